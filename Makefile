@@ -56,8 +56,8 @@ lint: setup
 # docs/methods.md: what each method changes and what became of its claim.  docs/parts.md: every part, task and model.
 # docs/ENGINES.md: its table of methods by engine.
 docs: setup
-	$(RUN) -m rewardlab.proof.methods_doc
-	$(RUN) -m rewardlab.proof.engines_doc
+	$(RUN) -m rewardlab.checks.methods_doc
+	$(RUN) -m rewardlab.checks.engines_doc
 	$(RUN) -m rewardlab.registry.parts_doc
 
 # The documentation as a site, in site/index.html; site-serve shows it while it is written.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
-from rewardlab.engines import parity, trl, verl
+from rewardlab.backends import parity, trl, verl
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.util.files import write_json

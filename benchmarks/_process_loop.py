@@ -63,9 +63,9 @@ def labels(task: str, folder: Path, problems: int, seed: int) -> dict[str, Any]:
 def models(folder: Path, seed: int) -> dict[str, Any]:
     """Each model's figures on true labels of problems that it did not learn from."""
     from rewardlab import api
-    from rewardlab.api.step_training import solutions_task
     from rewardlab.data.solutions import row_of
     from rewardlab.data.step_formats import read_solutions
+    from rewardlab.prm.training import solutions_task
 
     _, others = solutions_task(list(read_solutions(folder / "true.jsonl")), 0.1, seed)
     test = folder / "test.jsonl"

@@ -53,7 +53,7 @@ def row(i: int) -> dict[str, Any]:
 
 
 def expected(formula: str, count: int) -> list[float]:
-    from rewardlab.serving.scoring import Scorer
+    from rewardlab.servers.scoring import Scorer
 
     scorer = Scorer([formula])
     return [scorer([row(i)])[0]["score"] for i in range(count)]

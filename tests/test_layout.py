@@ -12,36 +12,42 @@ import rewardlab.core
 SRC = Path(rewardlab.core.__file__).parents[1]
 FILES = sorted(SRC.rglob("*.py"))
 
-EVERYWHERE = {"errors", "core", "util"}
-SERVICES = {"text", "processes", "sandbox", "data", "served"}
+EVERYWHERE = {"errors", "settings", "core", "util"}
+SERVICES = {"text", "processes", "sandbox", "data", "clients"}
 """What parts are made with: reading text, child processes, isolated code, rows of data, models behind an address."""
 SLOT = "rewards.reward"
 """The reward slot: every module that makes rewards imports it."""
-PARTS = {"rewards", "verifiers", "tasks", "worlds", "envs", "rollouts", "credit", "objectives", "select", "evals", "policies"}
+PARTS = {"rewards", "verifiers", "tasks", "worlds", "envs", "rollouts", "credit", "objectives", "evals", "policies"}
 """Folders of parts. They import one another only where the table names a module."""
 TRAINING = {"runs", "report", "engine"}
 
 MAY_IMPORT = {
     "errors.py": set(),
-    "core": {"errors", "core"},
+    # what the settings of functions may be: needed where importing torch would take too long
+    "settings": {"errors", "settings"},
+    "core": {"errors", "settings", "core"},
     "util": EVERYWHERE,
     "text": EVERYWHERE | {"text"},
     "processes": EVERYWHERE | {"processes"},
     "sandbox": EVERYWHERE | {"processes", "sandbox"},
-    "served": EVERYWHERE | {"text", "served"},
+    "clients": EVERYWHERE | {"text", "clients"},
     # it serves files of any kind, and needs no torch
     "data": {"errors", "util", "text", "data"},
     **{part: EVERYWHERE | SERVICES | {SLOT, part} for part in PARTS},
     # an environment in a file of the user's own is found as a reward is
-    "envs": EVERYWHERE | SERVICES | {SLOT, "envs", "rewards.functions"},
+    "envs": EVERYWHERE | SERVICES | {SLOT, "envs", "rewards.user"},
     # what a scorer of steps is to learn from is written as it will be read
-    "rollouts": EVERYWHERE | SERVICES | {SLOT, "rollouts", "scorers"},
+    "rollouts": EVERYWHERE | SERVICES | {SLOT, "rollouts", "prm"},
     # a policy scores text; it knows no reward
     "policies": EVERYWHERE | SERVICES | {"policies"},
-    # models of others, by their conventions: from transformers alone
-    "scorers": EVERYWHERE | SERVICES | {"policies", "models.checkpoint", "models.smollm2", "scorers"},
+    # models that score steps: read by their conventions, measured, trained, and what they learn from
+    "prm": EVERYWHERE
+    | SERVICES
+    | TRAINING
+    | {SLOT, "rewards", "objectives.step_labels", "rollouts", "policies", "models", "registry"}
+    | {"tasks.rows", "tasks.sources", "tasks.conversations", "evals", "api", "prm"},
     # a reward may be made of a verifier, or of a model that scores steps; a task names its verifier
-    "rewards": EVERYWHERE | SERVICES | {"rewards", "verifiers.contract", "scorers.load_scorer"},
+    "rewards": EVERYWHERE | SERVICES | {"rewards", "verifiers.contract", "prm.load_scorer"},
     # a task may be made of what a small policy says, which is sampled when a problem is first asked for
     "tasks": EVERYWHERE | SERVICES | {SLOT, "verifiers.contract", "tasks", "models.samples"},
     # a small world, in one file: what a method pays there may be written with it
@@ -51,37 +57,43 @@ MAY_IMPORT = {
     # it logs how many different answers are right
     "engine": EVERYWHERE | TRAINING | {"text.answers"},
     # another engine runs the same recipes on its own models
-    "engines": EVERYWHERE | TRAINING | {SLOT, "rewards.external", "engines", "policies", "models", "tasks.sources"},
+    "backends": EVERYWHERE | TRAINING | {SLOT, "rewards.user", "backends", "policies", "models", "tasks.sources"},
     # a small policy is warmed up on its task, which is looked up by name
-    "models": EVERYWHERE | {"served", "models", "policies", "scorers", "engine", "runs.config", "registry"},
-    "methods": EVERYWHERE | SERVICES | PARTS | {"proof.claim", "methods.baselines"},
+    "models": EVERYWHERE | {"clients", "models", "policies", "prm", "engine", "runs.config", "registry"},
+    "methods": EVERYWHERE | SERVICES | PARTS | {"prm", "checks.claim", "methods.baselines"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
-    "registry": EVERYWHERE | {SLOT, "envs.external", "rewards.conventions", "rewards.external", "rewards.functions", "registry"},
-    "audit": EVERYWHERE
-    | SERVICES
-    | {SLOT, "rewards.conventions", "rewards.external", "rewards.functions", "verifiers", "registry", "audit"},
+    "registry": EVERYWHERE | {SLOT, "envs.external", "rewards.user", "registry"},
+    "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.user", "verifiers", "registry", "audit"},
     # scoring.py is what its worker processes load
-    "serving": EVERYWHERE
+    "servers": EVERYWHERE
     | SERVICES
-    | {SLOT, "rewards.external", "rewards.process", "verifiers.contract", "registry", "models", "serving"},
-    "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"scorers", "registry", "models", "engines", "api"},
-    "proof": EVERYWHERE
-    | {
-        SLOT,
-        "evals.cached_start",
-        "evals.passk",
-        "evals.core_metrics",
-        "processes",
-        "runs",
-        "report",
-        "models",
-        "registry",
-        "api",
-        "proof",
-    },
+    | {SLOT, "rewards.user", "rewards.process", "verifiers.contract", "registry", "models", "servers"},
+    "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"prm", "registry", "models", "backends", "api"},
+    # the checks of methods: what a claim promises, its runs, verdicts and records
+    "checks": EVERYWHERE
+    | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}
+    | {"leagues.forest", "checks"},
+    # methods against one another
+    "leagues": EVERYWHERE
+    | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}
+    | {"checks", "leagues"},
     "commands": EVERYWHERE
     | TRAINING
-    | {"text", "data", "served", "models", "engines", "registry", "api", "audit", "proof", "serving", "commands"},
+    | {
+        "text",
+        "data",
+        "clients",
+        "models",
+        "backends",
+        "registry",
+        "api",
+        "audit",
+        "checks",
+        "leagues",
+        "prm",
+        "servers",
+        "commands",
+    },
     "__init__.py": {
         "errors",
         "core",
@@ -91,7 +103,7 @@ MAY_IMPORT = {
         "models",
         "runs.config",
         "api",
-        "proof.compare",
+        "leagues.compare",
         "report.diagnosis",
     },
     "__main__.py": {"commands.cli"},

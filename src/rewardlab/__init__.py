@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rewardlab.api.demo import demo
     from rewardlab.core import Message, Problem, Recipe, Score, Task, Trajectory, ask, credit, environment, objective
     from rewardlab.errors import RewardlabError
+    from rewardlab.leagues.compare import compare
     from rewardlab.models.load import load_policy
-    from rewardlab.proof.compare import compare
     from rewardlab.registry import build, part, task
     from rewardlab.report.diagnosis import diagnose
     from rewardlab.rewards.operator import operator
@@ -31,7 +31,7 @@ _WHERE = {
     "rewards.reward": ("Reward", "reward"),
     "registry": ("build", "part", "task"),
     "models.load": ("load_policy",),
-    "proof.compare": ("compare",),
+    "leagues.compare": ("compare",),
     "report.diagnosis": ("diagnose",),
 }  # fmt: skip
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}

@@ -7,12 +7,12 @@ import pytest
 
 import rewardlab
 from rewardlab import RewardlabError
-from rewardlab.api.fitting import fit_prompts
+from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.commands import train as train_command
 from rewardlab.core import Message, Problem, Recipe, Task, Trajectory, ask
+from rewardlab.leagues.compare import compare
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.truncate import truncate_left
-from rewardlab.proof.compare import compare
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled

@@ -12,7 +12,6 @@ from rewardlab import RewardlabError, Task, ask, build, part, registry, reward
 from rewardlab.api.measuring import is_own, measured
 from rewardlab.commands import cli
 from rewardlab.core import Run, measure
-from rewardlab.core.options import is_relative
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.verifiers.rewardagent import supported_facts
@@ -24,6 +23,7 @@ from rewardlab.rewards.reference import reasoning_reflection
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.runs.metrics import read_metrics
+from rewardlab.settings.options import is_relative
 from rewardlab.verifiers.match import exact_match
 
 TASK = Task("mine", [ask(f"Say {i}", i) for i in range(8)], [ask(f"Say {i}", i) for i in range(8, 12)], "exact_match", max_new=6)

@@ -9,11 +9,11 @@ import pytest
 
 import rewardlab
 from rewardlab import RewardlabError, Task, ask, build
-from rewardlab.api import space
+from rewardlab.api import machine as space
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.external import from_file
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import reward
+from rewardlab.rewards.user.external import from_file
 from rewardlab.runs.metrics import read_metrics
 
 SMALL = {"max_new": 6, "eval_problems": 2, "eval_every": 2, "checkpoint_every": 1, "device": "cpu"}

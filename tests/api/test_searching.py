@@ -8,19 +8,17 @@ import signal
 import pytest
 
 from rewardlab.api import search, searching
-from rewardlab.api.search_arms import arms
-from rewardlab.api.search_plan import Measured, advice
-from rewardlab.api.searching import next_value
+from rewardlab.api.searching import Measured, advice, arms, next_value
 from rewardlab.commands import cli
 from rewardlab.core import Learner, Recipe, Task, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
+from rewardlab.prm import StepScorer, load_scorer
 from rewardlab.registry import build
 from rewardlab.report.searches import chart
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
-from rewardlab.scorers import StepScorer, load_scorer
 from tests.helpers.checkpoints import checkpoint
 
 SMALL = {"max_new": 8, "device": "cpu"}

@@ -9,10 +9,11 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.commands import cli
-from rewardlab.core.domain import settings_of
-from rewardlab.core.hyperparameters import hyperparameters
-from rewardlab.registry import browse, parts_doc
+from rewardlab.registry import describe as browse
+from rewardlab.registry import parts_doc
 from rewardlab.registry.parts import shared_part, shared_parts
+from rewardlab.settings.domain import settings_of
+from rewardlab.settings.hyperparameters import hyperparameters
 
 
 def test_every_part_task_and_model_is_there_and_says_what_it_is():

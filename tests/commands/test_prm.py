@@ -9,7 +9,7 @@ import pytest
 from rewardlab import api
 from rewardlab.commands.cli import main
 from rewardlab.errors import RewardlabError
-from rewardlab.scorers import load_scorer
+from rewardlab.prm import load_scorer
 from tests.helpers.checkpoints import checkpoint
 
 ROWS = [

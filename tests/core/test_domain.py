@@ -8,8 +8,6 @@ import pytest
 from rewardlab import registry
 from rewardlab.commands import cli
 from rewardlab.core import Learner, Recipe, Update, credit, rollout
-from rewardlab.core.domain import OutOfDomain, PositiveInt, Share, setting_of
-from rewardlab.core.literals import parse_value
 from rewardlab.credit.group import center, leave_one_out, scale_by_std, whiten
 from rewardlab.credit.value import gae, to_go
 from rewardlab.errors import RewardlabError
@@ -17,6 +15,7 @@ from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.rewards.environment import paid
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import OutOfDomain, PositiveInt, Share, parse_value, setting_of
 
 
 @rollout

@@ -22,10 +22,10 @@ from rewardlab.objectives.regularise import kl_to_reference, negative_entropy
 from rewardlab.registry.stack import stack
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.filtered import solved_between
 from rewardlab.rollouts.independent import independent
-from rewardlab.select.best import best
-from rewardlab.select.vote import majority
+from rewardlab.rollouts.vote import majority
 
 
 @reward

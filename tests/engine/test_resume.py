@@ -105,7 +105,7 @@ PRELOADED = [
         "rewardlab.commands.cli",
         "rewardlab.policies.llama.policy",
         "rewardlab.worlds.preferences",
-        "rewardlab.rewards.external",
+        "rewardlab.rewards.user.external",
     ),
     *("transformers.models.auto.tokenization_auto", "transformers.models.llama.configuration_llama", "plotly.offline"),
 ]

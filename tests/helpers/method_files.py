@@ -8,7 +8,7 @@ ALPHA = '''"""Alpha: scale what was earned.
 
 Doe et al. 2031, arXiv:3101.00001. The scale is the paper's.
 """
-from rewardlab.proof.claim import Claim
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, credit, objective
 from rewardlab.rewards.reward import reward
 
@@ -28,7 +28,7 @@ def alpha(base=None, *, by=2.0, group_size=4, style="terse", eps: float = 1):
 claim = None
 '''
 BETA = '''"""Beta: whiten after scaling."""
-from rewardlab.proof.claim import Claim
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, credit
 from rewardlab.credit.group import center
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 PRELOADED = [
-    "rewardlab.api.training", "rewardlab.commands.cli", "rewardlab.policies.llama.policy", "rewardlab.rewards.external",
+    "rewardlab.api.training", "rewardlab.commands.cli", "rewardlab.policies.llama.policy", "rewardlab.rewards.user.external",
     "rewardlab.policies.hf.policy", "transformers.models.auto.tokenization_auto", "transformers.models.llama.modeling_llama",
     "torch.distributed.fsdp", "plotly.offline",
 ]  # fmt: skip

@@ -165,9 +165,9 @@ def answering(policy: Any) -> dict[str, Reply]:
     """The policy server of rewardlab, called without a network: by path, from the body of a request to its answer."""
     import httpx2
 
-    from rewardlab.serving.generator import Generator
-    from rewardlab.serving.limits import Limits
-    from rewardlab.serving.policy import PolicyServer
+    from rewardlab.servers.generator import Generator
+    from rewardlab.servers.limits import Limits
+    from rewardlab.servers.policy import PolicyServer
 
     app = PolicyServer(Generator(policy, most=256), NAME, Limits(), most_new=1024).app()
 

@@ -9,9 +9,9 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.api import train
-from rewardlab.core.hyperparameters import hyperparameters
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
+from rewardlab.settings.hyperparameters import hyperparameters
 from tests.helpers.checkpoints import checkpoint
 
 SEARCHERS = (

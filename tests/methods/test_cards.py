@@ -10,7 +10,7 @@ from rewardlab.models.embedded import untrained
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.steps import leading_steps
-from rewardlab.select.best import best
+from rewardlab.rollouts.best import best
 
 PROBLEMS = [ask("1 + 2 = ?"), ask("3 + 4 = ?")]
 

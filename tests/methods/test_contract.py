@@ -18,12 +18,12 @@ import torch
 from rewardlab import registry
 from rewardlab.api import answer
 from rewardlab.api.inputs import begin_run
+from rewardlab.checks.claim import Check, Claim
 from rewardlab.core import Learner, Part, Problem, Recipe, Run, Task, Trajectory, Turn, seed_of
 from rewardlab.core.part import hyperparameters
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models import samples
 from rewardlab.models.load import load_policy
-from rewardlab.proof.claim import Check, Claim
 from rewardlab.registry.describe import FIDELITIES, YEAR, entry, read_docstring
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig

@@ -8,7 +8,7 @@ from rewardlab import registry
 from rewardlab.core import Run, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.search.darwin_reward_steering import claim, darwin_reward_steering, evolved, mutations, update_archive
-from rewardlab.select.best import best
+from rewardlab.rollouts.best import best
 from tests.helpers.scripted import ScriptedPolicy, last_digit
 
 COLUMN = {"mutate": "column", "iterations": 1, "n": 3, "keep": 1}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from rewardlab.checks.pairs import Pairs
 from rewardlab.methods.search.early_rejection import claim, early_rejection
-from rewardlab.proof.pairs import Pairs
 from rewardlab.rollouts.beams import beams
-from rewardlab.select.best import best
+from rewardlab.rollouts.best import best
 from tests.helpers.scripted import last_digit, searched
 
 SAYS = {"": ["a5xxx9\n", "b7xxx1\n"], "b7": ["xxx1\n"], "b7xxx1\n": ["4", "2"], "a5xxx9\n": ["8"]}

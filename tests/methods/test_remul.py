@@ -121,11 +121,11 @@ def test_the_last_steps_are_for_answers():
     recipe = registry.build("remul", {"share": 0.25, "lr": 1e-4})
     for step in range(8):
         answers_last(share=0.25)(recipe, Run(policy=None, step=step, steps=8), Ops())
-    assert seen == ["independent"] * 6 + ["gold_answer_after"] * 2
+    assert seen == ["independent"] * 6 + ["append_answer"] * 2
     # a run that ends at its budget does not know how many steps it has
     for tokens in (0, 790, 800, 990):
         answers_last()(recipe, Run(policy=None, step=5, steps=10**9, budget=1000, memory={TOKENS: tokens}), Ops())
-    assert seen[8:] == ["independent"] * 2 + ["gold_answer_after"] * 2
+    assert seen[8:] == ["independent"] * 2 + ["append_answer"] * 2
     assert registry.build("remul", {"share": 0.0}).loop is None
     made = registry.build("remul", {"listeners": "copy:policy, embedded:arithmetic", "right": 1.0})
     assert [(x.name, x.init, x.every) for x in made.also] == [

@@ -13,7 +13,7 @@ from rewardlab.core import Run, Score, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.methods.shaping.rlcr import confidence
 from rewardlab.rewards.reward import reward
-from rewardlab.select.best import best
+from rewardlab.rollouts.best import best
 
 PROMPT = ask("2+2?", "4")
 

@@ -8,9 +8,9 @@ from safetensors.torch import load_file
 
 from rewardlab import registry
 from rewardlab.api import resume, train
+from rewardlab.backends.trl.refusals import cannot_carry
 from rewardlab.core import Learner, Run, Task, ask, last_values
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.engines.trl.refusals import cannot_carry
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model

@@ -15,8 +15,8 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import end_values
 from rewardlab.methods.baselines.weighted_vote import own_probability, said_right, weighted_majority, weighted_vote
 from rewardlab.models.embedded import untrained
-from rewardlab.select.best import best
-from rewardlab.select.vote import majority
+from rewardlab.rollouts.best import best
+from rewardlab.rollouts.vote import majority
 
 RUN = Run(policy=None)
 

@@ -16,11 +16,12 @@ from itertools import islice
 import pytest
 from counted import DEADLY, notes
 
-from rewardlab.api import evaluate, label_file, labelling
+from rewardlab.api import evaluate, label_file
 from rewardlab.api.cluster import spread
 from rewardlab.api.verify import verify_file
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
+from rewardlab.prm import labelling
 from rewardlab.processes.pool import Done, Failed
 
 ray = pytest.importorskip("ray")

@@ -84,7 +84,7 @@ def test_what_a_process_started_is_killed_with_it(tmp_path):
 
 def test_a_run_of_proof_ends_with_its_parent():
     code = (
-        "import os, time\nfrom rewardlab.proof.workers import run_all\n"
+        "import os, time\nfrom rewardlab.checks.workers import run_all\n"
         "jobs = run_all(time.sleep, [0.0, 100.0], processes=1)\nnext(jobs)\n"
         "print(open(f'/proc/self/task/{os.getpid()}/children').read(), flush=True)\nos._exit(0)"
     )

@@ -12,7 +12,9 @@ from method_files import ALPHA, BETA, write
 
 from rewardlab import registry
 from rewardlab.commands import list as list_command
-from rewardlab.registry import PACKAGE, catalogue, kept
+from rewardlab.registry import PACKAGE
+from rewardlab.registry import describe as catalogue
+from rewardlab.registry import index as kept
 from rewardlab.registry.describe import COMPUTED, entry
 from rewardlab.registry.details import details
 
@@ -21,7 +23,7 @@ METHOD = '''"""Method {i}: the idea.
 Doe et al. 2031, arXiv:3101.00001
 """
 import no_such_library_{i}
-from rewardlab.proof.claim import Claim
+from rewardlab.checks.claim import Claim
 
 def method_{i}(base=None):
     base = base or grpo(n=4).but(lr=1e-3)

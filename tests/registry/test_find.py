@@ -174,7 +174,7 @@ def test_a_path_is_a_task_of_your_own_problems(tmp_path):
 
 
 def test_a_claim_against_a_method_that_does_not_exist_names_its_file(folder):
-    text = '"""Odd: claims."""\nfrom rewardlab.methods.baselines.grpo import grpo\nfrom rewardlab.proof.claim import Claim\n\n'
+    text = '"""Odd: claims."""\nfrom rewardlab.methods.baselines.grpo import grpo\nfrom rewardlab.checks.claim import Claim\n\n'
     text += "def odd(base=None):\n    return base or grpo()\n\n"
     text += 'claim = Claim(says="x", versus="nosuch", task="arithmetic", measure="pass@1", direction="higher", margin=0.1)\n'
     path = write(folder, "toy_methods", "odd", text)

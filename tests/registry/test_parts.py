@@ -19,7 +19,7 @@ from rewardlab.engine.rates import with_rate
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import load_part, load_recipe, parts
 from rewardlab.registry.formula import read_reward
-from rewardlab.registry.old_names import RENAMED, current_name
+from rewardlab.registry.parts import RENAMED, current_name
 from rewardlab.rewards.reward import Reward
 
 OLD_PARTS = Path(__file__).with_name("old_parts.txt").read_text().split()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rewardlab.proof import verdict
+from rewardlab.checks import verdict
 from rewardlab.registry.verdicts import CHECKED, OPEN, inert, last_of, shown
 
 

@@ -14,8 +14,8 @@ from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import load_part, names
 from rewardlab.registry.formula import read_reward
-from rewardlab.rewards.conventions import recognised, split
-from rewardlab.rewards.functions import Call
+from rewardlab.rewards.user.conventions import recognised, split
+from rewardlab.rewards.user.functions import Call
 
 WRITTEN = """
 import torch

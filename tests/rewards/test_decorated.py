@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
-from rewardlab.core.misuse import BY_NAME
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.evals.own_reward import own_reward
-from rewardlab.rewards.external import from_file
-from rewardlab.rewards.functions import PLURAL, SINGULAR
 from rewardlab.rewards.reward import reward
+from rewardlab.rewards.user.external import from_file
+from rewardlab.rewards.user.functions import PLURAL, SINGULAR
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.hyperparameters import BY_NAME
 
 
 def attempt(reply="four") -> Trajectory:

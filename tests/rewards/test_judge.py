@@ -8,14 +8,14 @@ import pytest
 from served_model import Server, choice, serving
 
 from rewardlab import api, registry
+from rewardlab.clients.judging import PREFERENCES, VERDICTS, Marks
+from rewardlab.clients.messages import Failure, Reply, Token
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.judge import judge
 from rewardlab.runs.config import RunConfig
-from rewardlab.served.judging import PREFERENCES, VERDICTS, Marks
-from rewardlab.served.messages import Failure, Reply, Token
 
 SCALE = Marks(low=1, high=5)
 

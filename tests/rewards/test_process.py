@@ -11,10 +11,10 @@ from rewardlab.core import Learner, Recipe, Run, Trajectory, Turn, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
+from rewardlab.prm import load_scorer
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.process import prm_score, prm_steps
 from rewardlab.runs.config import RunConfig
-from rewardlab.scorers import load_scorer
 from rewardlab.text.splitters import mark
 from tests.helpers.checkpoints import checkpoint
 

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.external import from_file
 from rewardlab.rewards.format import answer_given, format_ok, tagged
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.length import cut_off, length_penalty, tokens
 from rewardlab.rewards.repetition import repetition
 from rewardlab.rewards.steps import correct_steps, leading_steps, sound_steps
 from rewardlab.rewards.task import correct
+from rewardlab.rewards.user.external import from_file
 from rewardlab.tasks.countdown.rewards import countdown_equation
 from rewardlab.text import answers as extraction
 from rewardlab.text.answers import after_answer, boxed

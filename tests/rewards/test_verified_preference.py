@@ -12,7 +12,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.verified_preference import verified_preference
-from rewardlab.select.best import best
+from rewardlab.rollouts.best import best
 
 SHORT, WHO, POEM = "Say hello in at most three words.", "Who wrote Faust?", "Write a poem."
 PASSAGES = ["Goethe wrote Faust.", "Schiller wrote Die Raeuber."]

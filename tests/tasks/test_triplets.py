@@ -14,11 +14,11 @@ from rewardlab.methods.sampling.absolute_zero import MEMORY, _past, self_play
 from rewardlab.models.embedded import untrained
 from rewardlab.sandbox import ProgramRun, Sandbox
 from rewardlab.tasks.programs import ProgramError
-from rewardlab.tasks.triplets import language as lists
-from rewardlab.tasks.triplets import python
-from rewardlab.tasks.triplets.language import KINDS, proposal, read_proposal, to_propose, to_solve, triplet
-from rewardlab.tasks.triplets.rewards import solved_or_learnable, triplet_answer
 from rewardlab.util.serialize import pack, unpack
+from rewardlab.worlds.triplets import language as lists
+from rewardlab.worlds.triplets import python
+from rewardlab.worlds.triplets.language import KINDS, proposal, read_proposal, to_propose, to_solve, triplet
+from rewardlab.worlds.triplets.rewards import solved_or_learnable, triplet_answer
 
 TASK = triplet("keep > 3; sum", ["[1, 4]", "[5, 6, 2]", "[0]", "[9, 9]"])
 

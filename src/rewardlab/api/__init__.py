@@ -7,41 +7,48 @@
     print(result.summary["before"], result.summary["after"])
 
 All settings of a run besides its recipe are fields of `RunConfig`. Pass `config=RunConfig(...)`, or fields by name as above.
+Each name is loaded when it is first used.
 """
 
-from rewardlab.runs.config import RunConfig
+from __future__ import annotations
 
-from .answering import answer
-from .evaluation import evaluate
-from .exporting import export, export_recipe
-from .inputs import versions
-from .labelling import label_file
-from .own_answers import own_answers
-from .pass_rates import pass_rate_file
-from .planning import plan
-from .result import Result
-from .searching import search
-from .step_scores import evaluate_scorer
-from .step_training import train_scorer
-from .training import resume, train
-from .unit_tests import written_tests_file
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rewardlab.prm.evaluation import evaluate_scorer
+    from rewardlab.prm.labelling import label_file
+    from rewardlab.prm.training import train_scorer
+    from rewardlab.runs.config import RunConfig
+
+    from .answering import answer
+    from .evaluation import evaluate
+    from .exporting import export, export_recipe
+    from .inputs import versions
+    from .pass_rates import pass_rate_file
+    from .planning import plan
+    from .result import Result
+    from .row_rewards import own_answers
+    from .searching import search
+    from .training import resume, train
+    from .unit_tests import written_tests_file
+
+_WHERE = {
+    "prm.evaluation": ("evaluate_scorer",), "prm.labelling": ("label_file",), "prm.training": ("train_scorer",),
+    "runs.config": ("RunConfig",), "api.answering": ("answer",), "api.evaluation": ("evaluate",),
+    "api.exporting": ("export", "export_recipe"), "api.inputs": ("versions",), "api.row_rewards": ("own_answers",),
+    "api.pass_rates": ("pass_rate_file",), "api.planning": ("plan",), "api.searching": ("search",),
+    "api.result": ("Result",), "api.training": ("resume", "train"), "api.unit_tests": ("written_tests_file",),
+}  # fmt: skip
+_MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
-    "Result",
-    "RunConfig",
-    "answer",
-    "evaluate",
-    "evaluate_scorer",
-    "export",
-    "export_recipe",
-    "label_file",
-    "own_answers",
-    "pass_rate_file",
-    "plan",
-    "resume",
-    "search",
-    "train",
-    "train_scorer",
-    "versions",
-    "written_tests_file",
+    "Result", "RunConfig", "answer", "evaluate", "evaluate_scorer", "export", "export_recipe", "label_file", "own_answers",
+    "pass_rate_file", "plan", "resume", "search", "train", "train_scorer", "versions", "written_tests_file",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"rewardlab.{_MODULE[name]}"), name)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from rewardlab.api.arguments import check_settings, named_model
+from rewardlab.api.evaluation import with_interval
+from rewardlab.api.inputs import as_in_run, begin_run, configured, held_out, policy_of, recipe_of, require_scorers, task_of
+from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Recipe, Score, Task, ask
-from rewardlab.core.domain import NAME, POSITIVE
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
+from rewardlab.settings.domain import NAME, POSITIVE
 from rewardlab.util.progress import in_batches
-
-from .arguments import check_settings, named_model
-from .evaluation import with_interval
-from .fitting import fit_prompts
-from .inputs import as_in_run, begin_run, configured, held_out, policy_of, recipe_of, require_scorers, task_of
 
 
 def answer(

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
+from rewardlab.api.result import Result
 from rewardlab.core import Recipe, Task
-from rewardlab.core.domain import PATH
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig
-
-from .result import Result
+from rewardlab.settings.domain import PATH
 
 FIELDS = {f.name for f in fields(RunConfig)}
 

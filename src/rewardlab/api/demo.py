@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from rewardlab import registry
+from rewardlab.api import Result, train
 from rewardlab.models.load import load_policy
 from rewardlab.runs.folder import first_free
 from rewardlab.util.files import write_json
-
-from . import Result, train
 
 
 def demo(out: Path | str | None = None, steps: int = 40) -> Result:

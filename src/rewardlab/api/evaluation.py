@@ -8,20 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rewardlab.api.arguments import named_model
+from rewardlab.api.cluster import check_named, spread
+from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
+from rewardlab.api.measuring import need_answers, without_answers
+from rewardlab.api.prompt_lengths import fit_prompts, text_reader
+from rewardlab.api.result import Result
 from rewardlab.core import Problem, Recipe, Run, Task
-from rewardlab.core.domain import NOT_NEGATIVE, POSITIVE, WORKERS
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import judged_samples, mean_interval, pass_at
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
+from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE, WORKERS
 from rewardlab.util.progress import in_batches
-
-from .arguments import named_model
-from .cluster import check_named, spread
-from .fitting import fit_prompts, text_reader
-from .inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
-from .measuring import need_answers, without_answers
-from .result import Result
 
 BATCH = 32
 """Problems that a process of a cluster samples at a time."""

@@ -8,19 +8,18 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from rewardlab.api.arguments import run_folder
+from rewardlab.api.checkpoint_choice import choice
+from rewardlab.api.measuring import begun_again
+from rewardlab.api.result import Result
 from rewardlab.core import Recipe, Task
-from rewardlab.core.domain import PATH, POSITIVE, one_of
 from rewardlab.engine import checkpoint
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.formats import FORMATS, cast, stored_dtype
 from rewardlab.policies.adapter import CONFIG
 from rewardlab.runs.config import read_config
+from rewardlab.settings.domain import PATH, POSITIVE, one_of
 from rewardlab.util.files import new_folder
-
-from .arguments import run_folder
-from .choosing import choice
-from .remeasure import begun_again
-from .result import Result
 
 DTYPE = one_of("auto", *FORMATS.values())
 ENGINES = one_of("verl")
@@ -76,7 +75,7 @@ def export_recipe(
     Returns what was written, how to start it, and in what the engine differs; where it cannot carry the recipe, nothing is written
     and `why` says so in a line. Raises RewardlabError for an `out` with files in it, and for problems that are not text.
     """
-    from rewardlab.engines import verl
+    from rewardlab.backends import verl
 
     ENGINES.check("engine", engine)
     POSITIVE.check("rows", rows)

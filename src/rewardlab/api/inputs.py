@@ -9,18 +9,17 @@ from importlib import metadata
 from typing import Any
 
 from rewardlab import registry
+from rewardlab.api.arguments import check_config, check_task
+from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model, load_policy
 from rewardlab.rewards.process import PREFIX
 from rewardlab.runs.config import COLUMNS, RunConfig, config_of_run
-from rewardlab.served.endpoint import is_served
 from rewardlab.tasks.sources import Listed, Shuffled
 from rewardlab.util.device import device_of, dtype_of
 from rewardlab.util.progress import console
 from rewardlab.verifiers.contract import Verifier
-
-from .arguments import check_config, check_task
 
 SAMPLE = 100
 """Problems of either side whose words are compared with those that the embedded policy was taught."""
@@ -136,7 +135,7 @@ def require_packages(recipe: Recipe, task: Task) -> None:
 
 def require_scorers(recipe: Recipe) -> None:
     """Raise RewardlabError if a process reward model that the recipe names is not there, or does not say how it scores."""
-    from rewardlab.scorers.load import settings_of
+    from rewardlab.prm.load import settings_of
 
     for name in dict.fromkeys([*scorers_in(recipe), *(learner.init for learner in recipe.also)]):
         if name.startswith(PREFIX):

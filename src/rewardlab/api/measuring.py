@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
-from rewardlab.core import Recipe, Rollout, Task
-from rewardlab.core.options import is_relative
+from rewardlab.api.inputs import begin_run, policy_of, task_of
+from rewardlab.core import Measure, Recipe, Rollout, Task
+from rewardlab.engine import checkpoint
+from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import entropy_of_right, length_by_verdict, length_of_right
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import accuracy, coverage
-from rewardlab.rewards.external import call_of
 from rewardlab.rewards.monte_carlo import binary_search_steps, monte_carlo_steps
 from rewardlab.rewards.operator import across_groups
 from rewardlab.rewards.principled import principled_turns
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail
+from rewardlab.rewards.user.external import call_of
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.interactive import interactive
+from rewardlab.runs.config import RunConfig, read_config
+from rewardlab.settings.options import is_relative
 from rewardlab.tasks.records import OTHER_NAMES
 from rewardlab.verifiers.contract import Verifier
 
@@ -109,3 +115,43 @@ def need_answers(task: Task, who: str) -> RewardlabError:
         f"{who} needs answers, and the problems of {where} have none: there is no column 'answer' (columns besides the prompt: "
         f"{others}). Name the column with --answer-column{meant}, or give a reward that needs no answer with --reward"
     )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# Measure a finished run by another measure, before and after its training, from the weights that its folder keeps.
+
+Numbers = dict[str, float]
+
+
+def remeasure(folder: Path, measure: Measure, problems: int | None = None) -> tuple[Numbers, Numbers]:
+    """What `measure` finds on held-out problems before and after the training of the run in `folder`.
+
+    problems: how many; None: as many as the run was evaluated on.
+    Raises RewardlabError for a folder without a run, or without checkpoints, and for a run that was started with objects made in
+    Python, which cannot be loaded again.
+    """
+    ops = begun_again(folder, "be measured again", measure, problems)
+    before = ops.evaluate()
+    checkpoint.load_weights(folder / "checkpoints", ops.learners)
+    return before, ops.evaluate()
+
+
+def begun_again(folder: Path, what: str, measure: Measure | None = None, problems: int | None = None) -> Ops:
+    """The run in `folder` as it was before its first step, with another measure. Raises RewardlabError, that it cannot `what`."""
+    document = read_config(folder)
+    config = RunConfig.from_json(document)
+    if not document.get("source") or not checkpoint.checkpoints(folder / "checkpoints"):
+        raise RewardlabError(f"{folder} cannot {what}: it keeps no checkpoint, or was started with objects made in Python")
+    config = config.but(eval_problems=problems or config.eval_problems)
+    recipe = registry.load_recipe(document["recipe"])
+    recipe = recipe.but(measure=measure) if measure else recipe
+    task = task_of(None, config)
+    return Ops(recipe, begin_run(recipe, policy_of(None, config, task), task, config), task, config)
+
+
+def keep_weights(folder: Path) -> None:
+    """Remove from the folder of a finished run the weights that `remeasure` does not need: models and optimisers."""
+    checkpoint.keep_weights(folder / "checkpoints")
+    for model in ("best", "model"):
+        shutil.rmtree(folder / model, ignore_errors=True)

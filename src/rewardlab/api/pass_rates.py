@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
+from rewardlab.api.arguments import named_model
+from rewardlab.api.inputs import as_in_run, begin_run, policy_of
+from rewardlab.api.prompt_lengths import Fitter
+from rewardlab.api.row_rewards import require
+from rewardlab.clients.endpoint import identity
 from rewardlab.core import Problem, Recipe, Run, Sampling, Task, Trajectory
-from rewardlab.core.domain import NOT_NEGATIVE, POSITIVE
 from rewardlab.core.run import stream
 from rewardlab.data.drops import Drop, Fates, staying
 from rewardlab.data.files import STREAM
@@ -21,15 +25,10 @@ from rewardlab.policies.text import TextPolicy
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig, refuse_missing
-from rewardlab.served.endpoint import identity
+from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE
 from rewardlab.tasks.records import Columns, problems_of
 from rewardlab.tasks.sources import Listed
 from rewardlab.util.progress import Bar
-
-from .arguments import named_model
-from .fitting import Fitter
-from .inputs import as_in_run, begin_run, policy_of
-from .own_answers import require
 
 VERIFIER = "final_answer"
 """Judges the replies where no reward is named: the same as in training on a file."""

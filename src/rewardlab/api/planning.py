@@ -8,20 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from rewardlab.api.arguments import check_settings, named_model
+from rewardlab.api.inputs import configured, policy_of, recipe_of, require_learning, task_of
+from rewardlab.api.machine import disk_bytes, disk_free
+from rewardlab.api.measuring import check_answers, measured
+from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Problem, Recipe, Task, Trajectory, Turn
-from rewardlab.core.misuse import positional
 from rewardlab.engine.learner import fitting_tokens
 from rewardlab.engine.rates import told
 from rewardlab.models.load import Policy
 from rewardlab.rewards.returned import is_ours
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
-
-from .arguments import check_settings, named_model
-from .fitting import fit_prompts
-from .inputs import configured, policy_of, recipe_of, require_learning, task_of
-from .measuring import check_answers, measured
-from .space import disk_bytes, disk_free
+from rewardlab.settings.hyperparameters import positional
 
 PROMPTS = 50
 """Prompts whose mean length is taken for the mean of all."""

@@ -6,10 +6,96 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rewardlab.data.work import Work, work_file
+from rewardlab.errors import RewardlabError
+from rewardlab.util.files import write_json
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# A file that grows batch by batch, with what was asked for kept beside it, so that a process that was killed goes on with it.
+
+
+@dataclass
+class Kept:
+    """The file, and the batches that are in it.  summary: of the whole, set once all of it is there."""
+
+    file: IO[bytes]
+    work: Work
+    summary: dict[str, Any] | None = None
+
+    def done(self, key: str) -> dict[str, Any] | None:
+        """The facts of a batch that is in the file already."""
+        found = self.work.done.get(key)
+        return found["facts"] if found else None
+
+    def add(self, key: str, lines: Sequence[str], facts: Mapping[str, Any]) -> None:
+        """Append the lines of a batch. Only then is it noted as done, with the size of the file: half a batch is cut off again."""
+        self.file.write("".join(lines).encode())
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.work.add(key, {"end": self.file.tell(), "facts": dict(facts)})
+
+
+def finished(out: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The summary of a file that was finished for this request; None if it is new, or was begun and not finished.
+
+    Raises RewardlabError for a file that was written for another request, or by something else.
+    """
+    done, begun = _beside(out)
+    if begun.exists():
+        # the first line, unless it was not even written whole
+        text = begun.read_text("utf-8").partition("\n")
+        if text[1]:
+            _refuse_another(out, begun, json.loads(text[0]), request)
+        return None
+    if not out.exists():
+        return None
+    if not done.exists():
+        raise RewardlabError(f"{out} exists, and nothing beside it says what it was made for: remove it, or give another --out")
+    document = json.loads(done.read_text("utf-8"))
+    _refuse_another(out, done, document["request"], request)
+    return document["summary"]
+
+
+@contextmanager
+def kept_beside(out: Path, request: Mapping[str, Any]) -> Iterator[Kept]:
+    """The file as far as it was written for the same request. While it grows, OUT.work says how far; when it is done,
+    OUT.request.json says what was asked for, with the summary that the caller sets."""
+    done, begun = _beside(out)
+    with work_file(begun, request) as work, open(out, "ab+") as file:
+        end = max((found["end"] for found in work.done.values()), default=0)
+        if file.seek(0, os.SEEK_END) < end:
+            raise RewardlabError(f"{out} is shorter than {begun} says: it was changed; remove both to begin anew")
+        file.truncate(end)
+        kept = Kept(file, work)
+        try:
+            yield kept
+        except BaseException:
+            if not work.done:
+                # nothing to go on from: what was wrong may be put right in the next call
+                out.unlink()
+                begun.unlink()
+            raise
+        write_json(done, {"request": request, "summary": kept.summary})
+
+
+def _beside(out: Path) -> tuple[Path, Path]:
+    """The file of what was asked for and found, and that of the work as long as it is not done."""
+    out = out.resolve()
+    return out.with_name(f"{out.name}.request.json"), out.with_name(f"{out.name}.work")
+
+
+def _refuse_another(out: Path, source: Path, was: Mapping[str, Any], request: Mapping[str, Any]) -> None:
+    now = json.loads(json.dumps(request, default=str))
+    if changed := [name for name in {**was, **now} if was.get(name) != now.get(name)]:
+        said = ", ".join(f"{name} {was.get(name)!r}, now {now.get(name)!r}" for name in changed)
+        raise RewardlabError(
+            f"{out} was made with other settings ({said}): give those, or another --out, or remove it and {source.name}"
+        )
 
 
 class Answers:

@@ -10,6 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
+from rewardlab.api.arguments import check_settings, check_task, named_model, run_folder
+from rewardlab.api.changes import check_given, check_same, digest, prepare, resumable, write
+from rewardlab.api.inputs import (
+    begin_run,
+    configured,
+    policy_of,
+    recipe_of,
+    require_learning,
+    require_packages,
+    require_scorers,
+    require_weights,
+    task_of,
+    versions,
+)
+from rewardlab.api.machine import check_disk, disk_bytes
+from rewardlab.api.measuring import check_answers, measured
+from rewardlab.api.prompt_lengths import fit_prompts, text_reader
+from rewardlab.api.result import Result
 from rewardlab.core import Recipe, Run, Task
 from rewardlab.engine import distributed
 from rewardlab.engine.learner import fitting_tokens
@@ -26,26 +44,6 @@ from rewardlab.runs.sources import fingerprints
 from rewardlab.runs.track import trackers, tracking
 from rewardlab.util.files import disk_errors, sweep, write_json
 from rewardlab.util.ranks import is_first
-
-from .arguments import check_settings, check_task, named_model, run_folder
-from .changes import prepare, resumable, write
-from .fitting import fit_prompts, text_reader
-from .inputs import (
-    begin_run,
-    configured,
-    policy_of,
-    recipe_of,
-    require_learning,
-    require_packages,
-    require_scorers,
-    require_weights,
-    task_of,
-    versions,
-)
-from .measuring import check_answers, measured
-from .result import Result
-from .same_task import check_given, check_same, digest
-from .space import check_disk, disk_bytes
 
 
 def train(
@@ -180,7 +178,7 @@ def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, conf
 
 def _train_through_trl(recipe: Recipe, model: str | Policy | None, task: Task, config: RunConfig, folder: Path) -> Result:
     # imported here: TRL is an optional dependency
-    from rewardlab.engines import trl
+    from rewardlab.backends import trl
 
     config = config.settled()
     task, prompts = fit_prompts(task, text_reader(model, config, task), config, recipe)

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rewardlab.api.arguments import named_model
+from rewardlab.api.inputs import as_in_run, begin_run, policy_of
+from rewardlab.api.pass_rates import check_out, file_problems, file_task, fitted_problems, in_work
+from rewardlab.clients.endpoint import identity
 from rewardlab.core import Problem, Recipe, Run, Sampling, Trajectory
-from rewardlab.core.domain import NOT_NEGATIVE, POSITIVE
 from rewardlab.core.run import stream
 from rewardlab.data.drops import staying
 from rewardlab.data.tables import Places, Table
@@ -17,12 +20,8 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.rewards.generated_tests import by_pairs
 from rewardlab.runs.config import refuse_missing
-from rewardlab.served.endpoint import identity
+from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE
 from rewardlab.text.unit_tests import asked_for_test, distinct, read_test
-
-from .arguments import named_model
-from .inputs import as_in_run, begin_run, policy_of
-from .pass_rates import check_out, file_problems, file_task, fitted_problems, in_work
 
 COLUMN = "generated"
 

@@ -8,16 +8,18 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rewardlab import registry
+from rewardlab.clients.client import client_of
+from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn
-from rewardlab.core.hyperparameters import hyperparameters
-from rewardlab.data.files import TABLES, Row, check_out, check_source, count_rows, encoded, output
+from rewardlab.data.files import TABLES, Row, check_out, check_source, count_rows, encoded, output, read
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.processes.pool import Done, Failed, Workers
 from rewardlab.registry import names
@@ -25,12 +27,62 @@ from rewardlab.registry.formula import read_reward
 from rewardlab.registry.parts import shared_part
 from rewardlab.registry.settings import fit
 from rewardlab.rewards.reward import Reward
-from rewardlab.served.client import client_of
-from rewardlab.served.endpoint import is_served
+from rewardlab.settings.hyperparameters import hyperparameters
 from rewardlab.util.progress import Bar
 from rewardlab.verifiers.contract import Pair, Verdict, Verifier
 
-from .rows import BLANK, Broken, Columns, rows_of
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# Rows of replies that a verifier judges: those of a file that have its columns, and what is wrong with the others.
+
+
+class Columns(NamedTuple):
+    """The names of the columns that are read."""
+
+    prompt: str
+    answer: str
+    response: str
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A line that cannot be judged, and why. data: its columns, or the line as it is, under "raw".  missing: columns it lacks."""
+
+    why: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+    def row(self) -> Row:
+        return {**self.data, "correct": None, "extracted": "", "why": self.why} if self.why else {}
+
+
+BLANK = Broken("")
+"""A line without content: it is kept, so that lines keep their numbers."""
+
+
+def rows_of(source: Path | str, columns: Columns) -> Iterator[Row | Broken]:
+    """The rows of a file, in order; "-" is standard input, as JSON lines."""
+    for entry in read(source):
+        if entry.blank:
+            yield BLANK
+        elif entry.row is None:
+            yield Broken(f"{entry.place}: {entry.why}", {"raw": entry.raw})
+        else:
+            yield _checked(entry.row, entry.place, columns)
+
+
+def _checked(row: Row, where: str, columns: Columns) -> Row | Broken:
+    missing = [name for name in (columns.response, columns.answer) if name not in row]
+    if not missing and row[columns.response] is None:
+        return Broken(f"{where}: there is no reply: {columns.response} is null", row)
+    if not missing:
+        return row
+    if "raw" in row and row.get("why") and row.get("correct", 0) is None:
+        # broken when it was judged before: the first cause is the true one
+        return Broken(str(row["why"]), row)
+    has = f"; it has: {', '.join(row)}" if row else ""
+    return Broken(f"{where}: no column {' and no column '.join(missing)}{has}", row, tuple(missing))
+
 
 CHUNK = 32
 """Rows per call of a worker process."""

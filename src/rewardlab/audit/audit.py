@@ -9,20 +9,19 @@ from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
+from rewardlab.audit import replies
+from rewardlab.audit.bias import bias, bias_of_form, of_form, of_template
+from rewardlab.audit.built_in import KINDS, OF, built_in
+from rewardlab.audit.conduct import SLOW, conduct, health, speed
+from rewardlab.audit.findings import Finding, Trial, in_order, judged
+from rewardlab.audit.levels import Levels, by_turns, gold_findings, of_built_in, of_items
+from rewardlab.audit.pairwise import PairAudit
+from rewardlab.audit.problems import Item
+from rewardlab.audit.process import TargetProcess
+from rewardlab.audit.replies import AnswerFormat, Reply
+from rewardlab.audit.rules import PROBES
+from rewardlab.audit.target import Spec
 from rewardlab.errors import RewardlabError
-
-from . import replies
-from .bias import bias, bias_of_form, of_form, of_template
-from .built_in import KINDS, OF, built_in
-from .conduct import SLOW, conduct, health, speed
-from .findings import Finding, Trial, in_order, judged
-from .levels import Levels, by_turns, gold_findings, of_built_in, of_items
-from .pairwise import PairAudit
-from .problems import Item
-from .process import TargetProcess
-from .replies import AnswerFormat, Reply
-from .rules import PROBES
-from .target import Spec
 
 BUDGET = 50.0
 """Seconds of an audit, so that it ends within a minute with all that is around it."""

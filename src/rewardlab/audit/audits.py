@@ -8,17 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rewardlab.audit.audit import BUDGET, LIMIT, QUESTIONS, audit
+from rewardlab.audit.built_in import KINDS
+from rewardlab.audit.findings import identity, row_of
+from rewardlab.audit.page import page
+from rewardlab.audit.problems import of_task
+from rewardlab.audit.process import TargetProcess
+from rewardlab.audit.target import Spec
 from rewardlab.core import Task
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.util.files import cache, write_text
-
-from .audit import BUDGET, LIMIT, QUESTIONS, audit
-from .built_in import KINDS
-from .findings import identity, row_of
-from .page import page
-from .problems import of_task
-from .process import TargetProcess
-from .target import Spec
 
 LOADING = 20.0
 """Seconds that a replay has besides the call itself."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from .findings import EXAMPLES, Finding, Trial, example
-from .rules import HALF
+from rewardlab.audit.findings import EXAMPLES, Finding, Trial, example
+from rewardlab.audit.rules import HALF
 
 SHORT = 3
 """Characters up to which a reply counts as empty."""

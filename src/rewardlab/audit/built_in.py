@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .problems import Item, Named, choice_item, number_item, text_item
-from .structured import boolean, calls, cited, code, graphs, instructed, json_values, lists, ranked, schemas, sql
+from rewardlab.audit.problems import Item, Named, choice_item, number_item, text_item
+from rewardlab.audit.structured import boolean, calls, cited, code, graphs, instructed, json_values, lists, ranked, schemas, sql
 
 
 def built_in(kind: str) -> list[Item]:

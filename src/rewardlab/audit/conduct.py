@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import Any
 
-from .findings import EXAMPLES, Finding, Trial, example
-from .process import TargetProcess
-from .target import RewardResult
+from rewardlab.audit.findings import EXAMPLES, Finding, Trial, example
+from rewardlab.audit.process import TargetProcess
+from rewardlab.audit.target import RewardResult
 
 CLOSE = 1e-6
 """Differences that floating point may make when rows are computed together, relative to the values."""

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from .problems import Item
-from .replies import AnswerFormat, Reply
-from .rules import ORDER, Severity, kept, rule
-from .target import RewardResult, Row
+from rewardlab.audit.problems import Item
+from rewardlab.audit.replies import AnswerFormat, Reply
+from rewardlab.audit.rules import ORDER, Severity, kept, rule
+from rewardlab.audit.target import RewardResult, Row
 
 EXAMPLES = 3
 """Examples that a finding keeps."""

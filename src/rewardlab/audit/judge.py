@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from rewardlab.audit.target import RewardResult, Row, Target
+from rewardlab.clients.client import Client
+from rewardlab.clients.endpoint import Endpoint, base_of, endpoint_of, is_served
+from rewardlab.clients.messages import Failure, Reply, Request
 from rewardlab.errors import RewardlabError
-from rewardlab.served.client import Client
-from rewardlab.served.endpoint import Endpoint, base_of, endpoint_of, is_served
-from rewardlab.served.messages import Failure, Reply, Request
 from rewardlab.text.filled import filled
-
-from .target import RewardResult, Row, Target
 
 TEMPLATE = """Judge the reply to a question. The right answer is given. Is the reply's final answer right, and its reasoning sound?
 

@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .built_in import KINDS, built_in
-from .findings import EXAMPLES, Finding, Level, Trial, example
-from .problems import Item
-from .process import TargetProcess
-from .replies import AnswerFormat, formats, mention, reply_of
+from rewardlab.audit.built_in import KINDS, built_in
+from rewardlab.audit.findings import EXAMPLES, Finding, Level, Trial, example
+from rewardlab.audit.problems import Item
+from rewardlab.audit.process import TargetProcess
+from rewardlab.audit.replies import AnswerFormat, formats, mention, reply_of
 
 FIRST = 3
 """Questions of a kind that show whether a reward can judge answers of that kind."""

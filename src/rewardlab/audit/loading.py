@@ -1,7 +1,7 @@
 """Targets by their names: `parse` turns a name into plain data, `load` turns that into a target, in the process it runs in.
 
 final_number, math(strict=false)              a built-in reward or verifier, with its settings
-rewards.py:my_reward                          a function in a file, in any signature of `rewards/functions.py`
+rewards.py:my_reward                          a function in a file, in any signature of `rewards/user/functions.py`
 rewards.py                                    the only function in a file
 rewards.py:my_reward?as=verl                  a function whose arguments do not tell whose manner it is written in
 trl.rewards:accuracy_reward                   a function of an installed package
@@ -24,17 +24,16 @@ from typing import Any
 import numpy as np
 
 from rewardlab import registry
+from rewardlab.audit.judge import Judge
+from rewardlab.audit.pairwise import PairJudge
+from rewardlab.audit.target import RewardResult, Row, Spec, Target, result_of
+from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Message, Problem, Recipe, Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import called
-from rewardlab.rewards import external, functions
-from rewardlab.rewards.conventions import split
-from rewardlab.served.endpoint import is_served
+from rewardlab.rewards.user import external, functions
+from rewardlab.rewards.user.conventions import split
 from rewardlab.verifiers.contract import GOLD
-
-from .judge import Judge
-from .pairwise import PairJudge
-from .target import RewardResult, Row, Spec, Target, result_of
 
 VOCABULARY = 50_000
 """Token ids that an audit makes up, since it has no tokenizer."""

@@ -8,8 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from .findings import visible
-from .wording import comparison_text, counted, facts, result_text, seconds, verdict
+from rewardlab.audit.findings import visible
+from rewardlab.audit.wording import comparison_text, counted, facts, result_text, seconds, verdict
 
 SHOWN = 1_500
 """Characters of a reply that the page shows."""

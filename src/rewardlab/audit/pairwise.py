@@ -13,21 +13,20 @@ from dataclasses import asdict, dataclass, replace
 from threading import Lock
 from typing import Any
 
+from rewardlab.audit.built_in import built_in
+from rewardlab.audit.conduct import health
+from rewardlab.audit.findings import EXAMPLES, Finding, Trial, example
+from rewardlab.audit.levels import Levels, by_turns
+from rewardlab.audit.problems import AS_IS, Item
+from rewardlab.audit.process import TargetProcess
+from rewardlab.audit.replies import FILLER, FORMATS, INJECTIONS, NOTHING, WHOLE_REPLY, AnswerFormat, reply_of
+from rewardlab.audit.rules import HALF
+from rewardlab.audit.target import RewardResult, Row, Spec, Target
+from rewardlab.clients.client import Client
+from rewardlab.clients.endpoint import Endpoint, base_of, endpoint_of, is_served
+from rewardlab.clients.judging import LIKELY, PREFERENCES, Marks, asked, template_of
+from rewardlab.clients.messages import Failure, Request
 from rewardlab.errors import RewardlabError
-from rewardlab.served.client import Client
-from rewardlab.served.endpoint import Endpoint, base_of, endpoint_of, is_served
-from rewardlab.served.judging import LIKELY, PREFERENCES, Marks, asked, template_of
-from rewardlab.served.messages import Failure, Request
-
-from .built_in import built_in
-from .conduct import health
-from .findings import EXAMPLES, Finding, Trial, example
-from .levels import Levels, by_turns
-from .problems import AS_IS, Item
-from .process import TargetProcess
-from .replies import FILLER, FORMATS, INJECTIONS, NOTHING, WHOLE_REPLY, AnswerFormat, reply_of
-from .rules import HALF
-from .target import RewardResult, Row, Spec, Target
 
 KINDS = ("numbers", "units", "choice", "text")
 """Built-in questions whose answers any judge can read."""

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from typing import Any, Self
 
+from rewardlab.audit.target import RewardResult, Row, Spec
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.child import Call, Child, kill_group
-
-from .target import RewardResult, Row, Spec
 
 LOADING = 30.0
 """Seconds that a target may take to be imported."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .problems import AS_IS, Item
+from rewardlab.audit.problems import AS_IS, Item
 
 REASONING = "We write down what is given, and go on from there step by step."
 FILLER = "This follows from what was said above, as one sees when one looks at it with some care. "

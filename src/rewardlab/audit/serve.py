@@ -19,7 +19,7 @@ def main() -> None:
     setup = json.loads(requests.readline())
     try:
         # imported only now, so that what the target prints while it is imported goes to /dev/null
-        from .loading import load
+        from rewardlab.audit.loading import load
 
         target = load(setup["spec"])
     except BaseException as problem:
@@ -45,7 +45,7 @@ def answer_all(target: Any, requests: Iterable[bytes], send: Send) -> None:
 
 def serve(target: Any, request: dict[str, Any], send: Send) -> None:
     """Score the rows, as the request says: each by itself, each by itself in another thread, or all together."""
-    from .target import Row
+    from rewardlab.audit.target import Row
 
     rows = [Row(*row) for row in request["rows"]]
     how = request["how"]
@@ -75,7 +75,7 @@ def serve(target: Any, request: dict[str, Any], send: Send) -> None:
 
 def scored(target: Any, rows: list[Any]) -> list[Any]:
     """The results of the rows, and the seconds that each took; after an exception each of them has the error."""
-    from .target import RewardResult
+    from rewardlab.audit.target import RewardResult
 
     began = time.perf_counter()
     try:

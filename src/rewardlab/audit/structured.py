@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .problems import Item, Named
+from rewardlab.audit.problems import Item, Named
 
 
 def code() -> list[Item]:

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from .wording import comparison_text, facts, quoted, result_text, timing, verdict
+from rewardlab.audit.wording import comparison_text, facts, quoted, result_text, timing, verdict
 
 STYLES = {"fault": "bold red", "warning": "yellow", "note": "cyan"}
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rewardlab.served.budget import bill
-
-from .findings import visible
+from rewardlab.audit.findings import visible
+from rewardlab.clients.budget import bill
 
 CAME = {
     "none": "no verdict (None)", "nan": "NaN", "infinite": "an infinite number", "error": "an exception",

@@ -16,10 +16,9 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.commands import flags as shared
 from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import config_of_run, refuse_missing
-
-from . import flags as shared
 
 HELP = "answer problems, or one prompt, by a method's search and selection"
 SETTINGS = True
@@ -49,6 +48,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import facts
+    from rewardlab.commands.tables import facts
 
     facts(document)

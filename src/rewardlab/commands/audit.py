@@ -22,9 +22,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core.domain import ABOVE_ZERO
-
-from . import flags as shared
+from rewardlab.commands import flags as shared
+from rewardlab.settings.domain import ABOVE_ZERO
 
 HELP = "find replies that a reward wrongly accepts or refuses"
 IMPORTS = 30.0

@@ -34,7 +34,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:
     from rewardlab.errors import RewardlabError, unknown
-    from rewardlab.registry import catalogue
+    from rewardlab.registry import describe as catalogue
 
     root = catalogue.repository()
     if root is None or not (root / "benchmarks").is_dir():
@@ -81,7 +81,7 @@ def measure(name: str, path: Path, device: str = "cpu") -> list[dict[str, Any]]:
 
 
 def show(document: list[dict[str, Any]]) -> None:
-    from .tables import table
+    from rewardlab.commands.tables import table
 
     columns = ("name", "ratio", "ours", "peer", "unit")
     table(columns, [[row.get(k, row.get("error") if k == "unit" else None) for k in columns] for row in document])

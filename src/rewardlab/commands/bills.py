@@ -12,7 +12,7 @@ Spent = dict[str, dict[str, Any]]
 
 def spent() -> Spent:
     # not imported here: most commands ask none
-    client = sys.modules.get("rewardlab.served.client")
+    client = sys.modules.get("rewardlab.clients.client")
     return {usage["model"]: usage for usage in client.spent()} if client else {}
 
 
@@ -26,6 +26,6 @@ def since(before: Spent) -> list[dict[str, Any]]:
 
 
 def line(usage: Mapping[str, Any]) -> str:
-    from rewardlab.served.budget import bill
+    from rewardlab.clients.budget import bill
 
     return bill(usage)

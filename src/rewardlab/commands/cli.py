@@ -18,14 +18,13 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rewardlab.core.domain import OutOfDomain
+from rewardlab.commands import bills
+from rewardlab.commands.words import Parser, UsageError, printable, shortened
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.settings.domain import OutOfDomain
 from rewardlab.util.files import FULL, WRONG_PATH, intended, reason_of
 from rewardlab.util.ranks import is_first
 from rewardlab.util.signals import stopping_at_once
-
-from . import bills
-from .words import Parser, UsageError, printable, shortened
 
 COMMANDS = (
     *("demo", "train", "eval", "answer", "search", "study", "reproduce", "compare", "parity", "list", "show", "parts"),
@@ -144,7 +143,7 @@ def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
     own = {flag: action.nargs != 0 for flag, action in parser._option_string_actions.items() if flag.startswith("--")}
     words, settings = split(argv, own)
     if settings and not getattr(command, "SETTINGS", False):
-        from .flags import unknown_flag
+        from rewardlab.commands.flags import unknown_flag
 
         raise unknown_flag(name, next(iter(settings)), own)
     if {"-h", "--help"} & set(words) and hasattr(command, "help_of"):

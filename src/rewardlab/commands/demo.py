@@ -28,6 +28,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import outcome
+    from rewardlab.commands.tables import outcome
 
     outcome(document)

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import heading, lines
+    from rewardlab.commands.tables import heading, lines
 
     found = document["findings"]
     heading(f"{len(found) or 'no'} finding{'s' * (len(found) != 1)} in {document['steps']} steps ({document['source']})")

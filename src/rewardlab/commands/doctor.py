@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import heading, listing, table
+    from rewardlab.commands.tables import heading, listing, table
 
     heading("This machine")
     table(("", "found", ""), [(row["what"], row["found"], _mark(row)) for row in document["machine"]])

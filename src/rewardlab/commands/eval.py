@@ -16,10 +16,9 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from rewardlab.core.domain import NOT_NEGATIVE, POSITIVE
+from rewardlab.commands import flags as shared
 from rewardlab.runs.config import config_of_run, refuse_missing
-
-from . import flags as shared
+from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE
 
 HELP = "measure pass@k of a model or a run on held-out problems"
 FIELDS = (*shared.DATA, *shared.LOADED[1:], "seed")  # the model is an argument
@@ -53,7 +52,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import facts
+    from rewardlab.commands.tables import facts
 
     facts(document)
 

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import facts
+    from rewardlab.commands.tables import facts
 
     facts({name: value for name, value in document.items() if name != "warning"})
     if "warning" in document:

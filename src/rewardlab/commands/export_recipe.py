@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from . import flags as shared
+from rewardlab.commands import flags as shared
 
 HELP = "write a method as the files that another engine takes (verl)"
 SETTINGS = True
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import facts
+    from rewardlab.commands.tables import facts
 
     if document["why"]:
         print(f"{document['engine']} cannot carry {document['method']}: {document['why']}")

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any
 
-from rewardlab.core.domain import POSITIVE, SWITCH, WORKERS, Domain, whole
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.runs.config import COLUMNS, RunConfig
+from rewardlab.settings.domain import POSITIVE, SWITCH, WORKERS, Domain, whole
 
 if TYPE_CHECKING:
     from rewardlab.core import Recipe, Task
-    from rewardlab.serving.http import Address
+    from rewardlab.servers.http import Address
 
 FIELDS: dict[str, Field] = {f.name: f for f in fields(RunConfig)}
 DATA = ("task", *COLUMNS, "overlong")
@@ -98,7 +98,7 @@ def given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
 
 def require_task(args: argparse.Namespace) -> None:
     from rewardlab import registry
-    from rewardlab.registry.find_task import check_task
+    from rewardlab.registry.find import check_task
 
     if not args.task:
         known = ", ".join(registry.tasks())
@@ -213,6 +213,6 @@ def address(args: argparse.Namespace) -> Address:
 
     require("serve", "fastapi", "uvicorn", "prometheus_client", what="a server")
 
-    from rewardlab.serving.http import Address
+    from rewardlab.servers.http import Address
 
     return Address(args.host, args.port, args.key_from, args.body, args.drain)

@@ -42,7 +42,7 @@ def show(document: list[dict[str, Any]]) -> None:
 
     Plain lines: a table of hundreds of rows would take longer to lay out than to read.
     """
-    from .tables import wrapped
+    from rewardlab.commands.tables import wrapped
 
     for folder, rows in groupby(document, key=lambda row: row["folder"]):
         print(f"\n{folder}")

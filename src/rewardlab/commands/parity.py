@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from . import flags as shared
+from rewardlab.commands import flags as shared
 
 HELP = "compare a method's advantages, loss and gradient on two engines"
 SETTINGS = True
@@ -30,8 +30,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab import registry
+    from rewardlab.backends import parity
     from rewardlab.engine import distributed
-    from rewardlab.engines import parity
     from rewardlab.models.load import load_policy
 
     distributed.init()
@@ -52,7 +52,7 @@ def claimed(method: str) -> str:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import facts, heading, table
+    from rewardlab.commands.tables import facts, heading, table
 
     heading(f"{document['method']} on {document['engine']}: {document['verdict']}")
     if document["why"]:

@@ -24,7 +24,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:
-    from rewardlab.registry import browse
+    from rewardlab.registry import describe as browse
 
     # `parts rewards` is understood, too
     kind = args.name.removesuffix("s") if args.name and args.name.removesuffix("s") in browse.ORDER else args.name
@@ -37,7 +37,7 @@ def show(document: list[dict[str, Any]]) -> None:
         for entry in document:
             details(entry)
         return
-    from .tables import heading, listing
+    from rewardlab.commands.tables import heading, listing
 
     for kind, group in groupby(document, key=lambda entry: entry["kind"]):
         heading(kind)
@@ -46,7 +46,7 @@ def show(document: list[dict[str, Any]]) -> None:
 
 def details(entry: Mapping[str, Any], flags: bool = False) -> None:
     """Everything about one part; flags: with its settings as flags."""
-    from .tables import facts, heading, lines
+    from rewardlab.commands.tables import facts, heading, lines
 
     heading(f"{entry['kind']}  {called(entry)}")
     lines(entry["doc"] or entry["about"])
@@ -60,7 +60,7 @@ def details(entry: Mapping[str, Any], flags: bool = False) -> None:
 
 def settings_table(settings: Iterable[Mapping[str, Any]], flags: bool = False) -> None:
     """Settings with their defaults and values; flags: as they are written on the command line."""
-    from .tables import table
+    from rewardlab.commands.tables import table
 
     rows = [
         (f"--{s['name'].replace('_', '-')}" if flags else s["name"], "(required)" if s["required"] else s["default"], s["values"])

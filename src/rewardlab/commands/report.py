@@ -40,6 +40,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import lines
+    from rewardlab.commands.tables import lines
 
     lines(document["report"], indent=0)

@@ -25,10 +25,9 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from rewardlab.core.domain import Domain
-
-from . import flags as shared
-from .tables import number
+from rewardlab.commands import flags as shared
+from rewardlab.commands.tables import number
+from rewardlab.settings.domain import Domain
 
 HELP = "run a method's claim against its baseline, and record the verdict"
 GUARDED = {True: "kept", False: "broken", None: "it takes more pairs to tell"}
@@ -57,9 +56,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any] | list[dict[str, Any]]:
+    from rewardlab.checks import rates, reproduce
+    from rewardlab.checks.verdict import LOOKS, PAIRS
     from rewardlab.errors import RewardlabError
-    from rewardlab.proof import rates, reproduce
-    from rewardlab.proof.verdict import LOOKS, PAIRS
 
     if args.rates:
         if not args.dev or args.all:
@@ -94,7 +93,7 @@ def exit_code(document: dict[str, Any] | list[dict[str, Any]]) -> int:
 
 
 def _show_card(document: Mapping[str, Any]) -> None:
-    from .tables import facts, heading, lines, table
+    from rewardlab.commands.tables import facts, heading, lines, table
 
     claim = document["claim"]
     heading(f"{document['name']}: {claim['says']}")
@@ -134,7 +133,7 @@ def _check(check: Mapping[str, Any]) -> list[Any]:
 
 def _show_curves(curves: Mapping[str, Mapping[str, list[float]]]) -> None:
     """The mean learning curves of both sides, on one scale, as bars."""
-    from .tables import heading, lines
+    from rewardlab.commands.tables import heading, lines
 
     for name in dict.fromkeys(name for side in curves.values() for name in side):
         drawn = {side: values[name] for side, values in curves.items() if values.get(name)}
@@ -154,9 +153,8 @@ def _sentence(document: Mapping[str, Any]) -> str:
 
 def _show_power(document: Mapping[str, Any]) -> None:
     """For development: whether the margin suits the effect and its spread."""
-    from rewardlab.proof.power import AIM, power
-
-    from .tables import lines
+    from rewardlab.checks.rates import AIM, power
+    from rewardlab.commands.tables import lines
 
     if document.get("recorded") or (sum_ := power(document["effects"])) is None:
         return
@@ -185,7 +183,7 @@ def _pairs(document: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def _show_all(documents: list[dict[str, Any]]) -> None:
-    from .tables import table
+    from rewardlab.commands.tables import table
 
     columns = ("name", "measure", "effect", "interval", "margin", "pairs", "verdict")
     table(columns, [_row(record) for record in documents])
@@ -203,7 +201,7 @@ def _row(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _show_rates(document: Mapping[str, Any]) -> None:
-    from .tables import heading, lines, table
+    from rewardlab.commands.tables import heading, lines, table
 
     heading(f"{document['name']} on {document['task']}: means over seeds {', '.join(map(str, document['seeds']))}")
     names = [name for name in document["rates"][0] if name not in ("side", "name", "error")]

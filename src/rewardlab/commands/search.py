@@ -20,10 +20,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core.domain import POSITIVE
+from rewardlab.commands import flags as shared
 from rewardlab.runs.config import config_of_run, refuse_missing
-
-from . import flags as shared
+from rewardlab.settings.domain import POSITIVE
 
 HELP = "answer problems by searches at test time, and compare them at equal tokens"
 SETTINGS = True
@@ -65,7 +64,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import facts, heading, listing, table
+    from rewardlab.commands.tables import facts, heading, listing, table
 
     facts({k: v for k, v in document.items() if k not in ("results", "plan")})
     columns = ("method", "budget", "setting", "accuracy", "tokens", "of the scorer", "replies")

@@ -17,10 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core.domain import ABOVE_ZERO
+from rewardlab.commands import flags as shared
 from rewardlab.errors import RewardlabError
-
-from . import flags as shared
+from rewardlab.settings.domain import ABOVE_ZERO
 
 HELP = "serve a reward on HTTP, to OpenRLHF, slime, verl or any program"
 PORT = 8100
@@ -54,7 +53,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.queue < args.batch:
         raise RewardlabError(f"--queue {args.queue} is smaller than --batch {args.batch}: such a request would never fit")
     from rewardlab.registry import names
-    from rewardlab.registry.find_task import check_task
+    from rewardlab.registry.find import check_task
 
     address = shared.address(args)
     # before worker processes import torch
@@ -63,7 +62,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.task:
         check_task(args.task)
 
-    from rewardlab.serving import serve_rewards
+    from rewardlab.servers import serve_rewards
 
     return serve_rewards.serve(
         args.reward, args.task, address, tokenizer=args.tokenizer, splitter=args.splitter, workers=args.workers,
@@ -76,12 +75,12 @@ def _client(args: argparse.Namespace) -> dict[str, Any]:
 
     out = args.out or Path("rewardlab_reward.py")
     check_writable(out)
-    source = (Path(__file__).parents[1] / "serving" / f"{args.write_client}_client.py").read_text("utf-8")
+    source = (Path(__file__).parents[1] / "servers" / f"{args.write_client}_client.py").read_text("utf-8")
     write_text(out, source.replace('"http://127.0.0.1:8100"', f'"http://{args.host}:{args.port}"'))
     return {"client": args.write_client, "out": str(out)}
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import facts
+    from rewardlab.commands.tables import facts
 
     facts(document)

@@ -14,9 +14,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.commands import flags as shared
 from rewardlab.runs.config import refuse_missing
-
-from . import flags as shared
 
 HELP = "serve a run or a model by the OpenAI API, to any client"
 PORT = 8000
@@ -40,7 +39,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     refuse_missing(args.model)
     address = shared.address(args)
 
-    from rewardlab.serving import serve_policy
+    from rewardlab.servers import serve_policy
 
     given = shared.given(args, ("device", "dtype", "max_new"))
     most_new = given.pop("max_new", 1024)
@@ -48,6 +47,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import facts
+    from rewardlab.commands.tables import facts
 
     facts(document)

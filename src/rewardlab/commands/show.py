@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import heading, lines
+    from rewardlab.commands.tables import heading, lines
 
     heading(f"{document['name']}  {document.get('title') or ''}".rstrip())
     lines(f"{document['idea']}\nkind: {document['kind']}")
@@ -75,7 +75,7 @@ def in_file(method: Mapping[str, Any]) -> str:
 
 
 def _flags(parameters: list[list[Any]]) -> None:
-    from .tables import heading, table
+    from rewardlab.commands.tables import heading, table
 
     heading("Flags")
     table(("flag", "type", "default", "method", "values"), parameters)

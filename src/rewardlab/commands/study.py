@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from . import flags as shared
+from rewardlab.commands import flags as shared
 
 HELP = "run a study, which trains no policy, and print its table"
 
@@ -20,12 +20,12 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rewardlab.proof import runs
+    from rewardlab.checks import runs
 
     return {"study": args.study, "seed": args.seed, "numbers": runs.study(args.study, args.seed)}
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import table
+    from rewardlab.commands.tables import table
 
     table(("number", "value"), document["numbers"].items())

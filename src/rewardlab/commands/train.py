@@ -23,11 +23,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rewardlab.commands import flags as shared
 from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import ON_RESUME
 from rewardlab.util.files import size
-
-from . import flags as shared
 
 HELP = "train a policy by a method, or resume a run (--resume DIR)"
 SETTINGS = True
@@ -65,7 +64,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import facts, heading, lines, outcome
+    from rewardlab.commands.tables import facts, heading, lines, outcome
 
     # only the plan of --dry-run has a formula
     if "formula" not in document:

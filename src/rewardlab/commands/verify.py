@@ -22,10 +22,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.clients.endpoint import is_served
+from rewardlab.commands.flags import workers_flag
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.served.endpoint import is_served
-
-from .flags import workers_flag
 
 HELP = "judge replies in a file by a verifier"
 SETTINGS = True
@@ -50,9 +49,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 def help_of(words: list[str]) -> str:
     """What `verify KIND --help` adds: the verifier's docstring and its settings."""
-    from rewardlab.registry import browse
-
-    from .parts import details
+    from rewardlab.commands.parts import details
+    from rewardlab.registry import describe as browse
 
     found = [entry for entry in browse.entries("verifier") if entry["name"] in words]
     with contextlib.redirect_stdout(text := io.StringIO()):
@@ -72,9 +70,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise unknown("verifier", args.kind, known)
 
     from rewardlab.api import verify as verifying
+    from rewardlab.commands.flags import setting_names
     from rewardlab.data.files import STREAM
-
-    from .flags import setting_names
 
     if args.json and args.out == STREAM:
         raise RewardlabError("--json and --out - would both write to stdout; give --out a file")
@@ -83,7 +80,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from .tables import facts
+    from rewardlab.commands.tables import facts
 
     # with --out -, stdout is for the rows alone
     with contextlib.redirect_stdout(sys.stderr) if document["out"] == "-" else contextlib.nullcontext():

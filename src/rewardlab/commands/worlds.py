@@ -24,13 +24,13 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:
+    from rewardlab.checks import worlds
     from rewardlab.errors import RewardlabError
-    from rewardlab.proof import worlds
 
     if args.world:
         worlds.world(args.world)
     if args.check:
-        from rewardlab.proof import probe
+        from rewardlab.checks import worlds as probe
 
         probe.check_all([args.world] if args.world else [], start_only=args.start_only)
     elif args.start_only:
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def show(document: list[dict[str, Any]]) -> None:
-    from .tables import lines, table
+    from rewardlab.commands.tables import lines, table
 
     columns = ("world", "start", "greedy", "majority", "reached", "noise", "left", "lr", "checkable", "seconds")
     table(columns, [_row(row) for row in document])

@@ -9,14 +9,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .batch import Batch, Events, Outputs
-    from .part import Part, PartFactory
-    from .policy import Policy, TokenCount, embeddings, entropies, forward_batch, last_values, uncounted, values
-    from .problem import Message, Problem, ProblemSource, Task, ask
-    from .recipe import Learner, Recipe, Update, with_surprise
-    from .run import Run, seed_of, stream, uniform_of
-    from .score import Score, Scores, Term, check_finite
-    from .slots import (
+    from rewardlab.core.batch import Batch, Events, Outputs
+    from rewardlab.core.part import Part, PartFactory
+    from rewardlab.core.policy import Policy, TokenCount, embeddings, entropies, forward_batch, last_values, uncounted, values
+    from rewardlab.core.problem import Message, Problem, ProblemSource, Task, ask
+    from rewardlab.core.recipe import Learner, Recipe, Update, with_surprise
+    from rewardlab.core.run import Run, seed_of, stream, uniform_of
+    from rewardlab.core.score import Score, Scores, Term, check_finite
+    from rewardlab.core.slots import (
         Chain,
         Credit,
         Environment,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         select,
         weighting,
     )
-    from .trajectory import Group, Sampling, Trajectory, Turn
+    from rewardlab.core.trajectory import Group, Sampling, Trajectory, Turn
 
 _WHERE = {
     "batch": ("Batch", "Events", "Outputs"),

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rewardlab.core.problem import Message, Problem
+from rewardlab.core.trajectory import Trajectory
 from rewardlab.errors import RewardlabError
-
-from .problem import Message, Problem
-from .trajectory import Trajectory
 
 
 def place_of(episode: Trajectory) -> str:

@@ -20,13 +20,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 from rewardlab.errors import RewardlabError
-
-from .hyperparameters import check_names, check_settings, hyperparameters
-from .misuse import NotCalled, refuse_positional
-from .options import PartOptions, checked
-from .pickled import reduced
-from .plain import plain, show, tuples
-from .signatures import call_signature, describe_decorator, plainly
+from rewardlab.settings.hyperparameters import NotCalled, check_names, check_settings, hyperparameters, refuse_positional
+from rewardlab.settings.options import PartOptions, call_signature, checked, describe_decorator, plainly
+from rewardlab.settings.saving import plain, reduced, show, tuples
 
 
 class Part:

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from .batch import Batch, Outputs
-from .problem import Message
-from .trajectory import Sampling, Trajectory
+from rewardlab.core.batch import Batch, Outputs
+from rewardlab.core.problem import Message
+from rewardlab.core.trajectory import Sampling, Trajectory
 
 
 @dataclass

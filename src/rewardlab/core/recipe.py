@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
+from rewardlab.core.part import Part, PartFactory
+from rewardlab.core.slots import Credit, Loop, Measure, Objective, Rollout, Select, Weighting
 from rewardlab.errors import RewardlabError, unknown
-
-from .domain import Decay, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Share, check_values
-from .misuse import advice
-from .part import Part, PartFactory
-from .slots import Credit, Loop, Measure, Objective, Rollout, Select, Weighting
+from rewardlab.settings.domain import Decay, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Share, check_values
+from rewardlab.settings.hyperparameters import advice
 
 SLOTS = ("rollout", "reward", "credit", "objective", "weighting", "select", "measure", "loop", "study")
 """The fields of a recipe that hold one part, of the slot of that name."""

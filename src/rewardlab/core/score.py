@@ -13,9 +13,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from rewardlab.core.trajectory import Group, Trajectory
 from rewardlab.errors import NotFinite, RewardlabError
-
-from .trajectory import Group, Trajectory
 
 Steps = tuple[tuple[int, float], ...]
 """(token position, reward) pairs."""

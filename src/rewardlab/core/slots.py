@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from .batch import Batch
-from .episode import check_answer, naming, start_of
-from .options import CreditOptions, EnvironmentOptions, ObjectiveOptions, RolloutOptions, WeightingOptions
-from .part import Expression, Part, decorator
+from rewardlab.core.batch import Batch
+from rewardlab.core.episode import check_answer, naming, start_of
+from rewardlab.core.part import Expression, Part, decorator
+from rewardlab.settings.options import CreditOptions, EnvironmentOptions, ObjectiveOptions, RolloutOptions, WeightingOptions
 
 
 class Rollout(Part):

@@ -9,9 +9,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
+from rewardlab.core.problem import Message, Problem
 from rewardlab.errors import RewardlabError
-
-from .problem import Message, Problem
 
 
 # eq=False: `==` on arrays is not a truth value, and trajectories are recognised by identity

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveShare
 from rewardlab.credit.group import center, scale_by_std, with_verdict
 from rewardlab.credit.sign_credit import outcomes
 from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveShare
 
 LEAST = 1e-6
 """Entropy below which tokens are as sure as each other: its inverse is taken."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
-from rewardlab.core.domain import PositiveFloat, PositiveInt
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 
 
 def group_sums(x: Tensor, batch: Batch) -> Tensor:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Credit, Run, credit
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.credit.tokens import over_steps
 from rewardlab.credit.turns import over_turns, turn_sums
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.util.ranking import auc_of
 
 

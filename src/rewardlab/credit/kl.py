@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 
 
 @credit(needs=("old", "ref"))

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
-from rewardlab.core.domain import NonNegativeFloat, Share
 from rewardlab.credit.turns import over_turns, turn_of, turn_sums, turn_to_go
+from rewardlab.settings.domain import NonNegativeFloat, Share
 
 
 def turn_counts(batch: Batch) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
-from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.settings.domain import NonNegativeFloat
 
 
 def outcomes(a: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
-from rewardlab.core.domain import Share
+from rewardlab.settings.domain import Share
 
 
 def turn_of(mask: Tensor) -> Tensor:

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Run, credit
-from rewardlab.core.domain import Share
 from rewardlab.credit.group import with_verdict
+from rewardlab.settings.domain import Share
 
 BLOCK = 512
 """Positions per matrix product: few Python steps for a long row, and a matrix of 512 x 512 at most."""

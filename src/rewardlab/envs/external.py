@@ -8,7 +8,7 @@ from typing import Any
 from rewardlab.core import Environment, Message, Problem, Turn, environment
 from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.functions import find
+from rewardlab.rewards.user.functions import find
 
 
 def environment_in(path: Path | str, function: str, settings: dict[str, Any] | None = None) -> Environment:

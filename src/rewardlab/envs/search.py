@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Environment, Message, Problem, Turn, environment
-from rewardlab.core.domain import PositiveInt
 from rewardlab.data.corpus import corpus_of
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.bm25 import index_of
 from rewardlab.text.searches import CLOSE, answered, query_of
 

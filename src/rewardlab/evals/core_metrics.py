@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab.core import Group, Measure, Problem, Run, Sampling, Trajectory, measure
-from rewardlab.core.domain import NonNegativeInt
+from rewardlab.settings.domain import NonNegativeInt
 from rewardlab.text.answers import final_answer
 
 BESIDE = ("greedy", "majority", "gold", "gold_logprob")

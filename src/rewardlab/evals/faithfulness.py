@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from rewardlab.core import Group, Message, Problem, Run, Sampling, Trajectory, measure
-from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.numbers import IN_TEXT
 from rewardlab.text.prefixes import CLOSED, begun, opening, reasoning_lines, same_answer, stated
 from rewardlab.text.rationale import rationale

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Credit, Problem, Rollout, Run, Score, Trajectory, forward_batch, measure
-from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.domain import PositiveInt
 
 
 @measure

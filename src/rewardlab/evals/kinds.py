@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewardlab.core import Problem, Run, measure
-from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import count_right, mean_interval
+from rewardlab.settings.domain import NonNegativeFloat
 
 
 @measure

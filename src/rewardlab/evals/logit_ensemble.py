@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rewardlab.core import Measure, Problem, Run, measure
-from rewardlab.core.domain import PositiveInt
+from rewardlab.settings.domain import PositiveInt
 
 
 @measure(inner="of")

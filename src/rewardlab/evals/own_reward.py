@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, check_finite, measure
-from rewardlab.core.options import is_relative
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.options import is_relative
 
 
 @measure

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewardlab.core import Problem, Run, Sampling, Score, Trajectory, measure
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.answers import final_answer
 
 

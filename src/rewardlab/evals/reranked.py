@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, measure
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.answers import final_answer
 from rewardlab.text.votes import answer_of
 from rewardlab.util.ranking import auc_of

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from rewardlab.core import Problem, Rollout, Run, Sampling, Trajectory, measure
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 
 @measure

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rewardlab.core import Measure, Problem, Run, measure
-from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt
 
 
 @measure

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from rewardlab.core import Problem, Rollout, Run, Score, measure
-from rewardlab.core.domain import PositiveShare
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.domain import PositiveShare
 from rewardlab.util.ranking import auc_of
 
 COMPLETIONS = "completions"

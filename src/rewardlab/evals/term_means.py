@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewardlab.core import Problem, Run, Sampling, Score, Trajectory, measure
-from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.domain import NonNegativeFloat
 
 
 @measure

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rewardlab.clients.endpoint import is_served
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.models import hub
+from rewardlab.models.formats import fingerprint
 from rewardlab.policies.adapter import Base, config_of
-from rewardlab.served.endpoint import is_served
 from rewardlab.util.files import folders_like
-
-from . import hub
-from .formats import fingerprint
 
 NAMES = {
     "embedded": "a small text policy, warmed up on the task in minutes and then cached",

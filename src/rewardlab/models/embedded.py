@@ -19,14 +19,13 @@ import torch
 
 from rewardlab import registry
 from rewardlab.core import Problem, Task, seed_of
+from rewardlab.models.fingerprint import fingerprint as code_fingerprint
+from rewardlab.models.start import Start, keep, kept, measured_start
+from rewardlab.models.warmup import SEED, teach
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.util.device import device_of, dtype_of
 from rewardlab.util.files import cached
-
-from .fingerprint import fingerprint as code_fingerprint
-from .start import Start, keep, kept, measured_start
-from .warmup import SEED, teach
 
 TASKS = ("arithmetic", "countdown")
 """The tasks that share a policy."""

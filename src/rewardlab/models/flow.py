@@ -10,11 +10,10 @@ from torch import Tensor
 
 from rewardlab.core import Task, seed_of, stream
 from rewardlab.errors import RewardlabError
+from rewardlab.models.fingerprint import fingerprint
 from rewardlab.policies.diffusion.denoiser import Denoiser
 from rewardlab.util.files import cached
 from rewardlab.util.progress import Bar
-
-from .fingerprint import fingerprint
 
 MAKERS = ("models/flow.py", "policies/diffusion/denoiser.py")
 POOL, STEPS, ROWS, LR = 40_000, 3000, 512, 5e-3

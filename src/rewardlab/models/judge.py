@@ -18,14 +18,13 @@ from rewardlab import registry
 from rewardlab.core import Problem, Recipe, Run, Task, Update, seed_of
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
+from rewardlab.models import embedded
+from rewardlab.models.fingerprint import fingerprint as code_fingerprint
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.files import cached
 from rewardlab.util.progress import Bar
-
-from . import embedded
-from .fingerprint import fingerprint as code_fingerprint
 
 MORE_LAYERS = 2
 STEPS, ROWS, LR, SEED = 1100, 16, 1e-3, 0

@@ -7,15 +7,14 @@ import json
 import threading
 from typing import Any
 
+from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Learner, Task
 from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.errors import RewardlabError
-from rewardlab.served.endpoint import is_served
+from rewardlab.models.checkpoint import NAMES, Checkpoint, find, parted
+from rewardlab.models.formats import stored_dtype
 from rewardlab.util.device import device_of
 from rewardlab.util.progress import console
-
-from .checkpoint import NAMES, Checkpoint, find, parted
-from .formats import stored_dtype
 
 Policy = Any
 """Any object with the methods of `core.Policy`."""
@@ -52,7 +51,7 @@ def load_policy(
     model of the Hugging Face hub, from the local cache or else downloaded.  With `hf:` before it, transformers runs it; otherwise
     the lean policy does, where it can, and transformers where it cannot. With `nf4:` before it, transformers runs it with the
     matrices of its layers kept in 4 bits (NF4, by bitsandbytes) below adapters, which must train. openai:URL#NAME: a model behind
-    an OpenAI-compatible address (`policies/served.py`), which cannot be trained; options may follow (`served/endpoint.py`).
+    an OpenAI-compatible address (`policies/served.py`), which cannot be trained; options may follow (`clients/endpoint.py`).
 
     lora_rank: train adapters of this rank instead of the weights; language models only. An adapter of that rank as `name` trains
     on. Without lora_rank, adapters are merged into the weights, which train.
@@ -83,7 +82,7 @@ def _by_name(name: str, device: str, dtype: str, lora_rank: int | None, task: Ta
     kind = task.model if name == "untrained" and task else name
     prefix, place = parted(name)
     if place == "smollm2":
-        from .smollm2 import checkpoint
+        from rewardlab.models.smollm2 import checkpoint
 
         name = f"{prefix}{checkpoint()}"
     elif kind in NAMES:
@@ -108,11 +107,11 @@ def _of_task(name: str, task: Task | None) -> tuple[str, Task | None, bool]:
 def _small(name: str, kind: str, device: str, dtype: str, task: Task | None, judge: bool = False) -> Policy:
     """One of the small policies that are made here."""
     if judge and task and name == "embedded":
-        from .judge import judge_trunk
+        from rewardlab.models.judge import judge_trunk
 
         return judge_trunk(task, device, dtype)
     if kind in ("embedded", "untrained"):
-        from .embedded import embedded, untrained
+        from rewardlab.models.embedded import embedded, untrained
 
         return embedded(device, dtype, task) if name == "embedded" else untrained(task=task)
     small = importlib.import_module(f"rewardlab.models.{kind}")
@@ -214,7 +213,7 @@ def _initial(learner: Learner, policy: Policy) -> Policy:
             )
         return policy.copy(learner.name, value_head=True).read_surprise(policy)
     if learner.init.startswith("prm:"):
-        from rewardlab.scorers import load_scorer
+        from rewardlab.prm import load_scorer
 
         return load_scorer(learner.init, str(policy.device))
     if learner.init.startswith(PREFIX):

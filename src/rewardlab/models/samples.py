@@ -20,7 +20,7 @@ def samples(formula: str, problems: Sequence[Problem], n: int, seed: int = 0) ->
 
     Cached until that policy changes.
     """
-    from .embedded import checkpoint
+    from rewardlab.models.embedded import checkpoint
 
     policy = checkpoint(registry.task(formula))
     asked = hashlib.blake2b("".join(problem.key for problem in problems).encode(), digest_size=6).hexdigest()

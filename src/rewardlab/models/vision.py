@@ -12,12 +12,11 @@ from rewardlab import registry
 from rewardlab.core import Problem, Run, Task, seed_of
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
+from rewardlab.models.fingerprint import fingerprint
 from rewardlab.policies.hf.vision import VisionPolicy
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.files import cached
 from rewardlab.util.progress import Bar
-
-from .fingerprint import fingerprint
 
 STEPS, ROWS, LR, CONTEXT = 900, 32, 3e-3, 256
 WORDS = ("<pad>", "<end>", "<image>", "<answer>", "</answer>", "[", "]", ",", " ", "\n", *map(str, range(10)))

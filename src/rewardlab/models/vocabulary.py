@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator
 
 from rewardlab import registry
 from rewardlab.core import Problem
+from rewardlab.models.embedded import TASKS, Demonstrations
 from rewardlab.util.progress import console
-
-from .embedded import TASKS, Demonstrations
 
 SAMPLE = 300
 """Problems of each task whose words are taken for all that the policy was taught: its tasks use a few dozen."""

@@ -8,10 +8,9 @@ from typing import Any
 from rewardlab import registry
 from rewardlab.core import Run, Task
 from rewardlab.engine.step import Ops, standard_loop
+from rewardlab.models.start import Start, measured_start
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.progress import Bar, console
-
-from .start import Start, measured_start
 
 ROWS, LR, SEED = 32, 3e-3, 0
 MOST = 4000

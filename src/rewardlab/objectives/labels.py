@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Run, objective, weighting
-from rewardlab.core.domain import NonNegativeInt
+from rewardlab.settings.domain import NonNegativeInt
 
 from .pairs import row_sum
 

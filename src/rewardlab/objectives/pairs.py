@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.core import Batch, Credit, Objective, Outputs, Run, objective
-from rewardlab.core.domain import PositiveFloat, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveFloat, Share
 
 
 def margin(row_values: Tensor, batch: Batch) -> Tensor:

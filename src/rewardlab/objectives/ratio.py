@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Run, objective
-from rewardlab.core.domain import PositiveFloat
+from rewardlab.settings.domain import PositiveFloat
 
 
 @objective(unit="token", needs=("old",))

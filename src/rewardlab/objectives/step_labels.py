@@ -26,7 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Run, objective
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, Share
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, Share
 
 
 @objective(unit="row", wants=("value",))

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Run, Trajectory, objective, weighting
-from rewardlab.core.domain import PositiveInt
+from rewardlab.settings.domain import PositiveInt
 
 
 @objective(unit="token", wants=("value",))

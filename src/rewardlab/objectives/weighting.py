@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, weighting
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 
 
 @weighting

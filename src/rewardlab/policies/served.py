@@ -10,12 +10,12 @@ from typing import Any, NoReturn
 import numpy as np
 import torch
 
+from rewardlab.clients.client import Call, Client, client_of
+from rewardlab.clients.messages import Failure, Reply, Request
+from rewardlab.clients.retries import Trouble, checked
 from rewardlab.core import Message, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.text import pay_of
-from rewardlab.served.client import Call, Client, client_of
-from rewardlab.served.messages import Failure, Reply, Request
-from rewardlab.served.retries import Trouble, checked
 
 UNLIMITED = 1 << 40
 """The context, where the server alone knows how much fits."""

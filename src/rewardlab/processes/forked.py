@@ -1,6 +1,6 @@
 """A process that loads a function once, and calls it in a fork of itself: what hangs or dies is replaced within milliseconds.
 
-    process = Forked("rewardlab.serving.scoring:Scorer", {"rewards": ["math"]}, seconds=10.0)
+    process = Forked("rewardlab.servers.scoring:Scorer", {"rewards": ["math"]}, seconds=10.0)
     process.start()  ->  what the function says of itself (`about`)
     process.ask([b'{"response": "4"}', ...])  ->  [Done(...), Failed("timeout", "took over 10 s"), None]
 

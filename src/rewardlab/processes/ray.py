@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from rewardlab.core.domain import WORKERS
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import WORKERS
 from rewardlab.util.extras import require
 
 from .child import ONE_THREAD

@@ -14,14 +14,62 @@ mechanism does, or neither: `claim = None`. Words that it may state beside them:
     left_out = "..."      what of the published method it leaves out, in one sentence; needed unless it is the whole
 """
 
-from .built import build
-from .catalogue import rows
-from .find import PACKAGE, claim_of, file_of, method, method_roots, methods, module_of, parameters, spell
-from .find_task import endless, parse_options, parse_value, task, task_files, tasks
-from .parts import load_part, load_recipe, part, verifier, verifiers
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rewardlab.errors import RewardlabError
+from rewardlab.registry.describe import rows
+from rewardlab.registry.find import (
+    PACKAGE,
+    claim_of,
+    endless,
+    file_of,
+    method,
+    method_roots,
+    methods,
+    module_of,
+    parameters,
+    parse_options,
+    parse_value,
+    spell,
+    stacked,
+    task,
+    task_files,
+    tasks,
+)
+from rewardlab.registry.parts import load_part, load_recipe, part, verifier, verifiers
+
+if TYPE_CHECKING:
+    from rewardlab.core import Recipe
 
 __all__ = [
     "PACKAGE", "build", "claim_of", "endless", "file_of", "load_part", "load_recipe", "method", "method_roots", "methods",
     "module_of", "parameters", "parse_options", "parse_value", "part", "rows", "spell", "task", "task_files", "tasks", "verifier",
     "verifiers",
 ]  # fmt: skip
+
+
+def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) -> Recipe:
+    """The recipe of a method, or of several stacked (`grpo+hapo`), under these settings.
+
+    A setting goes to the method that takes it; `hapo.weight` names the method; fields of `Update` (lr, problems, ...)
+    go to the recipe. A text for a setting that is a reward or an environment names one, as on the command line ("mine.py:judge",
+    "correct").
+    Raises RewardlabError for an unknown name, and for a setting that two methods take.
+    """
+    from rewardlab.registry.settings import compose
+
+    if not isinstance(name, str):
+        raise RewardlabError(f'build takes the name of a method, build("grpo"), not {name!r}')
+    if by_name:
+        raise RewardlabError(f"settings are given in a dict: build({name!r}, {by_name!r})")
+    if settings is not None and not isinstance(settings, Mapping):
+        raise RewardlabError(f'settings must be a dict, such as {{"n": 8}}, not {settings!r}')
+    methods, given = stacked(name), settings or {}
+    if any(isinstance(value, str) for value in given.values()):
+        from rewardlab.registry.formula import with_parts
+
+        given = with_parts([function for _, function in methods], given)
+    return compose(methods, given)

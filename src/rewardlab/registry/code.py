@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .find import PACKAGE
+from rewardlab.registry.find import PACKAGE
 
 ROUNDS = 3
 """How far around a definition its hash tells which of two definitions stands where."""
@@ -331,7 +331,7 @@ def _bound_in(node: Any) -> set[str]:
 
 def _by_text(setting: str, name: Any) -> Key | None:
     """The shared part that the text of a setting names."""
-    from .parts import parts_of_methods, shared_parts
+    from rewardlab.registry.parts import parts_of_methods, shared_parts
 
     key = ("environment" if setting == "environment" else "reward", name)
     path = shared_parts().get(key) or next(iter(parts_of_methods().get(key, ())), None)

@@ -17,10 +17,101 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.registry.find import PACKAGE, file_of, methods, task_files
+from rewardlab.registry.index import Definition, function_in, imports_in, literal_in, parts_in, read_each, values_of
+from rewardlab.registry.parts import shared_definitions
+from rewardlab.registry.verdicts import INERT, inert, last_of, shown
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# What `rewardlab parts` shows: every part, task and model, as its file describes it. Imports none of them, and no torch.
+
+ORDER = (
+    "rollout", "reward", "verifier", "operator", "credit", "objective", "weighting", "select", "measure", "environment", "loop",
+    "study", "task", "model",
+)  # fmt: skip
+"""What there is to browse: the slots of a recipe, verifiers and operators apart from other rewards, then tasks and models."""
+
+Entry = dict[str, Any]
+
+
+def entries(kind: str | None = None) -> list[Entry]:
+    """Every part, task and model, by kind and name; with `kind`, one of ORDER, only those.
+
+    Each has kind, slot, name, about, doc, settings (name, default, values, required), path, line, and used_by: the methods whose
+    files import it. A part of one method's own file is named METHOD/PART. Raises RewardlabError for an unknown kind.
+    """
+    if kind is not None and kind not in ORDER:
+        raise unknown("slot", kind, ORDER)
+    uses = read_each("uses", methods().values(), imports_in)
+    found = [*_shared(uses), *_of_methods(), *_tasks(), *_models()]
+    chosen = [entry for entry in found if kind in (None, entry["kind"])]
+    return sorted(chosen, key=lambda entry: (ORDER.index(entry["kind"]), "/" in entry["name"], entry["name"]))
+
+
+def named(name: str) -> list[Entry]:
+    """The entries of this name: one, or several of different kinds (`sql` is a verifier and a task)."""
+    everything = entries()
+    found = [entry for entry in everything if name in (entry["name"], f"{entry['slot']}:{entry['name']}")]
+    if not found and name in methods():
+        raise RewardlabError(f"{name} is a method: rewardlab show {name}")
+    if not found:
+        raise unknown("slot or part", name, {*ORDER, *(entry["name"] for entry in everything)})
+    return found
+
+
+def _shared(uses: Mapping[Path, list[str]]) -> list[Entry]:
+    users: dict[str, list[str]] = {}
+    for path, imported in uses.items():
+        for name in imported:
+            users.setdefault(name, []).append(path.stem)
+    return [
+        _entry(path, definition, used_by=users.get(f"{_module(path)}:{definition.name}", []))
+        for path, definition in shared_definitions()
+    ]
+
+
+def _of_methods() -> list[Entry]:
+    found = read_each("own-parts", methods().values(), parts_in)
+    return [
+        _entry(path, definition, f"{path.stem}/{definition.name}", used_by=[path.stem])
+        for path, definitions in found.items()
+        for definition in (Definition(*values) for values in definitions)
+    ]
+
+
+def _tasks() -> list[Entry]:
+    # records are the problems in a file of one's own, which a task's name stands for
+    return [_entry(path, function_in(path, name, "task")) for name, path in task_files().items() if name != "records"]
+
+
+def _models() -> list[Entry]:
+    path = PACKAGE / "models" / "checkpoint.py"
+    return [_entry(path, Definition("model", name, about, [], 1)) for name, about in literal_in(path, "NAMES").items()]
+
+
+def _entry(path: Path, definition: Definition, name: str = "", used_by: list[str] | None = None) -> Entry:
+    settings = [
+        {"name": key, "default": default, "values": values_of(annotation), "required": default is None}
+        for key, annotation, default in definition.settings
+    ]
+    return {
+        "kind": definition.kind, "slot": definition.slot, "name": name or definition.name, "about": definition.about,
+        "doc": definition.doc, "settings": settings, "path": str(path), "line": definition.line, "used_by": sorted(used_by or []),
+    }  # fmt: skip
+
+
+def _module(path: Path) -> str:
+    return ".".join(("rewardlab", *path.relative_to(PACKAGE).with_suffix("").parts))
+
 
 COMPUTED = "computed by the file: see rewardlab show"
 """The claim shown if it cannot be read without importing the file."""
@@ -158,3 +249,92 @@ def _builds_on(tree: ast.Module, name: str) -> str | None:
                 if isinstance(call, ast.Name) and call.id[:1].islower():
                     return call.id
     return None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+#
+# What `rewardlab list` shows: a row for each method, read from files and results. Imports no method and no torch.
+
+NOT_RUN, UNREADABLE = "not run", "unreadable"
+SHIPPED = PACKAGE / "results"
+"""The results that come with the package."""
+
+
+def rows(folder: str | None = None) -> list[dict[str, Any]]:
+    """Each method's name, folder, path, entry (see `describe`) and the verdict on its claim, by folder and name."""
+    return _rows([path for path in methods().values() if folder in (None, path.parent.name)])
+
+
+def row(name: str) -> dict[str, Any]:
+    """The row of one method."""
+    return _rows([file_of(name)])[0]
+
+
+def repository() -> Path | None:
+    """The checkout this package is run from, None if it was installed as a package."""
+    root = PACKAGE.parents[1]
+    return root if (root / "pyproject.toml").is_file() else None
+
+
+def results_folder(path: Path) -> Path:
+    """Where the results of the method in this file are written: $REWARDLAB_RESULTS, else by where the method is.
+
+    A method of the package, in a checkout: the folder that ships with the package; installed: results/ in the working folder. A
+    method from outside (REWARDLAB_METHODS): results/ beside its file.
+    """
+    if chosen := os.environ.get("REWARDLAB_RESULTS"):
+        return Path(chosen).resolve()
+    if PACKAGE not in path.parents:
+        return path.parent / "results"
+    return SHIPPED if repository() else Path.cwd() / "results"
+
+
+def record_of(path: Path) -> Path | None:
+    """The file with the results of the method in this file: of runs on this machine, else those that came with it."""
+    came_with_it = SHIPPED if PACKAGE in path.parents else path.parent / "results"
+    files = (folder / f"{path.stem}.json" for folder in (results_folder(path), came_with_it))
+    return next((file for file in files if file.is_file()), None)
+
+
+def verdicts_of(path: Path) -> dict[str, Any]:
+    """Of the last run in a results file: the version of the claim that it is on, and its verdict in every reading of the file: for
+    a claim and for a check, which are by construction or not.
+    """
+    try:
+        last = last_of(json.loads(path.read_text("utf-8")))
+        words = {_reading(check, sanity): shown(last, check, sanity) for check in (False, True) for sanity in (False, True)}
+        return {"version": last.get("claim", {}).get("version", 1), "inert": inert(last), **words}
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        return {}
+
+
+def _reading(check: bool, sanity: bool) -> str:
+    return f"{'check' if check else 'claim'}{' by construction' if sanity else ''}"
+
+
+def _rows(paths: list[Path]) -> list[dict[str, Any]]:
+    entries = read_each("methods", paths, entry)
+    records = {path: record for path in paths if (record := record_of(path))}
+    verdicts = read_each("words", records.values(), verdicts_of)
+    table = [
+        {
+            "name": path.stem,
+            "folder": path.parent.name,
+            **entries[path],
+            "verdict": _verdict(verdicts[records[path]], entries[path]) if path in records else NOT_RUN,
+            "path": str(path),
+            "record": str(records[path]) if path in records else None,
+        }
+        for path in paths
+    ]
+    return sorted(table, key=lambda row: (row["folder"], row["name"]))
+
+
+def _verdict(found: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+    """The verdict as it counts for what the method says now: one on an earlier version says nothing about it."""
+    if not found:
+        return UNREADABLE
+    if found["version"] != entry["version"]:
+        return NOT_RUN
+    word = found[_reading(entry["shows"] == "check", entry["sanity"])]
+    return f"{word}, {INERT}" if found["inert"] else word

@@ -9,12 +9,10 @@ from typing import Any
 from rewardlab.core import Recipe, Update
 from rewardlab.core.recipe import SLOTS
 from rewardlab.errors import RewardlabError
-
-from .built import build
-from .catalogue import row
-from .describe import COMPUTED, baseline
-from .find import claim_of, module_of, names_in, parameters
-from .settings import Parameter
+from rewardlab.registry import build
+from rewardlab.registry.describe import COMPUTED, baseline, row
+from rewardlab.registry.find import claim_of, module_of, names_in, parameters
+from rewardlab.registry.settings import Parameter
 
 
 def details(name: str) -> dict[str, Any]:

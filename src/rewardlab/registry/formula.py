@@ -19,16 +19,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from rewardlab.core import Environment
-from rewardlab.core.domain import NAME
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.conventions import split
-from rewardlab.rewards.functions import find, find_in_module, only_function, prepared
+from rewardlab.registry.find import parse_options
+from rewardlab.registry.names import PREFIX
+from rewardlab.registry.parts import is_part, part
+from rewardlab.registry.settings import fit
 from rewardlab.rewards.reward import Reward
-
-from .find_task import parse_options
-from .names import PREFIX
-from .parts import is_part, part
-from .settings import fit
+from rewardlab.rewards.user.conventions import split
+from rewardlab.rewards.user.functions import find, find_in_module, only_function, prepared
+from rewardlab.settings.domain import NAME
 
 FUNCTION = re.compile(r"(.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?", re.S)
 """FILE.py:function or MODULE:function, with or without settings."""

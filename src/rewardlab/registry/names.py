@@ -8,12 +8,11 @@ import re
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from rewardlab.core.domain import NAME
 from rewardlab.errors import RewardlabError, unknown
-
-from .definitions import class_fields_in, function_in
-from .find import PACKAGE, file_of, names_in, spell
-from .parts import is_part, parts_of_methods, shared_parts
+from rewardlab.registry.find import PACKAGE, file_of, names_in, spell
+from rewardlab.registry.index import class_fields_in, function_in
+from rewardlab.registry.parts import is_part, parts_of_methods, shared_parts
+from rewardlab.settings.domain import NAME
 
 SOURCE = re.compile(r"((.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?|.+\.py)(\?as=\w+)?", re.S)
 """FILE.py:function, MODULE:function, with or without settings, or FILE.py; and the convention of the function."""
@@ -57,7 +56,7 @@ def check_source(written: str) -> None:
     """Raise RewardlabError if the file or module that holds a function does not exist."""
     where = re.sub(r"(:\w+(\(.*\))?)?(\?as=\w+)?$", "", written, count=1, flags=re.S)
     if where.endswith(".py"):
-        from rewardlab.rewards.functions import existing
+        from rewardlab.rewards.user.functions import existing
 
         existing(Path(where))
         return

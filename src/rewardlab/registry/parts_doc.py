@@ -7,11 +7,9 @@ from itertools import groupby
 from pathlib import Path
 
 from rewardlab.errors import RewardlabError
+from rewardlab.registry.describe import Entry, entries, repository
+from rewardlab.registry.find import PACKAGE
 from rewardlab.util.files import write_text
-
-from .browse import Entry, entries
-from .catalogue import repository
-from .find import PACKAGE
 
 PATH = Path("docs") / "parts.md"
 

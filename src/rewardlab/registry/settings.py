@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardlab.core import Recipe, Update
-from rewardlab.core.domain import (
+from rewardlab.core.part import Expression
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.registry.stack import stack
+from rewardlab.settings.domain import (
     NOT_NEGATIVE,
     NUMBER,
     POSITIVE,
@@ -32,11 +35,7 @@ from rewardlab.core.domain import (
     setting_of,
     settings_of,
 )
-from rewardlab.core.hyperparameters import hyperparameters
-from rewardlab.core.part import Expression
-from rewardlab.errors import RewardlabError, unknown
-
-from .stack import stack
+from rewardlab.settings.hyperparameters import hyperparameters
 
 Method = tuple[str, Callable[..., Recipe]]
 UPDATE = {f.name: f for f in fields(Update) if f.metadata.get("setting", True)}

@@ -16,10 +16,10 @@ from dataclasses import fields
 from typing import Any
 
 from rewardlab.core import Learner, Part, Recipe, Update
-from rewardlab.core.domain import OutOfDomain
-from rewardlab.core.hyperparameters import hyperparameters
 from rewardlab.core.part import Expression
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import OutOfDomain
+from rewardlab.settings.hyperparameters import hyperparameters
 
 Method = Callable[..., Recipe]
 

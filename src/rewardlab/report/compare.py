@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rewardlab.report import curves
+from rewardlab.report.html import duration, percent, points, short, table
+from rewardlab.report.summary import read_config, summarise
 from rewardlab.runs.samples import conform
 from rewardlab.util.intervals import interval
-
-from . import curves
-from .html import duration, percent, points, short, table
-from .summary import read_config, summarise
 
 Row = dict[str, Any]
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from rewardlab.report.divergence import apart, gamed, names, on_one_axis
 from rewardlab.runs.metrics import finite, plain
-
-from .divergence import apart, gamed, names, on_one_axis
 
 Row = dict[str, Any]
 Points = tuple[list[float], list[float]]

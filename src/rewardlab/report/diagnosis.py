@@ -6,11 +6,10 @@ import math
 from pathlib import Path
 from typing import Any
 
+from rewardlab.report import curves
+from rewardlab.report.divergence import apart, gamed
+from rewardlab.report.symptoms import SYMPTOMS, Curves, Finding, dead_terms
 from rewardlab.runs.foreign import read_log
-
-from . import curves
-from .divergence import apart, gamed
-from .symptoms import SYMPTOMS, Curves, Finding, dead_terms
 
 Row = dict[str, Any]
 HELD_OUT = "held-out measure"

@@ -44,7 +44,7 @@ A process reward model: it scores each step of a solution by its chance of being
     rewardlab prm eval {name} --on FILE
     rewardlab train grpo --task TASK --reward prm:{name}
 
-    from rewardlab.scorers import load_scorer
+    from rewardlab.prm import load_scorer
 
     load_scorer("{name}").score([("What is 1 + 2 * 3?", ["2 * 3 = 6", "1 + 6 = 7"])])
 

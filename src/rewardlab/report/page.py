@@ -16,14 +16,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from rewardlab.report import compare as report_compare
+from rewardlab.report import curves
+from rewardlab.report import html as report_html
+from rewardlab.report.data import clean, packed
+from rewardlab.report.summary import read_config, summarise
 from rewardlab.runs.samples import ROLLOUTS, TOKENS, samples
 from rewardlab.util.files import new_file
-
-from . import compare as report_compare
-from . import curves
-from . import html as report_html
-from .data import clean, packed
-from .summary import read_config, summarise
 
 Row = dict[str, Any]
 SCRIPTS = ("page", "curves", "filter", "tokens", "tree", "rollouts")

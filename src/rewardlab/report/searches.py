@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from .html import percent, table
+from rewardlab.report.html import percent, table
 
 Row = Mapping[str, Any]
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 420, 62, 190, 18, 46

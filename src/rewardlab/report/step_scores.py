@@ -7,9 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from rewardlab.report.html import table
 from rewardlab.util.files import new_file
-
-from .html import table
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --ink: #2f6fdd; }

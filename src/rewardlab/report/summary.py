@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.errors import RewardlabError
+from rewardlab.report import curves
+from rewardlab.report.diagnosis import findings
 from rewardlab.runs.config import UNLIMITED
 from rewardlab.runs.metrics import plain
-
-from . import curves
-from .diagnosis import findings
 
 Row = dict[str, Any]
 

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rewardlab.report.divergence import trend
 from rewardlab.runs.metrics import finite
-
-from .divergence import trend
 
 Row = dict[str, Any]
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from rewardlab.core import Run
-from rewardlab.core.domain import NonNegativeFloat, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.operator import operator
+from rewardlab.settings.domain import NonNegativeFloat, Share
 
 AGGREGATES: dict[str, Callable[[list[float]], float]] = {
     "sum": math.fsum,

@@ -6,10 +6,10 @@ import math
 from typing import Literal
 
 from rewardlab.core import Group, Run, Score, Scores
-from rewardlab.core.domain import PositiveInt
 from rewardlab.core.policy import values
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.splitters import mark
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory
-from rewardlab.core.domain import NonNegativeInt, PositiveInt
 from rewardlab.rewards.monte_carlo import count_cost
 from rewardlab.rewards.own_verdict import chance_of
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import NonNegativeInt, PositiveInt
 from rewardlab.text.embedding import NGRAMS, embedded
 from rewardlab.text.filled import filled
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.noise import FRESH, quantile, step_errors
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.steps import step_texts
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.filled import filled
 
 ASK = (

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory, uniform_of
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 from rewardlab.rewards.monte_carlo import Continuations, rows_in_steps
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 from rewardlab.text.splitters import mark
 
 _NUMBER = re.compile(r"[0-9]+(?:[.][0-9]+)?")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveFloat
 
 
 @reward(steps=True)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory
-from rewardlab.core.domain import PositiveInt
 from rewardlab.rewards.monte_carlo import count_cost
 from rewardlab.rewards.own_verdict import chance_of
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.steps import step_texts, unequal
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.bm25 import index_of, words
 from rewardlab.text.filled import filled
 from rewardlab.text.splitters import mark

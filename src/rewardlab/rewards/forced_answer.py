@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, PositiveShare
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, PositiveShare
 from rewardlab.text.prefixes import CLOSED
 
 TERM = "forced_accuracy"

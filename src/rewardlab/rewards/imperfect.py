@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory, uniform_of
-from rewardlab.core.domain import Auc, PositiveFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.noise import FRESH, NORMAL, error_of
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.settings.domain import Auc, PositiveFloat, PositiveInt, Share
 
 
 @reward(over="groups")

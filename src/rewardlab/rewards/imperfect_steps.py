@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
-from rewardlab.core.domain import Auc, Share
 from rewardlab.rewards.noise import FRESH, NORMAL, step_errors
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.settings.domain import Auc, Share
 
 
 @reward(over="groups")

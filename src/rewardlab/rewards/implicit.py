@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveFloat
 from rewardlab.text.splitters import mark
 
 

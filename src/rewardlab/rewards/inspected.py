@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
-from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.data.values import list_of
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.inspections import Inspection, inspections_of, is_about, verdicts_in
 
 LEAST = 0.05

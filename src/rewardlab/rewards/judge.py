@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, Literal
 
+from rewardlab.clients.client import client_of
+from rewardlab.clients.endpoint import endpoint_of, is_served
+from rewardlab.clients.judging import LIKELY, PREFERENCES, VERDICTS, Kind, Marks, asked, both_orders, template_of
+from rewardlab.clients.messages import Failure, Reply, Request
 from rewardlab.core import Group, Message, Problem, Run, Sampling, Score, Scores, Trajectory, seed_of
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
-from rewardlab.served.client import client_of
-from rewardlab.served.endpoint import endpoint_of, is_served
-from rewardlab.served.judging import LIKELY, PREFERENCES, VERDICTS, Kind, Marks, asked, both_orders, template_of
-from rewardlab.served.messages import Failure, Reply, Request
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 Judged = tuple[float | None, str]
 """A value from 0 to 1 or None, and the mark or the reason."""

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.monte_carlo import count_cost
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.steps import step_texts, unequal
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.filled import filled
 
 ASK = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
-from rewardlab.core.domain import NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
+from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.text.rationale import rationale
 from rewardlab.text.words import words_and_signs
 

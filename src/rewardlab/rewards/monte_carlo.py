@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory, uniform_of
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 
 TERM = "monte_carlo_steps"
 COMPLETIONS, PREFIX_TOKENS = "completions", "prefix_tokens"

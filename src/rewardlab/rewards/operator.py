@@ -15,12 +15,12 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rewardlab.core.options import OperatorOptions
 from rewardlab.core.part import Expression, Part, PartFactory, decorator
 from rewardlab.core.score import Score, Scores, Term, add, check_finite, derive, scale
 from rewardlab.core.trajectory import Group
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Constant, Reward, as_reward
+from rewardlab.settings.options import OperatorOptions
 
 Inputs = list[tuple[float, ...]]
 """One tuple for each reward event of a rollout, with one number from each operand. Empty without a verdict."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory
-from rewardlab.core.domain import PositiveInt
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.filled import filled
 
 ASK = (

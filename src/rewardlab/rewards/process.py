@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from rewardlab.core import Group, Run, Score, Scores, Term, Trajectory
-from rewardlab.core.domain import Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import Share
 from rewardlab.text.splitters import cut, mark
 
 PREFIX = "prm:"
@@ -64,7 +64,7 @@ def prm_steps(
 def scorer_of(run: Run, model: str) -> Any:
     """The scorer of this name in the run; one that is named by its checkpoint is loaded when it is first needed."""
     if model.startswith(PREFIX) and model not in run.models:
-        from rewardlab.scorers import load_scorer
+        from rewardlab.prm import load_scorer
 
         # among the models of the run, its tokens are counted with theirs
         run.models[model] = load_scorer(model, str(run.policy.device))

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Literal
 
 from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, PositiveShare
 from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.forced_answer import share_right
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare
 
 
 @operator(steps=True)

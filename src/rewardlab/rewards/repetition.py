@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 
 from rewardlab.core import Trajectory
-from rewardlab.core.domain import PositiveInt
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.words import ngrams, words_and_signs
 
 

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 
 from rewardlab.core import Group, Problem, Run, Score, Scores, Trajectory, Turn
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 
 Tier = Literal["compile_error", "runtime_error", "wrong", "right"]
 COSTS = ("operations", "seconds")

@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rewardlab.clients.client import client_of
+from rewardlab.clients.endpoint import PREFIX, endpoint_of, is_served
+from rewardlab.clients.messages import Failure, Request
 from rewardlab.core import Group, Run, Score, Scores, Term
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.judge import judge
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.sandbox import Limits, ProgramRun, Sandbox
-from rewardlab.served.client import client_of
-from rewardlab.served.endpoint import PREFIX, endpoint_of, is_served
-from rewardlab.served.messages import Failure, Request
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.blocks import last_block
 from rewardlab.text.bm25 import index_of
 from rewardlab.text.filled import filled

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
-from rewardlab.core.domain import Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.settings.domain import Share
 
 
 @reward(over="groups")

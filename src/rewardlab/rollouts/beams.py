@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from rewardlab.core import Group, Problem, Run, Trajectory, rollout
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.stepwise import Scored, Stepping, best_of, completed, grown, looked_ahead, marked, started, worths
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 
 @dataclass

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, rollout
-from rewardlab.core.domain import Decay, NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.domain import Decay, NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 
 SPREAD = "spread_above.mean"
 

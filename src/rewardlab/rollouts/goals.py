@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, rollout
-from rewardlab.core.domain import NonNegativeInt, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.domain import NonNegativeInt, PositiveInt
 from rewardlab.text.filled import filled
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, PositiveShare
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, PositiveShare
 from rewardlab.text.splitters import mark
 
 

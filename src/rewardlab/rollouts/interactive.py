@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rewardlab.core import Environment, Group, Message, Problem, Run, Sampling, Trajectory, Turn, rollout, seed_of
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.core.episode import place_of
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.splitters import mark
 
 

@@ -1,4 +1,4 @@
-"""Recorded solutions in steps, written as the scorers of `scorers/` will read them."""
+"""Recorded solutions in steps, written as the scorers of `prm/` will read them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Run, Trajectory, Turn, rollout
 from rewardlab.errors import RewardlabError
-from rewardlab.scorers.generative import judged_chat
-from rewardlab.scorers.head import chat_prompt, steps_after
-from rewardlab.scorers.scorer import Encoded
+from rewardlab.prm.generative import judged_chat
+from rewardlab.prm.head import chat_prompt, steps_after
+from rewardlab.prm.scorer import Encoded
 
 
 @rollout(rows=lambda **_: 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewardlab.core import Group, Problem, Rollout, Run, rollout
-from rewardlab.core.domain import PositiveInt
+from rewardlab.settings.domain import PositiveInt
 
 
 @rollout(inner="of")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.stepwise import UNSURE, Scored, Stepping, best_of, grown, looked_ahead, marked, started, worths
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.filled import filled
 
 ASK = (

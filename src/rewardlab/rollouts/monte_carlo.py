@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 
 from rewardlab.core import Group, Problem, Run, Trajectory, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, started, to_the_end, worths
 from rewardlab.rollouts.tree import Node, descend
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 
 @dataclass

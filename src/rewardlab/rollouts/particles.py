@@ -9,10 +9,10 @@ from typing import Literal
 import torch
 
 from rewardlab.core import Group, Problem, Run, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.stepwise import UNSURE, Scored, Stepping, grown, marked, softmax, started, worths
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 NEAREST = 1e-7
 """How near to 0 and 1 a chance may be: log-odds beyond are those of this."""

@@ -6,8 +6,8 @@ import itertools
 from dataclasses import replace
 
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, PositiveShare
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare
 from rewardlab.util.ranking import kendall_tau
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, last_values, rollout, values
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 
 
 @dataclass

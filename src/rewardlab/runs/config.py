@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core.domain import COUNT, NAME, PATH, POSITIVE, SHARE, SWITCH, WHOLE, Domain, number, one_of
-from rewardlab.core.literals import parse_value
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.settings.domain import COUNT, NAME, PATH, POSITIVE, SHARE, SWITCH, WHOLE, Domain, number, one_of, parse_value
 from rewardlab.util.files import folders_like
 
 STEPS = 100

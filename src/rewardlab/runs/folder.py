@@ -11,13 +11,12 @@ from shlex import quote
 from typing import Any
 
 from rewardlab.errors import RewardlabError
+from rewardlab.runs.config import IN_PYTHON, read_config
+from rewardlab.runs.lock import locked
+from rewardlab.runs.metrics import read_metrics
 from rewardlab.util.files import disk_errors
 from rewardlab.util.progress import console
 from rewardlab.util.ranks import is_first
-
-from .config import IN_PYTHON, read_config
-from .lock import locked
-from .metrics import read_metrics
 
 WRITTEN = (
     *("best", "model", "checkpoints", "rollouts", "tensorboard", "metrics.jsonl", "track.json", "summary.json", "report.html"),

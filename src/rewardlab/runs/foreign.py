@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardlab.errors import RewardlabError
-
-from .metrics import finite
+from rewardlab.runs.metrics import finite
 
 Row = dict[str, Any]
 

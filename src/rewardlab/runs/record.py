@@ -22,9 +22,8 @@ import pyarrow.parquet as pq
 from torch import Tensor
 
 from rewardlab.core import Batch, Group, Run, Score, Scores, Trajectory
+from rewardlab.runs.metrics import read_metrics
 from rewardlab.util.files import disk_errors, new_file, new_folder, sweep, write_json, write_text
-
-from .metrics import read_metrics
 
 ROLLOUT = pa.schema(
     {

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rewardlab.runs.metrics import plain
-
-from .record import ROLLOUT
+from rewardlab.runs.record import ROLLOUT
 
 ROLLOUTS = 10_000  # on the page, over all runs and steps
 TOKENS = 2_000_000  # of them, after cutting

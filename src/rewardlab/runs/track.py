@@ -27,10 +27,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.runs.record import Line
 from rewardlab.util.files import write_json
 from rewardlab.util.progress import console
-
-from .record import Line
 
 PROJECT = "rewardlab"
 PATIENCE = 60.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rewardlab.core import Message, Problem, Task
-from rewardlab.core.domain import Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import Share
 
 from .conversations import alternating, decoded, is_conversation, last_text, messages_of, replies
 from .rows import HUB, Row, splits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rewardlab.core.domain import Share
+from rewardlab.settings.domain import Share
 from rewardlab.text import boolean
 from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from rewardlab.core.domain import Share
+from rewardlab.settings.domain import Share
 from rewardlab.text import strict_json
 from rewardlab.text.answers import after_thinking
 

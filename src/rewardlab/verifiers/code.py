@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.sandbox import Limits, Outcome, ProgramRun, ProgramUnderTest, RunOutput, Sandbox
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 from rewardlab.text.blocks import program_span
 
 from .contract import Pair, Verdict, no_verdict, right, verifier, wrong

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.boxes import boxes, inside
 

@@ -21,11 +21,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from rewardlab.core.options import VerifierOptions
 from rewardlab.core.part import decorator
 from rewardlab.core.score import Score, Scores, Term
 from rewardlab.core.trajectory import Group
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.options import VerifierOptions
 from rewardlab.util import extras
 
 GOLD = ("answer", "solution", "ground_truth", "gold", "label")

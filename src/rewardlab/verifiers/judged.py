@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rewardlab.core.domain import PositiveInt
+from rewardlab.clients.client import Client, client_of
+from rewardlab.clients.endpoint import PREFIX, endpoint_of, is_served
+from rewardlab.clients.judging import only_mark
+from rewardlab.clients.messages import Failure, Request
 from rewardlab.errors import RewardlabError
-from rewardlab.served.client import Client, client_of
-from rewardlab.served.endpoint import PREFIX, endpoint_of, is_served
-from rewardlab.served.judging import only_mark
-from rewardlab.served.messages import Failure, Request
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.answers import after_thinking, final_answer
 from rewardlab.text.filled import filled
 from rewardlab.text.replies import accepted, listed

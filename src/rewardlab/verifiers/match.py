@@ -10,7 +10,7 @@ import unicodedata
 from fractions import Fraction
 from typing import Any
 
-from rewardlab.core.domain import PositiveInt
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text import answers as extraction
 from rewardlab.text import words
 from rewardlab.text.answers import after_answer, after_thinking, boxed, tidy

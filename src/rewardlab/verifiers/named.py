@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rewardlab.clients.endpoint import endpoint_of, is_served
 from rewardlab.errors import RewardlabError
-from rewardlab.served.endpoint import endpoint_of, is_served
 
 from .contract import Pair, Verdict, Verifier, no_verdict, verifier
 

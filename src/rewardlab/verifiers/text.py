@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from rewardlab.core import Trajectory
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.text import words
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.replies import accepted, stated

@@ -15,8 +15,8 @@ import random
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.arithmetic import WORDS
 from rewardlab.tasks.slips import APPLY, VALUES, Careless, Step
 from rewardlab.tasks.sources import test_set, training

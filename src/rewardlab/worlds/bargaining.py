@@ -20,10 +20,10 @@ from functools import partial
 from typing import NamedTuple
 
 from rewardlab.core import Problem, Score, Task, Trajectory, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.data.sotopia import RANGES
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 
 GOODS = ("lamp", "bike", "desk", "coat", "radio", "kettle")

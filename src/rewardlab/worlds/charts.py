@@ -16,9 +16,9 @@ import random
 from functools import cache, partial
 
 from rewardlab.core import Problem, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.data.salient import Expert, fit
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import Generated, test_set, training
 
 FEATURES = ("age", "bp", "hr", "na", "k", "wbc", "temp")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 
 # ---- What a question and a rationale look like -----------------------------------------------------------------------

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 from rewardlab.core import Problem, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.programs import Program, ProgramError, parse, read_value, run, show_value
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.verifiers.contract import Verdict, no_verdict, right, verifier, wrong

@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 
 from rewardlab.core import Problem, Task, seed_of
-from rewardlab.core.domain import NonNegativeInt, PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import NonNegativeInt, PositiveInt, Share
 from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.sources import Shuffled
 from rewardlab.worlds.verdicts import worked

@@ -18,8 +18,8 @@ from functools import partial
 from typing import Any
 
 from rewardlab.core import Problem, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.tool_calls import answer_to
 from rewardlab.worlds.calls import TOOLS, WORDING, Call, careless, sampled, write

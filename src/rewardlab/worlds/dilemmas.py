@@ -16,9 +16,9 @@ from functools import partial
 from typing import Any, Literal
 
 from rewardlab.core import Message, Problem, Score, Task, Trajectory, Turn, ask, environment, seed_of
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 
 # ---- A dilemma from the side of one player, against another player or a strategy -------------------------------------

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from rewardlab.core import Problem, Task
-from rewardlab.core.domain import PositiveInt
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.countdown.problems import countdown
 from rewardlab.tasks.sources import OnDemand, Shuffled

@@ -25,8 +25,8 @@ from functools import partial
 from typing import Any, Literal
 
 from rewardlab.core import Problem, ProblemSource, Task, seed_of
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.slips import APPLY, Step, fits
 from rewardlab.tasks.sources import Shuffled

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Message, Problem, Score, Task, Trajectory
-from rewardlab.core.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 
 Point = tuple[float, float]

@@ -14,8 +14,8 @@ from string import ascii_uppercase
 from typing import Any
 
 from rewardlab.core import Problem, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 
 Edges = list[list[Any]]

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from rewardlab.core import Problem, Task, ask
-from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.tasks.sources import test_set, training
 
 SHAPE: dict[str, Any] = {"observation": 6, "action": 4, "discrete": True}

@@ -13,8 +13,8 @@ from dataclasses import replace
 from functools import partial
 
 from rewardlab.core import Problem, Task
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.pairs import Paired, all_paired
 from rewardlab.tasks.slips import by_wrong_rule

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.pairs import Paired, all_paired
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.worlds.facts import NAMES, RELATIONS, fact, look_up

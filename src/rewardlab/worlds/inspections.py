@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any
 
 from rewardlab.core import Message, Problem, Task, Turn, ask, environment
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.inspections import REFUSED, call_in
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rewardlab.core import Group, Message, Problem, ProblemSource, Run, Sampling, Score, Scores, Task, Term, Trajectory
-from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.tasks.rows import splits
 from rewardlab.tasks.sources import Shuffled, held_out, test_set, training
 from rewardlab.text.answers import after_answer

@@ -14,9 +14,9 @@ import random
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.data.masking import mask
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.worlds.facts import CONFUSED, NAMES, RELATIONS, fact, look_up
 

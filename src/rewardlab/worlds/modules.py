@@ -17,10 +17,10 @@ from functools import partial
 from typing import Any
 
 from rewardlab.core import Problem, Score, Task, Trajectory, ask, seed_of
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.data.values import list_of, map_of
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.named import added, bare, visible
 

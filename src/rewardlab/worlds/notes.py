@@ -18,9 +18,9 @@ from functools import partial
 from typing import Any
 
 from rewardlab.core import Message, Problem, Score, Task, Trajectory, ask, seed_of
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 from rewardlab.tasks.pairs import Annotator, Paired, Reply, all_paired
 from rewardlab.tasks.sources import test_set, training
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rewardlab.core import Task
-from rewardlab.core.domain import PositiveInt, Share
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.arithmetic import arithmetic
 
 

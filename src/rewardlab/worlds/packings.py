@@ -17,9 +17,9 @@ import random
 from functools import partial
 
 from rewardlab.core import Problem, Score, Task, Trajectory, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 
 SIDE = 10

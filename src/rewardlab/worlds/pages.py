@@ -13,8 +13,8 @@ import random
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.pairs import Paired, Reply, all_paired, with_pair
 from rewardlab.tasks.sources import test_set, training
 

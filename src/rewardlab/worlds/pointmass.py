@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from rewardlab.core import Problem, Task, ask, seed_of
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.episodes import Episode, load_episodes
 
 SHAPE: dict[str, Any] = {"observation": 6, "action": 2, "discrete": False}

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from rewardlab.core import Problem, Task, seed_of
-from rewardlab.core.domain import PositiveInt, Share
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.programs import Program, ProgramError, Value, parse, run, show_value
 from rewardlab.tasks.sources import Shuffled, changed
 from rewardlab.worlds.codes import codes, slip

@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any, Literal
 
 from rewardlab.core import Problem, Task
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.countdown.problems import countdown
 from rewardlab.tasks.cues import Cues

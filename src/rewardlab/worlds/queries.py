@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.worlds.sql import NAMES, Row, Table, sample_rows, script
 from rewardlab.worlds.sql import TABLES as ALL_TABLES

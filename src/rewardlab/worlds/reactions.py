@@ -14,8 +14,8 @@ from functools import partial
 from typing import Literal
 
 from rewardlab.core import Message, Problem, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.followups import FRONT
 

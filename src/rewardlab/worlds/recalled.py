@@ -14,8 +14,8 @@ import random
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask, seed_of, uniform_of
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.worlds.facts import CONFUSED, NAMES, RELATIONS
 

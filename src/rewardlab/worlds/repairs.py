@@ -19,8 +19,8 @@ from functools import partial
 from typing import Any, Literal
 
 from rewardlab.core import Problem, ProblemSource, Task
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.refining import to_refine
 from rewardlab.worlds.facts import facts

@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 
 from rewardlab.core import Problem, Task
-from rewardlab.core.domain import PositiveInt, Share
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.arithmetic import arithmetic
 
 MARK = "</think>"

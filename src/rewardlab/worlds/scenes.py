@@ -14,9 +14,9 @@ from functools import partial
 import numpy as np
 
 from rewardlab.core import Message, Problem, Score, Task, Trajectory
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 
 CELLS, PIXELS = 6, 6

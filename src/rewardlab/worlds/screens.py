@@ -20,9 +20,9 @@ from functools import partial
 from typing import Any
 
 from rewardlab.core import Message, Problem, Score, Task, Trajectory, Turn, ask, environment
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.answers import after_thinking
 

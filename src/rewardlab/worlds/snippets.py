@@ -20,10 +20,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rewardlab.core import Problem, Task, ask, seed_of
-from rewardlab.core.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.data.tables import Table
 from rewardlab.errors import RewardlabError
 from rewardlab.sandbox import Limits, ProgramRun, RunOutput, Sandbox
+from rewardlab.settings.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.tasks.programs import OPERATIONS, ProgramError, parse, read_value, run, sample_program, show, show_value
 from rewardlab.tasks.sources import Shuffled, held_out, test_set, training
 from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong

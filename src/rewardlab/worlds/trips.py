@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any, Literal
 
 from rewardlab.core import Problem, Score, Task, Trajectory, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.text import strict_json
 from rewardlab.text.answers import after_thinking

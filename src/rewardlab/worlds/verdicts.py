@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Task, Term, Trajectory, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.arithmetic import APPLY, arithmetic
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.splitters import cut

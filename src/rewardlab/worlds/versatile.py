@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from rewardlab.core import Problem, Task
-from rewardlab.core.domain import PositiveInt, Share
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.sources import Shuffled, changed
 from rewardlab.worlds.verdicts import SIGNS, WORDS, verdicts

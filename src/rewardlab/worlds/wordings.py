@@ -19,8 +19,8 @@ from functools import partial
 from typing import Literal
 
 from rewardlab.core import Problem, ProblemSource, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.slips import Careless, Step
 from rewardlab.tasks.sources import test_set, training

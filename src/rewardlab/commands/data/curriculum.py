@@ -14,12 +14,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rewardlab.core.domain import ABOVE_ZERO, NUMBER, WHOLE
+from rewardlab.commands import flags as shared
+from rewardlab.commands.data.shared import check, exit_code, files, show
 from rewardlab.data.tools import ORDERS
 from rewardlab.errors import unknown
-
-from .. import flags as shared
-from .shared import check, exit_code, files, show
+from rewardlab.settings.domain import ABOVE_ZERO, NUMBER, WHOLE
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "put rows in an order, or stages, by difficulty"

@@ -13,11 +13,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rewardlab.core.domain import POSITIVE_SHARE
+from rewardlab.commands import flags as shared
+from rewardlab.commands.data.shared import check, exit_code, files, show
 from rewardlab.data import duplicates
-
-from .. import flags as shared
-from .shared import check, exit_code, files, show
+from rewardlab.settings.domain import POSITIVE_SHARE
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "take out duplicates, and what is in a test set"

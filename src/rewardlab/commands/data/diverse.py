@@ -12,10 +12,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from rewardlab.commands import flags as shared
+from rewardlab.commands.data.shared import check, exit_code, files, show
 from rewardlab.errors import RewardlabError
-
-from .. import flags as shared
-from .shared import check, exit_code, files, show
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "keep central rows that differ from one another"

@@ -13,10 +13,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from rewardlab.commands import flags as shared
+from rewardlab.commands.data.shared import check, exit_code, files, pairs_of, show
 from rewardlab.errors import RewardlabError
-
-from .. import flags as shared
-from .shared import check, exit_code, files, pairs_of, show
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "keep the rows whose numbers, lengths and answers are as they should be"

@@ -13,11 +13,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rewardlab.core.domain import ABOVE_ZERO, WHOLE
+from rewardlab.commands import flags as shared
+from rewardlab.commands.data.shared import check, exit_code, files, pairs_of, show
 from rewardlab.errors import RewardlabError
-
-from .. import flags as shared
-from .shared import check, exit_code, files, pairs_of, show
+from rewardlab.settings.domain import ABOVE_ZERO, WHOLE
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "mix several files by weight"

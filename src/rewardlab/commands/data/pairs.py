@@ -13,11 +13,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rewardlab.core.domain import NOT_NEGATIVE, WHOLE
+from rewardlab.commands import flags as shared
+from rewardlab.commands.data.shared import check, exit_code, files, show
 from rewardlab.data.pairing import CHOICES
-
-from .. import flags as shared
-from .shared import check, exit_code, files, show
+from rewardlab.settings.domain import NOT_NEGATIVE, WHOLE
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "make preference pairs of scored replies"

@@ -13,12 +13,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rewardlab.core.domain import NOT_NEGATIVE, NUMBER
+from rewardlab.commands import flags as shared
+from rewardlab.commands.data.shared import check, exit_code, files, show
 from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import refuse_missing
-
-from .. import flags as shared
-from .shared import check, exit_code, files, show
+from rewardlab.settings.domain import NOT_NEGATIVE, NUMBER
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "how often a model solves each problem"

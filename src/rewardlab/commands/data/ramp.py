@@ -12,10 +12,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rewardlab.core.domain import WHOLE
-
-from .. import flags as shared
-from .shared import check, exit_code, files, show
+from rewardlab.commands import flags as shared
+from rewardlab.commands.data.shared import check, exit_code, files, show
+from rewardlab.settings.domain import WHOLE
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "hide names, dates and numbers in documents, to be found by searching"

@@ -13,8 +13,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .. import flags as shared
-from .shared import check, exit_code, files, show
+from rewardlab.commands import flags as shared
+from rewardlab.commands.data.shared import check, exit_code, files, show
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "name the values that an expert, fitted to these rows, goes by in each"

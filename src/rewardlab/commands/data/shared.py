@@ -44,7 +44,7 @@ def pairs_of(flag: str, words: Iterable[str], form: str) -> dict[str, str]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from ..tables import facts
+    from rewardlab.commands.tables import facts
 
     # with --out -, stdout is for the rows alone
     with contextlib.redirect_stdout(sys.stderr) if document["out"] == STREAM else contextlib.nullcontext():

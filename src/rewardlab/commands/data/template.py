@@ -13,10 +13,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from rewardlab.commands import flags as shared
+from rewardlab.commands.data.shared import check, exit_code, files, show
 from rewardlab.data.templates import FORMS
-
-from .. import flags as shared
-from .shared import check, exit_code, files, show
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "ask questions with options to choose from, or openly"

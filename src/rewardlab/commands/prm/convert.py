@@ -12,13 +12,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rewardlab.core.domain import SHARE
+from rewardlab.commands import flags as shared
+from rewardlab.commands.prm.label import exit_code, show
 from rewardlab.data.files import STREAM, check_out, check_source
 from rewardlab.data.step_formats import AUTO, FORMATS, THRESHOLD, read_solutions, write_solutions
 from rewardlab.errors import RewardlabError
-
-from .. import flags as shared
-from .label import exit_code, show
+from rewardlab.settings.domain import SHARE
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "write labelled solutions in another format"

@@ -17,9 +17,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from rewardlab.core.domain import SHARE
-
-from .. import flags as shared
+from rewardlab.commands import flags as shared
+from rewardlab.settings.domain import SHARE
 
 HELP = "measure one: first errors, AUC, calibration, cost"
 FIELDS = ("device", "dtype", "seed")
@@ -50,7 +49,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from ..tables import facts, heading, table
+    from rewardlab.commands.tables import facts, heading, table
 
     about = ("model", "convention", "on", "threshold", "threshold_fitted_on", "solutions", "left_out", "page")
     facts({name: document[name] for name in about if document[name] not in (None, 0)} | dict(document["cost"]))

@@ -20,13 +20,12 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from rewardlab.core.domain import NOT_NEGATIVE, SHARE
+from rewardlab.commands import flags as shared
 from rewardlab.data.files import check_source
 from rewardlab.data.step_formats import FORMATS
 from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import refuse_missing
-
-from .. import flags as shared
+from rewardlab.settings.domain import NOT_NEGATIVE, SHARE
 
 HELP = "label the steps of sampled solutions, or of a file's"
 FIELDS = ("task", "prompt_column", "answer_column", "system", "overlong", *shared.LOADED, "seed")
@@ -85,7 +84,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from ..tables import facts
+    from rewardlab.commands.tables import facts
 
     broken = document.get("broken_lines", ())
     facts({name: value for name, value in document.items() if name != "broken_lines" and value is not None})

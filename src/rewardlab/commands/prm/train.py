@@ -17,9 +17,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from rewardlab.core.domain import ABOVE_ZERO, NOT_NEGATIVE, POSITIVE_SHARE, SHARE
-
-from .. import flags as shared
+from rewardlab.commands import flags as shared
+from rewardlab.settings.domain import ABOVE_ZERO, NOT_NEGATIVE, POSITIVE_SHARE, SHARE
 
 HELP = "train one on labelled steps; saved for transformers"
 FIELDS = ("steps", "lora_rank", "device", "dtype", "seed", "eval_every", "checkpoint_every", "micro_tokens", "track")
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from ..tables import facts, heading
+    from rewardlab.commands.tables import facts, heading
 
     facts({name: value for name, value in document.items() if name not in ("first_error", "steps")})
     for title, part in (("First errors", "first_error"), ("Steps", "steps")):

@@ -6,12 +6,12 @@ Stiennon et al. 2020, arXiv:2009.01325; Nakano et al. 2021, arXiv:2112.09332. Wi
 mean log-probability is the score.
 """
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, Update
 from rewardlab.evals.passk import accuracy
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.intrinsic import likelihood
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.independent import independent
-from rewardlab.select.best import best
 
 
 def best_of_n(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0) -> Recipe:

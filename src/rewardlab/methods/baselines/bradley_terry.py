@@ -9,11 +9,11 @@ Bradley and Terry 1952; as a reward model, Christiano et al. 2017, arXiv:1706.03
 The policy is not trained; the run's model is the reward model.
 """
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Learner, Recipe, Update
 from rewardlab.evals.pairs import pair_accuracy
 from rewardlab.objectives.labels import language_model
 from rewardlab.objectives.pairs import preference_loss
-from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.recorded import recorded
 
 

@@ -14,9 +14,9 @@ learning rate: on countdown, eight updates per batch unlearn at 3e-4 (pass@1 .35
 
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Outputs, Recipe, Run, objective
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim, Within
 
 from .grpo import grpo
 

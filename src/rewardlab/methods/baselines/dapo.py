@@ -12,10 +12,10 @@ the released script; their tokens count. C is a fifth of the longest reply, as i
 per batch (the paper: 16): in the first the ratio is 1 and nothing is clipped.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Run, Trajectory
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.filtered import solved_between

@@ -6,10 +6,10 @@ Rafailov et al. 2023, arXiv:2305.18290. The policy that it starts from, and its 
 imitates them first, as in the paper (its learning rate is (inferred)).
 """
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.pairs import dpo_loss
-from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.recorded import recorded
 
 from .sft import sft_first

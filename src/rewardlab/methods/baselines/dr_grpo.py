@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Problem, Recipe, Run, measure
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
 from rewardlab.evals.passk import mean_interval
 from rewardlab.objectives.weighting import constant_length
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.independent import independent
 
 from .grpo import grpo

@@ -7,6 +7,7 @@ Shao et al. 2024, arXiv:2402.03300. The mean over t is per reply (1/|o|), as in 
 separate methods.
 """
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, Update
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.value import to_go
@@ -14,7 +15,6 @@ from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.regularise import kl_to_reference
 from rewardlab.objectives.weighting import row_mean
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 

@@ -13,8 +13,8 @@ tokens; the mean over a reply varies as 1 / sqrt(|o|), so short replies need wid
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Outputs, Recipe, Run, objective
-from rewardlab.proof.claim import Claim
 
 from .grpo import grpo
 

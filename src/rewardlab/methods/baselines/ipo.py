@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Outputs, Problem, Recipe, Run, Sampling, Trajectory, Update, measure, objective
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.pairs import margin, row_sum
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.recorded import recorded
 
 from .sft import sft_first

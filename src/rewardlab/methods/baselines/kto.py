@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Group, Outputs, Problem, Recipe, Run, Update, credit, objective, rollout
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.pairs import row_sum
-from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.recorded import recorded
 
 from .sft import sft_first

@@ -5,11 +5,11 @@
 Wang et al. 2023, arXiv:2203.11171
 """
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, Update
 from rewardlab.evals.passk import accuracy
-from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.independent import independent
-from rewardlab.select.vote import majority
+from rewardlab.rollouts.vote import majority
 
 
 def majority_vote(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0) -> Recipe:

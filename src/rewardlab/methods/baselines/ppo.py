@@ -9,6 +9,7 @@ policy with a scalar head; it learns the reward with the KL in it. As in the usu
 (OpenRLHF), lam and clip ranges. Left out: starting the critic from a reward model, since a verified reward has none.
 """
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Learner, Recipe, Update
 from rewardlab.credit.group import whiten
 from rewardlab.credit.kl import less_kl
@@ -17,7 +18,6 @@ from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.regularise import value_error
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 

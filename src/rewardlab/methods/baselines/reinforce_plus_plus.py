@@ -12,6 +12,7 @@ in the whitening, as in the released code (OpenRLHF); beta and the two updates p
 
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Outputs, Recipe, Run, Update, objective
 from rewardlab.credit.group import center, whiten
 from rewardlab.credit.kl import less_kl
@@ -20,7 +21,6 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 

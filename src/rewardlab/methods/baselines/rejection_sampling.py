@@ -13,10 +13,10 @@ model. A round is one step and one update here (for larger rounds raise `problem
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Recipe, Update, weighting
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import imitate
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 

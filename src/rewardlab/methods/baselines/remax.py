@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Score, Scores, Trajectory
 from rewardlab.credit.value import to_go
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 

@@ -18,18 +18,18 @@ from typing import Any
 
 import torch
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Run, Update, loop
-from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_accuracy
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.objectives.pairs import preference_loss
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.util.progress import Bar
 
 from .rloo import rloo

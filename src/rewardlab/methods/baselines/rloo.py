@@ -6,6 +6,7 @@ Ahmadian et al. 2024, arXiv:2402.14740. There is no clipping and no division by 
 starting policy is added to the loss (the paper subtracts it from the reward).
 """
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, Update
 from rewardlab.credit.group import leave_one_out
 from rewardlab.credit.value import to_go
@@ -13,7 +14,6 @@ from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.regularise import kl_to_reference
 from rewardlab.objectives.weighting import constant_length
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 

@@ -9,13 +9,13 @@ same as the first stage of another method: learning from preferences starts from
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Loop, Recipe, Run, Update, loop
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 
 from .rlhf import teach
 

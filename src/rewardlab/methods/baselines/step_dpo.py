@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Trajectory, Turn, rollout
 from rewardlab.errors import RewardlabError
-from rewardlab.proof.claim import Claim
 from rewardlab.text.splitters import mark
 
 from .dpo import dpo

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, Update, select
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.model import model_score

@@ -21,13 +21,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Message, Problem, Recipe, Run, Turn, Update, credit, environment, loop
 from rewardlab.credit.group import whiten, with_verdict
 from rewardlab.credit.value import next_decision, over_decisions
 from rewardlab.evals.returns import episode_return
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.regularise import negative_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.control import guidance
 from rewardlab.rewards.environment import paid
 from rewardlab.rollouts.interactive import interactive

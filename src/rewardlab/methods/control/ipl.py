@@ -23,6 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import (
     Batch,
     Group,
@@ -41,13 +42,12 @@ from rewardlab.core import (
     objective,
     rollout,
 )
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.returns import episode_return
 from rewardlab.objectives.pairs import margin, row_sum
 from rewardlab.objectives.weighting import preferred_mean
-from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.interactive import interactive
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, Share
 
 # ---- Objectives for recorded decisions and a critic that estimates V and Q (`policies.actor`) ------------------------
 #

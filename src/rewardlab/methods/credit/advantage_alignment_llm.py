@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import (
     Batch,
     Credit,
@@ -41,7 +42,6 @@ from rewardlab.core import (
     rollout,
     seed_of,
 )
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt, Share
 from rewardlab.credit.leave_one_out import turn_counts, turn_leave_one_out
 from rewardlab.credit.turns import over_turns, turn_sums
 from rewardlab.errors import RewardlabError
@@ -50,9 +50,9 @@ from rewardlab.methods.baselines.rloo import rloo
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.regularise import negative_entropy
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.environment import paid
 from rewardlab.rollouts.interactive import play
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, Share
 from rewardlab.worlds.dilemmas import dilemma
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -24,8 +24,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Group, Problem, Recipe, Rollout, Run, Sampling, Score, Scores, Trajectory, Turn, credit, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.credit.group import center
 from rewardlab.credit.tokens import over_steps
 from rewardlab.credit.value import to_go
@@ -33,10 +33,10 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.advantages import advantage_variance
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 # ---- Credit of thinking that is judged at several budgets ------------------------------------------------------------
 

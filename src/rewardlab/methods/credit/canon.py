@@ -22,12 +22,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Recipe, Run, credit
-from rewardlab.core.domain import NonNegativeFloat, Share
 from rewardlab.credit.entropy import row_entropy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.weighting import constant_length
-from rewardlab.proof.claim import Claim
+from rewardlab.settings.domain import NonNegativeFloat, Share
 
 # ---- Credit that compares the replies of a group which have more of something with those that have less of it --------
 

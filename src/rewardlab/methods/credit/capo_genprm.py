@@ -17,11 +17,11 @@ any reward that pays 1 at the end of a wrong step, 0 at the others (critiques=..
 
 from typing import Any, Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.tokens import each_token
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.critiques import noisy_critiques, wrong_steps
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import sound_steps

@@ -15,6 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.leave_one_out import keep_matched_turns, turn_center, turn_leave_one_out
 from rewardlab.credit.turns import over_turns, turn_sums
@@ -22,7 +23,6 @@ from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.rloo import rloo
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.worlds.kernels import cost_feedback, speedup, work_share
 

@@ -10,13 +10,13 @@ takes them over tokens, which gives long replies more weight. Conditioning an ea
 is a gate in the reward: `correct() >> format_ok(...)`. `decoupled=False` leaves GRPO on the sum of the same rewards.
 """
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe
 from rewardlab.credit.group import center, scale_by_std, whiten_events
 from rewardlab.credit.terms import each_term
 from rewardlab.credit.value import to_go
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.task import correct
 

@@ -19,10 +19,10 @@ Data: prompts and answers.
 
 from typing import Literal
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe
 from rewardlab.credit.entropy import entropy_weighted_rows, entropy_weighted_tokens
 from rewardlab.methods.baselines.dapo import dapo
-from rewardlab.proof.claim import Claim
 
 
 def gtpo_grpo_s(

@@ -18,6 +18,7 @@ hdpo_metis(env=...) takes any other, or a stack on a method that plays one.
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Term, Trajectory
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import by_term
@@ -26,7 +27,6 @@ from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.reward import reward

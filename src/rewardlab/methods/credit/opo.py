@@ -13,6 +13,7 @@ that makes several updates on a batch is set to one.
 Data: prompts and answers.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.credit.group import center, subtract_mean_over_tokens
 from rewardlab.credit.value import to_go
@@ -20,7 +21,6 @@ from rewardlab.evals.gradients import gradient_variance
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 

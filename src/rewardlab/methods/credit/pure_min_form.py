@@ -15,12 +15,12 @@ which invites padding. `minimum=False` leaves the sum form, `share=0` process re
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.group import leave_one_out, subtract_mean_return, whiten
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.value import to_go
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rewards.task import correct
 

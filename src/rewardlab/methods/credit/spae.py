@@ -25,8 +25,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Credit, Group, Recipe, Run, Sampling, Score, Scores, Term, Trajectory, Turn, credit, entropies
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import credit_of
 from rewardlab.credit.tokens import over_steps
@@ -34,13 +34,13 @@ from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.step_worth import step_agreement
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.forced_answer import begin
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
 from rewardlab.rewards.reference import aggregated, gold_logprobs
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.reasoned import gold_text, with_gold
 
 # ---- How far reasoning has come: after each step an answer is forced, and read for how sure and how right it is ------

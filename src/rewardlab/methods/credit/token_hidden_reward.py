@@ -23,17 +23,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Credit, Problem, Recipe, Rollout, Run, credit, measure
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.gradients import after_step, judged_batch
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import PositiveFloat
 from rewardlab.util.ranking import auc_of
 
 # ---- Which decisions' updates change the likelihood of the right replies, and whether that can be told beforehand ----

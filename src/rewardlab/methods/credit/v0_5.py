@@ -24,19 +24,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Credit, Group, Problem, Recipe, Rollout, Run, Score, Trajectory, credit, measure, rollout
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.gradients import paid_at_the_end
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.monte_carlo import sampled_pass_rate
 from rewardlab.rewards.recorded import number_in_data
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 
 # ---- What was thought of a problem before its replies were seen, against what they earned ----------------------------
 

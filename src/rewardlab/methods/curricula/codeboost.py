@@ -26,16 +26,16 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Loop, Problem, Recipe, Run, loop, measure, seed_of
-from rewardlab.core.domain import PositiveShare, Share
 from rewardlab.data.cliques import unlike
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail
+from rewardlab.settings.domain import PositiveShare, Share
 from rewardlab.tasks.sources import Shuffled
 
 # ---- How much of a corpus a choice of it covers ----------------------------------------------------------------------

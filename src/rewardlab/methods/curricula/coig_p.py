@@ -20,14 +20,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.data.pairing import pairs
 from rewardlab.data.values import list_of, number_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.dpo import dpo
-from rewardlab.proof.claim import Claim, Within
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 # ---- Pairs made of several scored replies that the data holds --------------------------------------------------------
 

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, PositiveShare, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare, Share
 
 # ----------------------------------------------------------------------------------------------------------------------
 #

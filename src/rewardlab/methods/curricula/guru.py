@@ -18,13 +18,13 @@ by named_verifier. Rows without them are judged by their final answer, and are t
 
 from __future__ import annotations
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
 from rewardlab.data.values import domain_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.domains import by_domain
 from rewardlab.evals.passk import accuracy, coverage
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 
 # ---- Rollouts of the problems of some domains alone ------------------------------------------------------------------
 

@@ -19,12 +19,12 @@ import random
 from dataclasses import replace
 from typing import Any, Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Loop, Recipe, Run, loop, seed_of
-from rewardlab.core.domain import PositiveShare
 from rewardlab.data.learning import lim_scores
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
+from rewardlab.settings.domain import PositiveShare
 from rewardlab.tasks.sources import Shuffled
 
 CURVES, KEPT, BEGUN, BASE = "limr.curves", "limr.kept", "limr.begun", "base"

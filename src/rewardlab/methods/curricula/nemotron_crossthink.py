@@ -16,12 +16,12 @@ questions from the web's text.
 Data: what `rewardlab data template` makes of rows with a question, an answer and perhaps options, to verify by named_verifier.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.domains import by_domain
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import answer_given, format_ok
 from rewardlab.rewards.task import correct
 from rewardlab.verifiers.named import named_verifier

@@ -19,17 +19,17 @@ rejected_score. On files: rewardlab data pass-rate --keep-replies, data pairs, d
 
 from __future__ import annotations
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
-from rewardlab.core.domain import PositiveInt
 from rewardlab.data.drops import Fates, first, staying
 from rewardlab.data.filters import Bounds, within
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.worlds.notes import note_quality
 
 # ---- Pairs that survive a filter of what is rejected in them ---------------------------------------------------------

@@ -19,14 +19,14 @@ With coig_p+ultramedical DPO's pairs are made of `replies` and `scores`; SFT and
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Loop, Recipe, Run, loop
-from rewardlab.core.domain import NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
+from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
 
 
 @loop(inner="of")

@@ -18,13 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Problem, Recipe, Run, Trajectory, Turn, rollout
-from rewardlab.core.domain import Decay, NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.rewards import mean_reward
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.reward import Reward
-from rewardlab.select.best import best
+from rewardlab.rollouts.best import best
+from rewardlab.settings.domain import Decay, NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.worlds.flows import mode_posterior, projection
 
 # ---- Search over the initial noise of a frozen generator -------------------------------------------------------------

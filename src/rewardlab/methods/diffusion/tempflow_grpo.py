@@ -20,13 +20,13 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Group, Problem, Recipe, Run, Sampling, Trajectory, credit, rollout
-from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import PositiveInt
 
 # ---- Denoising that follows the ODE and branches at one step: the rows of a group differ by that step alone ----------
 

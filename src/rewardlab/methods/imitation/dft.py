@@ -13,10 +13,10 @@ without the exponents by kinds of words that it gained later. On another method 
 Data: rows with prompts and replies to imitate, as for sft.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.objectives.ratio import imitate_by_probability
-from rewardlab.proof.claim import Claim, Within
 
 
 def dft(base: Recipe | None = None, *, field: str = "solution") -> Recipe:

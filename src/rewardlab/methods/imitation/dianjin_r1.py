@@ -24,16 +24,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
-from rewardlab.core.domain import NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import threshold
 from rewardlab.rewards.format import answer_given, tagged
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.tasks.positions import chosen, distinct_positions
 from rewardlab.text.rationale import rationale
 from rewardlab.util.progress import in_batches

@@ -20,15 +20,15 @@ replies and outputs take turns. Rows that only solve suffice with share > 0, if 
 
 from dataclasses import replace
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
-from rewardlab.core.domain import Share
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.reranked import reranked
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.own_verdict import ASK, RIGHT, WRONG, own_verdict, to_check
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.settings.domain import Share
 
 LESSON = "lesson"
 

@@ -19,18 +19,18 @@ Data: `rewardlab data ramp DOCUMENTS --out FILE` makes it of documents: rows wit
 documents that can be searched; then --verifier filled_masks. Without that verifier right is what the task says.
 """
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Environment, Group, Problem, Recipe, Rollout, Run, Trajectory, rollout
-from rewardlab.core.domain import PositiveInt
 from rewardlab.envs.search import tools
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.dapo import dapo
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.interactive import interactive
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.replies import marked
 
 TIMES, FEWEST = 10, 100

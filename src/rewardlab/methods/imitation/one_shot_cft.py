@@ -20,10 +20,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Trajectory, Turn, rollout
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.text.filled import filled
 from rewardlab.worlds.critiques import ASK as SHORT

@@ -25,13 +25,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Problem, Recipe, Run, loop, measure
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.policies.merging import average, overlap, reinforced_agents, task_arithmetic, task_vectors, ties
-from rewardlab.proof.claim import Claim, Within
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 
 START, AGENT = "start", "agent_"
 SEARCHED = 200  # problems looked through for each one of a domain

@@ -31,6 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import (
     Batch,
     Group,
@@ -46,11 +47,10 @@ from rewardlab.core import (
     objective,
     rollout,
 )
-from rewardlab.core.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.proof.claim import Claim, Within
+from rewardlab.settings.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.text.filled import filled
 from rewardlab.util.progress import Bar
 

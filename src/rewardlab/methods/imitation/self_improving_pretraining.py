@@ -20,17 +20,17 @@ length of a suffix.
 from collections import Counter
 from typing import Any, Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Update, loop
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.objectives.pairs import dpo_loss
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import preferred_mean
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.with_demonstrations import with_demonstrations
+from rewardlab.settings.domain import PositiveFloat
 
 
 @loop

@@ -22,15 +22,15 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Loop, Recipe, Run, credit, loop
-from rewardlab.core.domain import NonNegativeInt, PositiveFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.objectives.pairs import soft_dpo_loss
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.implicit import implicit_reward
 from rewardlab.rollouts.ranked import ranked_twice
+from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt, Share
 
 INITIAL, PREVIOUS, MEMORY = "initial", "previous", "cream.consistency"
 Label = Literal["round", "pair", "constant", "sure"]

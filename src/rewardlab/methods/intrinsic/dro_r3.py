@@ -17,10 +17,10 @@ Data: prompts with reference outcomes, of any length. Replies of one turn; the v
 are answered four times, since the reward compares replies.
 """
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.reference import reasoning_reflection, reference_variation
 from rewardlab.rollouts.filtered import without_lowest
 from rewardlab.rollouts.independent import independent

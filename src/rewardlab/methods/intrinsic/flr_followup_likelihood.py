@@ -22,11 +22,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Message, Recipe, Run, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.dpo import dpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct

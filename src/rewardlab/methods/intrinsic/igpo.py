@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Trajectory
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import each_term
@@ -25,7 +26,6 @@ from rewardlab.credit.turns import turn_to_go
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive

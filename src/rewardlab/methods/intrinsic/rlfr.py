@@ -31,15 +31,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Credit, Loop, Problem, Recipe, Rollout, Run, credit, forward_batch, loop, measure
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare, Share
 from rewardlab.credit.value import discounted_sums
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.gradients import paid_at_the_end
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare, Share
 from rewardlab.util.ranking import auc_of
 
 # ----------------------------------------------------------------------------------------------------------------------

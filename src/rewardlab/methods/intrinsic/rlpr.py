@@ -17,11 +17,11 @@ the place of a base's.
 Data: prompts with reference answers, of any words. The verifier is read for reports alone.
 """
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import clipped_ratio
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.reference import Over, reference_probability
 from rewardlab.rollouts.filtered import spread_above

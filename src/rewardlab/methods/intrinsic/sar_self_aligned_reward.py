@@ -15,11 +15,11 @@ divided by the deviation, as in Dr. GRPO: where all replies are right, alpha wou
 Data: prompts with answers to verify by.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.dr_grpo import dr_grpo
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.intrinsic import likelihood, self_alignment
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.task import correct

@@ -20,6 +20,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import (
     Batch,
     Credit,
@@ -36,7 +37,6 @@ from rewardlab.core import (
     measure,
     rollout,
 )
-from rewardlab.core.domain import PositiveInt
 from rewardlab.core.part import decorator
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import credit_of
@@ -44,8 +44,8 @@ from rewardlab.credit.value import to_go
 from rewardlab.evals.judges import first_error_f1
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.splitters import cut
 from rewardlab.worlds.verdicts import (
     TOLD,

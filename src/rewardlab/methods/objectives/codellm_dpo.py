@@ -15,15 +15,15 @@ tiers. Programs are written when their prompt comes up, by the frozen start: wha
 Data: prompts with tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}; any verifier of right and wrong will do.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Score, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.objectives.pairs import dpo_loss
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rewards.tests import execution_tiers
 from rewardlab.rollouts.ranked import recorded_pairs, written
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 
 @rollout(rows=lambda **_: 2)

@@ -17,11 +17,11 @@ Data: prompts and answers.
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, objective
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.pairs import row_sum
-from rewardlab.proof.claim import Claim, Within
 
 
 def prompt_end(table: Tensor, batch: Batch) -> Tensor:

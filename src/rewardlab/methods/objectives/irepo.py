@@ -20,16 +20,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Loop, Outputs, Recipe, Run, loop, objective
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.objectives.pairs import margin, row_sum
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.imperfect import votes
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 from rewardlab.worlds.notes import note_quality
 
 

@@ -23,13 +23,13 @@ import math
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Outputs, Recipe, Run, objective
-from rewardlab.core.domain import PositiveShare, Share
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim, Within
+from rewardlab.settings.domain import PositiveShare, Share
 
 NOISE = -1e4
 """The log-probability of noise under the proxy: finite, so that no table holds an infinity."""

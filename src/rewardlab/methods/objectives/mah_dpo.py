@@ -25,17 +25,17 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Run, Sampling, Trajectory, loop, measure
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.objectives.joint import by_head
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import clip
 from rewardlab.rewards.length import tokens
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.ranked import ranked_by_each
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 
 # ---- What a policy of several heads earns, as the user weighs its heads ----------------------------------------------
 

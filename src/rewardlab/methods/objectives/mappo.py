@@ -21,17 +21,17 @@ scored replies; coig_p+mappo --scale 10 takes its grades); or a reward (score=..
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Recipe, Run, credit
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.objectives.pairs import margin, row_sum, weigh_by_credit
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
+from rewardlab.settings.domain import PositiveFloat
 from rewardlab.worlds.notes import note_quality
 
 

@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import (
     Batch,
     Group,
@@ -44,12 +45,11 @@ from rewardlab.core import (
     objective,
     rollout,
 )
-from rewardlab.core.domain import PositiveFloat, PositiveInt, PositiveShare
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.ipo import accuracy_and_kl
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.objectives.ratio import clipped_ratio
-from rewardlab.proof.claim import Claim, Within
+from rewardlab.settings.domain import PositiveFloat, PositiveInt, PositiveShare
 
 # ---- Replies of tokens that another model finds likely enough --------------------------------------------------------
 

@@ -27,19 +27,19 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, Trajectory, measure, uniform_of
-from rewardlab.core.domain import Decay, Share
 from rewardlab.credit.group import center_batch
 from rewardlab.credit.value import to_go
 from rewardlab.data.values import kind_in
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.noise import FRESH, error_of, quantile
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import Decay, Share
 
 # ----------------------------------------------------------------------------------------------------------------------
 #

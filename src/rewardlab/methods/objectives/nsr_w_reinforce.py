@@ -14,6 +14,7 @@ rewards of 0 and 1 and of -1 and 1 teach the same.
 Data: prompts and answers; one reply per prompt is enough.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.credit.sign_credit import sign_credit
 from rewardlab.evals.passk import coverage
@@ -21,7 +22,6 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.regularise import negative_entropy
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim, Within
 
 
 def nsr_w_reinforce(

@@ -20,13 +20,13 @@ from typing import Any, Literal
 
 import torch
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
-from rewardlab.core.domain import NonNegativeInt, PositiveShare, Share
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.sft import sft_first
 from rewardlab.policies.merging import Weights, largest_share, of_one_sign, random_share, task_vectors
-from rewardlab.proof.claim import Claim, Within
+from rewardlab.settings.domain import NonNegativeInt, PositiveShare, Share
 
 PRETRAINED, TAU = "pretrained", "online_merging.tau"
 How = Literal["dare", "ties"]

@@ -25,14 +25,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Learner, Loop, Outputs, Problem, Recipe, Run, loop, measure, objective
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.objectives.pairs import margin, row_sum
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 from rewardlab.worlds.notes import note_quality
 
 # ---- Games between replies, solved by self-play, exactly: how fast a rule of update finds what no reply beats --------

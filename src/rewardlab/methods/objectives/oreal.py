@@ -30,6 +30,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import (
     Batch,
     Group,
@@ -47,7 +48,6 @@ from rewardlab.core import (
     measure,
     rollout,
 )
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt
 from rewardlab.core.policy import values
 from rewardlab.credit.value import value_before
 from rewardlab.errors import RewardlabError
@@ -56,10 +56,10 @@ from rewardlab.objectives.labels import mean_label_cross_entropy
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.regularise import kl_to_reference
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt
 from rewardlab.util.ranking import auc_of
 
 # ---- Whether a model that was taught on outcomes alone knows when a reply has gone wrong -----------------------------

@@ -17,14 +17,14 @@ Data: prompts and answers, of several tasks (rewardlab data mix), some of them h
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Loop, Recipe, Run, loop
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dapo import dapo
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import kl_to_reference
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.task import correct
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 MEMORY = "prorl.validation"
 

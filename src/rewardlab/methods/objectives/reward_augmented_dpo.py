@@ -24,10 +24,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Measure, Problem, Recipe, Rollout, Run, measure
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.goals import under_both_goals

@@ -25,13 +25,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Recipe, Run, credit
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, PositiveShare
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim, Within
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare
 
 MEMORY = "riskpo.quantiles"
 SAME = 1e-3

@@ -19,14 +19,14 @@ reward (score=...).
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
-from rewardlab.core.domain import PositiveInt
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
+from rewardlab.settings.domain import PositiveInt
 
 WRITER = "writer"
 

@@ -15,13 +15,13 @@ standard deviation, which the paper does not.
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Outputs, Recipe, Run, objective
 from rewardlab.credit.group import center
 from rewardlab.credit.value import next_decision, to_go
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim, Within
 
 
 def mean_logprob(logits: Tensor, ids: Tensor) -> dict[str, Tensor]:

@@ -10,12 +10,12 @@ Meng et al. 2024, arXiv:2405.14734
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Outputs, Recipe, Run, Update, objective
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.sft import sft_first
 from rewardlab.objectives.pairs import margin, row_sum
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.recorded import recorded
 
 

@@ -19,16 +19,16 @@ Data: prompts with the columns `chosen` and `rejected`; a model that follows ins
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Group, Learner, Outputs, Problem, Recipe, Run, Trajectory, credit, objective, rollout
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import decisive_tokens
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.sft import other_first, sft
 from rewardlab.objectives.pairs import margin, row_sum
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.goals import reprompted
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.settings.domain import PositiveFloat
 from rewardlab.text.filled import filled
 
 EVALUATOR = "evaluator"

@@ -19,15 +19,15 @@ model that DPO trained from the same start: --reward-model PATH.
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Recipe, Run, credit
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import UNTAUGHT
 from rewardlab.methods.baselines.sft import other_first
 from rewardlab.objectives.pairs import margin, row_sum, weigh_by_credit
-from rewardlab.proof.claim import Claim, Within
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 
 GUIDE = "guide"
 

@@ -16,13 +16,13 @@ a copy of the --model, with which the two begin as that model at half its temper
 
 from dataclasses import replace
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Learner, Recipe
 from rewardlab.evals.logit_ensemble import together
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.joint import joint_terms
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.logit_ensemble import logit_ensemble
 
 REASONER, OTHER = "reasoner", "other"

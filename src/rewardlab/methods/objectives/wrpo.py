@@ -20,18 +20,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Outputs, Recipe, Run, objective
-from rewardlab.core.domain import NonNegativeInt, PositiveFloat, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.methods.baselines.sft import sft_first
 from rewardlab.objectives.pairs import row_sum
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
 from rewardlab.rollouts.with_demonstrations import with_demonstrations
+from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, Share
 from rewardlab.worlds.notes import note_quality
 
 

@@ -18,13 +18,12 @@ rewards of your own that vote (annotators=...). Steps are lines.
 
 from __future__ import annotations
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, Update, with_surprise
-from rewardlab.core.domain import Share
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.judged_steps import judged_steps
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.noise import FRESH, quantile, step_errors
@@ -32,6 +31,7 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import Share
 
 # ---- Several annotators of steps, put to the vote --------------------------------------------------------------------
 

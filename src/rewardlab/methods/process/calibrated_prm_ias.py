@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import (
     Batch,
     Learner,
@@ -43,17 +44,16 @@ from rewardlab.core import (
     objective,
     with_surprise,
 )
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.evals.reranked import auc_within
 from rewardlab.objectives.step_labels import step_loss
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate, threshold
 from rewardlab.rewards.model import step_score
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 
 # ---- Best-of-n where a model that foretells success says how many samples each problem gets --------------------------
 

@@ -28,17 +28,17 @@ from typing import Literal
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Score, Trajectory, measure, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.weighted_vote import own_probability
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.criteria import judged_criteria
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.lookahead_search import last_step
 from rewardlab.rollouts.stepwise import Stepping, grown, marked, started
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 # ---- Whether the preferred one of two steps is really the better one -------------------------------------------------
 

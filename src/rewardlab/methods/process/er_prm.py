@@ -17,10 +17,10 @@ best-of-n as a teacher.
 Data: prompts with gold answers; the policy continues its own solutions. Steps are lines.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.labels import label_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.model import step_score
 from rewardlab.rewards.monte_carlo import monte_carlo_steps

@@ -16,11 +16,11 @@ answer. There a language model compares steps with the knowledge; `checks` may b
 Data: prompts with gold answers, the knowledge base in the column `passages`, what a question needs of it in `knowledge`.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate, threshold
 from rewardlab.rewards.evidence import borne_out
 from rewardlab.rewards.judged_steps import judged_steps

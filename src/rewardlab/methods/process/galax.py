@@ -30,20 +30,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, Trajectory, rollout, seed_of
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.value import to_go
 from rewardlab.data.values import list_of, map_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.monte_carlo import rows_in_steps
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.steps import step_texts
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.named import added, visible
 from rewardlab.util.ranking import auc_of
 

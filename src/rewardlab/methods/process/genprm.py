@@ -29,6 +29,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import (
     Group,
     Learner,
@@ -45,13 +46,11 @@ from rewardlab.core import (
     Update,
     measure,
 )
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare
 from rewardlab.core.part import decorator
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judges import first_error_accuracies
 from rewardlab.evals.reranked import reranked
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.monte_carlo import count_cost, monte_carlo_steps, sampled_pass_rate
 from rewardlab.rewards.operator import operator
@@ -61,6 +60,7 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.steps import correct_steps, step_texts, unequal
 from rewardlab.rollouts.independent import independent
 from rewardlab.sandbox import Limits, ProgramRun, Sandbox
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare
 from rewardlab.text.blocks import last_block
 from rewardlab.text.filled import filled
 from rewardlab.text.splitters import mark

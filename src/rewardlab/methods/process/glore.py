@@ -22,13 +22,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Trajectory, Update, measure, with_surprise
-from rewardlab.core.domain import NonNegativeFloat, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import threshold as at_least
 from rewardlab.rewards.denoised import reachable_steps
 from rewardlab.rewards.model import model_score, step_score
@@ -36,6 +35,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import correct_steps, outcome_at_steps
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, Share
 from rewardlab.text.splitters import mark
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -22,12 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, Update, with_surprise
-from rewardlab.core.domain import NonNegativeFloat, Share
 from rewardlab.evals.search import search_accuracy
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.monte_carlo import rows_in_steps
 from rewardlab.rewards.reward import Reward, reward
@@ -36,6 +35,7 @@ from rewardlab.rewards.task import correct
 from rewardlab.rewards.tool_steps import tool_steps
 from rewardlab.rollouts.beams import subtrees
 from rewardlab.rollouts.monte_carlo import monte_carlo_tree
+from rewardlab.settings.domain import NonNegativeFloat, Share
 
 # ----------------------------------------------------------------------------------------------------------------------
 #

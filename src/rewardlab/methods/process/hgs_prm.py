@@ -22,8 +22,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Scores, Trajectory, Update, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.core.part import Part, decorator
 from rewardlab.data.mutants import mutant_of, syntax_mutants
 from rewardlab.errors import RewardlabError
@@ -31,18 +31,18 @@ from rewardlab.evals.passk import accuracy
 from rewardlab.evals.search import search_accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.objectives.labels import label_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import threshold
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.mutated import line_labels, mutated_problems
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.rollouts.separated import separated
 from rewardlab.rollouts.stepwise import Scored, Stepping, grown, marked, started, to_the_end, worths
-from rewardlab.select.best import best
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 # ---- Greedy search over steps that goes back: one path, whose next step is sampled until a reward accepts it ---------
 

@@ -24,6 +24,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import (
     Group,
     Learner,
@@ -39,11 +40,9 @@ from rewardlab.core import (
     values,
     with_surprise,
 )
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.core.part import Part, decorator
 from rewardlab.errors import RewardlabError
 from rewardlab.objectives.labels import label_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.monte_carlo import rows_in_steps
 from rewardlab.rewards.recorded import step_labels
 from rewardlab.rewards.reward import Reward, reward
@@ -52,6 +51,7 @@ from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.monte_carlo import monte_carlo_tree
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.util.ranking import auc_of
 
 # ---- Whether a model of steps tells, after an error, a reply that corrects itself from one that goes on wrongly ------

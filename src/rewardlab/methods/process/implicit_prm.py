@@ -24,15 +24,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, objective
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.pairs import row_sum
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.implicit import implicit_steps
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import PositiveFloat
 
 # ----------------------------------------------------------------------------------------------------------------------
 #

@@ -19,6 +19,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Recipe, Run, Update, credit
 from rewardlab.credit.implicit import log_fit
 from rewardlab.errors import RewardlabError
@@ -26,7 +27,6 @@ from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.objectives.progress import outcome_error
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.similarity import similar_to
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent

@@ -17,12 +17,12 @@ thousands. ReST-MCTS* differs: it searches by its values, and learns progress, t
 Data: prompts whose answers a rule verifies (choices, short answers), of any domain. Steps are lines.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.credit.tree import right_below
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.tree import each_step_end_once, right_once, value_here_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.counts import counted_steps
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.monte_carlo import monte_carlo_tree

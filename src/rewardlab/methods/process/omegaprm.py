@@ -25,20 +25,20 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Trajectory, Turn, Update, rollout, with_surprise
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.methods.baselines.weighted_vote import said_right
 from rewardlab.objectives.labels import label_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.environment import found_labels
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
 from rewardlab.rewards.progress import soft_best
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.stepwise import started
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare
 from rewardlab.text.splitters import mark
 
 # ---- Search trees in which wrong replies are halved, again and again, until their first error is found ---------------

@@ -19,6 +19,7 @@ Data: an environment (env=...), a file to search (corpus=...) or documents in th
 another reward of episodes.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Learner, Recipe, Update
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.implicit import plus_implicit_turns
@@ -26,7 +27,6 @@ from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.pairs import group_preferences
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.interactive import interactive
 
 

@@ -15,12 +15,11 @@ Data: an environment whose messages pay 1 for a turn that reached its goal (env=
 reward of turns as `principles`. The default plays the task `screens`.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Learner, Recipe, Update
-from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.labels import label_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.criteria import by_criterion
 from rewardlab.rewards.environment import paid
 from rewardlab.rewards.principled import principled_turns, turn_chances
@@ -28,6 +27,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rewards.turns import each_turn
 from rewardlab.rollouts.interactive import interactive
+from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.worlds.screens import FORM, clicks, named_first
 
 JUDGE, TURNS = "judge", "turns"

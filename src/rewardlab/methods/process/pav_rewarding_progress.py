@@ -18,12 +18,12 @@ Data: prompts with gold answers. Steps are lines.
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.tokens import over_steps
 from rewardlab.evals.step_worth import step_agreement
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
 from rewardlab.rewards.progress import best_of, step_gain
 from rewardlab.rewards.reward import Reward

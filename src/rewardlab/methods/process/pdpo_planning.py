@@ -22,12 +22,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Update, rollout, with_surprise
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.evals.rewards import reward_of_right
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.objectives.labels import label_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.counts import counted_steps
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
@@ -35,6 +34,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.ranked import recorded_pairs, written
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.splitters import mark
 
 # ---- Pairs by outcome, and, where both replies are right, by how they got there --------------------------------------

@@ -17,10 +17,10 @@ Data: prompts with gold answers; the policy continues its own solutions. Steps a
 
 from typing import Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.step_labels import value_of_steps
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate, threshold
 from rewardlab.rewards.model import step_score
 from rewardlab.rewards.monte_carlo import monte_carlo_steps

@@ -18,13 +18,13 @@ from dataclasses import replace
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, credit, objective
 from rewardlab.credit.group import leave_one_out, subtract_mean_of_others, whiten
 from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.pairs import row_sum
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.filtered import solved_between
 from rewardlab.util.ranking import auc_of
 

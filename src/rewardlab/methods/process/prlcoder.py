@@ -19,6 +19,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Group, Learner, Problem, Recipe, Run, Scores, Update, credit
 from rewardlab.core.part import Part, decorator
 from rewardlab.credit.implicit import log_fit
@@ -26,7 +27,6 @@ from rewardlab.data.mutants import mutant_of
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.objectives.labels import label_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.mutated import line_labels, mutated_problems
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.rollouts.separated import separated

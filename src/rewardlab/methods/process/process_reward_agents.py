@@ -15,17 +15,17 @@ another reward of steps as `agent`; a step of which it says nothing counts 0.
 Data: prompts, texts to search in the column `passages`, and a judge (`judge="openai:URL#NAME"`, or the path of a model).
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update
-from rewardlab.core.domain import PositiveInt
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.evidence import borne_out, evidenced_steps
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.beams import beams
-from rewardlab.select.best import best
+from rewardlab.rollouts.best import best
+from rewardlab.settings.domain import PositiveInt
 
 JUDGE = "judge"
 

@@ -18,16 +18,16 @@ that criticises (`openai:URL#NAME`), and a policy that reads such words. `gap` a
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.weighted_vote import own_probability
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.lookahead_search import lookahead_pairs, lookahead_search
-from rewardlab.select.best import best
 
 EXPLAINER = "explainer"
 

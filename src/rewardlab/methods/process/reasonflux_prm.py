@@ -28,6 +28,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import (
     Batch,
     Group,
@@ -45,11 +46,9 @@ from rewardlab.core import (
     objective,
     with_surprise,
 )
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.core.score import derive
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import threshold
 from rewardlab.rewards.imperfect_steps import imperfect_steps
 from rewardlab.rewards.judged_steps import judged_steps
@@ -60,6 +59,7 @@ from rewardlab.rewards.steps import going_on, step_texts, unequal
 from rewardlab.rewards.task import correct
 from rewardlab.rewards.weighed_steps import weighed_steps
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.text.answers import final_answer
 from rewardlab.text.embedding import NGRAMS, embedded
 from rewardlab.text.filled import filled

@@ -11,13 +11,13 @@ of the previous one; the paper's rounds are fewer and larger (raise `problems` a
 Zhang et al. 2024, arXiv:2406.03816
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update
 from rewardlab.credit.tree import step_quality
 from rewardlab.evals.search import search_accuracy
 from rewardlab.objectives.labels import language_model
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.tree import best_right_once, each_step_end_once, value_here_error
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.tree import tree_search
 

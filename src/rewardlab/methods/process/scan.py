@@ -19,11 +19,11 @@ in a vote) the one here is that by the last step of a reply.
 Data: prompts with gold answers; the policy continues its own solutions. Steps are lines.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.denoised import self_denoised_steps
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.monte_carlo import monte_carlo_steps

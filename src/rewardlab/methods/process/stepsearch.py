@@ -26,17 +26,17 @@ from typing import Any
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Problem, Recipe, Score, Trajectory
-from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.data.corpus import corpus_of
 from rewardlab.data.values import list_of
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.ppo import ppo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
+from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.bm25 import index_of
 from rewardlab.text.searches import queries_of, results_of
 from rewardlab.text.words import overlap, words

@@ -25,14 +25,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Problem, Recipe, Rollout, Run, measure
-from rewardlab.core.domain import NonNegativeFloat
 from rewardlab.data.values import list_of
 from rewardlab.evals.judges import first_error_f1
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.inspected import grounded_verdicts
 from rewardlab.rollouts.interactive import interactive
+from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.inspections import inspections_of, is_about
 from rewardlab.worlds.inspections import table_tool
 

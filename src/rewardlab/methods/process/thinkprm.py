@@ -22,15 +22,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Score, Trajectory, measure, rollout
-from rewardlab.core.domain import PositiveInt
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judges import first_error_f1
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.own_verdict import chances
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.util.ranking import auc_of
 from rewardlab.worlds.verdicts import SIGNS, WORDS, read
 

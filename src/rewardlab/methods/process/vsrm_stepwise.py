@@ -15,17 +15,17 @@ at its last, as the paper writes. Left out: its -10 for replies without tags or 
 Data: prompts with gold answers. Sentences that begin a reflection divide a reply; at="" takes every line or sentence for a step.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Scores, Term
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, Share
 from rewardlab.core.score import derive
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.ppo import ppo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.forced_answer import forced_accuracy
 from rewardlab.rewards.progress import step_gain
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, Share
 
 REFLECTION = (
     r"(?i:\b(?:wait|but|alternatively|however|hmm|let me double-check|hold on|looking back|seems solid|similarly"

@@ -22,18 +22,18 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Group, Problem, Recipe, Run, Sampling, Trajectory, credit, measure, rollout, seed_of
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import count_right, mean_interval
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
 from rewardlab.tasks.programs import ProgramError
-from rewardlab.tasks.triplets import language as lists
-from rewardlab.tasks.triplets import python
-from rewardlab.tasks.triplets.rewards import solved_or_learnable
-from rewardlab.tasks.triplets.triplet import INPUTS, KINDS, Triplet
+from rewardlab.worlds.triplets import language as lists
+from rewardlab.worlds.triplets import python
+from rewardlab.worlds.triplets.rewards import solved_or_learnable
+from rewardlab.worlds.triplets.triplet import INPUTS, KINDS, Triplet
 
 # ---- Self-play: one policy proposes tasks and solves them. The only data is a trivial first task ---------------------
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Trajectory, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 
 # ---- Replies that may take several training steps to write, so that a step does not wait for the longest -------------
 

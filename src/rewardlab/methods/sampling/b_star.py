@@ -30,16 +30,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.rejection_sampling import rejection_sampling
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import tagged_mean
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 
 # ----------------------------------------------------------------------------------------------------------------------
 #

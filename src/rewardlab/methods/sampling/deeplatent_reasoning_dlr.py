@@ -27,13 +27,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Group, Learner, Measure, Outputs, Problem, Recipe, Rollout, Run, measure, objective, rollout
-from rewardlab.core.domain import PositiveFloat, PositiveShare
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.format import answer_given
 from rewardlab.rewards.task import correct
+from rewardlab.settings.domain import PositiveFloat, PositiveShare
 
 # ---- Measures of the policy after the latents that a learner writes before its replies -------------------------------
 

@@ -26,12 +26,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Group, Objective, Outputs, Problem, Recipe, Rollout, Run, Trajectory, objective, rollout
-from rewardlab.core.domain import PositiveShare
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rollouts.goals import reprompted
+from rewardlab.settings.domain import PositiveShare
 from rewardlab.text.filled import filled
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -28,15 +28,15 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Loop, Policy, Problem, Recipe, Run, Sampling, Trajectory, loop, measure, rollout
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.text.roles import REFINE, VERIFY, to_improve, to_verify
 from rewardlab.text.votes import answer_of, majority_of
 

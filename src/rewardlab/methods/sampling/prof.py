@@ -22,16 +22,16 @@ import math
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.evals.rewards import reward_of_right
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.critiques import noisy_critiques
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 # ---- Groups of which only those replies are kept whose reasoning and whose outcome say the same ----------------------
 

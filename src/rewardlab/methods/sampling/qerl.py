@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Trajectory, Turn, entropies, measure, rollout
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 
 # ---- How sure a policy is of its next tokens with noise on the scales of its norms, and without ----------------------
 

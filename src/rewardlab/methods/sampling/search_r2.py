@@ -24,16 +24,16 @@ from typing import Literal
 
 import torch
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Group, Problem, Recipe, Run, Sampling, Score, Scores, Trajectory, measure, rollout, seed_of
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.core.episode import place_of
 from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive, play
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.refining import QUESTION, REFINES, cut_of, to_refine
 
 # ---- What an episode earned, for the refiner that accepted or cut it too; and how much of what it read was of use ----

@@ -26,19 +26,19 @@ from typing import Any
 
 import torch
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Loop, Recipe, Run, Score, loop
-from rewardlab.core.domain import NonNegativeInt, PositiveInt, PositiveShare, Share
 from rewardlab.credit.entropy import drop_covarying
 from rewardlab.credit.value import to_go
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.dr_grpo import dr_grpo
 from rewardlab.objectives.ratio import clipped_ratio
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import scheduled
 from rewardlab.rewards.environment import calls_made
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
+from rewardlab.settings.domain import NonNegativeInt, PositiveInt, PositiveShare, Share
 
 MEMORY, EPS_HIGH = "spear", 0.28
 

@@ -23,11 +23,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Policy, Problem, Recipe, Rollout, Run, Sampling, Trajectory, measure, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.task import correct
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.filled import filled
 from rewardlab.text.votes import answer_of, majority_of
 

@@ -12,11 +12,11 @@ search-and-learn it leaves the beam, which is filled up with copies.
 from typing import Literal
 
 from rewardlab.core import Recipe, Update
-from rewardlab.core.domain import PositiveInt
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
 from rewardlab.rollouts.beams import beams
-from rewardlab.select.best import best
+from rewardlab.rollouts.best import best
+from rewardlab.settings.domain import PositiveInt
 
 
 def beam_search(

@@ -23,15 +23,15 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Trajectory, Update, rollout
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Share
 from rewardlab.core.score import check_finite
 from rewardlab.evals.passk import accuracy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.reward import Reward
-from rewardlab.select.best import best
+from rewardlab.rollouts.best import best
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Share
 
 # ----------------------------------------------------------------------------------------------------------------------
 #

@@ -22,14 +22,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, objective
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.pairs import row_sum
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.generated_tests import passed_generated
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.independent import independent
-from rewardlab.select.best import best
 
 
 @objective(unit="row", wants=("value",))

@@ -26,16 +26,16 @@ from typing import Literal
 
 import torch
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Trajectory, Turn, Update, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, started, to_the_end, worths
-from rewardlab.select.best import best
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.filled import filled
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from rewardlab.core import Recipe, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
 from rewardlab.rollouts.beams import subtrees
-from rewardlab.select.best import best
+from rewardlab.rollouts.best import best
 
 
 def dvts(

@@ -14,14 +14,14 @@ batches while steps are partial, which save memory and change no reply.
 Data: prompts, and a scorer that reads unfinished steps, such as a process reward model (`rewardlab search --scorer`).
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rollouts.beams import beams
-from rewardlab.select.best import best
+from rewardlab.rollouts.best import best
 
 
 def early_rejection(

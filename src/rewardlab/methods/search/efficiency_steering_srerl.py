@@ -25,18 +25,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Scores, Trajectory, Update, ask, forward_batch, measure, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.data.step_formats import read_solutions
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.length import length_of_right
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.length import brevity_among_right
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
-from rewardlab.select.vote import majority
+from rewardlab.rollouts.vote import majority
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 # ---- Replies sampled while a direction is added to what a layer passes on, and how that direction is found -----------
 

@@ -20,16 +20,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Trajectory, Update, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, read_alike, started, to_the_end, worths
-from rewardlab.select.best import best
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 # ---- Monte-Carlo tree search in which several models write the steps -------------------------------------------------
 

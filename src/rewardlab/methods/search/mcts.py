@@ -14,8 +14,8 @@ from typing import Literal
 from rewardlab.core import Recipe, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.monte_carlo import monte_carlo_tree
-from rewardlab.select.best import best
 
 
 def mcts(

@@ -12,8 +12,8 @@ from typing import Literal
 from rewardlab.core import Recipe, Update
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.particles import particles
-from rewardlab.select.best import best
 
 
 def particle_filtering(

@@ -28,17 +28,17 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Scores, Term, Trajectory, Update, rollout
-from rewardlab.core.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, PositiveShare, Share
 from rewardlab.core.score import derive
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.particles import chosen
 from rewardlab.rollouts.stepwise import UNSURE, Scored, Stepping, grown, marked, started, worths
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, PositiveShare, Share
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.votes import answer_of
 

@@ -25,12 +25,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Trajectory, Update, rollout, select
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.evals.passk import accuracy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.stepwise import Stepping, grown, marked, one_step, started, worths
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 
 # ---- Planning: the policy proposes actions, and foresees as a world model where they lead, in a tree search ----------
 

@@ -14,14 +14,14 @@ Data: prompts and answers; --model is the large one, `small_rl` and `small_base`
 same tokenizer, after and before RL. Without them both are the --model, whose shift is none, which is said.
 """
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Update, rollout
 from rewardlab.evals.logit_ensemble import together
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.logit_ensemble import logit_ensemble
-from rewardlab.select.vote import majority
+from rewardlab.rollouts.vote import majority
 from rewardlab.util.progress import console
 
 PLUS_MINUS = (1.0, -1.0)

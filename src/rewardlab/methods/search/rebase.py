@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rewardlab.core import Group, Problem, Recipe, Run, Trajectory, Update, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.stepwise import Stepping, grown, marked, softmax, started, worths
-from rewardlab.select.best import best
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 
 # ---- A tree that grows where its rewards are high, as wide as the budget allows --------------------------------------
 

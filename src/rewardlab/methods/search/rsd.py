@@ -19,17 +19,17 @@ from typing import Literal
 
 import torch
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Trajectory, Update, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, read_alike, started, worths
-from rewardlab.select.best import best
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 # ---- Replies whose steps a small model drafts, and the policy writes where a reward does not like the draft ----------
 

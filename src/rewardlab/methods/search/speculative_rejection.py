@@ -13,12 +13,12 @@ score.
 from __future__ import annotations
 
 from rewardlab.core import Group, Problem, Recipe, Run, Update, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.stepwise import Scored, Stepping, best_of, grown, marked, started, worths
-from rewardlab.select.best import best
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 
 # ---- Many replies, the worst of which are given up before they are complete ------------------------------------------
 

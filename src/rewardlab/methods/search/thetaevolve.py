@@ -27,15 +27,15 @@ from typing import Any
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, Term, Trajectory, measure, rollout, uniform_of
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt, Share
 from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, Share
 from rewardlab.text.blocks import last_block
 from rewardlab.text.filled import filled
 

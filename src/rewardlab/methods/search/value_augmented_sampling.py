@@ -19,6 +19,7 @@ from typing import Any
 
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, objective
 from rewardlab.credit.value import lambda_return
 from rewardlab.evals.logit_ensemble import together
@@ -26,11 +27,10 @@ from rewardlab.evals.passk import accuracy
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.objectives.regularise import value_error
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim
 from rewardlab.rewards.task import correct
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.logit_ensemble import logit_ensemble
-from rewardlab.select.best import best
 
 CRITIC = "critic"
 

@@ -12,11 +12,11 @@ the verifier counts them, else seconds of processor time in the sandbox, each me
 Data: prompts with tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}, and in `solution` a right program.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.rewards import reward_of_right
 from rewardlab.methods.baselines.ppo import ppo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.task import correct
 from rewardlab.rewards.tests import log_cost, right_and_fast
 from rewardlab.rollouts.independent import independent

@@ -18,13 +18,13 @@ episode. Without it a program says 1 where names and numbers have been read, els
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Recipe, Score, Trajectory
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.groups import told_apart
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import scheduled
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import Reward, reward

@@ -16,13 +16,13 @@ In Python any product of rewards can be the judges.
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.credit.group import center_batch
 from rewardlab.credit.kl import fade_to_kl
 from rewardlab.credit.value import to_go
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.rlhf import rlhf
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import threshold
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.model import preferred

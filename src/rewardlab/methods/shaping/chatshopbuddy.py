@@ -21,17 +21,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Trajectory, rollout
-from rewardlab.core.domain import PositiveInt
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.verifiers.text import rouge
 from rewardlab.worlds.notes import praise_words
 

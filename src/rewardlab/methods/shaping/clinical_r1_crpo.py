@@ -18,10 +18,10 @@ Data: multiple choice: prompts, answers (letters), `options` (their texts), and 
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import tagged
 from rewardlab.rewards.rationale_coverage import rationale_coverage
 from rewardlab.rewards.task import correct

@@ -21,17 +21,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Group, Learner, Loop, Outputs, Problem, Recipe, Run, Trajectory, Update, loop, objective, rollout
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rlhf import teach
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.another_answer import with_answer
 from rewardlab.rewards.similarity import nearer_to_question
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 from rewardlab.verifiers.sql.verifier import sql
 
 # ---- Learning to tell which texts belong together from which do not --------------------------------------------------

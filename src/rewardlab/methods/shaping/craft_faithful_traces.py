@@ -23,13 +23,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Score, Trajectory
 from rewardlab.data.values import list_of, number_of
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct

@@ -17,15 +17,15 @@ Data: prompts and answers; prompts that ask for <think> and <answer> tags, or th
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run
-from rewardlab.core.domain import NonNegativeInt, PositiveInt
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import tagged
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeInt, PositiveInt
 
 
 def budget(progress: float, start: int, end: int, decays: int) -> float:

@@ -25,18 +25,18 @@ from typing import Any
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Run, Score, Scores, Trajectory, Update, loop
-from rewardlab.core.domain import PositiveInt
 from rewardlab.credit.terms import scale_by_term
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.pairs import preference_loss
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.model import category_score, model_score
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.with_demonstrations import with_demonstrations
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.embedding import embedded
 from rewardlab.util.progress import Bar
 

@@ -18,10 +18,10 @@ tokens); without it, replies are compared by their words and signs.
 
 from __future__ import annotations
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct

@@ -20,16 +20,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Loop, Recipe, Run, Score, Scores, Trajectory, loop
-from rewardlab.core.domain import NonNegativeInt, PositiveInt
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.kinds import accuracy_by_kind
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rejection_sampling import rejection_sampling
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
+from rewardlab.settings.domain import NonNegativeInt, PositiveInt
 from rewardlab.text.rationale import rationale
 
 # ---- Whether a reply goes by the features that an expert goes by -----------------------------------------------------

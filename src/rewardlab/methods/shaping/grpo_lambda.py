@@ -15,10 +15,10 @@ import math
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent

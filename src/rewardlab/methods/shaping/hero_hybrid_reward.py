@@ -17,13 +17,13 @@ Data: prompts with answers to verify by, and either the columns `chosen` and `re
 
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.group import group_sums
 from rewardlab.errors import unknown
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rlhf import rlhf
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.task import correct
 

@@ -20,16 +20,16 @@ Data: prompts and answers, the first of which are the problems for monitoring.
 from dataclasses import replace
 from typing import Any, Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Loop, Recipe, Run, Score, Scores, Trajectory, loop
-from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.repetition import repeated
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import PositiveInt
 
 Variant = Literal["laser", "laser-d", "laser-de"]
 MEMORY = "laser.budgets"

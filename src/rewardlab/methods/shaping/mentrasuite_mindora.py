@@ -18,11 +18,11 @@ The rule reads one right option; where several are right, or the answer is a tex
 of your own, 1 where nothing contradicts.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft_first
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import threshold
 from rewardlab.rewards.format import tagged
 from rewardlab.rewards.length import thinking_between

@@ -19,16 +19,16 @@ Data: prompts and answers (a list, where several are right), and a policy that l
 
 from __future__ import annotations
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
 from rewardlab.evals.calibration import answer_sets
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 from rewardlab.text.confidences import Stated, judged_answers, stated_answers
 
 # ---- Rewards for replies that list several answers, each with a confidence (`text/confidences.py`) -------------------

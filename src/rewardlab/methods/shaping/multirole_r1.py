@@ -25,15 +25,15 @@ import re
 from collections import Counter
 from itertools import pairwise
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Score, Trajectory
-from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.calibration import answer_sets
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.words import ngrams, sentences, words
 
 # ---- How varied one reply is: in its words, and in the perspectives that it takes ------------------------------------

@@ -15,12 +15,12 @@ otc_po(env=...), or a stack on a method that plays one, igpo+otc_po.
 
 import math
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Trajectory
 from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive

@@ -13,10 +13,10 @@ the flat part again. Left out: the penalty on length beside the reward.
 Data: as for rlhf, prompts and either the columns `chosen` and `rejected`, or --reward-model PATH.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.rlhf import rlhf
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.model import preferred
 
 

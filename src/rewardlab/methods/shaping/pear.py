@@ -19,14 +19,14 @@ from itertools import accumulate
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory, entropies
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.evals.length import entropy_of_right
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 
 MARKERS = ("</think>", "Answer:")
 

@@ -18,19 +18,19 @@ writes <think>...</think> before its answer.
 
 import math
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
-from rewardlab.core.domain import NonNegativeInt, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.length import length_by_verdict
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import negative_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import tagged
 from rewardlab.rewards.length import cut_off, tokens
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.repetition import repetition
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeInt, PositiveInt
 
 
 def scaled(length: float, right: bool, right_until: int, wrong_from: int, longest: int) -> float:

@@ -20,10 +20,10 @@ includes, excludes, as_listed.
 
 from typing import Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import scheduled
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.independent import independent

@@ -17,11 +17,11 @@ Data: prompts with answers to verify by, and either the columns `chosen` and `re
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rlhf import rlhf
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import threshold
 from rewardlab.rewards.format import answer_given, format_ok
 from rewardlab.rewards.operator import operator

@@ -17,6 +17,7 @@ in its episode by principles of your own. Without it a program asks for one: nam
 
 from typing import Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Term
 from rewardlab.core.score import derive
 from rewardlab.envs.search import tools
@@ -24,7 +25,6 @@ from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.groups import told_apart
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.ppo import ppo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate, clip
 from rewardlab.rewards.length import words
 from rewardlab.rewards.recorded import score_in_data

@@ -27,14 +27,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Group, Problem, Recipe, Rollout, Run, Score, Scores, Trajectory, credit, rollout
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import answer_given, format_ok
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 from rewardlab.text import words
 from rewardlab.text.answers import after_answer, after_thinking, boxed
 from rewardlab.text.replies import accepted

@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import normalised
 from rewardlab.rewards.format import answer_given
 from rewardlab.rewards.length import tokens

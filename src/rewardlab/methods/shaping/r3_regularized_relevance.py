@@ -21,14 +21,14 @@ from __future__ import annotations
 
 from typing import Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Term
-from rewardlab.core.domain import PositiveInt
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.ppo import ppo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.length import words
 from rewardlab.rewards.repetition import distinct_ngrams
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.embedding import NGRAMS, embedded
 
 # ---- How near a reply is to what was asked, or to a reference --------------------------------------------------------

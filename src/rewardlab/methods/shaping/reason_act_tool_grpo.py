@@ -20,13 +20,13 @@ recorded call with its result, or an environment (env=...). Calls are written as
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Recipe, Score, Trajectory
 from rewardlab.data.values import list_of
 from rewardlab.envs.tools import recorded_tools
 from rewardlab.evals.episodes import episode_accuracy, right_by_the_way
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft_first
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive

@@ -21,8 +21,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Rollout, Run, Sampling, Score, Scores, Trajectory, loop, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
 from rewardlab.evals.own_reward import own_reward
@@ -30,12 +30,12 @@ from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import token_mean
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, Share
 from rewardlab.text.prefixes import begun, same_answer, stated
 from rewardlab.text.reasoned import deciding_the_rest, with_gold
 

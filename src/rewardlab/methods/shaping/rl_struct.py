@@ -13,10 +13,10 @@ content weigh 1, form and validity 1/2. Left out: the optional term for length; 
 Data: prompts whose answer is a JSON value, to verify by `json_value`.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.another_answer import with_answer
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail

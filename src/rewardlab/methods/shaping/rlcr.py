@@ -20,12 +20,12 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
 from rewardlab.evals.calibration import calibration
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent

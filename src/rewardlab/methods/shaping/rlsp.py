@@ -13,10 +13,10 @@ reasoning: train `sft` on yours, and give its folder as --model. PPO is ours, wi
 Data: prompts and answers. judge="mine.py:search_well", or a judge of your own in Python, rates the search from 0 to 1.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.ppo import ppo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import answer_given
 from rewardlab.rewards.length import short_penalty
 from rewardlab.rewards.reward import Reward

@@ -20,11 +20,11 @@ Data: prompts with the page and what was done before; as `answer` the action, {"
 JSON.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.pairs import reward_gap
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.intrinsic import self_certainty
 from rewardlab.worlds.shopping import action_right, action_value
 

@@ -21,17 +21,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Score, Trajectory, Update
-from rewardlab.core.domain import PositiveInt
 from rewardlab.data.sotopia import RANGES
 from rewardlab.data.values import number_of
 from rewardlab.evals.pairs import pair_accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rlhf import MODEL, UNTAUGHT, rlhf
 from rewardlab.objectives.labels import label_squared_error
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.recorded import recorded
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text import strict_json
 
 # ---- The scores of an episode, divided among its utterances by what an attributor says of each -----------------------

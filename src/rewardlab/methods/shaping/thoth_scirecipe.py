@@ -19,12 +19,12 @@ of `--task protocols` stand in for it.
 
 from typing import Any, Literal
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.independent import independent

@@ -20,10 +20,10 @@ Data: prompts that name the tools and ask for <think>, <tool_call> and <response
 
 import re
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Score, Trajectory
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.verifiers.calls.calls import Malformed

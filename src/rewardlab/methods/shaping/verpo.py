@@ -15,6 +15,7 @@ several replies are the base's to play: each reply is tested, and has an advanta
 Data: prompts, and answers with several tests, as `code` takes them: {"tests": "assert ..."} or {"io": [["input", "output"], ...]}.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Score, Trajectory
 from rewardlab.credit.group import center
 from rewardlab.credit.terms import by_term
@@ -22,7 +23,6 @@ from rewardlab.credit.turns import turn_to_go
 from rewardlab.credit.value import to_go
 from rewardlab.evals.advantages import advantage_cosine
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.another_answer import with_answer
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct, detail

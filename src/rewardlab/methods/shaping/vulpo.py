@@ -22,18 +22,18 @@ import re
 from statistics import fmean
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveShare
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import reward_gap
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.another_answer import with_answer
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveShare
 from rewardlab.verifiers.text import token_f1
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, Run
 from rewardlab.core.part import Part, decorator
-from rewardlab.proof.claim import Claim
 from rewardlab.util.device import keep_freed_memory
 
 # ---- Tabular Markov decision processes: random instances, values of policies, optimal policies. Exact, in float64 ----

@@ -21,13 +21,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
-from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.tasks.positions import chosen, distinct_positions
 from rewardlab.util.progress import in_batches
 

@@ -16,12 +16,12 @@ Data: prompts, and answers {"relevant", "documents"}: indices of relevant texts,
 
 import math
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
 from rewardlab.evals.groups import best_paid
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail

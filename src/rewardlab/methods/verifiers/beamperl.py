@@ -17,10 +17,10 @@ Data: questions whose answer is a list of multiples of a symbol, ["0.5P", "1.5P"
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.kinds import accuracy_by_kind
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import answer_given, format_ok
 from rewardlab.rewards.task import correct
 

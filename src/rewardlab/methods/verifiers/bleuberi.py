@@ -14,17 +14,17 @@ Data: prompts, and answers that are good replies: a text, or a list of several (
 
 from __future__ import annotations
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Sampling, Trajectory, rollout
-from rewardlab.core.domain import NonNegativeFloat, PositiveInt, PositiveShare
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare
 from rewardlab.verifiers.text import bleu
 
 # ---- Problems chosen once, before training, by how badly the policy does on them -------------------------------------

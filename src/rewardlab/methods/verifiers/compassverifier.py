@@ -26,13 +26,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Sampling, Trajectory, Turn, ask, measure, rollout
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.text.judgments import JUDGMENTS, read_judgment
 from rewardlab.verifiers.match import final_answer
 from rewardlab.worlds.judgments import Case, but, case_of, place, stated, to_judge

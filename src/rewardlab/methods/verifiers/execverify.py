@@ -18,11 +18,11 @@ Or problems with answers {"output", "questions": [{"kind": "next" or "state", "a
 
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail

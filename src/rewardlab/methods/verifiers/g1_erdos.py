@@ -17,11 +17,11 @@ Data: prompts with a graph, and as `answer` {"value"}, {"items"}, {"pairs", "nod
 `graph_answer` reads them (--verifier graph_answer). --task erdos makes such rows for all fifty tasks.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import negative_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.verifiers.graphs.values import graph_answer

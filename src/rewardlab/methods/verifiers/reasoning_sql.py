@@ -18,9 +18,9 @@ Data: questions to verify by `sql`: the answer is {"query", "database"}, where a
 from collections.abc import Iterator
 from typing import Any
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct, detail

@@ -19,10 +19,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Score, Trajectory
 from rewardlab.data.values import list_of
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import answer_given, format_ok
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct

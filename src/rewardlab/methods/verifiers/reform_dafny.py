@@ -16,13 +16,13 @@ Data: prompts with a method, and as `answer` the method with its reference contr
 it reads of Dafny.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import negative_entropy
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail

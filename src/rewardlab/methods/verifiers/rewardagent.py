@@ -19,15 +19,15 @@ from __future__ import annotations
 
 import re
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
-from rewardlab.core.domain import PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.methods.baselines.bradley_terry import bradley_terry
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.verified_preference import verified_preference
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.bm25 import index_of, words
 from rewardlab.verifiers.instructions.verifier import instructions
 

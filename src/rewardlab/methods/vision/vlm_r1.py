@@ -11,13 +11,13 @@ out, since the small policy writes no reasoning.
 Data: prompts with an image, and `boxes`, a list of [left, top, right, bottom]; perhaps `kind`, refer or detect.
 """
 
+from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores
 from rewardlab.errors import unknown
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import kl_to_reference
-from rewardlab.proof.claim import Claim, Within
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.reward import reward
 from rewardlab.worlds.scenes import average_precision, first_box_iou, no_more_boxes

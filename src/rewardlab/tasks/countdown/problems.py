@@ -17,8 +17,8 @@ from itertools import permutations, product
 from typing import Any, NamedTuple
 
 from rewardlab.core import Problem, Task, ask
-from rewardlab.core.domain import PositiveInt, Share
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 
 VALUES = range(100)

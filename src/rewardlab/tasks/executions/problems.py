@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Problem, Task, ask, seed_of
-from rewardlab.core.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.data.tables import Table
 from rewardlab.errors import RewardlabError
 from rewardlab.sandbox import Limits, ProgramRun, Sandbox
+from rewardlab.settings.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.tasks.pairs import Paired, Reply, all_paired, with_pair
 from rewardlab.tasks.sources import Shuffled, held_out, test_set, training
 

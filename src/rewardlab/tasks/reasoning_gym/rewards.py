@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from rewardlab.core import Score, Trajectory
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveFloat
 from rewardlab.text.answers import after_answer
 
 from . import client as gym

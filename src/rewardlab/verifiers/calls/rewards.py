@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from rewardlab.core import Group, Score, Scores
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import PositiveFloat
 from rewardlab.text.answers import after_thinking
 from rewardlab.verifiers.contract import Pair
 

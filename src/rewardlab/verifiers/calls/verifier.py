@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, workers
+from rewardlab.settings.domain import PositiveFloat
 from rewardlab.text import strict_json
 from rewardlab.text.answers import after_thinking
 from rewardlab.util.extras import require

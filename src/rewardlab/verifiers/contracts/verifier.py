@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rewardlab.core.domain import PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, workers
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.blocks import last_block
 from rewardlab.util.extras import require

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rewardlab.core.domain import NonNegativeFloat
+from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.numbers import number
 from rewardlab.text.replies import data, listed, stated
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong

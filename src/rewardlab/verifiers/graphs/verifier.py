@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.processes.pool import Done, Failed, workers
+from rewardlab.settings.domain import PositiveFloat
 from rewardlab.text.replies import data
 from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong
 

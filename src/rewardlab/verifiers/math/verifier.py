@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, workers
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.text.answers import after_thinking, boxed, statements
 from rewardlab.text.boxes import by_part, joint
 from rewardlab.text.escapes import undoubled

@@ -9,10 +9,10 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from rewardlab.core.domain import NonNegativeInt, PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, Workers
 from rewardlab.processes.supervisor import per_process
+from rewardlab.settings.domain import NonNegativeInt, PositiveFloat
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.blocks import last_block
 from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong

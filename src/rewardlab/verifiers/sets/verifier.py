@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from rewardlab.core.domain import PositiveInt, Share
+from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.text.replies import data, listed, stated
 from rewardlab.text.words import f1
 from rewardlab.verifiers.contract import Verdict, no_verdict, verifier, wrong

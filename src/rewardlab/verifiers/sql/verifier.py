@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from rewardlab.core.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, Workers, workers
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.blocks import last_block
 from rewardlab.text.replies import data

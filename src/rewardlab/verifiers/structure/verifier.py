@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, workers
+from rewardlab.settings.domain import PositiveFloat
 from rewardlab.text import strict_json
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.blocks import last_block

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from rewardlab.core.domain import PositiveFloat
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, workers
+from rewardlab.settings.domain import PositiveFloat
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.blocks import last_block
 from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong

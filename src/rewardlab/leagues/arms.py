@@ -1,0 +1,181 @@
+"""What a comparison compares: methods under their settings, or recipes made in Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from rewardlab import registry
+from rewardlab.checks.runs import kind_of
+from rewardlab.core import Recipe, Update
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.registry.formula import read_reward
+from rewardlab.rewards.reward import Reward
+
+UPDATE = {f.name for f in fields(Update)}
+ONE_REPLY, SELECTED = "pass@1", "accuracy"
+"""The share of right answers: of a trained policy that replies once, and of a method that selects an answer without training."""
+SAME = ((ONE_REPLY, SELECTED), ("train.length", "tokens_per_answer"))
+"""What a trained policy and a method that selects answers call the same thing."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One side of a comparison.  name: distinct among the arms, in tables and names of folders.
+
+    of, knob, at: where several values of a setting are compared, the method, the setting, and its value here.
+    """
+
+    name: str
+    recipe: Recipe
+    of: str = ""
+    knob: str = ""
+    at: float | None = None
+
+    @property
+    def trains(self) -> bool:
+        return kind_of(self.recipe) == "train"
+
+    @property
+    def folder(self) -> str:
+        return self.name.replace("/", "-")
+
+    def measured_by(self, measure: str) -> str:
+        """The name under which this arm measures a number: what `pass@1` is to a policy, `accuracy` is to a selection (SAME)."""
+        return next((same[not self.trains] for same in SAME if measure in same), measure)
+
+
+def arms_of(
+    methods: Sequence[str | Recipe], settings: Mapping[str, Any] | None = None, reward: Reward | str | None = None
+) -> list[Arm]:
+    """The arms of a comparison.
+
+    settings: `n` goes to every method that has it, `grpo.n` to grpo alone or in a stack, and counts where both are given; fields of
+    Update (lr, problems ...) go to all. Several values of a number, [0.5, 1, 2] or the text "0.5,1,2", make an arm of each, named
+    hapo:weight=0.5; one setting of a method may have several.  reward: in place of the reward of every method that has one.
+    Raises RewardlabError for a setting that no method has, for fewer than two arms, and for what cannot be compared.
+    """
+    if isinstance(methods, str):
+        raise RewardlabError(f"methods are given in a list: compare([{methods!r}, ...])")
+    settings, names = dict(settings or {}), [_name(m) for m in methods]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise RewardlabError(f"{repeated} is named twice; give every method once, and recipes distinct names: recipe.but(name=...)")
+    taken = [_settings_of(m, settings) for m in methods]
+    _all_taken(methods, names, settings, taken)
+    arms = [arm for method, own in zip(methods, taken, strict=True) for arm in _arms_of_one(method, settings, own)]
+    if len(arms) < 2:
+        raise RewardlabError("a comparison is of two methods or more; one is trained by: rewardlab train METHOD")
+    if reward is not None:
+        rewarded = _rewarded([arm.recipe for arm in arms], read_reward(reward) if isinstance(reward, str) else reward)
+        arms = [replace(arm, recipe=recipe) for arm, recipe in zip(arms, rewarded, strict=True)]
+    for arm in arms:
+        _check(arm)
+    return arms
+
+
+def _arms_of_one(method: str | Recipe, settings: Mapping[str, Any], taken: Mapping[str, str]) -> list[Arm]:
+    """A method under its settings: one arm, or one for each value of the setting that has several."""
+    name, numbers = _name(method), _numbers(method)
+    values = {own: settings[key] for key, own in taken.items()}
+    several = {own: found for own, value in values.items() if own.rpartition(".")[2] in numbers and (found := _several(value))}
+    if not several:
+        return [Arm(name, _built(method, values).but(name=name))]
+    if len(several) > 1:
+        raise RewardlabError(f"{name} has several values of {' and '.join(several)}; one setting of a method may have several")
+    ((knob, points),) = several.items()
+    if len(set(points)) < len(points):
+        raise RewardlabError(f"{knob} of {name} has a value twice: {', '.join(map(str, points))}")
+    arms = []
+    for at in points:
+        distinct = f"{name}:{knob.rpartition('.')[2]}={at}"
+        arms.append(Arm(distinct, _built(method, values | {knob: at}).but(name=distinct), name, knob.rpartition(".")[2], at))
+    return arms
+
+
+def _built(method: str | Recipe, values: Mapping[str, Any]) -> Recipe:
+    return method.but(**values) if isinstance(method, Recipe) else registry.build(method, values)
+
+
+def _several(value: Any) -> list[Any]:
+    """The values of a list, or of a text with commas; none for any other value."""
+    if isinstance(value, str) and "," in value:
+        value = [registry.parse_value(part) for part in filter(None, value.replace(" ", "").split(","))]
+    return value if isinstance(value, list) else []
+
+
+def _numbers(method: str | Recipe) -> set[str]:
+    """The settings of a method that are numbers, without the names of methods before them."""
+    if isinstance(method, Recipe):
+        return UPDATE
+    return {_plain(p.flag) for p in registry.parameters(method) if p.type in ("int", "float")}
+
+
+def _name(method: str | Recipe) -> str:
+    if not isinstance(method, Recipe):
+        return "+".join(registry.spell(name) for name in method.split("+"))
+    if not method.name:
+        raise RewardlabError("a recipe that is compared needs a name: recipe.but(name=...)")
+    return method.name
+
+
+def _settings_of(method: str | Recipe, settings: Mapping[str, Any]) -> dict[str, str]:
+    """The settings that a method takes: their names as given, and as `registry.build` takes them."""
+    name = _name(method)
+    members = () if isinstance(method, Recipe) else name.split("+")
+    plain, dotted = {}, {}
+    for key in settings:
+        owner, dot, setting = key.rpartition(".")
+        owner = "+".join(registry.spell(part) for part in owner.split("+"))
+        if not dot and setting in _known(method):
+            plain[key] = setting
+        elif dot and owner == name:
+            dotted[key] = setting
+        elif dot and owner in members:
+            dotted[key] = f"{owner}.{setting}"
+    # the last wins: what is said of one method goes before what is said of all
+    return plain | dotted
+
+
+def _known(method: str | Recipe) -> set[str]:
+    """The settings that a method takes, without the names of methods before them."""
+    if isinstance(method, Recipe):
+        return UPDATE
+    return {_plain(p.flag) for p in registry.parameters(method)}
+
+
+def _plain(flag: str) -> str:
+    """The setting that a flag is for: weight for --hapo.weight."""
+    return flag.removeprefix("--").replace("-", "_").rpartition(".")[2]
+
+
+def _all_taken(methods: Sequence[str | Recipe], names: list[str], settings: Mapping[str, Any], taken: list[dict[str, str]]) -> None:
+    """Raise RewardlabError for a setting that would change nothing."""
+    for key in settings:
+        if any(key in own for own in taken):
+            continue
+        owner, dot, _ = key.rpartition(".")
+        if dot:
+            raise unknown("method of this comparison", owner, {*names, *(part for name in names for part in name.split("+"))})
+        raise unknown(f"setting of {', '.join(names)}", key, set().union(*map(_known, methods)))
+
+
+def _rewarded(recipes: list[Recipe], reward: Reward) -> list[Recipe]:
+    if all(recipe.reward is None for recipe in recipes):
+        names = " and ".join(recipe.name for recipe in recipes)
+        raise RewardlabError(f"{names} learn from no reward, so that a reward of your own would change nothing")
+    return [recipe if recipe.reward is None else recipe.scored_by(reward) for recipe in recipes]
+
+
+def _check(arm: Arm) -> None:
+    if arm.recipe.study is not None:
+        raise RewardlabError(
+            f"{arm.name}: a study trains no policy and has no metric to compare; run it with: rewardlab study {arm.name}"
+        )
+    # runs are processes of their own, in which the module __main__ is another
+    if ":__main__:" in json.dumps(arm.recipe.to_json()):
+        raise RewardlabError(
+            f"{arm.name} has parts that are defined in a script or notebook, where other processes cannot import them; "
+            "move them into a module (a file NAME.py beside it) and import them from there"
+        )

@@ -1,0 +1,274 @@
+"""Several methods on the same problems and one budget, run in a folder from which a comparison that was stopped is completed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from rewardlab import api
+from rewardlab.api.arguments import check_config
+from rewardlab.api.inputs import held_out, policy_of, task_of
+from rewardlab.api.prompt_lengths import fit_prompts
+from rewardlab.checks.kept import STARTS, with_shared_start
+from rewardlab.checks.pairs import rehearsed
+from rewardlab.checks.runs import Done, Job, drop_weights, finished, run, watched
+from rewardlab.checks.workers import Failed, run_all
+from rewardlab.core import Recipe, Task
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.evals.passk import accuracy, pass_curve
+from rewardlab.leagues import comparison
+from rewardlab.leagues.arms import SELECTED, Arm, arms_of
+from rewardlab.leagues.family import Family
+from rewardlab.leagues.family import family as family_of
+from rewardlab.leagues.frontier import axes, frontier, names_of
+from rewardlab.leagues.page import page
+from rewardlab.leagues.plan import TOKENS, UPDATES, Plan, new_comparison, read_plan
+from rewardlab.leagues.tuning import tuned, tuning_jobs
+from rewardlab.models.checkpoint import absolute_name
+from rewardlab.rewards.reward import Reward
+from rewardlab.runs.config import RunConfig
+from rewardlab.runs.track import trackers
+from rewardlab.settings.domain import PATH
+from rewardlab.util.files import write_json, write_text
+from rewardlab.util.progress import Bar
+
+STEPS = 20  # of the first method that trains, if neither steps nor a budget are given
+
+Record = dict[str, Any]
+
+
+def compare(
+    methods: Sequence[str | Recipe], config: RunConfig | None = None, *, settings: Mapping[str, Any] | None = None,
+    reward: Reward | str | None = None, seeds: Sequence[int] = range(5), measure: str | None = None, jobs: int | None = None,
+    out: Path | str | None = None, keep_models: bool = False, x: str | None = None, y: str | None = None,
+    family: str | None = None, without: Sequence[str] = (), equal: str | None = None, rates: Sequence[float] = (),
+    rate_seeds: int = 2, **changes: Any,
+) -> Record:  # fmt: skip
+    """Run every method on every seed and compare them; returns the contents of compare.json.
+
+    methods: names, stacks (`grpo+hapo`), or recipes with distinct names.  config, and `changes` to it by name: what all runs share
+    (task, model, lora_rank, eval_problems ...). Every run ends at config.budget; without one, at the tokens that the first method
+    which trains uses in config.steps (default 20) steps with the same seed.  settings: of the methods: `n` for all that have it,
+    `grpo.n` for one; a list of numbers compares each of them.  reward: in place of the methods' own, a part or a text as of
+    --reward.  measure: the number compared; None: the first one that the first method measures.  jobs: runs at a time; None: as
+    many as there are cores.  out: the folder; None: a new one in runs/.  keep_models: keep the models of finished runs, which are
+    removed otherwise, as their checkpoints are.  x, y: the axes of the frontier (see `frontier.axes`); y None: the number compared.
+    family, without: in place of `methods` those of a folder that learn from the rollouts of `grpo`, and those to leave out.  equal:
+    what all runs get alike, "tokens" or "updates"; None: updates for a family, else tokens.  rates: learning rates, from which each
+    method gets its own (see `tuning`), each tried on `rate_seeds` seeds.
+
+    What can be known beforehand is checked before the first run, by one step of each method. Raises RewardlabError for what is
+    wrong, and for a run that fails; `resume` then completes the comparison.
+    """
+    if out is not None:
+        PATH.check("out", out)
+    config = _shared(config, changes)
+    arms, left_out = _arms(methods, family_of(family, without=without) if family else None, settings, reward)
+    alike: dict[str, Any] = {"equal": equal or (UPDATES if family else TOKENS), "rates": tuple(rates), "rate_seeds": rate_seeds}
+    plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike, left_out=left_out)
+    _check_budget(plan)
+    task = task_of(None, config)
+    _problems(task, config)
+    with new_comparison(
+        out, [family] if family else list(dict.fromkeys(arm.of or arm.name for arm in arms)), config.task
+    ) as folder:
+        plan = _prepared(plan, task, folder, jobs)
+        plan.save(folder)
+        return _complete(plan, folder, jobs)
+
+
+def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> Plan:
+    """The plan as its folder keeps it, once what can be known before the first run has been checked."""
+    # a small policy is warmed up and cached here, once, and not by every worker
+    policy = policy_of(None, plan.config, task)
+    # prompts too long for the model are refused, or counted, here and not in every run
+    for arm in plan.arms:
+        fit_prompts(task, policy, plan.config, arm.recipe)
+    plan = replace(plan, config=_anywhere(plan.config, task))
+    return replace(plan, measure=_measure(plan, folder, jobs))
+
+
+def resume(
+    folder: Path | str, *, seeds: Sequence[int] | None = None, without: Sequence[str] = (), jobs: int | None = None,
+    x: str | None = None, y: str | None = None,
+) -> Record:  # fmt: skip
+    """Complete a comparison that was stopped: runs that have finished are read, the others are run or resumed.
+
+    seeds: more of them than before; a comparison that had finished is extended by the new ones.  without: methods to leave out from
+    now on, such as one whose runs fail; their run folders stay.  x, y: other axes than before, as in `compare`.
+    """
+    folder = Path(PATH.check("the folder of the comparison", folder))
+    plan = read_plan(folder)
+    if without:
+        plan = plan.without(without)
+        plan.save(folder)
+    if seeds is not None:
+        if missing := [seed for seed in plan.seeds if seed not in seeds]:
+            raise RewardlabError(f"a comparison can get more seeds and not fewer: {folder} has seed {missing[0]} already")
+        plan = replace(plan, seeds=tuple(seeds))
+        plan.save(folder)
+    if x is not None or y is not None:
+        right, up = _axes(x or plan.x, y or plan.y)
+        plan = replace(plan, x=right, y=up)
+    record = _complete(plan, folder, jobs)
+    # axes that nothing was measured for are refused by then, and must not stay
+    plan.save(folder)
+    return record
+
+
+def _axes(x: str | None, y: str | None) -> tuple[str, str]:
+    if y and not x:
+        raise RewardlabError(f"{y} is to be drawn against what? Give x too: a measure, such as length or tokens")
+    return x or "", y or ""
+
+
+def _shared(config: RunConfig | None, changes: Mapping[str, Any]) -> RunConfig:
+    """What all runs share, with an end. Raises RewardlabError for an engine whose tokens are not counted."""
+    check_config(config)
+    config = (config or RunConfig()).but(**changes)
+    if config.engine != "embedded":
+        raise RewardlabError(f"a comparison gives every method the same tokens, which the engine {config.engine} cannot count")
+    return config.but(steps=None if config.budget else config.steps or STEPS, track=tuple(trackers(config.track)))
+
+
+def _arms(
+    methods: Sequence[str | Recipe], found: Family | None, settings: Mapping[str, Any] | None, reward: Reward | str | None
+) -> tuple[tuple[Arm, ...], dict[str, str]]:
+    """The arms of a comparison, and the methods of a family that do not fit it."""
+    if found is None:
+        return tuple(arms_of(methods, settings, reward)), {}
+    if methods:
+        raise RewardlabError(f"a family names its methods itself: leave out {', '.join(map(str, methods))}, or the family")
+    arms = arms_of(found.names, found.settings | dict(settings or {}), reward)
+    # its page shows pass@k, which replies of one sample each do not tell
+    curve = pass_curve()
+    return tuple(
+        replace(arm, recipe=arm.recipe.but(measure=curve)) if arm.recipe.measure == accuracy() else arm for arm in arms
+    ), found.left_out
+
+
+def _check_budget(plan: Plan) -> None:
+    if plan.equal not in (TOKENS, UPDATES):
+        raise unknown("thing that runs may get alike", plan.equal, (TOKENS, UPDATES))
+    if plan.equal == UPDATES and plan.config.budget:
+        raise RewardlabError("runs get the same updates or the same tokens: drop the budget, or compare at equal tokens")
+
+
+def _problems(task: Task, config: RunConfig) -> int:
+    """Held-out problems that every run is measured on."""
+    return len(held_out(task, config.eval_problems)) if config.eval_problems else 0
+
+
+def _anywhere(config: RunConfig, task: Task) -> RunConfig:
+    """The configuration with paths made absolute, so that the comparison can be completed from another working folder."""
+    where = task.source["name"] if task.source else config.task
+    return config.but(task=where, model=absolute_name(config.model) if config.model else None)
+
+
+def _measure(plan: Plan, folder: Path, jobs: int | None) -> str:
+    """The number to compare, once every method has shown in a rehearsal that it measures it."""
+    seed = plan.seeds[0]
+    tried = [replace(plan.job(arm, seed, folder), folder=str(folder / f".rehearsal-{arm.folder}")) for arm in plan.arms]
+    try:
+        names = dict(zip((arm.name for arm in plan.arms), rehearsed(tried, jobs), strict=True))
+    finally:
+        # what the rehearsals shared, and what a process leaves that is ended with the others
+        for left in (*(Path(job.folder) for job in tried), folder / STARTS):
+            shutil.rmtree(left, ignore_errors=True)
+    measure = plan.measure or (names[plan.trained[0].name][0] if plan.trained else SELECTED)
+    for arm in plan.arms:
+        if arm.measured_by(measure) not in names[arm.name]:
+            raise _not_measured(arm, measure, names)
+        for axis in axes(replace(plan, measure=measure)) if plan.x else ():
+            if not set(names_of(axis.name, arm)) & set(names[arm.name]):
+                raise _not_measured(arm, axis.name, names)
+    return measure
+
+
+def _not_measured(arm: Arm, measure: str, names: Mapping[str, Sequence[str]]) -> RewardlabError:
+    if not any(measure in known for known in names.values()):
+        return unknown(f"measure of {', '.join(names)}", measure, {name for known in names.values() for name in known})
+    why = "measures" if arm.trains else "trains nothing; it measures"
+    return RewardlabError(
+        f"{arm.name} does not measure {measure!r} and cannot be compared by it: it {why} {', '.join(names[arm.name])}"
+    )
+
+
+def _complete(plan: Plan, folder: Path, jobs: int | None) -> Record:
+    """Run what has not finished, and write the result."""
+    try:
+        plan = _with_rates(plan, folder, jobs)
+        outcomes = _outcomes(plan, folder, jobs)
+    except KeyboardInterrupt as stop:
+        # the command line shows notes
+        stop.add_note(f"finished runs are kept; resume with: rewardlab compare --resume {quote(str(folder))}")
+        raise
+    config, task = plan.config, task_of(None, plan.config)
+    record = {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"), "task": task.name, "model": config.model or task.model,
+        "problems": _problems(task, config), "seeds": list(plan.seeds), "budget": config.budget,
+        "steps": config.steps, "measure": plan.measure, "equal": plan.equal,
+        "rates": list(plan.rates), "rate_seeds": plan.rate_seeds,
+        **comparison.result(plan, outcomes, _logs(plan, folder)),
+        "frontier": frontier(plan, outcomes), "versions": api.versions(),
+    }  # fmt: skip
+    write_json(folder / "compare.json", record)
+    write_text(folder / "compare.html", page(record))
+    return {"out": str(folder), **record}
+
+
+def _with_rates(plan: Plan, folder: Path, jobs: int | None) -> Plan:
+    """The plan with the rate of every arm, if it asks for one and has none yet."""
+    if not plan.rates or plan.chosen:
+        return plan
+    todo = sum(map(len, tuning_jobs(plan, folder).values()))
+    with Bar("choosing rates", todo) as bar:
+        plan = tuned(plan, folder, lambda runs: _run(runs, plan, folder, jobs, bar))
+    plan.save(folder)
+    return plan
+
+
+def _logs(plan: Plan, folder: Path) -> dict[str, list[Any]]:
+    """What training logged at every step, by method, in the order of the seeds."""
+    return {arm.name: [watched(Path(plan.job(arm, seed, folder).folder)) for seed in plan.seeds] for arm in plan.trained}
+
+
+def _outcomes(plan: Plan, folder: Path, jobs: int | None) -> dict[str, list[Done]]:
+    """The outcome of every run, by method, in the order of the seeds."""
+    budgets = dict.fromkeys(plan.seeds, plan.config.budget)
+    done: dict[Path, Done] = {}
+    folders = [Path(plan.job(arm, seed, folder).folder) for arm in plan.arms for seed in plan.seeds]
+    with Bar("comparing", len(folders), done=sum(finished(where) is not None for where in folders)) as bar:
+        if plan.trained and not plan.config.budget and plan.equal == TOKENS:
+            # the first method runs alone: what it uses is the budget of the others, seed by seed
+            first = [plan.job(plan.trained[0], seed, folder) for seed in plan.seeds]
+            done = _run(first, plan, folder, jobs, bar)
+            budgets = {job.config.seed: int(done[Path(job.folder)].numbers["tokens"]) or None for job in first}
+        every = [plan.job(arm, seed, folder, budgets[seed]) for seed in plan.seeds for arm in plan.arms]
+        done |= _run([job for job in every if Path(job.folder) not in done], plan, folder, jobs, bar)
+    return {arm.name: [done[Path(plan.job(arm, seed, folder).folder)] for seed in plan.seeds] for arm in plan.arms}
+
+
+def _run(todo: Sequence[Job], plan: Plan, folder: Path, processes: int | None, bar: Bar) -> dict[Path, Done]:
+    """The outcomes of jobs by their folders: read where they have finished, else run. Raises RewardlabError where one fails."""
+    done = {where: outcome for job in todo if (outcome := finished(where := Path(job.folder)))}
+    missing = [job for job in todo if Path(job.folder) not in done]
+    # closing ends the other runs when one has failed
+    with closing(run_all(run, [with_shared_start(job, folder) for job in missing], processes)) as outcomes:
+        for i, outcome in outcomes:
+            name, where = f"{missing[i].method}, seed {missing[i].config.seed}", Path(missing[i].folder)
+            if isinstance(outcome, Failed):
+                resume = f"rewardlab compare --resume {quote(str(folder))}"
+                how = f"finished runs are kept; mend it and resume with: {resume}, or: {resume} --without {missing[i].method}"
+                raise RewardlabError(f"{name}, failed: {outcome.reason} ({how})")
+            # from its files, as they will be read when the comparison is completed or extended
+            done[where] = finished(where) or outcome
+            drop_weights(where, models_too=not plan.keep_models)
+            bar.advance(name)
+    return done

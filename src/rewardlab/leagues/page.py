@@ -1,0 +1,189 @@
+"""A comparison as one HTML file that opens anywhere, offline."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from rewardlab.leagues.comparison import HIGHER, LOWER
+from rewardlab.leagues.plan import UPDATES
+from rewardlab.report.curves import around
+
+Record = dict[str, Any]
+
+
+def page(record: Record) -> str:
+    """The HTML of a comparison. Its content security policy allows its two scripts alone, by their hashes, and loads nothing."""
+    # imported here, since plotly takes long to import and only this function needs it
+    from plotly.offline import get_plotlyjs
+
+    rows = record["methods"]
+    template = Path(__file__).with_name("compare_page.html").read_text("utf-8")
+    # the template's last script draws the curves; the first is the placeholder of plotly's
+    own_script = re.findall(r"<script>(.*?)</script>", template, re.S)[-1]
+    plotly = get_plotlyjs()
+    pieces = {
+        "notes": "".join(f'<p class="caution">{escape(note)}</p>' for note in record.get("notes", ())),
+        "costs": "".join(map(_cost, rows)),
+        "hashes": " ".join(f"'sha256-{_hash(script)}'" for script in (plotly, own_script)),
+        "title": escape(f"{', '.join(row['method'] for row in rows)} on {record['task']}"),
+        "facts": "".join(f"<span>{escape(fact)}</span>" for fact in _facts(record)),
+        "first": escape(rows[0]["method"]),
+        "measure": escape(record["measure"]),
+        "rows": "".join(map(_row, rows)),
+        "formulas": "".join(_formula(row) for row in rows),
+        # a comparison of an older version has no frontier
+        "frontier": _frontier(record.get("frontier")),
+        "pass_at": _pass_at(rows),
+        "watched": _watched(panels := _panels(rows)),
+        "data": _embed(_data(record, panels)),
+        "plotly": plotly,
+    }
+    # one pass: text that is filled in may look like a placeholder, and must not be replaced itself
+    return re.sub(r"\{\{(\w+)\}\}", lambda m: pieces[m[1]], template)
+
+
+def _data(record: Record, panels: list[Record]) -> Record:
+    """What the page's script draws."""
+    rows = record["methods"]
+    # a method that trains nothing has no curve: its mean is drawn as a line across
+    curves = [{"name": row["method"], **row["curve"], "level": None if row.get("trains", True) else row["mean"]} for row in rows]
+    levels = [y for curve in curves for y in (*curve["low"], *curve["high"], curve["level"]) if y is not None]
+    return {
+        "measure": record["measure"], "curves": curves, "range": around(levels), "frontier": record.get("frontier"),
+        "passAt": [_over_k(row) for row in rows if row.get("pass_at")], "watched": panels,
+    }  # fmt: skip
+
+
+def _frontier(found: Record | None) -> str:
+    """The section of the frontier, which a script draws; nothing for a comparison without one."""
+    if not found:
+        return ""
+    x, y = found["x"], found["y"]
+    return (
+        f'<h2>{escape(y["name"])} against {escape(x["name"])}</h2><div class="card"><div id="frontier"></div></div>'
+        f'<p class="note">Means over seeds, with 95% intervals. {y["better"].capitalize()} {escape(y["name"])} and {x["better"]} '
+        f"{escape(x['name'])} are better. Each method is a line through its settings, in their order. Grey: another point is at "
+        "least as good on both axes, by these means; the dotted line joins all others.</p>"
+    )
+
+
+TITLES = {
+    "truth": "Right replies in training", "reward": "Reward in training", "entropy": "Entropy, nats per token",
+    "kl": "KL to the reference, nats per token", "length": "Length, tokens per reply", "signal": "Groups with a signal",
+}  # fmt: skip
+
+
+def _panels(rows: list[Record]) -> list[Record]:
+    """What training logged, a panel for each number, with a line for each method that logged it."""
+    found = []
+    for name, title in TITLES.items():
+        # a comparison of an older version has none
+        lines = [{"name": row["method"], "x": c["steps"], **c} for row in rows if (c := row.get("watched", {}).get(name))]
+        if lines:
+            found.append({"title": title, "lines": lines})
+    return found
+
+
+def _watched(panels: list[Record]) -> str:
+    if not panels:
+        return ""
+    cards = "".join(f'<div class="card"><div id="watched-{i}" class="watched"></div></div>' for i in range(len(panels)))
+    return f'<h2>In training</h2>{cards}<p class="note">Means over seeds at every step, with their 95% intervals.</p>'
+
+
+def _over_k(row: Record) -> Record:
+    """pass@k against k, as a line with its band."""
+    points = {int(k): at for k, at in row["pass_at"].items() if at["mean"] is not None}
+    bounds = [at["ci95"] or [at["mean"]] * 2 for at in points.values()]
+    mean = [at["mean"] for at in points.values()]
+    return {"name": row["method"], "x": list(points), "mean": mean, "low": [b[0] for b in bounds], "high": [b[1] for b in bounds]}
+
+
+def _pass_at(rows: list[Record]) -> str:
+    """The section of pass@k at the end: a chart, and its numbers."""
+    known = [row for row in rows if row.get("pass_at")]
+    if not known:
+        return ""
+    ks = list(known[0]["pass_at"])
+    header = "".join(f"<th>pass@{k}</th>" for k in ks)
+    body = "".join(
+        f"<tr>{_cells([escape(row['method']), *(_number(row['pass_at'].get(k, {}).get('mean')) for k in ks)])}</tr>"
+        for row in known
+    )
+    return (
+        '<h2>pass@k at the end</h2><div class="card"><div id="pass-at"></div></div>'
+        f'<div class="card"><table><thead><tr><th>method</th>{header}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _facts(record: Record) -> list[str]:
+    # a comparison of an older version does not say the steps
+    steps = f" uses in {record['steps']} steps" if record.get("steps") else ""
+    first = f"each the tokens that the first method{steps or ' uses'}"
+    budget = f"{record['budget']:,} tokens each" if record["budget"] else first
+    if record.get("equal") == UPDATES:
+        budget = f"{record['steps']} steps each"
+    seeds = f"seeds {', '.join(map(str, record['seeds']))}"
+    # nor the runs at each rate
+    runs = f" (runs at each: {record['rate_seeds']})" if "rate_seeds" in record else ""
+    rates = [f"rates chosen from {', '.join(f'{rate:g}' for rate in record['rates'])}{runs}"] if record.get("rates") else []
+    return [f"model {record['model']}", seeds, budget, *rates, f"{record['problems']} held-out problems"]
+
+
+def _row(row: Record) -> str:
+    """A method's numbers; its difference is coloured only where it is decided."""
+    change = row["difference"]
+    # a comparison of an older version decided nothing
+    decision = change.get("decision", "") if change else ""
+    cells = [
+        escape(row["method"]),
+        _number(row["mean"]),
+        _interval(row["ci95"]),
+        _number(change["mean"], "+") if change else "",
+        _interval(change["ci95"], "+") if change else "",
+        _number(change["p_adjusted"]) if change and "p_adjusted" in change else "",
+        decision,
+    ]
+    kind = {HIGHER: "up", LOWER: "down"}.get(decision, "")
+    return f'<tr class="{kind}">{_cells(cells)}</tr>'
+
+
+def _cost(row: Record) -> str:
+    counts = [row["tokens"], row.get("updates"), row.get("tokens_per_answer")]
+    rate = row.get("rate")
+    shown = ["–" if count is None else f"{count:,.0f}" for count in counts] + [f"{rate:g}" if rate else "its own"]
+    seconds = sum(row["seconds"]) / len(row["seconds"])
+    return f"<tr>{_cells([escape(row['method']), *shown, f'{seconds:.1f}'])}</tr>"
+
+
+def _cells(cells: list[str]) -> str:
+    return "".join(f"<td>{cell}</td>" for cell in cells)
+
+
+def _number(value: float | None, sign: str = "") -> str:
+    return "undefined" if value is None else f"{value:{sign}.4g}"
+
+
+def _interval(bounds: list[float] | None, sign: str = "") -> str:
+    return f"{bounds[0]:{sign}.4g} to {bounds[1]:{sign}.4g}" if bounds else "one seed"
+
+
+def _formula(row: Record) -> str:
+    return f"<details><summary>{escape(row['method'])}</summary><pre>{escape(row['formula'])}</pre></details>"
+
+
+def _embed(data: Any) -> str:
+    """JSON for a script element: escaped, so that `</script>` in a name cannot end the element."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _hash(script: str) -> str:
+    """As a content security policy writes it."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

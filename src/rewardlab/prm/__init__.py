@@ -1,0 +1,6 @@
+"""Models that score the steps of a solution, whatever convention they were published under: load_scorer(name) -> StepScorer."""
+
+from rewardlab.prm.load import load_scorer
+from rewardlab.prm.scorer import StepScorer
+
+__all__ = ["StepScorer", "load_scorer"]

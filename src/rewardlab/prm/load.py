@@ -1,0 +1,208 @@
+"""Scorers by name: which convention a checkpoint was published under, and its parts.
+
+A checkpoint says it by step_scorer.json (those that rewardlab writes), else by config.json and its weights. Causal models look
+alike, so that those which the folder's name does not give away need it said: PATH?as=shepherd. Code that came with a checkpoint
+is never run: the heads of such models are small, and are built here from their weights.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.models.checkpoint import Checkpoint, find
+from rewardlab.policies.hf.model import check_head, with_saved_adapter
+from rewardlab.prm.generative import GenerativeScorer, RLHFlowScorer
+from rewardlab.prm.head import HeadScorer
+from rewardlab.prm.implicit import BETA, ImplicitScorer, LikelihoodScorer
+from rewardlab.prm.scorer import StepScorer
+from rewardlab.prm.skywork import SkyworkScorer
+from rewardlab.prm.step_tokens import QwenScorer, ShepherdScorer
+from rewardlab.util.device import device_of, dtype_of
+
+FILE = "step_scorer.json"
+"""In a checkpoint of ours: {"convention": "head", "layout": "chat", "separator": "\\n"}."""
+CAUSAL: dict[str, type[StepScorer]] = {
+    c.convention: c for c in (ShepherdScorer, RLHFlowScorer, GenerativeScorer, LikelihoodScorer)
+}  # fmt: skip
+CONVENTIONS = ("head", "shepherd", "rlhflow", "qwen", "skywork", "generative", "implicit", "likelihood")
+SETTINGS = {"head": ("layout", "separator"), "implicit": ("reference", "beta")}
+"""What may be said of a convention, in step_scorer.json or after PATH?."""
+
+
+def load_scorer(name: str, device: str = "auto", dtype: str = "auto") -> StepScorer:
+    """The scorer of steps in a checkpoint: a folder, a run, or a model of the Hugging Face hub.
+
+    After a question mark it may be said what the checkpoint does not say: PATH?as=shepherd (head, shepherd, rlhflow, qwen, skywork,
+    generative, implicit, likelihood); for head layout=trl|chat, for implicit reference=PATH and beta=0.05.  dtype: of the weights.
+    Raises RewardlabError for a model that is no scorer of steps, or of a convention that cannot be told.
+    """
+    found, convention, settings = settings_of(name)
+    where = device_of(device)
+    number = dtype_of(dtype, where)
+    # one seam for all of them: whatever transformers cannot read is the user's to know
+    try:
+        return _loaded(convention, found, where, number, settings)
+    except (OSError, ValueError, KeyError) as problem:
+        raise RewardlabError(f"{name} cannot be loaded as a scorer ({convention}): {str(problem).splitlines()[0]}") from problem
+
+
+def settings_of(name: str) -> tuple[Checkpoint, str, dict[str, Any]]:
+    """Where a scorer's checkpoint is, its convention, and what else is said of it. No weights are read.
+
+    Raises RewardlabError for a checkpoint that is not there, and for a convention that is unknown or cannot be told.
+    """
+    place, _, query = name.removeprefix("prm:").partition("?")
+    found = find(_plain_name(place))
+    said = dict(parse_qsl(query, keep_blank_values=True))
+    said |= {"convention": said.pop("as")} if "as" in said else {}
+    settings: dict[str, Any] = {**(_written(found.folder) if "convention" not in said else {}), **said}
+    convention = settings.pop("convention", None) or recognised(found, place)
+    if convention not in CONVENTIONS:
+        raise unknown("convention of a scorer", convention, CONVENTIONS)
+    if extra := sorted(set(settings) - set(SETTINGS.get(convention, ()))):
+        raise RewardlabError(f"{name}: a scorer as {convention!r} has no setting {extra[0]!r}")
+    if convention == "implicit" and "reference" not in settings:
+        raise RewardlabError(f"{name}: implicit rewards need the model that it began from: ?as=implicit&reference=PATH")
+    return found, convention, settings
+
+
+def recognised(found: Checkpoint, name: str) -> str:
+    """The convention of a checkpoint that does not state it. Raises RewardlabError where it cannot be told."""
+    config = found.config
+    kind, known_as = str((config.get("architectures") or [""])[0]), f"{name} {config.get('_name_or_path', '')}".lower()
+    if kind == "Qwen2ForProcessRewardModel":
+        return "qwen"
+    if any(key.startswith("v_head.") for key in weight_names(found.folder)):
+        return "skywork"
+    if kind.endswith(("ForTokenClassification", "ForSequenceClassification")):
+        return "head"
+    for part, convention in (("shepherd", "shepherd"), ("rlhflow", "rlhflow")):
+        if part in known_as:
+            return convention
+    raise RewardlabError(
+        f"{name} ({kind or 'of unknown architecture'}) does not say how it scores steps: write {name}?as=CONVENTION, one of "
+        f"{', '.join(CONVENTIONS)}"
+    )
+
+
+def _plain_name(place: str) -> str:
+    if place == "smollm2":
+        from rewardlab.models.smollm2 import checkpoint
+
+        return str(checkpoint())
+    return place
+
+
+def _written(folder: Path) -> dict[str, Any]:
+    path = folder / FILE
+    written = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    if "reference" in written and (own := folder / written["reference"]).is_dir():
+        # one that is saved with the scorer moves with it
+        written["reference"] = str(own)
+    return written
+
+
+def _loaded(convention: str, found: Checkpoint, device: torch.device, dtype: torch.dtype, settings: dict[str, Any]) -> StepScorer:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(str(found.folder), trust_remote_code=False)
+    if convention in CAUSAL:
+        return CAUSAL[convention](causal(found, device, dtype), tokenizer, device)
+    if convention == "implicit":
+        reference = causal(find(_plain_name(str(settings["reference"]))), device, dtype)
+        return ImplicitScorer(causal(found, device, dtype), tokenizer, device, reference, float(settings.get("beta", BETA)))
+    trunk, of_head = _trunk(found, dtype), _head_weights(found.folder)
+    if convention == "head":
+        plain = {"layout": "chat" if found.config["architectures"][0].endswith("ForSequenceClassification") else "trl"}
+        # some families call it classifier
+        part = next((name for name in ("score", "classifier") if f"{name}.weight" in of_head), "score")
+        return HeadScorer(trunk, tokenizer, device, linear(of_head, part, dtype), **{**plain, **settings})
+    if convention == "qwen":
+        head = nn.Sequential(linear(of_head, "score.0", dtype), nn.ReLU(), linear(of_head, "score.2", dtype))
+        return QwenScorer(trunk, tokenizer, device, head)
+    return SkyworkScorer(trunk, tokenizer, device, linear(of_head, "v_head.summary", dtype))
+
+
+def causal(found: Checkpoint, device: torch.device, dtype: torch.dtype) -> Any:
+    """The causal language model of a checkpoint, with its adapter merged; its logits are a linear map of its hidden states."""
+    from transformers import AutoModelForCausalLM
+
+    # its types are of a class that gives no pair
+    kind: Any = AutoModelForCausalLM
+    model, told = kind.from_pretrained(str(found.folder), dtype=dtype, trust_remote_code=False, output_loading_info=True)
+    _complete(found.folder, told)
+    if found.adapter:
+        model = with_saved_adapter(model, found.adapter, trains=False)
+    check_head(model.to(device), device)
+    return model
+
+
+def _trunk(found: Checkpoint, dtype: torch.dtype) -> Any:
+    """The model below the head of a checkpoint."""
+    from transformers import AutoModel
+
+    if found.adapter:
+        raise RewardlabError(f"{found.adapter}: an adapter below a head is not loaded: merge it first (peft's merge_and_unload)")
+    with quiet():
+        model, told = AutoModel.from_pretrained(str(found.folder), dtype=dtype, trust_remote_code=False, output_loading_info=True)
+    _complete(found.folder, told)
+    return model
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Transformers would report the head's weights as unexpected: they are read by us."""
+    logger = logging.getLogger("transformers.modeling_utils")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
+def _complete(folder: Path, told: dict[str, Any]) -> None:
+    if missing := told["missing_keys"]:
+        # transformers would go on with random numbers
+        raise RewardlabError(f"{folder}: the checkpoint lacks the weight {min(missing)}")
+
+
+def weight_names(folder: Path) -> list[str]:
+    """The names of all weights in a checkpoint's safetensors files."""
+    names: list[str] = []
+    for file in sorted(folder.glob("*.safetensors")):
+        with safe_open(file, "pt") as tensors:
+            names += tensors.keys()
+    return names
+
+
+def _head_weights(folder: Path) -> dict[str, Tensor]:
+    """What is not of the trunk: the weights of `score` and `v_head`."""
+    weights: dict[str, Tensor] = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        with safe_open(file, "pt") as tensors:
+            weights |= {k: tensors.get_tensor(k) for k in tensors.keys() if k.startswith(("score.", "v_head.", "classifier."))}  # noqa: SIM118
+    return weights
+
+
+def linear(weights: dict[str, Tensor], name: str, dtype: torch.dtype) -> nn.Linear:
+    """The linear layer of this name. Raises RewardlabError where the checkpoint has none, or one with more than two outputs."""
+    weight = weights.get(f"{name}.weight")
+    bias = weights.get(f"{name}.bias")
+    if weight is None:
+        raise RewardlabError(f"the checkpoint has no weight {name}.weight: it is no scorer of this convention")
+    layer = nn.Linear(weight.shape[1], weight.shape[0], bias is not None)
+    layer.weight = nn.Parameter(weight)
+    if bias is not None:
+        layer.bias = nn.Parameter(bias)
+    return layer.to(dtype)

@@ -1,0 +1,264 @@
+"""Train a process reward model on solutions with labelled steps, and save it as a checkpoint that others read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewardlab import registry
+from rewardlab.api.exporting import export
+from rewardlab.api.result import Result
+from rewardlab.api.training import resume, train
+from rewardlab.core import Learner, Message, Problem, Recipe, Score, Task, Trajectory, Turn, Update, uniform_of
+from rewardlab.data.solutions import Solution
+from rewardlab.data.step_formats import read_solutions
+from rewardlab.engine.rates import rate_of
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.labelled import labelled_steps
+from rewardlab.models.checkpoint import NAMES, absolute_name
+from rewardlab.models.load import Policy, load_policy
+from rewardlab.objectives.step_labels import ratios_of_steps, value_of_steps, words_of_steps
+from rewardlab.prm.evaluation import evaluate_scorer
+from rewardlab.prm.generative import judged_chat, word_ids
+from rewardlab.prm.head import chat_prompt, steps_after
+from rewardlab.prm.load import FILE
+from rewardlab.prm.saving import token_classifier
+from rewardlab.report.model_card import card
+from rewardlab.rewards.recorded import step_labels
+from rewardlab.rewards.steps import step_texts
+from rewardlab.rollouts.labelled import labelled
+from rewardlab.runs.config import RunConfig, read_config
+from rewardlab.settings.domain import one_of
+from rewardlab.tasks.sources import Listed, Shuffled
+from rewardlab.util.files import new_folder
+
+KINDS = ("head", "generative", "implicit")
+LOSSES = ("bce", "soft", "mse", "rank", "quantile")
+KIND, LOSS = one_of(*KINDS), one_of(*LOSSES)
+LEARNS: dict[str, dict[str, Any]] = {
+    "head": {"loss_kind": "scorer", "small_lr": 3e-4}, "generative": {"loss_kind": "imitation", "small_lr": 1e-4},
+    "implicit": {"loss_kind": "preference", "small_lr": 1e-4},
+}  # fmt: skip
+"""By kind: which learning rate suits it (`engine/rates.py`)."""
+SEPARATOR, REFERENCE = "\n", "reference"
+MEASURED = 500
+"""Held-out solutions of which the model card tells."""
+
+
+def train_scorer(
+    data: str | Path | Sequence[Solution], model: str, out: str | Path, *, kind: str = "head", loss: str = "bce",
+    lr: float | None = None, problems: int = 16, beta: float = 0.05, zeta: float = 4.0, tau: float = 0.5, test_share: float = 0.1,
+    format: str = "auto", run: str | Path | None = None, **settings: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Train a scorer of steps, save it in the folder `out`, and measure what was saved on held-out problems.
+
+    data: a file in any format of `data/step_formats.py`, or solutions.  kind: head, a value head at the ends of steps; generative,
+    the language model says Yes or No; implicit, its log-ratio to what it was.  loss, zeta, tau: `objectives/step_labels.py`.
+    beta: of implicit.  lr: None is what suits the model.  problems: solutions in a batch.  test_share: of the prompts,
+    all of whose solutions are held out.  run: the folder of the run (default: OUT.run); called again, it resumes from there.
+    settings: fields of RunConfig, such as steps, lora_rank, seed, device.  Solutions that exceed the context are left out.
+
+    `out` holds a checkpoint that `load_scorer` and transformers load (a head as a token classifier, wrong or right),
+    step_scorer.json, which says how it reads solutions, and README.md, a model card. Returns the figures and where all is.
+    """
+    KIND.check("kind", kind)
+    LOSS.check("loss", loss)
+    out = Path(out)
+    if out.exists() and any(out.iterdir()):
+        raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
+    solutions = list(read_solutions(data, format)) if isinstance(data, str | Path) else list(data)
+    # no reply is sampled: no room is needed for one
+    config = RunConfig(**{**settings, "model": model, "max_new": 1})
+    solutions_task(solutions, test_share, config.seed)
+    policy = load_policy(model, config.device, config.dtype, config.lora_rank)
+    fitting = [s for s in solutions if _usable(s) and _fits(s, kind, policy)]
+    task, kept_out = solutions_task(fitting, test_share, config.seed)
+    words = word_ids(policy.tokenizer) if kind == "generative" else ()
+    shape = {"zeta": zeta, "tau": tau, "beta": beta}
+    # a number, by which a run that is gone on with is known again
+    lr = rate_of(Update(lr=lr, **LEARNS[kind]), policy)
+    recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, words=words, **shape)
+    done = _trained(recipe, policy, task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
+    counts = {"trained_on": len(fitting) - len(kept_out), "too_long": sum(map(_usable, solutions)) - len(fitting)}
+    of = str(data) if isinstance(data, str | Path) else "solutions"
+    found = _write(out, done, kept_out, config, {"model": model, "data": of, "kind": kind, "loss": loss, **counts}, shape)
+    return {"out": str(out), "run": str(done.out), **found}
+
+
+def _write(
+    out: Path, done: Result, kept_out: Sequence[Solution], config: RunConfig, about: dict[str, Any], shape: dict[str, float]
+) -> dict[str, Any]:
+    """Write what was trained, measured on what was kept out, with a model card that says so."""
+    kind, model = about["kind"], about["model"]
+    with new_folder(out) as new:
+        _save(done, kind, {"convention": kind, **_layout(kind, model, shape["beta"])}, new)
+        _save_reference(kind, model, config.device, new)
+        found = evaluate_scorer(str(new), kept_out, limit=MEASURED, device=config.device, dtype="float32")
+        (new / "README.md").write_text(card(out.name, about, shape, found), "utf-8")
+    return {**about, "held_out": found["solutions"], **{name: found[name] for name in ("first_error", "steps")}}
+
+
+def _usable(s: Solution) -> bool:
+    return any(label is not None for label in s.labels) and all(step.strip() for step in s.steps)
+
+
+def _fits(s: Solution, kind: str, policy: Policy) -> bool:
+    """Whether the model can read the solution as it would be written for it."""
+    tokenizer = policy.tokenizer
+    if kind == "generative":
+        row = judged_chat(tokenizer, s.prompt, s.steps)
+    else:
+        row = steps_after(chat_prompt(tokenizer, _problem(s).prompt), tokenizer, s.steps, SEPARATOR)
+    return len(row.ids) <= policy.context
+
+
+def solutions_task(solutions: Sequence[Solution], test_share: float, seed: int) -> tuple[Task, list[Solution]]:
+    """Solutions with labels as problems to train and test on, and those that are held out: all solutions of a prompt, or none."""
+    known = [s for s in solutions if _usable(s)]
+    both = [(_problem(s), s) for s in known]
+    # by a hash of its own: the problems that a generated task trains on are those which the tasks' hash does not hold out
+    train_on = [p for p, _ in both if uniform_of("solutions", p.key) >= test_share]
+    test = [(p, s) for p, s in both if uniform_of("solutions", p.key) < test_share]
+    if not train_on or not test:
+        raise RewardlabError(
+            f"{len(known)} solutions with labels are {len(train_on)} to train on and {len(test)} held out: both are needed; "
+            "give more prompts, or another test share"
+        )
+    task = Task("solutions", Shuffled(train_on, seed), [p for p, _ in test], "final_answer", about="solutions with labelled steps")
+    return task, [s for _, s in test]
+
+
+def _problem(s: Solution) -> Problem:
+    return Problem((Message("user", s.prompt),), s.answer, {"steps": list(s.steps), "labels": list(s.labels)})
+
+
+def scorer_recipe(
+    kind: str, loss: str, *, lr: float | None = None, problems: int = 16, beta: float = 0.05, zeta: float = 4.0, tau: float = 0.5,
+    words: tuple[int, ...] = (),
+) -> Recipe:  # fmt: skip
+    """A scorer of this kind: recorded solutions, their labels as rewards, and a loss.  words: the tokens of wrong and right."""
+    written = labelled(layout="chat" if kind == "generative" else "steps", separator=SEPARATOR)
+    update = Update(problems=problems, lr=lr, lr_end=0.1, **LEARNS[kind])
+    plain = Recipe(rollout=written, reward=step_labels(), update=update, name=f"process reward model ({kind}, {loss})")
+    shape: dict[str, Any] = {"loss": loss, "zeta": zeta, "tau": tau}
+    if kind == "head":
+        learner = Recipe(objective=value_of_steps(**shape), update=update)
+        return plain.but(measure=labelled_steps(rollout=written), also=(Learner("prm", "value-head", learner),))
+    measured = labelled_steps(rollout=written, kind=kind, words=words, beta=beta)
+    if kind == "implicit":
+        return plain.but(objective=ratios_of_steps(beta=beta, **shape), measure=measured)
+    return plain.but(objective=words_of_steps(wrong=words[0], right=words[1], **shape), measure=measured)
+
+
+def _trained(recipe: Recipe, policy: Policy, task: Task, config: RunConfig, folder: Path) -> Result:
+    if not (folder / "config.json").exists():
+        return train(recipe, policy, task, config=config.but(out=folder))
+    document = read_config(folder)
+    began, now = RunConfig.from_json(document), json.loads(json.dumps(recipe.to_json()))
+    differing = [name for name in ("seed", "lora_rank") if getattr(began, name) != getattr(config, name)]
+    if differing or json.loads(json.dumps(registry.load_recipe(document["recipe"]).to_json())) != now:
+        raise RewardlabError(
+            f"{folder} holds a run with {' and '.join(differing) or 'another kind, loss or learning rate'} of its own: go on with "
+            "what it began with, remove it, or give another --run"
+        )
+    # open until the run begins: then it has as many as it began with
+    more: dict[str, Any] = {} if config.steps is None else {"steps": config.steps}
+    return resume(folder, task=task, model=policy, **more)
+
+
+def _layout(kind: str, model: str, beta: float) -> dict[str, Any]:
+    if kind == "implicit":
+        return {"reference": REFERENCE if _made_here(model) else absolute_name(model), "beta": beta}
+    return {"layout": "chat", "separator": SEPARATOR} if kind == "head" else {}
+
+
+def _made_here(model: str) -> bool:
+    """Whether a model is made by rewardlab, so that no checkpoint elsewhere is it."""
+    return model != "smollm2" and model.partition(":")[0] in NAMES
+
+
+def _save(done: Result, kind: str, about: dict[str, Any], new: Path) -> None:
+    """Write the run's best model and how it reads solutions."""
+    whole = new / ".whole"
+    export(done.out, whole, dtype="float32")
+    if kind == "head":
+        token_classifier(whole, new)
+    for file in [] if kind == "head" else whole.iterdir():
+        file.rename(new / file.name)
+    _remove(whole)
+    (new / FILE).write_text(json.dumps(about, indent=2) + "\n", "utf-8")
+
+
+def _save_reference(kind: str, model: str, device: str, new: Path) -> None:
+    """Write what implicit rewards are measured against, where no checkpoint elsewhere holds it."""
+    if kind == "implicit" and _made_here(model):
+        (new / REFERENCE).mkdir()
+        # made anew, since the one at hand has learnt
+        load_policy(model, device, "float32").save(new / REFERENCE)
+
+
+def _remove(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+
+
+# ---- Solutions in steps as rows of tokens, and labelled rows as solutions --------------------------------------------
+
+
+def written(solutions: Sequence[Solution], problems: Sequence[Problem], policy: Any) -> list[Trajectory]:
+    """Solutions as replies of a policy in which each step is a turn of its own, and its end is marked.
+
+    Each step is tokenised by itself, with the line break that follows it (an empty line, where a step holds line breaks itself): so
+    the boundaries of steps are exact with any tokenizer, and what is gone on from begins a new line. policy: None stands for no
+    model: a step is one token, for rewards that read its text alone.
+    """
+    texts = [_texts(solution) for solution in solutions]
+    if policy is None:
+        prompts = [Trajectory(problem, (Turn(None, np.zeros(1, np.int64), text=problem.question),)) for problem in problems]
+        turns = iter(Turn("policy", np.zeros(1, np.int64), text=text) for of in texts for text in of)
+    else:
+        prompts = policy.read([Trajectory(problem) for problem in problems], [problem.prompt for problem in problems])
+        flat = [(Trajectory(problem), text) for problem, of in zip(problems, texts, strict=True) for text in of]
+        turns = iter(t.turns[-1] for t in policy.write([t for t, _ in flat], [text for _, text in flat]))
+    return [_joined(prompt, [next(turns) for _ in of], policy is not None) for prompt, of in zip(prompts, texts, strict=True)]
+
+
+def _texts(solution: Solution) -> list[str]:
+    *steps, last = (step.strip() for step in solution.steps)
+    gap = "\n\n" if any("\n" in step for step in (*steps, last)) else "\n"
+    return [*(f"{step}{gap}" for step in steps), last]
+
+
+def _joined(prompt: Trajectory, steps: list[Turn], ended: bool) -> Trajectory:
+    """The prompt and the steps, of which the last one alone keeps the token that ends a reply."""
+    steps = [*(step.cut(len(step.ids) - ended, step.text) for step in steps[:-1]), steps[-1]]
+    ends = list(accumulate((len(step.ids) for step in steps), initial=len(prompt)))[1:]
+    return Trajectory(prompt.problem, (*prompt.turns, *steps), "end", steps=tuple(end - 1 for end in ends))
+
+
+def solution_of_steps(t: Trajectory, score: Score, right: bool | None, splitter: str, meta: Mapping[str, Any]) -> Solution:
+    """A row whose steps were scored; steps at whose end the score pays nothing have no label."""
+    paid = {} if score.missing else dict(score.steps)
+    texts = step_texts(t, splitter)
+    labels = [paid.get(at) for at in t.steps]
+    if len(texts) != len(labels):
+        # they cannot be told apart by their text; nothing is known of the whole as one step
+        texts, labels = [t.reply.strip()], [None]
+    # that of an earlier annotator, in a file that is labelled anew
+    known = {name: value for name, value in meta.items() if name != "why"}
+    if all(label is None for label in labels):
+        known["why"] = score.why or "no step was judged"
+    answer = None if t.problem.answer is None else str(t.problem.answer)
+    return Solution(t.problem.question, tuple(texts), tuple(labels), right, answer, known)
+
+
+def problems_by_question(task: Task, n: int) -> dict[str, Problem]:
+    """The problems of a task by their text: all of a file's, of an endless source the first n; and those held out."""
+    train = task.train.problems if isinstance(task.train, Listed) else [task.train[i] for i in range(n)]
+    return {problem.question.strip(): problem for problem in [*task.test, *train]}

@@ -1,6 +1,0 @@
-"""Models that score the steps of a solution, whatever convention they were published under: load_scorer(name) -> StepScorer."""
-
-from .load import load_scorer
-from .scorer import StepScorer
-
-__all__ = ["StepScorer", "load_scorer"]

@@ -1,1 +1,0 @@
-"""Choose one answer from scored trajectories."""

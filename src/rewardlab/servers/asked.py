@@ -1,0 +1,132 @@
+"""Requests of the OpenAI API, as it has them: chat and text completions. What a policy here cannot do is refused by name.
+
+After the reference of OpenAI (platform.openai.com/docs/api-reference), with what vLLM adds to it and clients use: top_k,
+add_generation_prompt and continue_final_message to have a last message of the assistant continued, and stop_reason in answers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rewardlab.servers.limits import Refused
+
+ROWS = 128
+"""Replies of one request, at most."""
+LIKELY = 20
+NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "tools": ([],), "functions": ([],), "logit_bias": ({},), "frequency_penalty": (0,), "presence_penalty": (0,), "suffix": ("",),
+    "response_format": ({"type": "text"},), "modalities": (["text"],), "audio": (), "prediction": (),
+    "tool_choice": ("none", "auto"), "web_search_options": (), "best_of": (1,),
+}  # fmt: skip
+"""What is not done here: it may be given with a value that changes nothing, or null."""
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(strict=True)
+    type: str
+    text: str = ""
+
+
+class Said(BaseModel):
+    model_config = ConfigDict(strict=True)
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str | list[Part] | None = None
+
+    @property
+    def text(self) -> str:
+        if not isinstance(self.content, list):
+            return self.content or ""
+        if other := next((part.type for part in self.content if part.type != "text"), None):
+            raise bad(f"a message holds {other}: this model reads text alone", "messages")
+        return "".join(part.text for part in self.content)
+
+
+class Asked(BaseModel):
+    """What both kinds have. None: as by default."""
+
+    model_config = ConfigDict(strict=True)
+    model: str
+    max_tokens: int | None = Field(None, ge=0)
+    temperature: float | None = Field(None, ge=0, le=2)
+    top_p: float | None = Field(None, gt=0, le=1)
+    top_k: int | None = Field(None, ge=-1)
+    n: int | None = Field(None, ge=1, le=ROWS)
+    stop: str | list[str] | None = None
+    seed: int | None = Field(None, ge=-(2**63), lt=2**63)
+    stream: bool | None = None
+    stream_options: dict[str, Any] | None = None
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return tuple(stop for stop in stops if stop)
+
+    @property
+    def usage_in_stream(self) -> bool:
+        return bool((self.stream_options or {}).get("include_usage"))
+
+
+class Chat(Asked):
+    max_tokens: int | None = Field(None, ge=1)
+    messages: list[Said] = Field(min_length=1)
+    max_completion_tokens: int | None = Field(None, ge=1)
+    logprobs: bool | None = None
+    top_logprobs: int | None = Field(None, ge=0, le=LIKELY)
+    continue_final_message: bool | None = None
+
+    @property
+    def most(self) -> int | None:
+        return self.max_completion_tokens if self.max_completion_tokens is not None else self.max_tokens
+
+    @property
+    def likely(self) -> int | None:
+        """How many of the likeliest tokens are wanted with their log-probs; None: no log-probs at all."""
+        return (self.top_logprobs or 0) if self.logprobs else None
+
+    @property
+    def echo(self) -> bool:
+        return False
+
+
+class Completion(Asked):
+    prompt: str | list[str] | list[int] | list[list[int]]
+    logprobs: int | None = Field(None, ge=0, le=LIKELY)
+    echo: bool = False
+
+    @property
+    def most(self) -> int:
+        return 16 if self.max_tokens is None else self.max_tokens
+
+    @property
+    def likely(self) -> int | None:
+        return self.logprobs
+
+    @property
+    def prompts(self) -> list[str | list[int]]:
+        """Each a text, or ids."""
+        if isinstance(self.prompt, str):
+            return [self.prompt]
+        ids = [x for x in self.prompt if isinstance(x, int)]
+        return [ids] if ids else list(self.prompt)  # type: ignore[arg-type]
+
+
+def read(kind: type[Asked], document: Any) -> Any:
+    """A body as `kind`. Raises Refused, which names the field, for what is wrong in it or not done here."""
+    if not isinstance(document, dict):
+        raise bad("the body must be a JSON object")
+    for name, values in NEUTRAL.items():
+        if (value := document.get(name)) is not None and value not in values:
+            raise bad(f"{name} is not supported here: leave it out", name)
+    try:
+        return kind.model_validate(document)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(x) for x in first["loc"])
+        raise bad(f"{where}: {first['msg'].lower()}", str(first["loc"][0])) from None
+
+
+def bad(message: str, param: str | None = None, code: str = "", status: int = 400) -> Refused:
+    """An error that names the field in question."""
+    return Refused(status, message, code, param=param)

@@ -1,0 +1,136 @@
+"""The bodies of a reward server's requests, and its answers: OpenRLHF's, slime's, and our own.
+
+After OpenRLHF 0.11.2's openrlhf/utils/agent.py (`_fetch_rewards_via_http`) and openrlhf/cli/serve_rm.py: {"query", "prompts",
+"labels"} to {"rewards", "scores", "extra_logs"}, lists all of them; and slime's slime/rollout/rm_hub/__init__.py, `remote_rm`
+(commit 0b420f1): {"prompt", "response", "label"} to what is the sample's reward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rewardlab.processes.pool import Done, Failed
+from rewardlab.servers.limits import Refused
+
+ENDS = ("</s>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "<|end|>")
+"""What trainers leave at the end of a response where they decode it with its special tokens, as OpenRLHF does."""
+STATUS = {"timeout": 422, "crash": 422, "error": 500, "none": 503, "stopped": 503}
+"""By why a row has no score: the status, where the protocol has no word for it."""
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(strict=True)
+    role: str
+    content: str
+
+
+class Row(BaseModel):
+    """One response.  answer: the gold answer, a text, number, list or object, as the reward takes it.  meta: further columns.
+    ids: the tokens of the response, to which positions of steps then refer.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+    prompt: str | list[Message] = ""
+    response: str
+    answer: Any = None
+    meta: dict[str, Any] = Field(default_factory=dict)
+    ids: list[int] | None = None
+
+
+class Rows(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    rows: list[Row]
+
+
+class OpenRLHF(BaseModel):
+    """query: prompts with their responses, as one text each."""
+
+    model_config = ConfigDict(strict=True)
+    query: list[str]
+    prompts: list[str]
+    labels: list[Any] | None = None
+
+    def rows(self) -> list[Row]:
+        labels = self.labels or [None] * len(self.query)
+        if not len(self.query) == len(self.prompts) == len(labels):
+            raise Refused(
+                422, f"{len(self.query)} queries, {len(self.prompts)} prompts, {len(labels)} labels: one of each for a row"
+            )
+        pairs = zip(self.query, self.prompts, labels, strict=True)
+        return [
+            Row(prompt=prompt, response=response_of(i, query, prompt), answer=label)
+            for i, (query, prompt, label) in enumerate(pairs)
+        ]
+
+
+class Slime(BaseModel):
+    model_config = ConfigDict(strict=True)
+    prompt: str | list[Message]
+    response: str
+    label: Any = None
+
+    def rows(self) -> list[Row]:
+        return [Row(prompt=self.prompt, response=without_end(self.response), answer=self.label)]
+
+
+def read(model: type[BaseModel], document: Any) -> Any:
+    """A document as `model`. Raises Refused (422) that says which field is wrong."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(x) for x in first["loc"]) or "the body"
+        more = f" (and {problem.error_count() - 1} more)" if problem.error_count() > 1 else ""
+        raise Refused(422, f"{where}: {first['msg'].lower()}{more}") from None
+
+
+def response_of(i: int, query: str, prompt: str) -> str:
+    """The response in a query. Raises Refused where the prompt is not in it: a prompt that is scored with the response may be
+    rewarded for what it says itself.
+    """
+    # the tokenizer may have put a token before the text
+    before, found, after = query.partition(prompt)
+    if not found or len(before) > 64:
+        raise Refused(
+            422, f"query.{i} does not begin with prompts.{i}: nothing says where the response begins (a prompt that was cut?)"
+        )
+    return without_end(after)
+
+
+def without_end(text: str) -> str:
+    """A response without the end tokens that were decoded with it."""
+    while (shorter := next((text.removesuffix(end) for end in ENDS if text.endswith(end)), text)) != text:
+        text = shorter
+    return text
+
+
+def scored(result: Done | Failed, size: int) -> list[dict[str, Any]]:
+    """The documents of the rows of one call. Without a score: "score" is null, "why" says why, and "failed" is a word of STATUS."""
+    if isinstance(result, Done):
+        return [
+            row if row["score"] is not None else {**row, "failed": "none", "why": row["why"] or "no verdict"}
+            for row in result.value
+        ]
+    empty: dict[str, Any] = {"score": None, "steps": [], "terms": {}, "why": result.why, "extracted": "", "failed": result.kind}
+    return [empty] * size
+
+
+def numbers(rows: Sequence[dict[str, Any]]) -> list[float]:
+    """The scores. Raises Refused for one that is missing, which these protocols have no word for: it must not become a 0."""
+    for i, row in enumerate(rows):
+        if row["score"] is None:
+            status = STATUS[row["failed"]]
+            headers = {"Retry-After": "1"} if status == 503 else {}
+            raise Refused(status, f"row {i} has no score: {row['why']}", row["failed"], headers)
+    return [row["score"] for row in rows]
+
+
+def openrlhf(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """rewards, scores (for its dynamic filtering: the same), and in extra_logs the terms that all rows have a value of."""
+    rewards = numbers(rows)
+    names = dict.fromkeys(name for row in rows for name in row["terms"])
+    values = {name: [row["terms"].get(name, {}).get("value") for row in rows] for name in names}
+    return {"rewards": rewards, "scores": rewards, "extra_logs": {k: v for k, v in values.items() if None not in v}}

@@ -1,0 +1,141 @@
+"""What a worker process of a reward server does: it reads the reward, and scores rows of text."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rewardlab import registry
+from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn
+from rewardlab.core.score import check_finite
+from rewardlab.errors import RewardlabError
+from rewardlab.registry.formula import read_reward
+from rewardlab.rewards.process import PREFIX, scorer_of
+from rewardlab.rewards.user.external import call_of
+from rewardlab.text.splitters import mark
+from rewardlab.verifiers.contract import GOLD
+
+Row = Mapping[str, Any]
+"""prompt: a text, or messages {"role", "content"}.  response.  answer.  meta: columns.  ids: tokens of the response, or None."""
+
+TOGETHER = ("group", "groups", "weights")
+"""What a reward may be `over` that compares rollouts, or takes all of them in one call."""
+
+
+class Scorer:
+    """The rewards of these names, added up, or the verifier of a task; called with the rows of one group.
+
+    rewards: as `--reward` has them.  task: its verifier is the reward where no other is named, and is what `correct()` asks.
+    tokenizer: a name or folder; responses then consist of its tokens, else of characters, unless the row brings ids.
+    splitter: where the steps of a response end.  about: name, whether rows are scored alone, and what tokens are.
+    """
+
+    def __init__(
+        self, rewards: Sequence[str] = (), task: str | None = None, tokenizer: str | None = None, splitter: str = "newline"
+    ):
+        # a module of the user's project is found from the folder that the command runs in
+        sys.path.insert(0, str(Path.cwd()))
+        verify: Any = registry.part("reward", registry.task(task).verifier) if task else None
+        self.reward: Any = functools.reduce(operator.add, map(read_reward, rewards)) if rewards else verify
+        for part in (*self.reward.walk(), *(verify.walk() if verify is not None else ())):
+            # a verifier whose packages are not installed says so before it is asked
+            if hasattr(part, "require"):
+                part.require()
+        self.reader = Reader(tokenizer)
+        self.splitter = splitter
+        self.run = Run(self.reader, verify=verify)
+        for part in self.reward.walk():
+            # loaded here, models are in memory once, and no fork has to load them again
+            if str(part.settings.get("model", "")).startswith(PREFIX):
+                scorer_of(self.run, part.settings["model"])
+        self.about = {"reward": str(self.reward), "alone": scores_alone(self.reward), "tokens": self.reader.tokens}
+
+    def __call__(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
+        """A document for each row. Raises RewardlabError where the reward does, and for NaN and infinity."""
+        group = [self._trajectory(row) for row in rows]
+        self.run.memory.clear()
+        # a step of its own, so that verdicts of rows before are forgotten
+        self.run.step += 1
+        scores = self.reward([group], self.run)
+        check_finite([group], scores, str(self.reward))
+        return [document(score, t) for score, t in zip(scores[0], group, strict=True)]
+
+    def _trajectory(self, row: Row) -> Trajectory:
+        prompt, given = row["prompt"], row.get("ids")
+        messages = (
+            (Message("user", prompt),) if isinstance(prompt, str) else tuple(Message(m["role"], m["content"]) for m in prompt)
+        )
+        # verifiers and functions of others find the gold answer by its many names
+        problem = Problem(messages, row["answer"], {**dict.fromkeys(GOLD, row["answer"]), **row["meta"]})
+        ids = self.reader.encode(row["response"]) if given is None else np.asarray(given, np.int64)
+        # an empty prompt would leave position 0 to the response, which no model predicts
+        before = Turn(None, np.zeros(1, np.int64), text=problem.question)
+        reply = Trajectory(problem, (before, Turn("policy", ids, text=row["response"])), stop="end")
+        return reply if given is not None else mark(reply, self.splitter, self.reader.pieces)
+
+
+def scores_alone(reward: Any) -> bool:
+    """Whether a row's score depends on that row alone, so that rows may be scored one by one, in any process."""
+
+    def alone(part: Any) -> bool:
+        call = call_of(part)
+        return getattr(part.options, "over", None) not in TOGETHER if call is None else not call.batched
+
+    return all(map(alone, reward.walk()))
+
+
+class Reader:
+    """In place of a policy: it turns text to tokens and back, and knows nothing else.  tokens: what they are, for people."""
+
+    name, step, device, context = "policy", 0, torch.device("cpu"), 1 << 40
+
+    def __init__(self, tokenizer: str | None):
+        self.tokens = f"tokens of {tokenizer}" if tokenizer else "characters"
+        if tokenizer:
+            from transformers import AutoTokenizer
+
+            try:
+                self.tokenizer = AutoTokenizer.from_pretrained(tokenizer)
+            except (OSError, ValueError) as problem:
+                raise RewardlabError(f"--tokenizer {tokenizer}: {problem}") from None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name == "tokenizer":
+            raise RewardlabError("this reward reads tokens: name the tokenizer of the policy that is trained, --tokenizer NAME")
+        raise RewardlabError(
+            f"this reward asks the policy itself ({name}), and a reward server has only its text: score it in training"
+        )
+
+    @property
+    def _characters(self) -> bool:
+        return "tokenizer" not in vars(self)
+
+    def encode(self, text: str) -> np.ndarray:
+        ids = [*map(ord, text)] if self._characters else self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return np.asarray(ids, np.int64)
+
+    def decode(self, ids: np.ndarray) -> str:
+        return "".join(map(chr, ids.tolist())) if self._characters else str(self.tokenizer.decode(ids, skip_special_tokens=True))
+
+    def pieces(self, ids: np.ndarray) -> list[str]:
+        return [*map(chr, ids.tolist())] if self._characters else self.tokenizer.batch_decode([[i] for i in ids.tolist()])
+
+
+def document(score: Score, t: Trajectory) -> dict[str, Any]:
+    """A score as plain data. Positions of steps count from the first token of the response."""
+    before = len(t.turns[0].ids)
+    terms = {
+        name: {"value": term.value, "weight": term.weight, "steps": [[at - before, r] for at, r in term.steps]}
+        for name, term in score.terms.items()
+    }
+    steps = [[at - before, r] for at, r in score.steps]
+    return {"score": score.total, "steps": steps, "terms": terms, "why": score.why, "extracted": score.extracted}

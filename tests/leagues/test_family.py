@@ -1,0 +1,185 @@
+"""Families of methods: same rollouts and rewards, same updates, rates chosen elsewhere, and all differences decided together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rewardlab import registry
+from rewardlab.checks import pairs as rehearse
+from rewardlab.checks.runs import Done
+from rewardlab.commands import cli
+from rewardlab.commands.compare import show
+from rewardlab.errors import RewardlabError
+from rewardlab.leagues import compare, comparison
+from rewardlab.leagues.arms import arms_of
+from rewardlab.leagues.family import family, misfit
+from rewardlab.leagues.page import page
+from rewardlab.leagues.plan import UPDATES, Plan, read_plan
+from rewardlab.leagues.tuning import tuned, tuning_jobs
+from rewardlab.runs.config import RunConfig
+from rewardlab.util.intervals import holm, p_value
+
+CONFIG = RunConfig(task="arithmetic:test_size=8,difficulty=1", model="untrained", eval_problems=4, eval_every=0, steps=2, max_new=8)
+
+
+def test_a_family_learns_from_the_rollouts_and_rewards_of_its_base():
+    found = family("objectives")
+    assert found.names[0] == "grpo"
+    assert {"dr_grpo", "cispo", "nsr_w_reinforce", "rover"} <= set(found.names)
+    built = arms_of(found.names, found.settings)
+    assert {str(arm.recipe.rollout) for arm in built} == {"independent()"}
+    assert {str(arm.recipe.reward) for arm in built} == {"correct()"}
+    # all get the same updates, also those that would have made one
+    assert {(arm.recipe.update.epochs, arm.recipe.update.minibatches) for arm in built} == {(1, 4)}
+    assert found.left_out["simpo"].startswith("it samples otherwise: recorded(")
+    assert found.left_out["noisy_verifier_correction"].startswith("it is paid otherwise")
+
+
+def test_a_method_of_one_reply_joins_with_as_many_as_the_base():
+    assert misfit(registry.build("reinforce_plus_plus"), registry.build("grpo")) == "it samples otherwise: independent(n=1)"
+    found = family("credit")
+    assert "reinforce_plus_plus" in found.names
+    assert found.settings["reinforce_plus_plus.n"] == registry.build("grpo").rollout.settings["n"]
+
+
+def test_what_is_no_family_is_refused():
+    with pytest.raises(RewardlabError, match="objectives"):
+        family("objective")
+    with pytest.raises(RewardlabError, match="no method of judges samples and is paid"):
+        family("judges")
+    with pytest.raises(RewardlabError, match="unknown method 'pppo'"):
+        family("objectives", without=["pppo"])
+    assert "ppo" not in family("objectives", without=["ppo"]).names
+
+
+def test_p_values_are_those_of_student_and_holm_adjusts_them():
+    # t = 2 sqrt(4) / 1 = 4 on 3 degrees of freedom: p = 0.0280 by any table
+    values = np.array([2.0, 2.0, 2.0, 2.0]) + np.array([1, -1, 1, -1]) * np.sqrt(3) / 2
+    assert p_value(values) == pytest.approx(0.02801, abs=1e-4)
+    assert p_value(np.array([1.0])) == 1.0
+    assert p_value(np.zeros(5)) == 1.0
+    assert p_value(np.ones(5)) == pytest.approx(0.0)
+    # .01 x 3, then .02 x 2 (not below the one before), then .04 x 1
+    assert holm([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
+
+
+def test_of_many_differences_one_that_is_clear_by_itself_may_not_be():
+    values = [0.02, 0.03, 0.01, 0.02, -0.002]
+    alone = comparison.difference(values, [0.0] * 5)
+    assert alone["decision"] == "higher"
+    noise = np.random.default_rng(0).normal(0, 0.02, (19, 5))
+    many = [comparison.difference(list(v), [0.0] * 5) for v in ([values, *noise.tolist()])]
+    comparison._together(many)
+    assert many[0]["decision"] == "not decided"
+    assert many[0]["p"] < 0.05 < many[0]["p_adjusted"]
+    # by itself it stays what it was
+    comparison._together([alone])
+    assert alone["decision"] == "higher"
+
+
+def fake(numbers):
+    return Done(numbers, [], 1.0)
+
+
+def test_each_arm_gets_the_rate_at_which_it_learns_best(tmp_path):
+    arms = tuple(arms_of(["grpo", "rloo"]))
+    plan = Plan(arms, CONFIG, (3, 4), "pass@1", equal=UPDATES, rates=(1e-4, 1e-3))
+    best, seen = {"grpo": 1e-3, "rloo": 1e-4}, []
+
+    def run(jobs):
+        seen.extend(job.config.seed for job in jobs)
+        rates = {job.folder: job.recipe["update"]["lr"] for job in jobs}
+        return {Path(job.folder): fake({"auc.truth": float(rates[job.folder] == best[job.method]), "pass@1": 0.5}) for job in jobs}
+
+    chosen = tuned(plan, tmp_path, run)
+    assert chosen.chosen == best
+    # never on a seed that is compared
+    assert set(seen) == {1003, 1004}
+    assert chosen.job(arms[0], 3, tmp_path).recipe["update"]["lr"] == 1e-3
+    chosen.save(tmp_path)
+    assert read_plan(tmp_path) == chosen
+
+
+def test_rates_are_tried_on_as_many_seeds_as_asked(tmp_path):
+    plan = Plan(tuple(arms_of(["grpo", "rloo"])), CONFIG, (3,), "pass@1", rates=(1e-4, 1e-3), rate_seeds=3)
+    assert {len(some) for some in tuning_jobs(plan, tmp_path).values()} == {3}
+    plan.save(tmp_path)
+    assert read_plan(tmp_path).rate_seeds == 3
+
+
+def test_rates_are_chosen_without_held_out_problems_where_training_tells(tmp_path):
+    plan = Plan(tuple(arms_of(["grpo", "sft"])), CONFIG, (0,), "pass@1", rates=(1e-4, 1e-3))
+    jobs = tuning_jobs(plan, tmp_path)
+    asked = {name: {job.config.eval_problems for job in some} for (name, _), some in jobs.items()}
+    assert asked == {"grpo": {0}, "sft": {CONFIG.eval_problems}}
+    with pytest.raises(RewardlabError, match=r"a rate for grpo cannot be chosen: its runs log neither auc\.truth nor pass@1"):
+        tuned(plan, tmp_path, lambda jobs: {Path(job.folder): fake({"auc.reward": 0.5}) for job in jobs})
+
+
+def test_a_rate_at_the_edge_of_the_list_is_told():
+    rates = {"rates": (1e-4, 3e-4, 1e-3), "chosen": {"grpo": 1e-4, "rloo": 3e-4, "ppo": 1e-3, "gspo": 1e-4}}
+    plan = Plan(tuple(arms_of(["grpo", "rloo", "ppo", "gspo"])), CONFIG, range(5), "pass@1", **rates)
+    assert comparison.notes(plan, [])[1:] == [
+        "the lowest rate, 0.0001, suited grpo, gspo best: a lower one, not tried, may suit better.",
+        "the highest rate, 0.001, suited ppo best: a higher one, not tried, may suit better.",
+    ]
+    assert len(comparison.notes(replace(plan, chosen={"grpo": 3e-4}), [])) == 1
+    assert len(comparison.notes(replace(plan, rates=(), chosen={}), [])) == 1
+
+
+def test_rates_are_several_and_positive(tmp_path):
+    for rates in ((1e-4,), (1e-4, 1e-4), (0.0, 1e-3)):
+        with pytest.raises(RewardlabError, match="rates must be two distinct numbers"):
+            tuned(Plan(tuple(arms_of(["grpo", "rloo"])), CONFIG, (0,), rates=rates), tmp_path, lambda jobs: {})
+
+
+@pytest.fixture
+def at_once(tmp_path, monkeypatch):
+    """Runs in this process, for speed."""
+    here = lambda do, jobs, processes: ((i, do(job)) for i, job in enumerate(jobs))  # noqa: E731
+    monkeypatch.setattr(compare, "run_all", here)
+    monkeypatch.setattr(rehearse, "run_all", here)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_family_is_compared_end_to_end(at_once, tmp_path, capsys):
+    others = [name for name in family("credit").names if name not in ("grpo", "opo")]
+    how = {"family": "credit", "without": others, "rates": (1e-4, 1e-3), "rate_seeds": 1, "seeds": range(2), "out": tmp_path / "o"}
+    found = compare.compare([], CONFIG, settings={"n": 2}, **how)
+    assert [row["method"] for row in found["methods"]] == ["grpo", "opo"]
+    assert found["equal"] == "updates"
+    for row in found["methods"]:
+        assert row["rate"] in (1e-4, 1e-3)
+        assert list(row["pass_at"]) == ["1", "2", "4", "8", "16"]
+        assert (row["updates"], row["steps"]) == (8, [2, 2])
+        assert row["watched"]["entropy"]["steps"][0] == 1
+        assert row["beside"]["length"]["mean"] > 0
+    assert any(note.startswith("pure_min_form is left out: it samples otherwise") for note in found["notes"])
+    assert {path.name.rpartition("-s")[2] for path in (tmp_path / "o" / "tuning").iterdir()} == {"1000"}
+    html = page(found)
+    assert "rates chosen from 0.0001, 0.001 (runs at each: 1)" in html
+    assert 'id="pass-at"' in html
+    assert "Entropy, nats per token" in html
+    show(found)
+    assert "pass@16" in capsys.readouterr().out
+    # complete: nothing is run again, and the rates stay
+    assert compare.resume(tmp_path / "o")["methods"][1]["rate"] == found["methods"][1]["rate"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("compare grpo rloo --family objectives --task arithmetic", "a family names its methods itself: leave out grpo, rloo"),
+        ("compare --family objectives --task arithmetic --rates 1e-4,x", "numbers with commas between them"),
+        ("compare grpo rloo --task arithmetic --rate-seeds 3", "--rate-seeds says on how many seeds"),
+        ("compare --family objectives --task arithmetic --budget 1000", "drop the budget, or compare at equal tokens"),
+        ("compare grpo rloo --task arithmetic --without rloo", "--without is for a comparison that is resumed, or for a family"),
+    ],
+)
+def test_wrong_requests_are_refused(at_once, capsys, line, message):
+    assert cli.main(line.split()) == 2
+    assert message in capsys.readouterr().err

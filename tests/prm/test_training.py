@@ -1,0 +1,127 @@
+"""Process reward models: trained on labelled solutions, saved, and read again by transformers and by their convention."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from transformers import AutoModelForTokenClassification, AutoTokenizer
+
+from rewardlab import api, registry
+from rewardlab.data.solutions import Solution
+from rewardlab.errors import RewardlabError
+from rewardlab.models.load import load_policy
+from rewardlab.prm import load_scorer
+from rewardlab.prm.training import solutions_task
+from tests.helpers.checkpoints import checkpoint
+
+SOLUTIONS = [
+    Solution(f"{k} + 2 = ?", (f"{k}+2={k + 2}", f"{k + 2}*2={2 * k + 4 + off}"), (1.0, float(off == 0)))
+    for k in range(30) for off in (0, 1)
+]  # fmt: skip
+QUICK = {"steps": 2, "problems": 4, "test_share": 0.3, "device": "cpu", "dtype": "float32", "eval_every": 0}
+
+
+@pytest.fixture
+def base(tmp_path, words):
+    checkpoint(tmp_path / "base", words, "Qwen2ForCausalLM", added=["Yes", "No"])
+    return str(tmp_path / "base")
+
+
+def test_a_head_is_saved_as_a_token_classifier_that_scores_as_it_learnt(base, tmp_path):
+    found = api.train_scorer(SOLUTIONS, base, tmp_path / "prm", lora_rank=2, **QUICK)
+    out = tmp_path / "prm"
+    scorer = load_scorer(str(out), "cpu", "float32")
+    (chances,) = scorer.score([(SOLUTIONS[0].prompt, SOLUTIONS[0].steps)])
+    model, tokenizer = AutoModelForTokenClassification.from_pretrained(out).eval(), AutoTokenizer.from_pretrained(out)
+    assert model.config.id2label == {0: "wrong", 1: "right"}
+    turns = [{"role": "user", "content": SOLUTIONS[0].prompt}]
+    ids = tokenizer(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))["input_ids"]
+    at = []
+    for step in SOLUTIONS[0].steps:
+        ids += tokenizer(step)["input_ids"] + tokenizer("\n")["input_ids"]
+        at.append(len(ids) - 1)
+    with torch.no_grad():
+        assert model(torch.tensor([ids])).logits[0, at].softmax(1)[:, 1].tolist() == pytest.approx(chances, abs=1e-5)
+    # it learnt something: a head of zeros says 1/2
+    assert all(abs(c - 0.5) > 1e-5 for c in chances)
+    # what the run measured of the model in training is what is saved
+    summary = json.loads((tmp_path / "prm.run" / "summary.json").read_text())
+    assert summary["best"]["step_auc"] == pytest.approx(found["steps"]["auc"], abs=0.02)
+    text = (out / "README.md").read_text()
+    assert "loss: bce" in text
+    assert f"| step brier | {found['steps']['brier']:.3f} |" in text
+    assert (tmp_path / "prm.run" / "report.html").exists()
+
+
+@pytest.mark.parametrize(("kind", "loss"), [("generative", "soft"), ("implicit", "rank")])
+def test_language_models_as_scorers(base, tmp_path, kind, loss):
+    found = api.train_scorer(SOLUTIONS, base, tmp_path / "prm", kind=kind, loss=loss, lr=1e-2, **QUICK)
+    scorer = load_scorer(str(tmp_path / "prm"), "cpu", "float32")
+    assert scorer.convention == kind
+    summary = json.loads((tmp_path / "prm.run" / "summary.json").read_text())
+    # in training and afterwards the same tokens are read
+    assert summary["best"]["step_auc"] == pytest.approx(found["steps"]["auc"], abs=0.02)
+
+
+def test_a_model_made_here_is_saved_as_the_reference_of_its_implicit_rewards(tmp_path):
+    found = api.train_scorer(SOLUTIONS, "untrained:arithmetic", tmp_path / "prm", kind="implicit", lr=1e-2, **QUICK)
+    moved = (tmp_path / "prm").rename(tmp_path / "moved")
+    scorer = load_scorer(str(moved), "cpu", "float32")
+    (chances,) = scorer.score([(SOLUTIONS[0].prompt, SOLUTIONS[0].steps)])
+    # the reference is what the model was before it learnt: against itself all would be 1/2
+    assert all(abs(c - 0.5) > 1e-5 for c in chances)
+    before = load_policy("untrained:arithmetic", "cpu").state()
+    assert torch.equal(next(iter(scorer.reference.parameters())), next(iter(before.values())))
+    assert found["held_out"] > 0
+
+
+def test_a_run_that_was_stopped_goes_on(base, tmp_path):
+    (tmp_path / "blocked").mkdir()
+    first = api.train_scorer(SOLUTIONS, base, tmp_path / "a", run=tmp_path / "run", **QUICK)
+    before = (tmp_path / "run" / "metrics.jsonl").read_text()
+    again = api.train_scorer(SOLUTIONS, base, tmp_path / "b", run=tmp_path / "run", **QUICK)
+    assert again["steps"] == first["steps"]
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
+
+
+def test_wrong_requests_are_refused_before_anything_is_written(base, tmp_path):
+    for wrong, message in (
+        ({"kind": "heads"}, "kind must be"),
+        ({"loss": "hinge"}, "loss must be"),
+        ({"test_share": 0.0}, "both are needed"),
+    ):
+        with pytest.raises(RewardlabError, match=message):
+            api.train_scorer(SOLUTIONS, base, tmp_path / "prm", **{**QUICK, **wrong})
+    assert not (tmp_path / "prm").exists()
+    assert not (tmp_path / "prm.run").exists()
+
+
+def test_solutions_of_problems_that_a_generated_task_trains_on_are_split_too():
+    # the hash by which such tasks keep problems apart has already chosen these
+    train_on = registry.task("arithmetic").train
+    problems = [train_on[i] for i in range(200)]
+    solutions = [Solution(p.question, ("a", "b"), (1.0, 0.0)) for p in problems]
+    task, kept = solutions_task(solutions, 0.2, 0)
+    assert 20 <= len(kept) <= 60
+    assert not {s.prompt for s in kept} & {p.question for p in map(task.train.__getitem__, range(200))}
+
+
+def test_a_run_goes_on_only_with_what_it_began_with(base, tmp_path):
+    api.train_scorer(SOLUTIONS, base, tmp_path / "a", run=tmp_path / "run", **QUICK)
+    for other in ({"loss": "soft"}, {"kind": "implicit"}, {"lr": 1e-2}, {"seed": 3}, {"lora_rank": 2}):
+        with pytest.raises(RewardlabError, match=r"run holds a run with .* of its own: .* give another --run"):
+            api.train_scorer(SOLUTIONS, base, tmp_path / "b", run=tmp_path / "run", **{**QUICK, **other})
+    assert not (tmp_path / "b").exists()
+    api.train_scorer(SOLUTIONS, base, tmp_path / "c", run=tmp_path / "run", **{**QUICK, "steps": 3})
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["steps"] == 3
+
+
+@pytest.mark.parametrize("kind", ["head", "generative"])
+def test_solutions_that_the_model_cannot_read_are_left_out_and_counted(base, tmp_path, kind):
+    # of the same prompts, so that the same ones are held out
+    long = [Solution(s.prompt, s.steps * 400, s.labels * 400) for s in SOLUTIONS[::7]]
+    found = api.train_scorer([*SOLUTIONS, *long], base, tmp_path / "prm", kind=kind, **QUICK)
+    assert found["too_long"] == len(long)
+    assert found["trained_on"] + found["held_out"] == len(SOLUTIONS)
