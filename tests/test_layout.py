@@ -60,15 +60,15 @@ MAY_IMPORT = {
     "backends": EVERYWHERE | TRAINING | {SLOT, "rewards.user", "backends", "policies", "models", "tasks.sources"},
     # a small policy is warmed up on its task, which is looked up by name
     "models": EVERYWHERE | {"clients", "models", "policies", "prm", "engine", "runs.config", "registry"},
-    "methods": EVERYWHERE | SERVICES | PARTS | {"prm", "checks.claim", "methods.baselines"},
+    "methods": EVERYWHERE | SERVICES | PARTS | {"data.columns", "prm", "checks.claim", "methods.baselines"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
-    "registry": EVERYWHERE | {SLOT, "envs.external", "rewards.user", "registry"},
+    "registry": EVERYWHERE | {SLOT, "envs.external", "rewards.user", "data.columns", "registry"},
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.user", "verifiers", "registry", "audit"},
     # scoring.py is what its worker processes load
     "servers": EVERYWHERE
     | SERVICES
     | {SLOT, "rewards.user", "rewards.process", "verifiers.contract", "registry", "models", "servers"},
-    "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"prm", "registry", "models", "backends", "api"},
+    "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"data", "prm", "registry", "models", "backends", "api"},
     # the checks of methods: what a claim promises, its runs, verdicts and records
     "checks": EVERYWHERE
     | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}

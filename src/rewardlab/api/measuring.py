@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.inputs import begin_run, policy_of, task_of
 from rewardlab.core import Measure, Recipe, Rollout, Task
+from rewardlab.data.columns import Data
 from rewardlab.engine import checkpoint
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
@@ -27,6 +30,7 @@ from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig, read_config
 from rewardlab.settings.options import is_relative
 from rewardlab.tasks.records import OTHER_NAMES
+from rewardlab.tasks.sources import Listed
 from rewardlab.verifiers.contract import Verifier
 
 BY_VERIFIER = (accuracy, coverage, episode_accuracy, length_of_right, length_by_verdict, entropy_of_right)
@@ -98,13 +102,43 @@ def check_answers(recipe: Recipe, task: Task) -> None:
         return
     # a world's own verifier may count what holds of a reply, without an answer to compare it with
     compared = isinstance(registry.verifier(task.verifier), Verifier)
-    recipes = (recipe, *(learner.recipe for learner in recipe.also))
-    for part in (part for one in recipes for slot in one.parts().values() for part in slot.walk()):
+    for part in _parts(recipe):
         call = call_of(part) if hasattr(part, "function") else None
         if isinstance(part, Verifier) or (compared and part.name in ASK_VERIFIER):
             raise need_answers(task, f"the {part.slot} {part}")
         if call and (missing := [name for name in call.gold if name not in task.columns]):
             raise need_answers(task, f"{call.who} takes the argument {missing[0]}, and")
+
+
+def check_columns(recipe: Recipe, task: Task) -> None:
+    """Raise RewardlabError, naming all of them, if rows of a file lack columns that the method says it reads."""
+    check = functools.partial(check_answers, recipe, task)
+    data = _stated(recipe.name)
+    if data is None or not isinstance(task.train, Listed):
+        return check()
+    if data.refuses:
+        raise RewardlabError(f"{recipe.name} takes no rows of text: {data.refuses}")
+    problems = (*task.train.problems, *task.test)
+    rows = ((f"prompt {p.question[:40]!r}", {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems)
+    settings = {key: value for part in _parts(recipe) for key, value in getattr(part, "settings", {}).items()}
+    missing = data.missing(rows, {key: value for key, value in settings.items() if isinstance(value, str)})
+    # whether an answer is needed, the parts of the recipe know: another reward may compare none
+    missing.pop("answer", None)
+    if missing:
+        raise data.refuse(str(recipe.name), missing)
+    check()
+
+
+def _parts(recipe: Recipe) -> Iterator[Any]:
+    """Every part of a recipe and of those of its learners."""
+    recipes = (recipe, *(learner.recipe for learner in recipe.also))
+    return (part for one in recipes for slot in one.parts().values() for part in slot.walk())
+
+
+def _stated(name: str | None) -> Data | None:
+    """The data that the methods of a stack state; None where one of them is not known by name."""
+    known = bool(name) and all(part in registry.methods() for part in str(name).split("+"))
+    return registry.data_of(str(name)) if known else None
 
 
 def need_answers(task: Task, who: str) -> RewardlabError:

@@ -11,7 +11,7 @@ import numpy as np
 from rewardlab.api.arguments import check_settings, named_model
 from rewardlab.api.inputs import configured, policy_of, recipe_of, require_learning, task_of
 from rewardlab.api.machine import disk_bytes, disk_free
-from rewardlab.api.measuring import check_answers, measured
+from rewardlab.api.measuring import check_columns, measured
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Problem, Recipe, Task, Trajectory, Turn
 from rewardlab.engine.learner import fitting_tokens
@@ -45,7 +45,7 @@ def plan(
     recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
     require_learning(recipe)
     task = task_of(task, config)
-    check_answers(recipe, task)
+    check_columns(recipe, task)
     recipe = measured(recipe, task)
     policy = policy_of(model, config, task)
     task, prompts = fit_prompts(task, policy, config, recipe)

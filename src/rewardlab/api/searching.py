@@ -15,7 +15,7 @@ from rewardlab import registry
 from rewardlab.api.arguments import named_model
 from rewardlab.api.evaluation import with_interval
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_scorers, scorers_in, task_of
-from rewardlab.api.measuring import check_answers, need_answers, without_answers
+from rewardlab.api.measuring import check_columns, need_answers, without_answers
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.api.streaming import Answers, answers_file
 from rewardlab.core import Learner, Problem, Recipe, Run, Score, Task, seed_of
@@ -257,7 +257,7 @@ def _prepared(
     config, task = as_in_run(model, task, settings)
     task = task_of(task, config)
     for arm in compared:
-        check_answers(arm.recipe, task)
+        check_columns(arm.recipe, task)
         require_scorers(arm.recipe)
     if judged and without_answers(task):
         raise need_answers(task, "a page of accuracies")

@@ -25,7 +25,7 @@ from rewardlab.api.inputs import (
     versions,
 )
 from rewardlab.api.machine import check_disk, disk_bytes
-from rewardlab.api.measuring import check_answers, measured
+from rewardlab.api.measuring import check_columns, measured
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.core import Recipe, Run, Task
@@ -67,7 +67,7 @@ def train(
     task = task_of(task, config)
     require_packages(recipe, task)
     require_scorers(recipe)
-    check_answers(recipe, task)
+    check_columns(recipe, task)
     recipe = measured(recipe, task)
     model_name = config.model or task.model if model is None or isinstance(model, str) else None
     require_weights(model_name or model)

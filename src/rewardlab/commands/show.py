@@ -2,6 +2,7 @@
 
 rewardlab show grpo
 rewardlab show grpo+a+b
+rewardlab show grpo --rows > rows.jsonl
 
 The method is imported and its recipe built, so a file outside rewardlab (REWARDLAB_METHODS) is run.
 """
@@ -10,13 +11,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rewardlab.data.columns import Data
 
 HELP = "show a method: idea, formula, what it changes, claim and result, flags"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
+    parser.add_argument("--rows", action="store_true", help="print template rows that it trains on, one a line, and no more")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -24,6 +29,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     # before torch is imported
     names.check_methods(args.method)
+    if args.rows:
+        return {"name": args.method, "rows": _template(args.method).rows}
 
     from rewardlab.registry import details
 
@@ -31,6 +38,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
+    if "rows" in document:
+        print(_template(document["name"]).jsonl(), end="")
+        return
+
     from rewardlab.commands.tables import heading, lines
 
     heading(f"{document['name']}  {document.get('title') or ''}".rstrip())
@@ -49,10 +60,38 @@ def show(document: Mapping[str, Any]) -> None:
     for method in document.get("methods", [document]):
         heading(_shows(method) if method is document else f"{_shows(method)} of {method['name']}")
         lines(f"{method['claim']}\nverdict: {method['verdict']}{in_file(method)}" if method["claim"] else "none")
+    _data(document)
     _flags(document["parameters"])
     if document.get("reference"):
         heading("Source")
         lines(f"{document['reference']}\n{document['path']}")
+
+
+def _template(method: str) -> Data:
+    from rewardlab import registry
+    from rewardlab.errors import RewardlabError
+
+    data = registry.data_of(method)
+    if data is None:
+        raise RewardlabError(f"{method} states no rows of its own: it reads prompts, with answers where its reward compares them")
+    if data.refuses:
+        raise RewardlabError(f"{method} takes no rows of text: {data.refuses}")
+    return data
+
+
+def _data(document: Mapping[str, Any]) -> None:
+    """The columns that it reads, and how it is run on rows that have them."""
+    from rewardlab.commands.tables import heading, lines, table
+
+    if not (stated := document.get("data")):
+        return
+    heading("Data")
+    if stated["refuses"]:
+        lines(stated["refuses"])
+        return
+    rows = [(name, says, "may be left out" if optional else "") for name, (says, optional, _) in stated["columns"].items()]
+    table(("column", "holds", ""), rows)
+    lines(f"{document['command']}\ntemplate rows: rewardlab show {document['name']} --rows > rows.jsonl")
 
 
 def _shows(method: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ mechanism does, or neither: `claim = None`. Words that it may state beside them:
                           method that its function builds on (`base = base or grpo()`)
     fidelity = "core"     how much of the published method it is: "whole"; "core", its mechanism; or "reading", ours of a text that
                           leaves the formula open. Without it: not yet read against the paper
+    data = Data(...)      the columns that it reads of the user's rows, and template rows (`rewardlab.data.columns`)
     left_out = "..."      what of the published method it leaves out, in one sentence; needed unless it is the whole
 """
 
@@ -20,7 +21,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rewardlab.errors import RewardlabError
-from rewardlab.registry.describe import rows
+from rewardlab.registry.describe import data_of, rows
 from rewardlab.registry.find import (
     PACKAGE,
     claim_of,
@@ -45,9 +46,9 @@ if TYPE_CHECKING:
     from rewardlab.core import Recipe
 
 __all__ = [
-    "PACKAGE", "build", "claim_of", "endless", "file_of", "load_part", "load_recipe", "method", "method_roots", "methods",
-    "module_of", "parameters", "parse_options", "parse_value", "part", "rows", "spell", "task", "task_files", "tasks", "verifier",
-    "verifiers",
+    "PACKAGE", "build", "claim_of", "data_of", "endless", "file_of", "load_part", "load_recipe", "method", "method_roots",
+    "methods", "module_of", "parameters", "parse_options", "parse_value", "part", "rows", "spell", "task", "task_files",
+    "tasks", "verifier", "verifiers",
 ]  # fmt: skip
 
 

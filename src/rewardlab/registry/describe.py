@@ -16,16 +16,19 @@ All but a claim are written as literals. A claim whose `says` or `versus` is com
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import json
+import operator
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.registry.find import PACKAGE, file_of, methods, task_files
+from rewardlab.registry.find import PACKAGE, file_of, methods, names_in, task_files
 from rewardlab.registry.index import Definition, function_in, imports_in, literal_in, parts_in, read_each, values_of
 from rewardlab.registry.parts import shared_definitions
 from rewardlab.registry.verdicts import INERT, inert, last_of, shown
@@ -150,11 +153,13 @@ def entry(path: Path) -> dict[str, Any]:
         "sanity": _constant(put, "sanity", False),
         "fidelity": literals.get("fidelity"),
         "left_out": literals.get("left_out", ""),
+        "data": Data.of(stated["data"]).to_json() if "data" in stated else None,
     }
 
 
 NOTHING = {
-    "kind": "method", "baseline": None, "claim": None, "version": 1, "shows": None, "sanity": False, "fidelity": None
+    "kind": "method", "baseline": None, "claim": None, "version": 1, "shows": None, "sanity": False, "fidelity": None,
+    "data": None,
 }  # fmt: skip
 """What is known of a file that cannot be read."""
 
@@ -268,6 +273,12 @@ def rows(folder: str | None = None) -> list[dict[str, Any]]:
 def row(name: str) -> dict[str, Any]:
     """The row of one method."""
     return _rows([file_of(name)])[0]
+
+
+def data_of(name: str) -> Data | None:
+    """The rows that a method or a stack reads, as its files state them; None where none does."""
+    stated = [Data.from_json(found) for part in names_in(name) if (found := row(part)["data"])]
+    return functools.reduce(operator.or_, stated) if stated else None
 
 
 def repository() -> Path | None:

@@ -10,7 +10,7 @@ from rewardlab.core import Recipe, Update
 from rewardlab.core.recipe import SLOTS
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import build
-from rewardlab.registry.describe import COMPUTED, baseline, row
+from rewardlab.registry.describe import COMPUTED, baseline, data_of, row
 from rewardlab.registry.find import claim_of, module_of, names_in, parameters
 from rewardlab.registry.settings import Parameter
 
@@ -40,10 +40,17 @@ def _method_details(name: str) -> dict[str, Any]:
     baseline_recipe = _baseline(entry)
     return {
         **entry,
+        **_rows_of(name),
         "formula": str(recipe),
         "changes": changes(baseline_recipe, recipe) if baseline_recipe else {},
         "parameters": plain_parameters(parameters(name)),
     }
+
+
+def _rows_of(name: str) -> dict[str, Any]:
+    """The rows that it reads, and the command that runs it on them."""
+    data = data_of(name)
+    return {"data": data.to_json(), "command": data.command(name)} if data else {"data": None}
 
 
 def _baseline(entry: Mapping[str, Any]) -> Recipe | None:
@@ -64,6 +71,7 @@ def _stack_details(name: str) -> dict[str, Any]:
         "kind": "stack",
         "idea": "\n".join(f"{method['name']}: {method['idea']}" for method in methods),
         "baseline": first,
+        **_rows_of(name),
         "formula": str(recipe),
         "changes": changes(build(first), recipe),
         "parameters": plain_parameters(parameters(name)),

@@ -14,8 +14,6 @@ guide_grpo_qwen.sh): the guided replies take the place of the plain ones, the lo
 reply, as in its micro-batches of one; there padding counts too. (inferred): where the hint stands in the prompt. Left out: that
 groups all right or all wrong are dropped and the batch is refilled, with hints and without (so in its baseline as well); writing
 the hints (by a stronger model, from the solution, which it may not tell) and the variant for PPO.
-
-Data: prompts and answers, and the column `hint`, a text for each; without it the first line of `solution` is the hint.
 """
 
 from __future__ import annotations
@@ -28,6 +26,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Group, Objective, Outputs, Problem, Recipe, Rollout, Run, Trajectory, objective, rollout
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rollouts.goals import reprompted
@@ -134,6 +133,17 @@ def guide_grpo(
     hinted = hint_on_failure(of=base.required("rollout"), column=column, everywhere=everywhere, plain=plain)
     return base.but(rollout=hinted, objective=bounded(base.objective) if plain else base.objective)
 
+
+data = Data(
+    answer="the gold answer",
+    hint=Column("a hint, shown where all replies are wrong; without it, the first line of `solution` is one", optional=True),
+    solution=Column("a solution, whose first line is the hint where there is no `hint`", optional=True),
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11", "hint": "2 bags of 4 are 8 apples."},
+        {"prompt": "What is half of 46?", "answer": "23", "solution": "Half of 40 is 20.\nHalf of 6 is 3.\nAnswer: 23"},
+        {"prompt": "A train leaves at 9 and arrives at 14. How many hours is that?", "answer": "5", "hint": "Subtract 9 from 14."},
+    ],
+)
 
 claim = Claim(
     says="where most prompts are never solved, the right solutions become likelier without a hint than with GRPO",

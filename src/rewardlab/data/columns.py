@@ -1,0 +1,161 @@
+"""What rows a method reads: its columns, a sentence on each, and template rows that it trains on as they are.
+
+    data = Data(
+        answer="the gold answer",
+        hint=Column("a first step of a solution, shown where all replies are wrong", optional=True),
+        rows=[{"prompt": "What is 2 + 3?", "answer": "5", "hint": "count on from 2"}, {"prompt": "What is 4 + 5?", "answer": "9"}],
+    )
+
+A method's file states it beside its recipe, as a literal, so that `list`, `show` and the docs read it without importing the file.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rewardlab.errors import RewardlabError
+
+from .files import Row, encoded
+
+PROMPT = "the question: a text, or a list of messages"
+SHOWN = 3
+"""Places of a missing column that a message names."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column holds, in one sentence.
+
+    optional: rows may lack it, or leave it empty; so may all where only some settings read it.
+    setting: of a part of the method, which may name another column in its place ("column").
+    """
+
+    says: str
+    optional: bool = False
+    setting: str = ""
+
+
+class Data:
+    """The rows that a method reads.
+
+    columns: name to a sentence (every row must have it) or a Column; `prompt` is implied, and its sentence may be given.
+    rows: template rows as JSON holds them, of two different prompts at least, since one is held out.
+    settings: without which the method does not run on them, a judge or a corpus, say.
+    verified_by: the verifier of rows in a file, unless another is named; "": `final_answer`.
+    refuses: why no rows of text can be given, instead of columns and rows ("reads images").
+    """
+
+    def __init__(
+        self, *, rows: Iterable[Row] = (), settings: Mapping[str, Any] | None = None, verified_by: str = "", refuses: str = "",
+        **columns: str | Column,
+    ) -> None:  # fmt: skip
+        told = {"prompt": PROMPT, **columns} if not refuses else columns
+        self.columns = {name: Column(of) if isinstance(of, str) else of for name, of in told.items()}
+        self.rows, self.settings, self.verified_by, self.refuses = list(rows), dict(settings or {}), verified_by, refuses
+        self._check()
+
+    def _check(self) -> None:
+        if self.refuses and (self.columns or self.rows):
+            raise RewardlabError("Data: what refuses rows has neither columns nor rows")
+        for number, row in enumerate(self.rows, 1):
+            if absent := [name for name in self.required if row.get(name) is None]:
+                raise RewardlabError(f"Data: template row {number} lacks {', '.join(absent)}")
+            if unsaid := row.keys() - self.columns.keys():
+                raise RewardlabError(f"Data: template row {number} has columns that are not described: {', '.join(sorted(unsaid))}")
+
+    @property
+    def required(self) -> list[str]:
+        return [name for name, column in self.columns.items() if not column.optional]
+
+    @classmethod
+    def of(cls, node: ast.expr) -> Data:
+        """The statement `Data(...)` of a file, from its syntax tree. Raises ValueError unless all of it is literal."""
+        return cls(**_arguments(node))
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Data:
+        besides = {name: document[name] for name in ("rows", "settings", "verified_by", "refuses")}
+        columns: Any = {name: Column(*column) for name, column in document["columns"].items()}
+        return cls(**besides, **columns)
+
+    def to_json(self) -> dict[str, Any]:
+        columns = {name: [column.says, column.optional, column.setting] for name, column in self.columns.items()}
+        besides = {name: getattr(self, name) for name in ("rows", "settings", "verified_by", "refuses")}
+        return {"columns": columns, **besides}
+
+    def __or__(self, other: Data) -> Data:
+        """What a stack of two methods reads: what either needs is needed. Template rows are joined where both have them."""
+        if self.refuses or other.refuses:
+            return self if self.refuses else other
+        names = [*self.columns, *(name for name in other.columns if name not in self.columns)]
+        joined: Any = {name: _needed([of.columns[name] for of in (self, other) if name in of.columns]) for name in names}
+        rows = [a | b for a, b in zip(self.rows, _again(other.rows, len(self.rows)), strict=True)] if other.rows else self.rows
+        settings = self.settings | other.settings
+        return Data(rows=rows, settings=settings, verified_by=self.verified_by or other.verified_by, **joined)
+
+    def jsonl(self) -> str:
+        """The template rows, one a line."""
+        return "".join(map(encoded, self.rows))
+
+    def command(self, method: str) -> str:
+        """How the method is run on the template rows, or on others like them."""
+        verifier = f" --verifier {self.verified_by}" if self.verified_by else ""
+        settings = "".join(f" --{name.replace('_', '-')} {value}" for name, value in self.settings.items())
+        return f"rewardlab train {method} --task rows.jsonl --model hf:FOLDER{verifier}{settings}"
+
+    def missing(self, rows: Iterable[tuple[str, Row]], settings: Mapping[str, Any] | None = None) -> dict[str, list[str]]:
+        """Name of each required column that a row lacks or leaves empty, and the places of those rows.
+
+        rows: place and columns.  settings: of the method's parts, some of which may name other columns.
+        """
+        given = settings or {}
+        named = {name: given.get(self.columns[name].setting) or name for name in self.required}
+        found: dict[str, list[str]] = {}
+        for place, row in rows:
+            for name, column in named.items():
+                if row.get(column) is None:
+                    found.setdefault(name, []).append(place)
+        return found
+
+    def refuse(self, method: str, missing: Mapping[str, list[str]]) -> RewardlabError:
+        """An error that names every missing column, with its sentence and where it is missing."""
+        listed = "\n".join(f"  {name}: {self.columns[name].says} (none at {_places(at)})" for name, at in missing.items())
+        what = "a column" if len(missing) == 1 else f"{len(missing)} columns"
+        return RewardlabError(
+            f"{method} needs {what} that the data lacks:\n{listed}\n"
+            f"rows as it takes them: rewardlab show {method} --rows > rows.jsonl"
+        )
+
+
+def _needed(columns: list[Column]) -> Column:
+    return next((column for column in columns if not column.optional), columns[0])
+
+
+def _again(rows: list[Row], n: int) -> list[Row]:
+    return [rows[i % len(rows)] for i in range(n)]
+
+
+def _places(places: list[str]) -> str:
+    more = len(places) - SHOWN
+    return "; ".join(places[:SHOWN]) + (f"; and {more:,} more" if more > 0 else "")
+
+
+def _arguments(node: ast.expr) -> dict[str, Any]:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "Data" or node.args:
+        raise ValueError(f"data = {ast.unparse(node)[:60]} must be Data(...), with arguments by name")
+    return {keyword.arg or "**": _value(keyword.value) for keyword in node.keywords}
+
+
+def _value(node: ast.expr) -> Any:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Column":
+        told = [ast.literal_eval(arg) for arg in node.args]
+        return Column(*told, **{keyword.arg or "**": ast.literal_eval(keyword.value) for keyword in node.keywords})
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise ValueError(
+            f"{ast.unparse(node)[:60]} in Data(...) must be a literal, to be read without importing the file"
+        ) from None

@@ -1,0 +1,89 @@
+"""The road test: every method, on rows of its own template, with models of two families that the small policies do not come from.
+
+One step of training, or one answer, through transformers; what it measures are numbers. A method whose file states no `data`
+is in UNSTATED; a name that is gone from there must be taken off.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from rewardlab import registry
+from rewardlab.api import answer, plan, train
+from rewardlab.data.columns import Data
+from rewardlab.errors import RewardlabError
+from rewardlab.models.embedded import tokenizer
+from rewardlab.settings.hyperparameters import hyperparameters
+from tests.helpers.checkpoints import checkpoint
+
+STATED = {row["name"]: Data.from_json(row["data"]) for row in registry.rows() if row["data"]}
+KINDS = {row["name"]: row["kind"] for row in registry.rows()}
+LEARN_NOTHING = {"study", "benchmark", "analysis", "survey", "data"}
+UNSTATED = tuple(name for name, kind in KINDS.items() if name not in STATED and kind not in LEARN_NOTHING)
+ROAD = sorted(name for name, data in STATED.items() if not data.refuses)
+SMALL = {
+    "problems": 2, "minibatches": 1, "epochs": 1, "n": 2, "turns": 2, "choose": 2, "continuations": 2, "iterations": 2,
+    "judgements": 2, "searches": 2, "width": 2, "depth": 2, "branch": 2, "rounds": 1,
+}  # fmt: skip
+"""Settings of many methods that say how much is sampled; values that a method does not allow are left out."""
+
+
+@pytest.fixture(scope="module", params=["LlamaForCausalLM", pytest.param("Qwen2ForCausalLM", marks=pytest.mark.slow)])
+def model(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    checkpoint(folder, tokenizer(), request.param, max_position_embeddings=2048)
+    return f"hf:{folder}"
+
+
+def small(name: str) -> dict:
+    """Settings of a method that make one step short."""
+    known = hyperparameters(registry.method(name)).keys() | {"problems", "minibatches", "epochs"}
+    given = {key: value for key, value in SMALL.items() if key in known}
+    for key in list(given):
+        try:
+            registry.build(name, given)
+            break
+        except RewardlabError:
+            del given[key]
+    return given | STATED[name].settings
+
+
+@pytest.mark.parametrize("name", ROAD)
+def test_a_method_runs_on_its_template_rows_with_any_model(name, model, tmp_path):
+    data = STATED[name]
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(data.jsonl())
+    verifier = {"verifier": data.verified_by} if data.verified_by else {}
+    task = registry.task(str(rows), **verifier)
+    recipe = registry.build(name, small(name))
+    if recipe.study is not None:
+        pytest.skip("a study has no model")
+    if not recipe.learns:
+        found = answer(recipe, model, task, problems=2, max_new=6, device="cpu")
+        assert math.isfinite(found["accuracy"])
+        return
+    short = {"steps": 1, "eval_problems": 2, "max_new": 6, "device": "cpu", "patience": 0, "max_missing": 1.0}
+    result = train(recipe, model, task, out=tmp_path / "run", **short)
+    steps = [json.loads(line) for line in (result.out / "metrics.jsonl").read_text().splitlines()]
+    assert result.summary["steps"] == steps[-1]["step"] == 1
+    assert all(math.isfinite(x) for key, x in steps[-1].items() if "loss" in key or "grad_norm" in key or "reward" in key)
+
+
+@pytest.mark.parametrize("name", ROAD)
+def test_rows_that_lack_its_columns_are_refused_with_all_of_their_names(name, tmp_path):
+    data = STATED[name]
+    lacking = [column for column in data.required if column not in ("prompt", "answer")]
+    if not lacking or not registry.build(name).learns:
+        return
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps({"prompt": f"What is {i} + 1?", "answer": str(i + 1)}) + "\n" for i in range(4)))
+    with pytest.raises(RewardlabError) as refused:
+        plan(registry.build(name, data.settings), task=registry.task(str(rows)))
+    assert all(f"{column}:" in str(refused.value) for column in lacking)
+
+
+def test_methods_that_state_no_rows_become_fewer():
+    assert len(UNSTATED) <= 202, UNSTATED
