@@ -1,6 +1,7 @@
 """Imports point one way and never in a circle, and files and functions stay small."""
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import rewardlab.core
 
 SRC = Path(rewardlab.core.__file__).parents[1]
+ROOT = Path(__file__).parents[1]
 FILES = sorted(SRC.rglob("*.py"))
 
 EVERYWHERE = {"errors", "settings", "core", "util"}
@@ -110,6 +112,8 @@ MAY_IMPORT = {
 }
 """By folder: the modules that its files may import, anywhere in a file. Nobody imports methods: the registry finds them by name."""
 
+SHARED_ROOMS = {"rewards", "rollouts", "credit", "objectives", "evals", "envs", "text", "data", "policies"}
+"""What stands there serves two methods, or a task, or is called by name."""
 LIMITS = {"method file": 300, "world": 400, "module": 500, "function": 40}
 KNOWN_CIRCLES: tuple[set[str], ...] = ()
 """Circles that are still to be mended. This list only gets shorter: a circle that is gone must be taken off it."""
@@ -219,6 +223,64 @@ def test_every_folder_has_its_line_in_the_table():
 def test_no_modules_import_each_other_in_a_circle():
     found = list(circles(import_graph({path.relative_to(SRC): path.read_text() for path in FILES})))
     assert [sorted(circle) for circle in found] == [sorted(circle) for circle in KNOWN_CIRCLES]
+
+
+def pieces_of_one_method(graph: dict[str, set[str]], called: set[str]) -> dict[str, str]:
+    """Modules of shared rooms that serve one method alone, directly or through one another, and that method.
+
+    called: modules that stay, since users or tasks call what they hold by name.
+    """
+    users: dict[str, set[str]] = {module: {other for other, read in graph.items() if module in read} for module in graph}
+    owner = {module: module for module in graph if module.startswith("methods.")}
+    shared = [m for m in graph if m.partition(".")[0] in SHARED_ROOMS and "." in m and m not in called]
+    growing = True
+    while growing:
+        growing = False
+        for module in shared:
+            owners = {owner.get(user) for user in users[module]}
+            if module not in owner and len(owners) == 1 and None not in owners:
+                owner[module] = owners.pop() or ""
+                growing = True
+    return {module: method for module, method in owner.items() if module != method}
+
+
+def called_by_name(files: dict[Path, str]) -> set[str]:
+    """Modules that hold a part which the handbook or a task names, or a verifier."""
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "tutorials").glob("*.md"), ROOT / "README.md"]
+    prose = " ".join(page.read_text("utf-8") for page in pages if page.name not in ("methods.md", "parts.md", "ENGINES.md"))
+    named = set(re.findall(r"`(\w+)", prose))
+    for text in files.values():
+        named |= set(re.findall(r'(?:verifier|step_verifier|environment)=\(?\s*"(\w+)"', text))
+    found = set()
+    for path, text in files.items():
+        functions = [node for node in parsed(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        if any(f.name in named or "verifier" in map(ast.unparse, f.decorator_list) for f in functions):
+            found.add(module_name(path))
+    return found
+
+
+def test_what_serves_one_method_stands_in_its_file():
+    files = {path.relative_to(SRC): path.read_text("utf-8") for path in FILES}
+    pieces = pieces_of_one_method(import_graph(files), called_by_name(files))
+    told = [f"{module} serves {method} alone" for module, method in pieces.items()]
+    assert not told, "move each into its method:\n" + "\n".join(told)
+
+
+def test_the_check_of_pieces_sees_them():
+    files = {
+        "methods/a/one.py": "from rewardlab.rewards import own, named\nfrom rewardlab.rewards.both import x",
+        "methods/a/two.py": "from rewardlab.rewards.both import x",
+        "rewards/__init__.py": "",
+        "rewards/own.py": "from rewardlab.text.deeper import x",
+        "rewards/both.py": "",
+        "rewards/named.py": "",
+        "text/deeper.py": "",
+        "text/of_a_task.py": "",
+        "tasks/rows.py": "from rewardlab.text.of_a_task import x",
+        "__init__.py": "",
+    }
+    graph = import_graph({Path(path): text for path, text in files.items()})
+    assert pieces_of_one_method(graph, {"rewards.named"}) == {"rewards.own": "methods.a.one", "text.deeper": "methods.a.one"}
 
 
 def test_only_the_registry_loads_methods():
