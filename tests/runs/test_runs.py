@@ -241,7 +241,7 @@ def test_a_dry_run_names_the_rewards_that_lack_a_column(asked, tmp_path):
     line = "train clinical_r1_crpo --max-new 6 --model {home}/model --dry-run --task"
     missing = asked(f"{line} {lacking}")["no_verdict"]
     assert "'options'" in missing["rationale_agrees"]
-    assert "'required'" in missing["covered"]
+    assert "'required'" in missing["rationale_coverage"]
     assert asked(f"{line} {whole}")["no_verdict"] == {}
 
 

@@ -208,6 +208,18 @@ def run_kept(job: Job) -> Done:
     return done
 
 
+def first_steps(job: Job, folder: Path) -> list[dict[str, Any]]:
+    """What the first steps of a run log, but for the seconds. They are run in `folder`, which is removed."""
+    # the steps are few, and a schedule over them is another than the run's; so they are compared with steps of their own
+    config = job.config.but(steps=CANARY, budget=None, checkpoint_every=0, out=folder)
+    recipe = recipe_of(job)
+    try:
+        api.train(recipe if config.eval_problems else recipe.but(measure=None), config=config)
+        return [{k: v for k, v in line.items() if not k.startswith("seconds/")} for line in read_metrics(folder)]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def still_so(job: Job) -> bool:
     """Whether this machine computes what the kept runs like this one are of. Where it does not, they are removed.
 
@@ -215,11 +227,8 @@ def still_so(job: Job) -> bool:
     """
     known, folder = folder_of(job).parent / "canary.json", Path(job.folder) / "canary"
     forget(DAYS)
-    # the steps are few, and a schedule over them is another than the run's; so they are compared with steps of their own
-    config = job.config.but(steps=CANARY, budget=None, eval_problems=0, checkpoint_every=0, out=folder)
-    api.train(recipe_of(replace(job, by=None, beside=False)).but(measure=None), config=config)
-    lines = [{k: v for k, v in line.items() if not k.startswith("seconds/")} for line in read_metrics(folder)]
-    shutil.rmtree(folder, ignore_errors=True)
+    unmeasured = replace(job, by=None, beside=False, config=job.config.but(eval_problems=0))
+    lines = first_steps(unmeasured, folder)
     same = not known.exists() or json.loads(known.read_text("utf-8")) == lines
     if not same:
         shutil.rmtree(known.parent, ignore_errors=True)

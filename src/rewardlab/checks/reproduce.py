@@ -10,6 +10,7 @@ from typing import Any
 
 from rewardlab import api, registry
 from rewardlab.checks import results
+from rewardlab.checks.canary import canary_of
 from rewardlab.checks.claim import Claim
 from rewardlab.checks.judge import finite, judge
 from rewardlab.checks.pairs import Outcomes, Pairs
@@ -64,7 +65,8 @@ def reproduce(
                 stopped = {**judge(name, claim, done.method, done.baseline), "looks": [], "verdict": STOPPED}
                 results.append(name, results.as_record(claim), _document(name, claim, done, stopped, when, began), where)
             raise
-    record = _document(name, claim, done, decided, when, began)
+        canary = canary_of(done, done.seeds[0]) if where and done.seeds else None
+    record = {**_document(name, claim, done, decided, when, began), **({"canary": canary} if canary else {})}
     path = results.append(name, record["claim"], record, where) if where else None
     if path:
         done.recorded(record["seeds"])

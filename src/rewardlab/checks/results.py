@@ -76,6 +76,15 @@ def append(name: str, claim: Record, run: Record, where: Path) -> Path:
     return path
 
 
+def amend(name: str, where: Path, **words: Any) -> None:
+    """Add words to the newest run of a record, beside what was measured, which stays as it is."""
+    with _locked(where):
+        record = read(name, where)
+        assert record is not None
+        last = record["runs"][-1]
+        write_json(where / f"{name}.json", {**record, "runs": [*record["runs"][:-1], {**last, **words}]})
+
+
 def prepare(name: str, where: Path) -> None:
     """Make the folder of records. Raises RewardlabError if the record of this method cannot be added to."""
     try:
@@ -164,9 +173,12 @@ def same_claim(recorded: Record, claim: Claim) -> bool:
 
 
 def of_this_code(run: Record, path: Path) -> bool:
-    """Whether a recorded run is of what the method in this file, its claim's world and its baseline compute now."""
+    """Whether a recorded run is of what the method in this file, its claim's world and its baseline compute now.
+
+    Its own hashes say so, or those of later code whose first steps were the same (`canary`).
+    """
     now = definitions(path, run["claim"]["task"], run["claim"]["versus"])
-    return all(run["code"].get(key) == value for key, value in now.items())
+    return any(all(known.get(key) == value for key, value in now.items()) for known in (run["code"], run.get("confirmed", {})))
 
 
 def machine() -> Record:

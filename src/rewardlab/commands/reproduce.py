@@ -3,6 +3,7 @@
 rewardlab reproduce dr_grpo
 rewardlab reproduce dr_grpo --dev --seeds 3
 rewardlab reproduce dr_grpo --dev --rates 1e-4,3e-4,1e-3
+rewardlab reproduce dr_grpo --canary
 rewardlab reproduce --all
 
 Pairs of runs are looked at after 5, 8, 12 and 20, until the 98.4% t interval of their effects is clear: above 0 with a mean that
@@ -13,6 +14,9 @@ A margin counts for no less than one standard deviation of the effect between se
 Recorded runs use seeds 100 and up, and each further version of a claim the next hundred: version 2 begins at 200. Baseline runs
 are kept in the cache and serve every claim of the same world. A command that was stopped is given again: it resumes after the last
 run that had finished, and the pairs that it had stay in the record, as stopped.
+
+The first two steps of both sides are kept with a record. --canary runs them again, in seconds: where the numbers are equal, code
+that has changed since computes the same, and the record is confirmed.
 
 Results are appended to NAME.json: for a method of the package in src/rewardlab/results/ of a checkout, or results/ of the working
 folder; for one of your own in results/ beside its file; or for all in $REWARDLAB_RESULTS. The last line says which file it was.
@@ -48,6 +52,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--all", action="store_true", help="every claim that has not been run since its method's file last changed")
     shared.number_flag(parser, "seeds", "at most so many pairs of runs (default 20; with --dev exactly so many, 5)")
     parser.add_argument("--dev", action="store_true", help="development: seeds from 0 instead of 100, and no record")
+    parser.add_argument(
+        "--canary", action="store_true", help="run the first two steps of a record again, and compare their numbers"
+    )
     shared.number_flag(
         parser, "rates", "with --dev: run both sides at these learning rates, on 2 seeds, and show which suits each", RATES, "A,B,C"
     )
@@ -60,6 +67,12 @@ def run(args: argparse.Namespace) -> dict[str, Any] | list[dict[str, Any]]:
     from rewardlab.checks.verdict import LOOKS, PAIRS
     from rewardlab.errors import RewardlabError
 
+    if args.canary:
+        from rewardlab.checks import canary
+
+        if args.dev or args.rates:
+            raise RewardlabError("--canary runs what is recorded again: it goes with no --dev and no --rates")
+        return canary.canaries(device=args.device) if args.all else canary.canary(args.method, device=args.device)
     if args.rates:
         if not args.dev or args.all:
             raise RewardlabError("--rates is for development: rewardlab reproduce METHOD --dev --rates 1e-4,3e-4")
@@ -75,7 +88,10 @@ def run(args: argparse.Namespace) -> dict[str, Any] | list[dict[str, Any]]:
 
 
 def show(document: dict[str, Any] | list[dict[str, Any]]) -> None:
-    if isinstance(document, list):
+    rows = document if isinstance(document, list) else [document]
+    if rows and all("differs" in row for row in rows):
+        _show_canaries(rows)
+    elif isinstance(document, list):
         _show_all(document)
     elif "rates" in document:
         _show_rates(document)
@@ -87,6 +103,17 @@ def exit_code(document: dict[str, Any] | list[dict[str, Any]]) -> int:
     """0 whatever the verdict is; 1 if there is none because a run failed."""
     records = document if isinstance(document, list) else [document]
     return 1 if any(record.get("verdict") in ("incomplete", "not run") for record in records) else 0
+
+
+def _show_canaries(rows: list[dict[str, Any]]) -> None:
+    from rewardlab.commands.tables import heading, lines, table
+
+    heading("first steps, run again")
+    words = {True: "of this code", False: "of other code"}
+    table(("method", "they are", "record"), [(row["name"], row["canary"], words[row["fresh"]]) for row in rows])
+    for row in rows:
+        if told := [*row["differs"][:5], *filter(None, [row.get("error")])]:
+            lines(f"{row['name']}: {'; '.join(told)}")
 
 
 # ---- one claim: a card -----------------------------------------------------------------------------------------------

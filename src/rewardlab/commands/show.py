@@ -2,7 +2,7 @@
 
 rewardlab show grpo
 rewardlab show grpo+a+b
-rewardlab show grpo --rows > rows.jsonl
+rewardlab show grpo --rows
 
 The method is imported and its recipe built, so a file outside rewardlab (REWARDLAB_METHODS) is run.
 """
@@ -21,7 +21,7 @@ HELP = "show a method: idea, formula, what it changes, claim and result, flags"
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
-    parser.add_argument("--rows", action="store_true", help="print template rows that it trains on, one a line, and no more")
+    parser.add_argument("--rows", action="store_true", help="print template rows that it trains on, one a line")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
