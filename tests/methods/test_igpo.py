@@ -111,6 +111,13 @@ def test_belief_is_the_policys_own_probability_of_the_answer():
     assert found == pytest.approx(float(np.exp(logprobs[gold].mean())), rel=1e-5)
 
 
+def test_of_several_right_answers_the_first_is_followed():
+    policy = untrained()
+    asked = [policy.read([Trajectory(ask("Who?", gold))], [ask("Who?").prompt])[0] for gold in ("Bob", ["Bob", "Robert"])]
+    one, several = belief(asked, policy)
+    assert several == one
+
+
 def test_what_it_scores_is_counted():
     policy = untrained()
     policy.token_count = TokenCount()

@@ -9,12 +9,11 @@ token. Where several tokens are recorded in one place, SFT ends at their frequen
 Wu et al. 2025, arXiv:2508.05629. Loss and mean over the batch's tokens follow the released trainer (yongliang-wu/DFT, 86f2a00),
 without the exponents by kinds of words that it gained later. On another method it takes over that method's replies:
 `rejection_sampling+dft` is the paper's offline RL.
-
-Data: rows with prompts and replies to imitate, as for sft.
 """
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.objectives.ratio import imitate_by_probability
 
@@ -24,6 +23,21 @@ def dft(base: Recipe | None = None, *, field: str = "solution") -> Recipe:
     base = base or sft(field=field)
     return base.but(objective=imitate_by_probability())
 
+
+fidelity = "whole"
+data = Data(
+    solution=Column("the reply to imitate", setting="field"),
+    answer=Column("the gold answer, for the held-out accuracy alone", optional=True),
+    rows=[
+        {
+            "prompt": "Ben reads 12 pages a day. How many in 5 days?",
+            "solution": "12 pages x 5 days = 60.\n\\boxed{60}",
+            "answer": "60",
+        },
+        {"prompt": "What is the capital of Norway?", "solution": "The capital of Norway is Oslo.\nAnswer: Oslo", "answer": "Oslo"},
+        {"prompt": "Solve x + 4 = 9.", "solution": "Subtract 4 from both sides: $x = 5$.\nAnswer: 5", "answer": "5"},
+    ],
+)
 
 NOISY = "preferences:flip=0.3,biased=0.75,error=0.1"
 claim = Claim(

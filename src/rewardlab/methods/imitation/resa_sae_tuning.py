@@ -15,8 +15,8 @@ questions and answers in the form of a reasoner, `reply`, without its system pro
 65,536 directions, k = 32, adapters of rank 32 (--lora-rank 32; their scale is 2 here and 4 there), learning rate 1e-6, two passes.
 (inferred): how many steps S learns. Ours: Adam and its rate in place of sign descent for S.
 
-Data: prompts with answers. `source` is a checkpoint of the source model, of the same shape as the --model. Without it the policy
-itself is trained by the base's recipe for the first half of the steps, and that is the source.
+`source` is a checkpoint of the source model, of the same shape as the --model. Without it the policy itself is trained by the
+base's recipe for the first half of the steps, and that is the source.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from rewardlab.core import (
     objective,
     rollout,
 )
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft
@@ -223,6 +224,17 @@ def resa_sae_tuning(
         models.append(Learner(SOURCE, source, Recipe(), every=0))
     return base.but(loop=tuned, also=(*base.also, *models))
 
+
+fidelity = "core"
+left_out = "the sign descent by which the autoencoder learns (here Adam), and how many steps it learns is inferred"
+data = Data(
+    answer="the answer to the question; no reasoning is needed",
+    rows=[
+        {"prompt": "A box holds 12 eggs. How many do 4 boxes hold?", "answer": "48"},
+        {"prompt": "What is the square root of 144?", "answer": "12"},
+        {"prompt": "If $2x + 3 = 11$, what is $x$?", "answer": "4"},
+    ],
+)
 
 HERE = {"tune_lr": 1e-4, "latents": 1024, "k": 16, "sae_steps": 400, "reply": "Answer: {answer}"}
 claim = Claim(

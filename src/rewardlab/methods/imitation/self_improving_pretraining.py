@@ -8,13 +8,11 @@ Next-token prediction teaches whatever the corpus says, unsafe and false things 
 learns to continue them better: at first as the corpus and the rewrites do, later as the best of its own rollouts, which win the
 more often the better it has become (logged as won/rollout beside won/COLUMN, in shares of the groups).
 
-Tan et al. 2026, arXiv:2601.21343. Candidates, both losses, highest against lowest score, and K = 16 at temperature 1 are those of
-the paper; beta is (inferred), and so is that nothing is learnt where all scores are equal. The paper's quality, judged in pairs, is
-a reward over groups. Left out: training the judge and the rewriter, and beginning without rollouts.
+Tan et al. 2026, arXiv:2601.21343. Candidates, both losses, highest against lowest score, and K = 16 at temperature 1 are those
+of the paper; beta is (inferred), and so is that nothing is learnt where all scores are equal. The paper's quality, judged in
+pairs, is a reward over groups.
 
-Data: rows with a prefix as prompt and what followed it in the column `solution` (original=NAME for another); optionally rewrites
-of that in another column (rewrite=NAME); and a judge: --reward FILE.py:function, a reward model, or the verifier. --max-new is the
-length of a suffix.
+The judge is --reward FILE.py:function, a reward model, or the verifier. --max-new is the length of a suffix.
 """
 
 from collections import Counter
@@ -22,6 +20,7 @@ from typing import Any, Literal
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Update, loop
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.objectives.pairs import dpo_loss
@@ -86,6 +85,32 @@ def self_improving_pretraining(
         problems=problems,
     )
 
+
+fidelity = "core"
+left_out = (
+    "training the judge and the rewriter, and beginning without rollouts; a judge is any reward, and without one the verifier"
+)
+data = Data(
+    prompt="a prefix, as it stands in the corpus",
+    solution=Column("what followed it in the corpus", setting="original"),
+    rewrite=Column("a better version of that, by a strong model (rewrite=rewrite)", optional=True, setting="rewrite"),
+    answer=Column("what the verifier looks for in a continuation, where no judge is given", optional=True),
+    rows=[
+        {
+            "prompt": "Water boils at sea level at",
+            "solution": " 90 degrees, they say.\nAnswer: 90",
+            "rewrite": " 100 degrees Celsius.\nAnswer: 100",
+            "answer": "100",
+        },
+        {
+            "prompt": "The capital of Italy is",
+            "solution": " Rome, a city on the Tiber.\nAnswer: Rome",
+            "rewrite": " Rome.\nAnswer: Rome",
+            "answer": "Rome",
+        },
+        {"prompt": "A week has this many days:", "solution": " seven.\nAnswer: 7", "rewrite": " 7.\nAnswer: 7", "answer": "7"},
+    ],
+)
 
 CORPUS = {"original": "rejected", "rewrite": "chosen", "n": 8}
 claim = Claim(

@@ -8,19 +8,16 @@
 Imitating the best reply cannot get beyond the best that S writes; DPO also learns what to leave. All replies are those of S: the
 set is written once, so that what one stage learns is not in the data of the next.
 
-Ni et al. 2024, arXiv:2405.20335: n = 64 (here 16). (inferred): the rank of the rejected reply, here the last; how the steps
-are divided; the learning rates of the stages, `faster` times DPO's in both that imitate, as in `sft_first`; that the reward model
-starts from the model before SFT. Replies are written when their prompt comes up, by a frozen S, and not kept. Left out: pairs that
-GPT-4 grades in five degrees, and conversations of several turns.
-
-Data: prompts and the columns `chosen` and `rejected`: SFT imitates the chosen (or `field`), the reward model learns from the pairs,
-unless --reward-model PATH or a reward (score=...) ranks the replies.
+Ni et al. 2024, arXiv:2405.20335: n = 64 (here 16). (inferred): the rank of the rejected reply, here the last; how the steps are
+divided; the learning rates of the stages, `faster` times DPO's in both that imitate, as in `sft_first`; that the reward model
+starts from the model before SFT. Replies are written when their prompt comes up, by a frozen S, and not kept.
 """
 
 from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
+from rewardlab.data.columns import Column, Data
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.methods.baselines.sft import sft
@@ -74,6 +71,25 @@ def xwin_lm(
         also=(*base.also, Learner(WRITER, "copy:policy", Recipe(), every=0)),
     )
 
+
+fidelity = "core"
+left_out = "pairs that GPT-4 grades in five degrees, conversations of several turns, and n = 64 (here 16)"
+data = Data(
+    chosen=Column("the better reply: SFT imitates it, and the reward model prefers it", setting="field"),
+    rejected=Column(
+        "the worse reply, from which the reward model learns; not read with --reward-model PATH or score", optional=True
+    ),
+    answer=Column("the gold answer, for the held-out accuracy alone", optional=True),
+    rows=[
+        {
+            "prompt": "How do I boil an egg?",
+            "chosen": "Put it into boiling water for eight minutes, then cool it.",
+            "rejected": "No idea.",
+        },
+        {"prompt": "Say hello in French.", "chosen": "Bonjour!", "rejected": "Hola!"},
+        {"prompt": "What is 6 times 7?", "chosen": "6 x 7 = 42.\nAnswer: 42", "rejected": "About 40.\nAnswer: 40"},
+    ],
+)
 
 LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4, "faster": 1.0}
 claim = Claim(

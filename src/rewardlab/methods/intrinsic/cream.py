@@ -13,8 +13,7 @@ sft_dpo_trainer.py; fb02559, README; de1d04b, config.py): n = 5 at temperature .
 pi_t; pi_0, which implies no reward, ranks by its mean log-prob per token. (inferred): replies are written when their prompt comes
 up, so that C is the mean over the round so far; equal replies count once; how steps are divided; the rate of SFT.
 
-Data: prompts, and the column `field` with replies to imitate first; or a model that has had its SFT: sft_steps=0, and the one
-before it as `initial`.
+A model that has had its SFT needs no column: sft_steps=0, and the one before it as `initial`.
 """
 
 from typing import Any, Literal
@@ -24,6 +23,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Loop, Recipe, Run, credit, loop
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.sft import sft
@@ -101,6 +101,17 @@ def cream(
         objective=soft_dpo_loss(beta=beta), loop=rounds, also=(*base.also, *models),
     )  # fmt: skip
 
+
+fidelity = "whole"
+data = Data(
+    chosen=Column("a reply to imitate first; not read with sft_steps=0", optional=True, setting="field"),
+    answer=Column("the gold answer, for the held-out accuracy alone", optional=True),
+    rows=[
+        {"prompt": "Name a fruit that is yellow.", "chosen": "A banana is yellow.\nAnswer: banana", "answer": "banana"},
+        {"prompt": "Is the sea salty?", "chosen": "Rivers bring salt into it, so it is.\nAnswer: yes", "answer": "yes"},
+        {"prompt": "What is 17 - 9?", "chosen": "17 - 9 = 8, so the answer is \\boxed{8}.", "answer": "8"},
+    ],
+)
 
 claim = Claim(
     says="labels believed as far as two iterates agree leave a policy right more often than labels as sure as these on average",

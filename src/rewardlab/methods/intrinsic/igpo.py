@@ -23,6 +23,7 @@ from rewardlab.core import Environment, Group, Recipe, Run, Score, Trajectory
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import each_term
 from rewardlab.credit.turns import turn_to_go
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -74,7 +75,11 @@ def _mean(logprobs: np.ndarray, answered: Trajectory, prompted: Trajectory) -> f
 
 
 def _gold(trajectory: Trajectory) -> str:
-    return "" if trajectory.problem.answer is None else str(trajectory.problem.answer).strip()
+    """The gold answer as text, the first of several that are right; empty where there is none."""
+    answer = trajectory.problem.answer
+    if isinstance(answer, list | tuple):
+        answer = next(iter(answer), None)
+    return "" if answer is None else str(answer).strip()
 
 
 def _decision_points(trajectory: Trajectory) -> list[int]:
@@ -119,6 +124,39 @@ def igpo(
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )
 
+
+fidelity = "core"
+left_out = "the F1 of the answer's words with a penalty for a wrong format, in place of which stands the task's verifier"
+data = Data(
+    answer="the gold answer, a text or a list of texts that are all right, of which the policy's belief in the first is followed",
+    facts=Column(
+        "documents that can be searched, a list of texts or of {title, text}; not read with `corpus` or `env`", optional=True
+    ),
+    rows=[
+        {
+            "prompt": "In which country was the author of Faust born? Search, then end with Answer: and the country.",
+            "answer": "Germany",
+            "facts": [
+                "Faust was written by Goethe.",
+                "Goethe was born in Frankfurt, Germany.",
+                "Hamlet was written by Shakespeare.",
+            ],
+        },
+        {
+            "prompt": "Who painted the Mona Lisa?",
+            "answer": ["Leonardo da Vinci", "Leonardo"],
+            "facts": [
+                {"title": "Mona Lisa", "text": "A portrait by Leonardo da Vinci."},
+                {"title": "Guernica", "text": "By Picasso."},
+            ],
+        },
+        {
+            "prompt": "Which river flows through Paris?",
+            "answer": "Seine",
+            "facts": ["Paris lies on the Seine.", "London lies on the Thames."],
+        },
+    ],
+)
 
 claim = Claim(
     says="rewarding what each search finds out learns more than the outcome alone after equal updates",

@@ -10,13 +10,9 @@ or likelihood would let the policy judge itself.
 Zhang et al. 2025, arXiv:2510.10201, and the released code and script (Jinghaoleven/RLFR, 14bf504: actor_flow.py, flow_simple.py,
 models/utils.py, train_ray_RLFR_lm_qwen2.5_7B.sh; ce40213: qwen2_5_7b_flow.yaml): s = .8, layers at 1/4, 1/2 and 3/4, six blocks,
 coef = .01, threshold = .6 and the `top` 15 of a reply, rate 1e-4, n = 8, costs summed over the rest of the reply, and as context
-the state one token earlier (token_post, shift 1, in config/flow_config_7B.json, which the scripts of RL pass; the file of the first
-fit has token_pre, the state one token later, so that the weights are put to another use than they were fitted for; here both have
-token_post). Right, and so learnt from, are replies that the verifier finds right, there those with a reward of at least 1
-(batch_correct); without a verifier that is so here too. The first fit is at random times, each the sigmoid of a normal number
-(e3de376, flow_simple.py of LLaMA-Factory). Ours: states are standardised by the first batch.
-
-Data: prompts and answers, and worked solutions in `field` for the first `fit_steps`; 0 of these needs none.
+the state one token earlier (token_post, shift 1, in config/flow_config_7B.json, which the scripts of RL pass). Right, and so learnt
+from, are replies that the verifier finds right, there those with a reward of at least 1 (batch_correct). The first fit is at random
+times, each the sigmoid of a normal number (e3de376, flow_simple.py of LLaMA-Factory).
 """
 
 from __future__ import annotations
@@ -34,6 +30,7 @@ from torch import Tensor, nn
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Credit, Loop, Problem, Recipe, Rollout, Run, credit, forward_batch, loop, measure
 from rewardlab.credit.value import discounted_sums
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.gradients import paid_at_the_end
 from rewardlab.methods.baselines.grpo import grpo
@@ -54,9 +51,8 @@ def learnt_auc(
     """`scorer` gives decisions numbers and learns from right replies as it does: those to the first half of the problems, `rows` of
     them at each of `steps`. Then it scores the replies to the second half, all of which it is told are wrong.
 
-    auc.scorer: mean over problems with right and wrong replies of the chance that a right one has the lower mean, over decisions
-    whose number is not 0.  auc.entropy: the same of the policy's entropy.  n: problems.  Right is what the task's verifier says;
-    replies without a verdict are left out, and those to which the scorer gives no number at all.
+    auc.scorer: mean over problems of the chance that a right reply has a lower mean than a wrong one, over decisions whose number is
+    not 0.  auc.entropy: the same of the policy's entropy.  n: problems with both.  Replies without a verdict are left out.
     """
     # without the verifier, so that the scorer goes by what it is told
     groups, aside = rollout(list(problems), run), replace(run, memory={}, verify=None)
@@ -284,6 +280,22 @@ def rlfr(
     first = flow_first(steps=fit_steps, field=field, blocks=blocks, lr=flow_lr, of=base.loop) if fit_steps else base.loop
     return base.but(credit=base.required("credit") >> shaped, loop=first)
 
+
+fidelity = "core"
+left_out = (
+    "states are standardised by the first batch, which is ours, and the first fit has the context of the later ones, where the release "
+    "has the state one token later"
+)
+data = Data(
+    answer="the gold answer",
+    solution=Column(
+        "a worked solution, from which the flow learns first; not read with fit_steps=0", optional=True, setting="field"
+    ),
+    rows=[
+        {"prompt": "A car drives 60 km in an hour. How far in 3?", "answer": "180", "solution": "60 x 3 = 180.\nAnswer: 180"},
+        {"prompt": "What is 5 squared plus 1?", "answer": "26", "solution": "$5^2 = 25$, and $25 + 1 = 26$.\n\\boxed{26}"},
+    ],
+)
 
 claim = Claim(
     says="a flow fitted to a frozen policy's right replies tells right from wrong replies to other problems better than entropy",

@@ -7,16 +7,15 @@ tokens that gain nothing, and lowers the mean. So a reply that is concise and ab
 tokens.
 
 Han et al. 2025, arXiv:2509.05489, and the released code
-(amazon-science/Self-Aligned-Reward-Towards_Effective_and_Efficient_Reasoners: README at 75789d5; scripts/SA-grpo-1.7B.sh, 08892d0;
-ray_trainer.py, reward_score and ppo_trainer.yaml in verl, 68687ed): alpha = .2, n = 6; perplexities are the present policy's;
-without its question a reply follows an empty one in the same chat template; R_SA is paid to wrong replies too. Advantages are not
-divided by the deviation, as in Dr. GRPO: where all replies are right, alpha would count for nothing. Left out: a KL of .001.
-
-Data: prompts with answers to verify by.
+(amazon-science/Self-Aligned-Reward-Towards_Effective_and_Efficient_Reasoners: README at 75789d5; scripts/SA-grpo-1.7B.sh,
+08892d0; ray_trainer.py, reward_score and ppo_trainer.yaml in verl, 68687ed): alpha = .2, n = 6; perplexities are the present
+policy's; without its question a reply follows an empty one in the same chat template; R_SA is paid to wrong replies too.
+Advantages are not divided by the deviation, as in Dr. GRPO: where all replies are right, alpha would count for nothing.
 """
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.dr_grpo import dr_grpo
 from rewardlab.methods.baselines.grpo import grpo
@@ -31,6 +30,17 @@ def sar_self_aligned_reward(base: Recipe | None = None, *, alpha: float = 0.2, n
     base = base or dr_grpo(grpo(n=n))
     return base.but(reward=(base.reward or correct()) + alpha * self_alignment())
 
+
+fidelity = "core"
+left_out = "a KL of .001"
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A cake is cut into 8 pieces and 3 are eaten. How many are left?", "answer": "5"},
+        {"prompt": "What is $7 \\cdot 8$?", "answer": "56"},
+        {"prompt": "How many minutes are 2.5 hours?", "answer": "150"},
+    ],
+)
 
 ALIGNED, SURE = self_alignment().named("aligned"), likelihood().named("confident")
 claim = Claim(

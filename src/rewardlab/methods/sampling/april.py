@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Trajectory, rollout
+from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
@@ -110,6 +111,17 @@ def april(base: Recipe | None = None, *, spare: float = 0.5) -> Recipe:
     # innermost: a base's filter stays around the rollout, and sees complete groups only
     return base.but(rollout=base.required("rollout").replace_innermost(independent, partial, spare=spare))
 
+
+fidelity = "core"
+left_out = "launching all (1 + spare) N groups at the first step: here N are launched and the first step returns fewer"
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A ticket costs 7. What do 6 tickets cost?", "answer": "42"},
+        {"prompt": "What is 100 minus 37?", "answer": "63"},
+        {"prompt": "Find $x$: $3x = 27$.", "answer": "9"},
+    ],
+)
 
 claim = Claim(
     says="fewer slots stand idle behind the longest replies",
