@@ -45,5 +45,8 @@ claim = Claim(
     versus="sft", task=NOISY, measure="gold", direction="higher", margin=0.19, settings={"field": "chosen"},
     versus_settings={"field": "chosen"}, steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("gold", high=0.75, says="probability of the right solution after SFT on demonstrations of which .3 are wrong"),
+    finding="where 3 of 10 demonstrations are wrong, the right solution has a probability of 87% after DFT and 55% after SFT (35% "
+    "before): DFT ends at the most frequent reply, SFT at the shares. Where the rarer reply is the right one, DFT would "
+    "lose it; this is not tested",
 )  # fmt: skip
 system = "dft-dynamic-finetuning"

@@ -151,6 +151,7 @@ claim = Claim(
     settings={**GIVEN, "sft_steps": 15}, versus_settings={**GIVEN, "sft_steps": 45}, steps=45,
     fault=Within("pass@1", high=0.7, says="right after SFT on the traces alone"),
     tried="with tags, which the small policy has to learn to spell: after 45 steps of SFT 1 reply in 100 was right (3 seeds)",
-    finding="SFT alone gets .60 right and GRPO after it .70, for ten times the tokens: it samples, SFT does not",
+    finding="36% right before; SFT alone ends at 60%, SFT and then GRPO on the questions without a trace at 70%, for ten times "
+    "the tokens. Whether these questions teach more than any others is not tested",
 )  # fmt: skip
 baseline = "grpo"

@@ -106,4 +106,6 @@ claim = Claim(
     fault=Within("majority", high=0.9, says="the answer that most of the samples give"),
     judge=Within("by_auc", low=0.6, says="right samples above wrong ones to the same problem, by its own verdict"),
     learns=None, start=None,
+    finding="its own verdict picks a right one of eight samples for 87% of the problems, the majority for 85%; one sample is "
+    "right in 62%. Verdicts tell right from wrong, but add little to counting",
 )  # fmt: skip

@@ -135,4 +135,6 @@ claim = Claim(
     versus="masksearch", task="masked", measure="pass@1", direction="higher", margin=0.047, settings={"problems": 8, "lr": 1e-4},
     versus_settings={"problems": 8, "lr": 1e-4, "mixed": True}, steps=24,
     tried="30 steps: the baseline ended at .88 (3 seeds: -.01, sd .05); 40 steps at a rate of 3e-4: at .95",
+    finding="growing from one mask to four, 79% of the texts are filled wholly, with any number of masks from the start 83% (32% "
+    "before): where all levels can be learnt at once, the order only costs",
 )  # fmt: skip

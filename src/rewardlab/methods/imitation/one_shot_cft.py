@@ -118,5 +118,6 @@ claim = Claim(
     versus_settings=RATE, steps=40,
     fault=Within("pass@1", high=0.45, says="of other problems, after SFT on the one solution; 0.34 at the start"), learns=None,
     tried="rates 1e-3 and 3e-4, critiques with and without the right solution: on one seed pass@1 fell to .08, SFT kept .29",
-    finding="other problems are right in .35 at the start, in .16 after critiques and in .29 after SFT: neither teaches them",
+    finding="other problems are right in 36% at the start, in 16% after critiques and in 29% after SFT on the one solution: "
+    "neither teaches them, and a small policy that learns to criticise unlearns to solve",
 )  # fmt: skip

@@ -118,4 +118,7 @@ claim = Claim(
     versus="sft", task="notes", measure="reward", direction="higher", margin=0.24, settings=CORPUS,
     versus_settings={"field": "rejected", "lr": 3e-4, "problems": 32}, by=mean_reward(), steps=40,
     fault=Within("reward", high=0.55, says="quality of what is learnt from a corpus of careless notes"), learns=None,
+    sanity=True,
+    finding="continuations are worth .93 after learning from the judge and .45 after SFT on the careless corpus (.54 before). It "
+    "reads the judge that it is measured by, so this shows that the loop works, no more",
 )  # fmt: skip

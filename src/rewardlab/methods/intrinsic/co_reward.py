@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, measure, rollout
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
@@ -173,11 +173,13 @@ data = Data(
 )
 
 OTHER, OWN = with_majority().named("other"), with_majority(voters="own").named("own")
-claim = Claim(
+check = Check(
     says="of the replies that the majority of the question in other words pays, more are right than of those that their own pays",
     versus=None, task="wordings", measure="precision.other", direction="higher", margin=0.15, against="precision.own",
     by=paid_right(reward=OTHER + OWN, truth=correct(), rollout=with_rewrites(of=independent(n=8))), problems=300, steps=1,
     fault=Within("precision.own", high=0.7, says="share of the replies paid by their own majority that are right"), learns=None,
     tried="pairs told apart: .69 against .75, frozen: in half of the groups nobody gives the other's answer, and all earn 0",
+    finding="of the replies that the other wording's majority pays 77% are right, of those that their own pays 51%; but it pays "
+    "fewer of the right ones (52% against 85%). No policy is trained with it here",
 )  # fmt: skip
 baseline = "grpo"

@@ -16,7 +16,7 @@ Replies have one turn. The verifier is read for reports alone. Held-out problems
 compares replies.
 """
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe
 from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
@@ -56,12 +56,14 @@ data = Data(
     ],
 )
 
-claim = Claim(
+check = Check(
     says="paid by its own log-probs of the reference after its reasoning, and by no verifier, a policy is right more often",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.16,
     against="before.pass@1", steps=40, learns=None,
     tried="frozen, answers or whole solutions as references: weighted and plain means rank right replies alike (.97, .64 to .65)",
-    finding="the reward teaches; of its weights this says nothing, since references here have no words that dilute them",
     version=2, replaces="it spoke of the weights, which its comparison does not test",
+    sanity=True,
+    finding="36% right before and 68% after, without a verifier: the reward teaches. Of its weights this says nothing, since "
+    "references here are a few tokens, of which none dilutes the others",
 )  # fmt: skip
 baseline = "grpo"

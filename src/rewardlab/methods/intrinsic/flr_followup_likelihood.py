@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Learner, Message, Recipe, Run, Score, Scores, Trajectory
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
@@ -144,11 +144,13 @@ data = Data(
 )
 
 EXPECTED = followup_likelihood(positive=PLEASED, negative=DISPLEASED, speaker="assistant").named("followups")
-claim = Claim(
+check = Check(
     says="what the user is expected to say next tells the right one of two replies better than their own likelihood",
     versus=None, task="reactions", measure="agreement.followups", direction="higher", margin=0.05, against="agreement.likelihood",
     settings={"positive": PLEASED, "negative": DISPLEASED, "speaker": "assistant"},
     by=told_apart(reward=EXPECTED + likelihood(), truth=correct(), rollout=independent(n=8)), problems=300, steps=1,
     fault=Within("agreement.likelihood", high=0.6, says="how often the right one of two replies is the likelier one"), learns=None,
+    finding="expected follow-ups find the right one of two replies in 58%, likelihood in 49%, which is chance. The model has read "
+    "just these follow-ups; the words of real users are not tested",
 )  # fmt: skip
 baseline = "dpo"

@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Credit, Loop, Problem, Recipe, Rollout, Run, credit, forward_batch, loop, measure
 from rewardlab.credit.value import discounted_sums
 from rewardlab.data.columns import Column, Data
@@ -39,9 +39,7 @@ from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare, Share
 from rewardlab.util.ranking import auc_of
 
-# ----------------------------------------------------------------------------------------------------------------------
-#
-# Whether what a part has learnt from right replies tells right replies from wrong ones; the policy stays as it is.
+# ---- Whether what a part has learnt from right replies tells right from wrong; the policy stays as it is -------------
 
 
 @measure
@@ -51,8 +49,8 @@ def learnt_auc(
     """`scorer` gives decisions numbers and learns from right replies as it does: those to the first half of the problems, `rows` of
     them at each of `steps`. Then it scores the replies to the second half, all of which it is told are wrong.
 
-    auc.scorer: mean over problems of the chance that a right reply has a lower mean than a wrong one, over decisions whose number is
-    not 0.  auc.entropy: the same of the policy's entropy.  n: problems with both.  Replies without a verdict are left out.
+    auc.scorer: mean over problems of the chance that a right reply has a lower mean than a wrong one, over numbers that are not 0.
+    auc.entropy: the same of the policy's entropy.  n: problems with both.  Replies without a verdict are left out.
     """
     # without the verifier, so that the scorer goes by what it is told
     groups, aside = rollout(list(problems), run), replace(run, memory={}, verify=None)
@@ -89,16 +87,13 @@ def row_means(table: Tensor, where: Tensor) -> Tensor:
     return torch.where(where, table, 0.0).sum(1) / where.sum(1).clamp(min=1)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-#
-# A flow in the space of a model's hidden states: which way noise must move to become a state that good replies pass through.
+# ---- A flow in the space of hidden states: which way noise must move to become a state that good replies pass through -
 #
 #     x_s = s x + (1 - s) noise;    loss = mean over the entries of (v(x_s, s, context, layer) - (x - noise))^2
 #
 # The velocity deviation, this loss at one time s, is high for states that the field has not learnt. `context` is the state one
-# token earlier, at the same layer. The network follows that of Jinghaoleven/RLFR (14bf504, flow_simple.py): residual blocks with
-# scale, shift and gate by time, layer and context. There the last layer is modulated too, and time and layer pass two layers, not
-# one. Zhang et al. 2025, arXiv:2510.10201
+# token earlier, at the same layer. The network follows flow_simple.py: residual blocks with scale, shift and gate by time, layer and
+# context; there the last layer is modulated too, and time and layer pass two layers, not one.
 
 States = list[tuple[float, Tensor]]
 """For each layer its height, 0 to 1, and its states (B, T, hidden)."""
@@ -283,28 +278,25 @@ def rlfr(
 
 fidelity = "core"
 left_out = (
-    "states are standardised by the first batch, which is ours, and the first fit has the context of the later ones, where the release "
-    "has the state one token later"
+    "the first fit has as context the state one token later in the release; here that of the later fits; states are standardised"
 )
 data = Data(
     answer="the gold answer",
-    solution=Column(
-        "a worked solution, from which the flow learns first; not read with fit_steps=0", optional=True, setting="field"
-    ),
+    solution=Column("a worked solution, from which the flow learns first; not with fit_steps=0", optional=True, setting="field"),
     rows=[
         {"prompt": "A car drives 60 km in an hour. How far in 3?", "answer": "180", "solution": "60 x 3 = 180.\nAnswer: 180"},
         {"prompt": "What is 5 squared plus 1?", "answer": "26", "solution": "$5^2 = 25$, and $25 + 1 = 26$.\n\\boxed{26}"},
     ],
 )
 
-claim = Claim(
+check = Check(
     says="a flow fitted to a frozen policy's right replies tells right from wrong replies to other problems better than entropy",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="auc.scorer", direction="higher", margin=0.23,
     against="auc.entropy", by=learnt_auc(rollout=independent(n=8), scorer=deviations(blocks=2, lr=1e-3)), problems=200, steps=1,
     fault=Within("auc.entropy", high=0.9, says="how well entropy tells right replies from wrong ones"),
     judge=Within("auc.scorer", low=0.6, says="right replies above wrong ones, by the flow"), learns=None, start=None,
-    finding="the flow is at chance, and right replies have the higher entropy: that it ranks better than low entropy says nothing",
-    version=2,
-    replaces="nothing asked whether the flow had learnt, and it was at chance (.51); entropy misleads here (.07), which it outdid",
+    version=2, replaces="nothing asked whether the flow had learnt, and it was at chance",
+    finding="the flow ranks a right reply above a wrong one in 51%, which is chance, so nothing is decided; low entropy does so "
+    "in 7%, since right replies are the less certain ones here",
 )  # fmt: skip
 baseline = "grpo"

@@ -17,7 +17,7 @@ base's.
 The verifier is read for reports alone.
 """
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe
 from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
@@ -56,10 +56,12 @@ data = Data(
     ],
 )
 
-claim = Claim(
+check = Check(
     says="paid by its own probability of the reference after its reasoning, and by no verifier, a policy is right more often",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.1, against="before.pass@1",
     steps=40, learns=None,
-    finding="the reward teaches without a verifier; that the mean beats a product is not tested: answers here are few tokens",
+    sanity=True,
+    finding="36% right before and 74% after, paid by the probability of the reference alone: the reward teaches. That a mean of "
+    "probabilities is better than a product is not tested: answers here are few tokens",
 )  # fmt: skip
 baseline = "grpo"

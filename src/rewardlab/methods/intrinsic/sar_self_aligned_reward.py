@@ -13,7 +13,7 @@ policy's; without its question a reply follows an empty one in the same chat tem
 Advantages are not divided by the deviation, as in Dr. GRPO: where all replies are right, alpha would count for nothing.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
 from rewardlab.data.columns import Data
 from rewardlab.evals.groups import told_apart
@@ -43,12 +43,14 @@ data = Data(
 )
 
 ALIGNED, SURE = self_alignment().named("aligned"), likelihood().named("confident")
-claim = Claim(
+check = Check(
     says="of two right replies to one problem, the more concise one is aligned more with it, oftener than it is likelier",
     versus=None, task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="agreement.aligned", direction="higher",
     margin=0.13, against="agreement.confident",
     by=told_apart(reward=ALIGNED + SURE, truth=length_penalty(), rollout=independent(n=8), among=correct()), problems=300, steps=1,
     fault=Within("agreement.confident", high=0.85, says="how often the shorter of two right replies is the likelier one"),
     learns=None,
+    finding="of two right replies the shorter one is more aligned in 88% of the pairs, and likelier in 56%. Whether replies get "
+    "shorter by training with it is not tested",
 )  # fmt: skip
 baseline = "dr_grpo"

@@ -215,5 +215,7 @@ claim = Claim(
     settings={"language": "list"}, versus_settings={"proposer": 0.0, "language": "list"},
     steps=60,
     version=3, replaces="all tasks of induction were of the program that changes nothing; in 60 updates neither solver got better",
+    finding="neither solver learns enough to compare: from 20% right to 22% with a proposer that learns, and to 21% with one that "
+    "does not",
 )  # fmt: skip
 baseline = "grpo"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Trajectory, rollout
 from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.grpo import grpo
@@ -123,8 +123,10 @@ data = Data(
     ],
 )
 
-claim = Claim(
+check = Check(
     says="fewer slots stand idle behind the longest replies",
     versus="april", task="euclid", measure="train.busy", direction="higher", margin=0.1, versus_settings={"spare": 0.0}, steps=20,
     learns=None, sanity=True, version=2, replaces="it holds by construction, which was not said; tokens were the budget",
+    finding="78% of the decoding slots are busy, and 45% where a step waits for its longest reply; accuracy is much the same (73% "
+    "and 70%). Seconds on a real server are not measured",
 )  # fmt: skip

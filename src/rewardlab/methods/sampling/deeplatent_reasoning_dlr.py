@@ -152,6 +152,7 @@ claim = Claim(
     tried="without training, 128 problems, right .35: vectors after the prompt .05; before it .23 where z = 0 is the mean "
     "embedding, .35 where it is a line break, .32 with std 3 (from latent to latent .05 apart); against its own start +.017 on two "
     "seeds",
-    finding="what stands before the prompt moves a frozen model little: .34 of replies right, .32 before; GRPO .64, .36 before",
+    finding="the frozen model is right in 32% before and 34% after its assistant has learnt; GRPO goes from 36% to 64%. Latents "
+    "before the prompt move this model little",
 )  # fmt: skip
 baseline = "grpo"

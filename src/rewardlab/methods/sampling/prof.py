@@ -119,5 +119,7 @@ claim = Claim(
     settings={"process": NOISY},
     by=reward_of_right(reward=aggregate(correct_steps(), by="mean"), rollout=independent(n=1, steps="newline")), steps=40,
     guard=Within("pass@1", low=-0.03), fault=Within("right_reward", high=0.95, says="share of right steps in right replies"),
+    finding="of the steps in right replies 95% are right with the filter and 92% with GRPO (90% before), at much the same "
+    "accuracy (64% and 66%). A process reward with correlated errors is not tested",
 )  # fmt: skip
 baseline = "grpo"

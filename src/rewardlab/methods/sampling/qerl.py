@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Trajectory, Turn, entropies, measure, rollout
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
@@ -153,12 +153,14 @@ data = Data(
 )
 
 # by construction: noise of this size makes any policy less sure
-claim = Claim(
+check = Check(
     says="noise on the scales of its norms makes a frozen policy less sure of its next token, so that it explores more",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="entropy.noise", direction="higher", margin=0.01,
     against="entropy", by=entropy_with_noise(rollout=independent(n=1), sigma=0.3), problems=100, steps=1, learns=None, start=None,
     sanity=True,
     tried="one seed, 6 samples of noise: +.00003 nats at 0.01, +.002 at 0.1, +.009 at 0.2, +.023 at 0.3 above .077; 0.01 is what "
     "the paper begins with in models a thousand times as large, and too little to show here",
+    finding="noise of .3 raises the entropy of the next token from .077 to .099 nats; the paper's .01 is too little to show in so "
+    "small a model. Whether the noise helps to learn is not tested",
 )  # fmt: skip
 baseline = "grpo"
