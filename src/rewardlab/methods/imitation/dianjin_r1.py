@@ -123,10 +123,10 @@ def dianjin_r1(
     )
 
 
-fidelity = "reading"
+fidelity = "core"
 left_out = (
-    "SFT on the bare answers of the questions that failed, temperature .6 and top-p .95 of GRPO's rollouts, and "
-    "agents whose talk becomes traces (CCC)"
+    "what makes the traces is not public, and follows a reproduction; SFT on the bare answers of the questions that "
+    "failed, temperature .6 and top-p .95 of GRPO's rollouts, and agents whose talk becomes traces (CCC)"
 )
 data = Data(
     answer="the gold answer",

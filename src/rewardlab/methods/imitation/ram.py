@@ -12,7 +12,7 @@ Yuan et al. 2026, arXiv:2601.13572. Threshold, rho_k over all weights and its ca
 --threshold of the command for RAM+ in its README (e2d930d); the program's own default is 1.05. Published agents are in
 bfloat16, whose rounding leaves small changes out; in float32 every weight moves a little, and eps must be larger. `how` is also
 average, sum (task arithmetic, arXiv:2212.04089) or ties (arXiv:2306.01708). The policy is at every step the merge of the agents
-as they are then.
+as they are then. Adapters are merged into their models first.
 
 One of the two must be given: `agents`, checkpoints that were trained from the --model (then --steps 1 does it, and `rewardlab
 export RUN DIR --last` writes the merge); or `domains`, a regular expression of the questions for each agent, and the agents are
@@ -121,8 +121,7 @@ def ram(
     return base.but(also=(frozen, *models), loop=merging)
 
 
-fidelity = "core"
-left_out = "adapters (merge them into their models first)"
+fidelity = "whole"
 data = Data(
     answer="the gold answer",
     rows=[

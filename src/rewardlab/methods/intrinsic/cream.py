@@ -102,7 +102,11 @@ def cream(
     )  # fmt: skip
 
 
-fidelity = "whole"
+fidelity = "core"
+left_out = (
+    "C over the whole set of a round, before its DPO: here replies are written when their prompt comes up, and C is the "
+    "mean of the round so far"
+)
 data = Data(
     chosen=Column("a reply to imitate first; not read with sft_steps=0", optional=True, setting="field"),
     answer=Column("the gold answer, for the held-out accuracy alone", optional=True),

@@ -3,11 +3,12 @@
     p_t = exp(mean_j log pi(a*_j | history up to the answer to turn t)),   r_t = p_t - p_{t-1} (t < T),   r_T = outcome
     A_t = sum_{k >= t} gamma^{k-t} (r_k - mean(r)) / std(r),   mean and std over all turns of the group
 
-Wang et al. 2025, arXiv:2510.14967. The loss is GRPO's, every decision of a turn getting the turn's advantage. The paper's outcome
-is the F1 of the answer's words with a penalty for a wrong format; here it is the task's verifier. The probability is the current
-policy's and carries no gradient. `separate=True` normalises gains among gains and outcomes among outcomes, as the script of the
-released code does (GuoqingWang1/IGPO, which there also takes differences of log-probabilities): one mean for both lies between the
-two, so that every search pays for being a search. `gain=0` leaves GRPO with its outcome alone, in the same environment.
+Wang et al. 2025, arXiv:2510.14967. The loss is GRPO's, every decision of a turn getting the turn's advantage. The paper's
+outcome is the F1 of the answer's words with a penalty for a wrong format; here it is the task's verifier. The probability is
+the current policy's and carries no gradient. `separate=True` normalises gains among gains and outcomes among outcomes, as the
+script of the released code does (debajoycs98/IGPO, 8147030, train.sh, which there also takes differences of log-probabilities;
+of several gold answers the first counts, as in its generation.py): one mean for both lies between the two, so that every search
+pays for being a search. `gain=0` leaves GRPO with its outcome alone, in the same environment.
 """
 
 from __future__ import annotations
@@ -126,7 +127,10 @@ def igpo(
 
 
 fidelity = "core"
-left_out = "the F1 of the answer's words with a penalty for a wrong format, in place of which stands the task's verifier"
+left_out = (
+    "the F1 of the answer's words with -2 for a wrong format (here the task's verifier), n = 16 episodes of 10 turns "
+    "(here 8 of 5), and a KL"
+)
 data = Data(
     answer="the gold answer, a text or a list of texts that are all right, of which the policy's belief in the first is followed",
     facts=Column(

@@ -92,8 +92,8 @@ def row_means(table: Tensor, where: Tensor) -> Tensor:
 #     x_s = s x + (1 - s) noise;    loss = mean over the entries of (v(x_s, s, context, layer) - (x - noise))^2
 #
 # The velocity deviation, this loss at one time s, is high for states that the field has not learnt. `context` is the state one
-# token earlier, at the same layer. The network follows flow_simple.py: residual blocks with scale, shift and gate by time, layer and
-# context; there the last layer is modulated too, and time and layer pass two layers, not one.
+# token earlier. Residual blocks have scale, shift and gate by time, layer and context, as in flow_simple.py; there the last layer
+# is modulated too, and time and layer pass two layers, not one.
 
 States = list[tuple[float, Tensor]]
 """For each layer its height, 0 to 1, and its states (B, T, hidden)."""
@@ -266,9 +266,7 @@ def rlfr(
     base: Recipe | None = None, *, coef: float = 0.01, threshold: float = 0.6, top: int = 15, time: float = 0.8, blocks: int = 6,
     flow_lr: float = 1e-4, fit_steps: int = 50, field: str = "solution", n: int = 8,
 ) -> Recipe:  # fmt: skip
-    """coef: of a token's cost.  threshold, top: which tokens cost anything.  time, blocks, flow_lr: of the flow.
-    fit_steps: of its first fit, on the texts in `field`.  n: replies per prompt.
-    """
+    """coef, threshold, top: of a token's cost.  time, blocks, flow_lr, fit_steps: of the flow, first fitted to `field`."""
     base = base or grpo(n=n)
     off = deviations(time=time, blocks=blocks, lr=flow_lr)
     shaped = along_the_flow(by=off, coef=coef, threshold=threshold, top=top)

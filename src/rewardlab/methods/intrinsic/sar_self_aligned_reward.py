@@ -2,15 +2,16 @@
 
     R = R_verifier + alpha R_SA,    R_SA = clip((ppl(a) - ppl(a | q)) / ppl(a), -1, 1),    ppl(x) = exp(mean -log pi(x_t))
 
-What a policy would write whatever it is asked, such as lines that check what is known, is as likely without the question: it adds
-tokens that gain nothing, and lowers the mean. So a reply that is concise and about its question earns most, without a count of its
-tokens.
+What a policy would write whatever it is asked, such as lines that check what is known, is as likely without the question: it
+adds tokens that gain nothing, and lowers the mean. So a reply that is concise and about its question earns most, without a
+count of its tokens.
 
 Han et al. 2025, arXiv:2509.05489, and the released code
 (amazon-science/Self-Aligned-Reward-Towards_Effective_and_Efficient_Reasoners: README at 75789d5; scripts/SA-grpo-1.7B.sh,
 08892d0; ray_trainer.py, reward_score and ppo_trainer.yaml in verl, 68687ed): alpha = .2, n = 6; perplexities are the present
 policy's; without its question a reply follows an empty one in the same chat template; R_SA is paid to wrong replies too.
-Advantages are not divided by the deviation, as in Dr. GRPO: where all replies are right, alpha would count for nothing.
+Advantages are not divided by the deviation, as in Dr. GRPO: where all replies are right, alpha would count for nothing. The KL
+of .001 is the base's affair (`grpo`, beta).
 """
 
 from rewardlab.checks.claim import Check, Within
@@ -31,8 +32,7 @@ def sar_self_aligned_reward(base: Recipe | None = None, *, alpha: float = 0.2, n
     return base.but(reward=(base.reward or correct()) + alpha * self_alignment())
 
 
-fidelity = "core"
-left_out = "a KL of .001"
+fidelity = "whole"
 data = Data(
     answer="the gold answer",
     rows=[

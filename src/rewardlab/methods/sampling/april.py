@@ -3,9 +3,9 @@
     in progress: (1 + spare) N groups;   a step ends when N are complete;   the prefixes of the others are kept with the log-probs
     of the weights that wrote them, so that the importance ratio of the loss holds for every token:  ratio_t = pi / pi_old(t)
 
-Zhou et al. 2025, arXiv:2509.18521. Stacks on any method that samples independent replies and corrects by the ratio (GRPO, DAPO,
-GSPO ...). The paper launches all (1 + spare) N at the first step; here it launches N and returns (1 - spare) N of them, which
-keeps as many in progress from then on.
+Zhou et al. 2025, arXiv:2509.18521 (scripts: RLsys-Foundation/APRIL, 284f17b). Stacks on any method that samples independent
+replies and corrects by the ratio (GRPO, DAPO, GSPO ...). The paper launches all (1 + spare) N at the first step; here it
+launches N and returns (1 - spare) N of them, which keeps as many in progress from then on.
 """
 
 from __future__ import annotations
@@ -113,7 +113,10 @@ def april(base: Recipe | None = None, *, spare: float = 0.5) -> Recipe:
 
 
 fidelity = "core"
-left_out = "launching all (1 + spare) N groups at the first step: here N are launched and the first step returns fewer"
+left_out = (
+    "twice as many groups in progress as a step needs, which the scripts have (--over-sampling-batch-size 64 for 32; "
+    "spare=1 here), and all of them at the first step: here N are launched, and the first step returns fewer"
+)
 data = Data(
     answer="the gold answer",
     rows=[
