@@ -242,8 +242,9 @@ claim = Claim(
     versus="resa_sae_tuning", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.05,
     settings=HERE, versus_settings={**HERE, "random": True}, steps=80,
     judge=Within("train.unexplained", high=0.3, says="share of the source's activations that the autoencoder does not rebuild"),
-    learns=None, version=2, replaces="its rival was the policy before, which says nothing of what the directions hold",
+    learns=None,
     finding="recorded against its start alone: 35% right after tuning and 36% before, though the autoencoder rebuilds 98% of the "
     "activations; what RL taught the source did not come over",
+    version=2, replaces="its rival was the policy before, which says nothing of what the directions hold",
 )  # fmt: skip
 system = "resa-sae-tuning"

@@ -60,10 +60,10 @@ check = Check(
     says="paid by its own log-probs of the reference after its reasoning, and by no verifier, a policy is right more often",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.16,
     against="before.pass@1", steps=40, learns=None,
-    tried="frozen, answers or whole solutions as references: weighted and plain means rank right replies alike (.97, .64 to .65)",
-    version=2, replaces="it spoke of the weights, which its comparison does not test",
     sanity=True,
+    tried="frozen, answers or whole solutions as references: weighted and plain means rank right replies alike (.97, .64 to .65)",
     finding="36% right before and 68% after, without a verifier: the reward teaches. Of its weights this says nothing, since "
     "references here are a few tokens, of which none dilutes the others",
+    version=2, replaces="it spoke of the weights, which its comparison does not test",
 )  # fmt: skip
 baseline = "grpo"

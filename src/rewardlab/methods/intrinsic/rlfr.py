@@ -293,8 +293,8 @@ check = Check(
     against="auc.entropy", by=learnt_auc(rollout=independent(n=8), scorer=deviations(blocks=2, lr=1e-3)), problems=200, steps=1,
     fault=Within("auc.entropy", high=0.9, says="how well entropy tells right replies from wrong ones"),
     judge=Within("auc.scorer", low=0.6, says="right replies above wrong ones, by the flow"), learns=None, start=None,
-    version=2, replaces="nothing asked whether the flow had learnt, and it was at chance",
     finding="the flow ranks a right reply above a wrong one in 51%, which is chance, so nothing is decided; low entropy does so "
     "in 7%, since right replies are the less certain ones here",
+    version=2, replaces="nothing asked whether the flow had learnt, and it was at chance",
 )  # fmt: skip
 baseline = "grpo"

@@ -72,11 +72,11 @@ def _same(score: Score | None) -> Score:
 @reward
 def useful_results(trajectory: Trajectory, *, column: str = "supporting") -> Score:
     """The share of the messages that an episode read after its first reply which hold a document of this column that none before
-    them held. 0 where it read none; no verdict where the problem has no such list.
+    them held. 0 where it read none, and where the problem has no such list: then its answer alone is paid.
     """
     wanted = trajectory.problem.meta.get(column)
     if not isinstance(wanted, list | tuple) or not wanted:
-        return Score(None, why=f"the problem has no list {column!r}")
+        return Score(0.0, why=f"the problem has no list {column!r}")
     first = next((i for i, turn in enumerate(trajectory.turns) if turn.author is not None), len(trajectory.turns))
     read = [turn.text for turn in trajectory.turns[first:] if turn.author is None and len(turn.ids)]
     left, useful = set(map(str, wanted)), 0
