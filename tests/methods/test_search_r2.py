@@ -150,7 +150,8 @@ def test_a_row_without_supporting_documents_is_paid_for_its_answer():
     recipe = registry.build("search_r2", {"env": echo(), "n": 2})
     run = Run(Script("look", "look", "answer right", "answer wrong", "Accept", "Accept"), max_new=4, verify=right())
     groups = recipe.rollout([ask("Q", "right")], run)
-    assert [[s.total for s in row] for row in recipe.reward(groups, run)][0] == [1.0, 0.0]
+    episodes = recipe.reward(groups, run)[0]
+    assert [score.total for score in episodes] == [1.0, 0.0]
 
 
 def test_right_episodes_earn_more_for_useful_searches_and_wrong_ones_nothing():

@@ -12,24 +12,29 @@ Tan et al. 2026, arXiv:2601.21343. Candidates, both losses, highest against lowe
 of the paper; beta is (inferred), and so is that nothing is learnt where all scores are equal. The paper's quality, judged in
 pairs, is a reward over groups.
 
-The judge is --reward FILE.py:function, a reward model, or the verifier. --max-new is the length of a suffix.
+The judge is a model (`judge`), --reward FILE.py:function, a reward model, or the verifier. --max-new is the length of a suffix.
 """
 
 from collections import Counter
 from typing import Any, Literal
 
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import Group, Recipe, Run, Score, Scores, Update, loop
+from rewardlab.clients.endpoint import is_served
+from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Update, loop
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.objectives.pairs import dpo_loss
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import preferred_mean
+from rewardlab.rewards.judge import judge as judged
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.with_demonstrations import with_demonstrations
 from rewardlab.settings.domain import PositiveFloat
+
+JUDGE = "judge"
 
 
 @loop
@@ -66,13 +71,19 @@ def extremes(groups: list[Group], scores: Scores) -> tuple[list[Group], Scores]:
 
 def self_improving_pretraining(
     base: Recipe | None = None, *, original: str = "solution", rewrite: str = "", n: int = 16, beta: PositiveFloat = 0.1,
-    loss: Literal["dpo", "nll"] = "dpo", lr: float | None = None, problems: int = 32,
+    loss: Literal["dpo", "nll"] = "dpo", lr: float | None = None, problems: int = 32, judge: str = "",
 ) -> Recipe:  # fmt: skip
-    """original, rewrite: columns of suffixes, "" for none.  n: rollouts, K.  loss: dpo, or nll: of the best candidate alone."""
+    """original, rewrite: columns of suffixes, "" for none.  n: rollouts, K.  loss: dpo, or nll: of the best candidate alone.
+    judge: openai:URL#NAME or a model, which says how good a suffix is; without one the reward is the base's, or the verifier's.
+    """
     base = base or Recipe(name="self_improving_pretraining", reward=correct(), measure=mean_reward(), update=Update())
     if base.loop or base.also:
         raise RewardlabError(f"self_improving_pretraining has a loop of its own, and {base.name or 'this base'} has another")
     sampled, fields = independent(n=n), tuple(filter(None, (original, rewrite)))
+    if judge:
+        paid = judged(model=judge if is_served(judge) else JUDGE)
+        also = () if is_served(judge) else (Learner(JUDGE, judge, Recipe(), every=0),)
+        base = base.but(reward=paid, also=also, measure=own_reward(reward=paid, rollout=independent(n=1)))
     return base.but(
         rollout=with_demonstrations(of=sampled, fields=fields) if fields else sampled,
         credit=None,
