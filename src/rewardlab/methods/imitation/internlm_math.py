@@ -76,8 +76,8 @@ def internlm_math(
 
 fidelity = "core"
 left_out = (
-    "continual pretraining, Lean 4 (no prover is a dependency here) and augmentation of questions (data of the same "
-    "kind); its mixture of data is not public, so that lessons on own solutions stand for it"
+    "continual pretraining, Lean 4 (no prover is a dependency here) and augmentation of questions, data of the same kind; "
+    "lessons in judging are of the policy's own solutions, which is ours"
 )
 data = Data(
     prompt="a question, or a lesson in another ability, such as checking a solution",

@@ -83,7 +83,7 @@ def one_shot_cft(
 
 
 fidelity = "core"
-left_out = "sampling the candidates, and the critiques of seven teachers: models of any kind write both beforehand"
+left_out = "sampling the candidates and the critiques, which models of any kind write beforehand"
 data = Data(
     prompt="the problem, the same in all rows or one of a few; held-out problems are others (--test FILE)",
     answer="the gold answer, by which critiques with a wrong conclusion are left out",

@@ -11,9 +11,7 @@ hint: it would only take the policy away from what it can do.
 
 Nath et al. 2025, arXiv:2506.13923, and vaskar-open-source-research/guide_rl, eb5c802 (core_algos.py, ray_trainer.py,
 guide_grpo_qwen.sh): the guided replies take the place of the plain ones, the loss of each, n = 8, eps = 0.2, no KL. c is of one
-reply, as in its micro-batches of one; there padding counts too. (inferred): where the hint stands in the prompt. Left out: that
-groups all right or all wrong are dropped and the batch is refilled, with hints and without (so in its baseline as well); writing
-the hints (by a stronger model, from the solution, which it may not tell) and the variant for PPO.
+reply, as in its micro-batches of one; there padding counts too. (inferred): where the hint stands in the prompt.
 """
 
 from __future__ import annotations
@@ -134,6 +132,11 @@ def guide_grpo(
     return base.but(rollout=hinted, objective=bounded(base.objective) if plain else base.objective)
 
 
+fidelity = "core"
+left_out = (
+    "dropping groups that are all right or all wrong and refilling the batch, with hints and without; writing the hints, "
+    "by a stronger model that may not tell the solution; and the variant for PPO"
+)
 data = Data(
     answer="the gold answer",
     hint=Column("a hint, shown where all replies are wrong; without it, the first line of `solution` is one", optional=True),
