@@ -41,7 +41,7 @@ def test_a_row_without_a_verdict_enters_no_statistic():
 def test_one_step_of_play_teaches_the_policy():
     task = registry.task("triplets")
     policy = untrained(0, task=task)
-    recipe = build("absolute_zero", {"n": 4, "problems": 3})
+    recipe = build("absolute_zero", {"n": 4, "problems": 3, "language": "list"})
     recipe = recipe.but(reward=recipe.reward + registry.part("reward", "likelihood"))
     run = Run(policy, steps=1, max_new=8, verify=registry.part("reward", "triplet_answer"))
     ops = Ops(recipe, run, task, RunConfig())

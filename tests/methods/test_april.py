@@ -69,6 +69,18 @@ def test_the_oldest_whole_groups_come_back_and_the_rest_goes_on():
     assert (short.stop, written(short), long.stop, written(long)) == ("end", 2, None, 5)
 
 
+def test_the_first_step_launches_the_spare_groups_too():
+    """Two problems a step and two spare ones: four in progress, of which the shortest two come back."""
+    lengths = {q: [n, n] for q, n in zip("abcdef", (9, 8, 1, 2, 3, 4), strict=True)}
+    run = Run(Scripted(lengths), max_new=20, more_problems=lambda n: [ask(q) for q in "cdef"[:n]])
+    part = partial(n=2, spare=1.0)
+    first, second = steps_of(run, part, ["ab", "ef"])
+    assert run.policy.asked[0][0] == 8
+    assert [g[0].problem.question for g in first] == ["c", "d"]
+    assert [g[0].problem.question for g in second] == ["e", "f"]
+    assert [g[0].problem.question for g in run.memory["partial.policy"]] == ["a", "b"]
+
+
 def test_a_filter_that_fills_up_its_batch_gets_as_many_groups_as_it_asks_for():
     """Four problems, of which two stay in progress; two more are asked for in the same step, and two remain in progress."""
     lengths = {q: [n, n] for q, n in zip("abcdef", (9, 8, 1, 2, 3, 4), strict=True)}

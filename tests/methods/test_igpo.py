@@ -111,6 +111,13 @@ def test_belief_is_the_policys_own_probability_of_the_answer():
     assert found == pytest.approx(float(np.exp(logprobs[gold].mean())), rel=1e-5)
 
 
+def test_of_several_right_answers_the_first_is_followed():
+    policy = untrained()
+    asked = [policy.read([Trajectory(ask("Who?", gold))], [ask("Who?").prompt])[0] for gold in ("Bob", ["Bob", "Robert"])]
+    one, several = belief(asked, policy)
+    assert several == one
+
+
 def test_what_it_scores_is_counted():
     policy = untrained()
     policy.token_count = TokenCount()
@@ -123,3 +130,9 @@ def test_what_it_scores_is_counted():
 def test_without_the_gain_only_the_outcome_is_left():
     assert "information_gain" not in str(registry.build("igpo", {"gain": 0.0}))
     assert "0.5 * information_gain()" in str(registry.build("igpo", {"gain": 0.5}))
+
+
+def test_the_answer_is_scored_in_the_form_that_the_tools_ask_for(tmp_path):
+    (tmp_path / "docs.txt").write_text("Paris lies on the Seine.\n\nLondon lies on the Thames.\n")
+    assert "<answer>" in str(registry.build("igpo", {"corpus": str(tmp_path / "docs.txt")}).reward)
+    assert "<answer>" not in str(registry.build("igpo").reward)

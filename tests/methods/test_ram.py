@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import pytest
 import torch
@@ -152,3 +153,8 @@ def test_all_merges_of_the_same_agents_are_measured_and_the_policy_stays():
     assert all(torch.equal(run.policy.state()[k], w) for k, w in before.items())
     assert found["rival"] == max(found["pass@1/average"], found["pass@1/sum"], found["pass@1/ties"])
     assert (claim.against, claim.by) == ("rival", beside_other_merges())
+
+
+def test_the_command_that_is_shown_can_be_typed_in_a_shell():
+    typed = shlex.split(registry.data_of("ram").command("ram"))
+    assert registry.parse_value(typed[typed.index("--domains") + 1]) == ["^Math", "^Trivia"]

@@ -12,7 +12,7 @@ from rewardlab.api.inputs import begin_run
 from rewardlab.core import Run, Task, ask
 from rewardlab.engine.step import Ops
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.intrinsic.rlfr import FLOW, Flow, along_the_flow, claim, costs, deviations, rlfr, with_previous
+from rewardlab.methods.intrinsic.rlfr import FLOW, Flow, along_the_flow, check, costs, deviations, rlfr, with_previous
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
@@ -100,7 +100,7 @@ def test_whole_steps_with_solutions_first():
     # three steps on solutions, and one at each training step that had right replies
     assert 3 <= run.memory[FLOW]["optimiser"]["state"][0]["step"] <= 5
     assert rlfr(fit_steps=0).loop is None
-    assert claim.by.settings["scorer"].settings["time"] == deviations().settings["time"]
+    assert check.by.settings["scorer"].settings["time"] == deviations().settings["time"]
 
 
 def test_the_first_fit_is_at_a_time_of_its_own_for_each_state():

@@ -143,7 +143,15 @@ def test_a_result_is_of_use_once():
     # said twice, and of no use: one of three
     assert useful("A is B.", "A is B.", "X is Y.") == pytest.approx(1 / 3)
     assert useful() == 0
-    assert useful("A is B.", supporting=()) is None
+    assert useful("A is B.", supporting=()) == 0
+
+
+def test_a_row_without_supporting_documents_is_paid_for_its_answer():
+    recipe = registry.build("search_r2", {"env": echo(), "n": 2})
+    run = Run(Script("look", "look", "answer right", "answer wrong", "Accept", "Accept"), max_new=4, verify=right())
+    groups = recipe.rollout([ask("Q", "right")], run)
+    episodes = recipe.reward(groups, run)[0]
+    assert [score.total for score in episodes] == [1.0, 0.0]
 
 
 def test_right_episodes_earn_more_for_useful_searches_and_wrong_ones_nothing():

@@ -118,3 +118,12 @@ def test_candidates_are_a_choice():
     assert self_improving_pretraining(n=4).rollout.settings["fields"] == ("solution",)
     with pytest.raises(RewardlabError, match="ppo has another"):
         registry.build("ppo+self_improving_pretraining")
+
+
+def test_a_judge_is_a_model_of_the_run_unless_it_is_served():
+    own = registry.build("self_improving_pretraining", {"judge": "copy:policy"})
+    served = registry.build("self_improving_pretraining", {"judge": "openai:http://localhost:8000/v1#judge"})
+    assert [learner.init for learner in own.also] == ["copy:policy"]
+    assert own.reward.settings["model"] == "judge"
+    assert not served.also
+    assert served.reward.settings["model"].startswith("openai:")

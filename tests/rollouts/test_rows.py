@@ -24,7 +24,7 @@ POLICIES = {
         ("grpo", {"n": 3}, "arithmetic", 3),
         ("prime", {"n": 3, "low": 0.0, "high": 1.0}, "arithmetic", 3),
         ("dapo+april", {"n": 3, "low": 0.0, "high": 1.0, "spare": 0.0}, "arithmetic", 3),
-        ("absolute_zero", {"n": 2}, "triplets", 3),
+        ("absolute_zero", {"n": 2, "language": "list"}, "triplets", 3),
         ("dvts", {"trees": 3}, "arithmetic", 3),
         ("rebase", {"n": 3}, "arithmetic", 3),
         ("particle_filtering", {"n": 3}, "arithmetic", 3),

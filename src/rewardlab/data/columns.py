@@ -12,6 +12,8 @@ A method's file states it beside its recipe, as a literal, so that `list`, `show
 from __future__ import annotations
 
 import ast
+import json
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -103,7 +105,7 @@ class Data:
     def command(self, method: str) -> str:
         """How the method is run on the template rows, or on others like them."""
         verifier = f" --verifier {self.verified_by}" if self.verified_by else ""
-        settings = "".join(f" --{name.replace('_', '-')} {value}" for name, value in self.settings.items())
+        settings = "".join(f" --{name.replace('_', '-')} {_typed(value)}" for name, value in self.settings.items())
         return f"rewardlab train {method} --task rows.jsonl --model hf:FOLDER{verifier}{settings}"
 
     def missing(self, rows: Iterable[tuple[str, Row]], settings: Mapping[str, Any] | None = None) -> dict[str, list[str]]:
@@ -128,6 +130,11 @@ class Data:
             f"{method} needs {what} that the data lacks:\n{listed}\n"
             f"rows as it takes them: rewardlab show {method} --rows > rows.jsonl"
         )
+
+
+def _typed(value: Any) -> str:
+    """A setting as it is typed in a shell."""
+    return shlex.quote(value if isinstance(value, str) else json.dumps(value))
 
 
 def _needed(columns: list[Column]) -> Column:

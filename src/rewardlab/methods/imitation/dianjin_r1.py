@@ -7,15 +7,14 @@
 A right answer may follow from wrong reasoning, which SFT would copy: so both are checked. What the teacher cannot solve has no
 trace to copy, and is what is left to learn by trying; what it solves at once would teach GRPO little.
 
-Zhu et al. 2025, arXiv:2504.15716. The reward is that of the released code (DianJin-R1/README.md, src/rl/reward_score_cflue.py in
-a copy of aliyun/qwen-dianjin, c4aca50): 1 for form and answer together, where the paper speaks of two rewards; n = 8 and a KL of
-.001 are its grpo.sh's. What makes the traces is not public: T = 3, the two checks, and that the 4,096 questions of GRPO are those
-that failed, are as a public reproduction tells it (distill_cot.py, "rebuilt by the paper"). (inferred): how the steps are divided;
-`faster`. Left out: SFT on the bare answers of the questions that failed, which that reproduction adds; temperature .6 and top-p .95
-of GRPO's rollouts; agents whose talk becomes traces (CCC). Choices are put as open questions by rewardlab data template.
+Zhu et al. 2025, arXiv:2504.15716. The reward is that of the released code (DianJin-R1/README.md, src/rl/reward_score_cflue.py
+in a copy of aliyun/qwen-dianjin, c4aca50): 1 for form and answer together, where the paper speaks of two rewards; n = 8 and a
+KL of .001 are its grpo.sh's. What makes the traces is not public: T = 3, the two checks, and that the 4,096 questions of GRPO
+are those that failed, are as a public reproduction tells it (distill_cot.py, "rebuilt by the paper"). (inferred): how the steps
+are divided; `faster`. Choices are put as open questions by rewardlab data template.
 
-Data: prompts and answers, a teacher (teacher=PATH; by default the policy as it is), and what checks reasoning: consistent=judge or
-rule, as rationale_agrees for choices with `options`. Without it the answer alone is checked.
+A teacher is a setting (teacher=PATH; by default the policy as it is), and so is what checks reasoning: consistent=judge or a
+rule. Without it the answer alone is checked.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
+from rewardlab.data.columns import Column, Data
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.rewards.algebra import threshold
@@ -123,6 +123,27 @@ def dianjin_r1(
     )
 
 
+fidelity = "core"
+left_out = (
+    "what makes the traces is not public, and follows a reproduction; SFT on the bare answers of the questions that "
+    "failed, temperature .6 and top-p .95 of GRPO's rollouts, and agents whose talk becomes traces (CCC)"
+)
+data = Data(
+    answer="the gold answer",
+    options=Column(
+        "the choices, a list of texts, for a check of reasoning that reads them (consistent=rationale_agrees)", optional=True
+    ),
+    rows=[
+        {"prompt": "A bond of 1000 pays 4% a year. How much does it pay in 3 years?", "answer": "120"},
+        {"prompt": "A share costs 80 and pays a dividend of 2. What is the dividend yield in percent?", "answer": "2.5"},
+        {
+            "prompt": "Which rises when interest rates fall? A: bond prices B: bond yields. Answer with a letter.",
+            "answer": "A",
+            "options": ["bond prices", "bond yields"],
+        },
+    ],
+)
+
 GIVEN = {"problems": 16, "pool": 256, "lr": 3e-4, "faster": 3.0, "tags": False}
 claim = Claim(
     says="GRPO on the questions that no trace was found for, after SFT, gets more right than going on with SFT for as many updates",
@@ -130,6 +151,7 @@ claim = Claim(
     settings={**GIVEN, "sft_steps": 15}, versus_settings={**GIVEN, "sft_steps": 45}, steps=45,
     fault=Within("pass@1", high=0.7, says="right after SFT on the traces alone"),
     tried="with tags, which the small policy has to learn to spell: after 45 steps of SFT 1 reply in 100 was right (3 seeds)",
-    finding="SFT alone gets .60 right and GRPO after it .70, for ten times the tokens: it samples, SFT does not",
+    finding="36% right before; SFT alone ends at 60%, SFT and then GRPO on the questions without a trace at 70%, for ten times "
+    "the tokens. Whether these questions teach more than any others is not tested",
 )  # fmt: skip
 baseline = "grpo"

@@ -8,20 +8,19 @@ A reward model beside the policy is another model to train, and knows no more th
 answer (outcome) or on every line (process) is one more ability of the same weights, in the words of its reasoning.
 
 Ying et al. 2024, arXiv:2402.06332. Its prompts end with the solution, and name no form of the verdict: "Given a question and an
-answer, check is it correct?" for the outcome, "check correctness of each step" for the process (InternLM/InternLM-Math, 0ccaaad,
-README). (inferred): the words of ours, which ask for a verdict that can be read, that it is sampled with its check, where the
-README prefers probabilities of tokens, and `share`, by which lessons in judging are made in training: of the policy's own
-solutions, as the verifier judges them, with the outcome alone.
-Left out: continual pretraining, Lean 4 (no prover is a dependency here) and augmentation of questions, data of the same kind.
+answer, check is it correct?" for the outcome, "check correctness of each step" for the process (InternLM/InternLM-Math,
+0ccaaad, README). (inferred): the words of ours, which ask for a verdict that can be read, that it is sampled with its check,
+where the README prefers probabilities of tokens, and `share`, by which lessons in judging are made in training: of the policy's
+own solutions, as the verifier judges them, with the outcome alone.
 
-Data: rows of all abilities mixed (rewardlab data mix): prompts with a reply in the column `solution`, or for tools a list in which
-replies and outputs take turns. Rows that only solve suffice with share > 0, if they have answers to verify.
+Rows of all abilities are mixed by `rewardlab data mix`.
 """
 
 from dataclasses import replace
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.reranked import reranked
 from rewardlab.methods.baselines.sft import sft
@@ -75,6 +74,30 @@ def internlm_math(
     return base.but(rollout=lessons if share else base.rollout, measure=reranked(by=judged, n=n))
 
 
+fidelity = "core"
+left_out = (
+    "continual pretraining, Lean 4 (no prover is a dependency here) and augmentation of questions, data of the same kind; "
+    "lessons in judging are of the policy's own solutions, which is ours"
+)
+data = Data(
+    prompt="a question, or a lesson in another ability, such as checking a solution",
+    solution="the reply to imitate; for tools a list in which replies and what the tool printed take turns",
+    answer=Column("the gold answer, by which the policy's own solutions are judged for its lessons in judging", optional=True),
+    rows=[
+        {
+            "prompt": "A pen costs 3 and a book 8. What do 2 pens and a book cost?",
+            "solution": "2 pens cost 6.\n6 + 8 = 14.\nAnswer: 14",
+            "answer": "14",
+        },
+        {"prompt": "What is 15% of 60?", "solution": "$0.15 \\cdot 60 = 9$, so the answer is \\boxed{9}.", "answer": "9"},
+        {
+            "prompt": "Compute 2 to the power of 10 with Python.",
+            "solution": ["print(2 ** 10)", "1024", "Answer: 1024"],
+            "answer": "1024",
+        },
+    ],
+)
+
 SMALL = {"share": 0.0, "ask": "{question}\n{steps}", "right": "+", "wrong": "-", "check_tokens": 96, "problems": 16}
 claim = Claim(
     says="trained to solve and to judge, a policy's own verdict picks right ones of its samples oftener than their majority does",
@@ -83,4 +106,6 @@ claim = Claim(
     fault=Within("majority", high=0.9, says="the answer that most of the samples give"),
     judge=Within("by_auc", low=0.6, says="right samples above wrong ones to the same problem, by its own verdict"),
     learns=None, start=None,
+    finding="its own verdict picks a right one of eight samples for 87% of the problems, the majority for 85%; one sample is "
+    "right in 62%. Verdicts tell right from wrong, but add little to counting",
 )  # fmt: skip

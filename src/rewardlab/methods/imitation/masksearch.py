@@ -8,19 +8,17 @@
 Questions that need several searches are few, and of one kind; texts are many, and a span of any text is such a question. After this
 training the agent is trained on its task: rewardlab train dapo --task mine.jsonl --model RUN.
 
-Wu et al. 2025, arXiv:2505.20285 (Alibaba-NLP/MaskSearch, b6ed99c: notes alone). RL by DAPO with an answer and a format reward is
-the paper's. The answer reward is its token-level recall, by whole spans here; the paper found a model that judges each answer
-harder to game: pay by a judge of your own. (inferred): the weight of the form, the pace of the levels. Left out: DAPO's penalty on
-long replies, since an episode is many short ones; and trajectories of planner, rewriter and observer agents for supervised
-training, which sft imitates once they are recorded (a column of replies and results in turn). `mixed=true` takes texts of any
-number of masks throughout.
+Wu et al. 2025, arXiv:2505.20285 (Alibaba-NLP/MaskSearch, b6ed99c: notes alone). RL by DAPO with an answer and a format reward
+is the paper's. The answer reward is its token-level recall, by whole spans here; the paper found a model that judges each
+answer harder to game: pay by a judge of your own. (inferred): the weight of the form, the pace of the levels. `mixed=true`
+takes texts of any number of masks throughout.
 
-Data: `rewardlab data ramp DOCUMENTS --out FILE` makes it of documents: rows with prompt, answer (a list), masks, and facts, the
-documents that can be searched; then --verifier filled_masks. Without that verifier right is what the task says.
+`rewardlab data ramp DOCUMENTS --out FILE` makes the rows of documents.
 """
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Environment, Group, Problem, Recipe, Rollout, Run, Trajectory, rollout
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import tools
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.episodes import episode_accuracy
@@ -98,9 +96,45 @@ def masksearch(
     )
 
 
+fidelity = "core"
+left_out = (
+    "recall of whole spans stands for recall of tokens or a judge's verdict; DAPO's penalty on long replies, since an "
+    "episode is many short ones; supervised training on trajectories of planner, rewriter and observer agents, which "
+    "sft imitates once they are recorded"
+)
+data = Data(
+    prompt="a text in which spans are hidden, [mask 1], [mask 2] ..., and what to do with it",
+    answer="the hidden spans, a list",
+    masks=Column("how many spans are hidden, a whole number", setting="column"),
+    facts=Column("documents that can be searched, a list of texts; not read with `corpus` or `env`", optional=True),
+    rows=[
+        {
+            "prompt": "Fill in the mask: The Eiffel Tower stands in [mask 1]. End with Answer: and the span.",
+            "answer": ["Paris"],
+            "masks": 1,
+            "facts": ["The Eiffel Tower is a tower in Paris, France.", "The Thames flows through London."],
+        },
+        {
+            "prompt": "Fill in the mask: Marie Curie was born in [mask 1]. End with Answer: and the span.",
+            "answer": ["Warsaw"],
+            "masks": 1,
+            "facts": ["Marie Curie was born in Warsaw in 1867.", "Curie won two Nobel Prizes."],
+        },
+        {
+            "prompt": "Fill in the masks: [mask 1] wrote Faust in [mask 2]. End with Answer: and the spans, as in: a; b",
+            "answer": ["Goethe", "German"],
+            "masks": 2,
+            "facts": ["Faust is a play by Goethe.", "Goethe wrote in German."],
+        },
+    ],
+    verified_by="filled_masks",
+)
+
 claim = Claim(
     says="with one mask at first and four at last, more texts are filled wholly than with any number of masks from the start",
     versus="masksearch", task="masked", measure="pass@1", direction="higher", margin=0.047, settings={"problems": 8, "lr": 1e-4},
     versus_settings={"problems": 8, "lr": 1e-4, "mixed": True}, steps=24,
     tried="30 steps: the baseline ended at .88 (3 seeds: -.01, sd .05); 40 steps at a rate of 3e-4: at .95",
+    finding="growing from one mask to four, 79% of the texts are filled wholly, with any number of masks from the start 83% (32% "
+    "before): where all levels can be learnt at once, the order only costs",
 )  # fmt: skip

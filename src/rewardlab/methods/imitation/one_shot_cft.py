@@ -6,13 +6,9 @@ The right solution of one problem is one text, which is soon learnt by heart. Ca
 and the critique of each says what is wrong and works it out right, so one problem gives hundreds of different lessons. A critique
 whose conclusion the verifier contradicts is left out.
 
-Wang et al. 2025, arXiv:2506.03295; critique fine-tuning on many problems: arXiv:2501.17703. The conclusion, "Conclusion: right" or
-"wrong", is that of the released prompts (TIGER-AI-Lab/One-Shot-CFT, 944efc7); the words in which the policy is asked for a critique
-and the verifier's check of the conclusion are (inferred). Left out: the sampling of candidates and critiques, which models of any
-kind write beforehand.
-
-Data: rows with prompt, answer, `candidate` (a solution that some model wrote) and `critique` (what a teacher says of it), all of
-one problem or of a few; and other problems to be solved, held out (--test FILE).
+Wang et al. 2025, arXiv:2506.03295; critique fine-tuning on many problems: arXiv:2501.17703. The conclusion, "Conclusion: right"
+or "wrong", is that of the released prompts (TIGER-AI-Lab/One-Shot-CFT, 944efc7); the words in which the policy is asked for a
+critique and the verifier's check of the conclusion are (inferred).
 """
 
 import re
@@ -22,6 +18,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Trajectory, Turn, rollout
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.rollouts.recorded import recorded
@@ -85,6 +82,35 @@ def one_shot_cft(
     return base.but(rollout=critiques(candidate=candidate, critique=critique, ask=ask))
 
 
+fidelity = "core"
+left_out = "sampling the candidates and the critiques, which models of any kind write beforehand"
+data = Data(
+    prompt="the problem, the same in all rows or one of a few; held-out problems are others (--test FILE)",
+    answer="the gold answer, by which critiques with a wrong conclusion are left out",
+    candidate=Column("a solution that some model wrote, right or wrong", setting="candidate"),
+    critique=Column("what a teacher says of it, best with `Conclusion: right` or `wrong` at the end", setting="critique"),
+    rows=[
+        {
+            "prompt": "What is 3 times 14?",
+            "answer": "42",
+            "candidate": "3 x 10 = 30 and 3 x 4 = 12, so 42.\nAnswer: 42",
+            "critique": "Both products are right, and 30 + 12 = 42.\nConclusion: right",
+        },
+        {
+            "prompt": "What is 3 times 14?",
+            "answer": "42",
+            "candidate": "3 x 14 = 34 \\boxed{34}",
+            "critique": "3 x 14 is 30 + 12 = 42, not 34.\nConclusion: wrong [END]",
+        },
+        {
+            "prompt": "How many days are in 6 weeks?",
+            "answer": "42",
+            "candidate": "6 + 7 = 13.\nAnswer: 13",
+            "critique": "Weeks must be multiplied by 7: 6 x 7 = 42.\nConclusion: wrong",
+        },
+    ],
+)
+
 RATE = {"lr": 3e-4, "problems": 16}
 claim = Claim(
     says="critiques of many solutions of one problem teach more about other problems than its right solution, in equal updates",
@@ -92,5 +118,6 @@ claim = Claim(
     versus_settings=RATE, steps=40,
     fault=Within("pass@1", high=0.45, says="of other problems, after SFT on the one solution; 0.34 at the start"), learns=None,
     tried="rates 1e-3 and 3e-4, critiques with and without the right solution: on one seed pass@1 fell to .08, SFT kept .29",
-    finding="other problems are right in .35 at the start, in .16 after critiques and in .29 after SFT: neither teaches them",
+    finding="other problems are right in 36% at the start, in 16% after critiques and in 29% after SFT on the one solution: "
+    "neither teaches them, and a small policy that learns to criticise unlearns to solve",
 )  # fmt: skip

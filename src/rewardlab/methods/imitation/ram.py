@@ -9,14 +9,14 @@ a single agent made, and so loses what that agent learnt; the factor makes up fo
 
 Yuan et al. 2026, arXiv:2601.13572. Threshold, rho_k over all weights and its cap follow the released code (xiangchi-yuan/mrl,
 2dbd745, ram-main.py, mode arm-r-v2, called RAM+; gain = 0 is RAM). gain = 0.2 and eps = 1e-5 are the --rescale_factor 1.2 and
---threshold of the command for RAM+ in its README (e2d930d); the program's own default is 1.05. Published agents are in bfloat16,
-whose rounding leaves small changes out; in float32 every weight moves a little, and eps must be larger. `how` is also average, sum
-(task arithmetic, arXiv:2212.04089) or ties (arXiv:2306.01708). The policy is at every step the merge of the agents as they are
-then. Left out: LoRA adapters (merge them first).
+--threshold of the command for RAM+ in its README (e2d930d); the program's own default is 1.05. Published agents are in
+bfloat16, whose rounding leaves small changes out; in float32 every weight moves a little, and eps must be larger. `how` is also
+average, sum (task arithmetic, arXiv:2212.04089) or ties (arXiv:2306.01708). The policy is at every step the merge of the agents
+as they are then. Adapters are merged into their models first.
 
-Data: one of the two must be given. Either `agents`, checkpoints that were trained from the --model (then --steps 1 does it, and
-`rewardlab export RUN DIR --last` writes the merge); or `domains`, a regular expression of the questions for each agent, and the
-agents are trained here, by the base's recipe, each on problems of its own.
+One of the two must be given: `agents`, checkpoints that were trained from the --model (then --steps 1 does it, and `rewardlab
+export RUN DIR --last` writes the merge); or `domains`, a regular expression of the questions for each agent, and the agents are
+trained here, by the base's recipe, each on problems of its own.
 """
 
 import re
@@ -27,6 +27,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Problem, Recipe, Run, loop, measure
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -120,12 +121,26 @@ def ram(
     return base.but(also=(frozen, *models), loop=merging)
 
 
+fidelity = "whole"
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Math: what is 12 + 30?", "answer": "42"},
+        {"prompt": "Math: what is 9 times 7?", "answer": "63"},
+        {"prompt": "Trivia: which planet is the largest of the solar system?", "answer": "Jupiter"},
+        {"prompt": "Trivia: what is the chemical symbol of gold?", "answer": "Au"},
+    ],
+    settings={"domains": ("^Math", "^Trivia")},
+)
+
 PRODUCTS, DIFFERENCES = r"^(?!.*Subtract).*Multiply", r"^(?!.*Multiply).*Subtract"
 claim = Claim(
     says="merged by RAM, agents of two domains solve more problems of all kinds than averaged, summed or merged by TIES",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.025, against="rival",
     settings={"problems": 8, "eps": 1e-3, "domains": (PRODUCTS, DIFFERENCES)}, by=beside_other_merges(), steps=40,
     fault=Within("train.unique", low=0.2, says="share of changed weights that one agent alone changed"), learns=None,
+    finding="recorded against averaging alone: RAM's merge is right in 67%, the average of the same agents in 63% (36% before). "
+    "Merging is not compared with training one model on all problems",
     version=2, replaces="averaging was its only rival, and not the sum of changes or TIES",
 )  # fmt: skip
 baseline = "grpo"

@@ -15,8 +15,8 @@ questions and answers in the form of a reasoner, `reply`, without its system pro
 65,536 directions, k = 32, adapters of rank 32 (--lora-rank 32; their scale is 2 here and 4 there), learning rate 1e-6, two passes.
 (inferred): how many steps S learns. Ours: Adam and its rate in place of sign descent for S.
 
-Data: prompts with answers. `source` is a checkpoint of the source model, of the same shape as the --model. Without it the policy
-itself is trained by the base's recipe for the first half of the steps, and that is the source.
+`source` is a checkpoint of the source model, of the same shape as the --model. Without it the policy itself is trained by the
+base's recipe for the first half of the steps, and that is the source.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from rewardlab.core import (
     objective,
     rollout,
 )
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft
@@ -224,12 +225,26 @@ def resa_sae_tuning(
     return base.but(loop=tuned, also=(*base.also, *models))
 
 
+fidelity = "core"
+left_out = "the sign descent by which the autoencoder learns (here Adam), and how many steps it learns is inferred"
+data = Data(
+    answer="the answer to the question; no reasoning is needed",
+    rows=[
+        {"prompt": "A box holds 12 eggs. How many do 4 boxes hold?", "answer": "48"},
+        {"prompt": "What is the square root of 144?", "answer": "12"},
+        {"prompt": "If $2x + 3 = 11$, what is $x$?", "answer": "4"},
+    ],
+)
+
 HERE = {"tune_lr": 1e-4, "latents": 1024, "k": 16, "sae_steps": 400, "reply": "Answer: {answer}"}
 claim = Claim(
     says="tuned through the directions of a source that RL has trained, the policy solves more problems than through random ones",
     versus="resa_sae_tuning", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.05,
     settings=HERE, versus_settings={**HERE, "random": True}, steps=80,
     judge=Within("train.unexplained", high=0.3, says="share of the source's activations that the autoencoder does not rebuild"),
-    learns=None, version=2, replaces="its rival was the policy before, which says nothing of what the directions hold",
+    learns=None,
+    finding="recorded against its start alone: 35% right after tuning and 36% before, though the autoencoder rebuilds 98% of the "
+    "activations; what RL taught the source did not come over",
+    version=2, replaces="its rival was the policy before, which says nothing of what the directions hold",
 )  # fmt: skip
 system = "resa-sae-tuning"

@@ -8,29 +8,33 @@ Next-token prediction teaches whatever the corpus says, unsafe and false things 
 learns to continue them better: at first as the corpus and the rewrites do, later as the best of its own rollouts, which win the
 more often the better it has become (logged as won/rollout beside won/COLUMN, in shares of the groups).
 
-Tan et al. 2026, arXiv:2601.21343. Candidates, both losses, highest against lowest score, and K = 16 at temperature 1 are those of
-the paper; beta is (inferred), and so is that nothing is learnt where all scores are equal. The paper's quality, judged in pairs, is
-a reward over groups. Left out: training the judge and the rewriter, and beginning without rollouts.
+Tan et al. 2026, arXiv:2601.21343. Candidates, both losses, highest against lowest score, and K = 16 at temperature 1 are those
+of the paper; beta is (inferred), and so is that nothing is learnt where all scores are equal. The paper's quality, judged in
+pairs, is a reward over groups.
 
-Data: rows with a prefix as prompt and what followed it in the column `solution` (original=NAME for another); optionally rewrites
-of that in another column (rewrite=NAME); and a judge: --reward FILE.py:function, a reward model, or the verifier. --max-new is the
-length of a suffix.
+The judge is a model (`judge`), --reward FILE.py:function, a reward model, or the verifier. --max-new is the length of a suffix.
 """
 
 from collections import Counter
 from typing import Any, Literal
 
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import Group, Recipe, Run, Score, Scores, Update, loop
+from rewardlab.clients.endpoint import is_served
+from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Update, loop
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.objectives.pairs import dpo_loss
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import preferred_mean
+from rewardlab.rewards.judge import judge as judged
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.with_demonstrations import with_demonstrations
 from rewardlab.settings.domain import PositiveFloat
+
+JUDGE = "judge"
 
 
 @loop
@@ -67,13 +71,19 @@ def extremes(groups: list[Group], scores: Scores) -> tuple[list[Group], Scores]:
 
 def self_improving_pretraining(
     base: Recipe | None = None, *, original: str = "solution", rewrite: str = "", n: int = 16, beta: PositiveFloat = 0.1,
-    loss: Literal["dpo", "nll"] = "dpo", lr: float | None = None, problems: int = 32,
+    loss: Literal["dpo", "nll"] = "dpo", lr: float | None = None, problems: int = 32, judge: str = "",
 ) -> Recipe:  # fmt: skip
-    """original, rewrite: columns of suffixes, "" for none.  n: rollouts, K.  loss: dpo, or nll: of the best candidate alone."""
+    """original, rewrite: columns of suffixes, "" for none.  n: rollouts, K.  loss: dpo, or nll: of the best candidate alone.
+    judge: openai:URL#NAME or a model, which says how good a suffix is; without one the reward is the base's, or the verifier's.
+    """
     base = base or Recipe(name="self_improving_pretraining", reward=correct(), measure=mean_reward(), update=Update())
     if base.loop or base.also:
         raise RewardlabError(f"self_improving_pretraining has a loop of its own, and {base.name or 'this base'} has another")
     sampled, fields = independent(n=n), tuple(filter(None, (original, rewrite)))
+    if judge:
+        paid = judged(model=judge if is_served(judge) else JUDGE)
+        also = () if is_served(judge) else (Learner(JUDGE, judge, Recipe(), every=0),)
+        base = base.but(reward=paid, also=also, measure=own_reward(reward=paid, rollout=independent(n=1)))
     return base.but(
         rollout=with_demonstrations(of=sampled, fields=fields) if fields else sampled,
         credit=None,
@@ -87,10 +97,39 @@ def self_improving_pretraining(
     )
 
 
+fidelity = "core"
+left_out = (
+    "training the judge and the rewriter, and beginning without rollouts; a judge is any reward, and without one the verifier"
+)
+data = Data(
+    prompt="a prefix, as it stands in the corpus",
+    solution=Column("what followed it in the corpus", setting="original"),
+    rewrite=Column("a better version of that, by a strong model (rewrite=rewrite)", optional=True, setting="rewrite"),
+    answer=Column("what the verifier looks for in a continuation, where no judge is given", optional=True),
+    rows=[
+        {
+            "prompt": "Water boils at sea level at",
+            "solution": " 90 degrees, they say.\nAnswer: 90",
+            "rewrite": " 100 degrees Celsius.\nAnswer: 100",
+            "answer": "100",
+        },
+        {
+            "prompt": "The capital of Italy is",
+            "solution": " Rome, a city on the Tiber.\nAnswer: Rome",
+            "rewrite": " Rome.\nAnswer: Rome",
+            "answer": "Rome",
+        },
+        {"prompt": "A week has this many days:", "solution": " seven.\nAnswer: 7", "rewrite": " 7.\nAnswer: 7", "answer": "7"},
+    ],
+)
+
 CORPUS = {"original": "rejected", "rewrite": "chosen", "n": 8}
 claim = Claim(
     says="judged continuations teach better ones than next-token prediction on the same corpus in equal updates",
     versus="sft", task="notes", measure="reward", direction="higher", margin=0.24, settings=CORPUS,
     versus_settings={"field": "rejected", "lr": 3e-4, "problems": 32}, by=mean_reward(), steps=40,
     fault=Within("reward", high=0.55, says="quality of what is learnt from a corpus of careless notes"), learns=None,
+    sanity=True,
+    finding="continuations are worth .93 after learning from the judge and .45 after SFT on the careless corpus (.54 before). It "
+    "reads the judge that it is measured by, so this shows that the loop works, no more",
 )  # fmt: skip

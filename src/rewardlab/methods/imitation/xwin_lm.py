@@ -8,19 +8,16 @@
 Imitating the best reply cannot get beyond the best that S writes; DPO also learns what to leave. All replies are those of S: the
 set is written once, so that what one stage learns is not in the data of the next.
 
-Ni et al. 2024, arXiv:2405.20335: n = 64 (here 16). (inferred): the rank of the rejected reply, here the last; how the steps
-are divided; the learning rates of the stages, `faster` times DPO's in both that imitate, as in `sft_first`; that the reward model
-starts from the model before SFT. Replies are written when their prompt comes up, by a frozen S, and not kept. Left out: pairs that
-GPT-4 grades in five degrees, and conversations of several turns.
-
-Data: prompts and the columns `chosen` and `rejected`: SFT imitates the chosen (or `field`), the reward model learns from the pairs,
-unless --reward-model PATH or a reward (score=...) ranks the replies.
+Ni et al. 2024, arXiv:2405.20335: n = 64 (here 16). (inferred): the rank of the rejected reply, here the last; how the steps are
+divided; the learning rates of the stages, `faster` times DPO's in both that imitate, as in `sft_first`; that the reward model
+starts from the model before SFT. Replies are written when their prompt comes up, by a frozen S, and not kept.
 """
 
 from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
+from rewardlab.data.columns import Column, Data
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.methods.baselines.sft import sft
@@ -75,6 +72,25 @@ def xwin_lm(
     )
 
 
+fidelity = "core"
+left_out = "pairs that GPT-4 grades in five degrees, conversations of several turns, and n = 64 (here 16)"
+data = Data(
+    chosen=Column("the better reply: SFT imitates it, and the reward model prefers it", setting="field"),
+    rejected=Column(
+        "the worse reply, from which the reward model learns; not read with --reward-model PATH or score", optional=True
+    ),
+    answer=Column("the gold answer, for the held-out accuracy alone", optional=True),
+    rows=[
+        {
+            "prompt": "How do I boil an egg?",
+            "chosen": "Put it into boiling water for eight minutes, then cool it.",
+            "rejected": "No idea.",
+        },
+        {"prompt": "Say hello in French.", "chosen": "Bonjour!", "rejected": "Hola!"},
+        {"prompt": "What is 6 times 7?", "chosen": "6 x 7 = 42.\nAnswer: 42", "rejected": "About 40.\nAnswer: 40"},
+    ],
+)
+
 LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4, "faster": 1.0}
 claim = Claim(
     says="DPO on ranked replies after imitation of the best improves replies further than going on to imitate for as many updates",
@@ -82,5 +98,7 @@ claim = Claim(
     direction="higher", margin=0.02, settings=LEARNT, versus_settings={**LEARNT, "best_steps": 52}, steps=60,
     judge=Within("train.pair_accuracy", low=0.65, says="better solutions above worse ones, by the reward model"),
     start=None, tried="notes, where the reward model was right in .73 of pairs: no difference in three seeds (-.03, sd .05)",
+    finding="45% right before; imitation of the best reply ends at 53%, DPO after it at 47%, while the reward model rates its "
+    "replies higher (.68 against .61): the score goes up, and not what it stands for",
     version=2, replaces="40 steps: the baseline rose by .070 where .105 were asked (-.005 in 5 pairs)",
 )  # fmt: skip

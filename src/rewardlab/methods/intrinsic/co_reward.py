@@ -6,13 +6,11 @@
 No labels are needed. Paid by its own majority, a policy confirms what it says most often, mistakes as well, and may end with one
 answer to every question, which earns all there is. A mistake that comes with a wording is not confirmed by the other one.
 
-Zhang et al. 2025, arXiv:2508.00410, and the released reward and script (resistzzz/Co-Reward, 0653c59: reward_manager/co_reward.py,
-math_co_reward.sh): one rewrite of each question, made beforehand by Qwen3-32B, n = 8 for each of the two, KL .005, ties to the
-answer that came first, no answer no vote. (inferred): answers are compared by value and not as texts, and without any vote there is
-no verdict, where the release pays all 0 (a group learns from neither). Left out: "Co-rewarding-II" of the second version, whose
-labels come from a slow average of the policy. The reward takes the place of a base's.
-
-Data: prompts, and as `rewrite` each of them in other words, which may be written by any model. Answers are read for reports alone.
+Zhang et al. 2025, arXiv:2508.00410, and the released reward and script (resistzzz/Co-Reward, 0653c59:
+reward_manager/co_reward.py, math_co_reward.sh): one rewrite of each question, made beforehand by Qwen3-32B, n = 8 for each of
+the two, KL .005, ties to the answer that came first, no answer no vote. (inferred): answers are compared by value and not as
+texts, and without any vote there is no verdict, where the release pays all 0 (a group learns from neither). The reward takes
+the place of a base's.
 """
 
 from __future__ import annotations
@@ -24,8 +22,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, measure, rollout
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import mean_interval
@@ -157,12 +156,30 @@ def co_reward(
     return base.but(rollout=both, reward=paid, measure=shown)
 
 
+fidelity = "core"
+left_out = '"Co-rewarding-II" of the second version, whose labels come from a slow average of the policy'
+data = Data(
+    rewrite=Column("the same question in other words, by any model", setting="column"),
+    answer=Column("the gold answer, for reports alone", optional=True),
+    rows=[
+        {
+            "prompt": "Tom has 5 pens and buys 7 more. How many has he?",
+            "rewrite": "After buying 7 pens, how many pens does Tom own if he had 5?",
+            "answer": "12",
+        },
+        {"prompt": "What is $\\frac{3}{4}$ of 20?", "rewrite": "Compute three quarters of twenty.", "answer": "15"},
+        {"prompt": "How many sides has a hexagon?", "rewrite": "A hexagon is a polygon with how many sides?", "answer": "6"},
+    ],
+)
+
 OTHER, OWN = with_majority().named("other"), with_majority(voters="own").named("own")
-claim = Claim(
+check = Check(
     says="of the replies that the majority of the question in other words pays, more are right than of those that their own pays",
     versus=None, task="wordings", measure="precision.other", direction="higher", margin=0.15, against="precision.own",
     by=paid_right(reward=OTHER + OWN, truth=correct(), rollout=with_rewrites(of=independent(n=8))), problems=300, steps=1,
     fault=Within("precision.own", high=0.7, says="share of the replies paid by their own majority that are right"), learns=None,
     tried="pairs told apart: .69 against .75, frozen: in half of the groups nobody gives the other's answer, and all earn 0",
+    finding="of the replies that the other wording's majority pays 77% are right, of those that their own pays 51%; but it pays "
+    "fewer of the right ones (52% against 85%). No policy is trained with it here",
 )  # fmt: skip
 baseline = "grpo"

@@ -13,8 +13,7 @@ sft_dpo_trainer.py; fb02559, README; de1d04b, config.py): n = 5 at temperature .
 pi_t; pi_0, which implies no reward, ranks by its mean log-prob per token. (inferred): replies are written when their prompt comes
 up, so that C is the mean over the round so far; equal replies count once; how steps are divided; the rate of SFT.
 
-Data: prompts, and the column `field` with replies to imitate first; or a model that has had its SFT: sft_steps=0, and the one
-before it as `initial`.
+A model that has had its SFT needs no column: sft_steps=0, and the one before it as `initial`.
 """
 
 from typing import Any, Literal
@@ -24,6 +23,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Loop, Recipe, Run, credit, loop
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.sft import sft
@@ -102,14 +102,30 @@ def cream(
     )  # fmt: skip
 
 
+fidelity = "core"
+left_out = (
+    "C over the whole set of a round, before its DPO: here replies are written when their prompt comes up, and C is the "
+    "mean of the round so far"
+)
+data = Data(
+    chosen=Column("a reply to imitate first; not read with sft_steps=0", optional=True, setting="field"),
+    answer=Column("the gold answer, for the held-out accuracy alone", optional=True),
+    rows=[
+        {"prompt": "Name a fruit that is yellow.", "chosen": "A banana is yellow.\nAnswer: banana", "answer": "banana"},
+        {"prompt": "Is the sea salty?", "chosen": "Rivers bring salt into it, so it is.\nAnswer: yes", "answer": "yes"},
+        {"prompt": "What is 17 - 9?", "chosen": "17 - 9 = 8, so the answer is \\boxed{8}.", "answer": "8"},
+    ],
+)
+
 claim = Claim(
     says="labels believed as far as two iterates agree leave a policy right more often than labels as sure as these on average",
     versus="cream", task="preferences:flip=0.3,biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.059,
     settings={"lr": 1e-4}, versus_settings={"label": "constant", "at": 0.958, "lr": 1e-4}, steps=40,
     guard=Within("pass@1", low=-0.05, says="pass@1, which self-rewarding must not unlearn"), guard_from="start",
     fault=Within("train.true_labels", high=0.85, says="share of self-ranked pairs that are the right way round"), learns=None,
-    version=2,
-    replaces="the rival was sure of its labels, against whom any smoothing wins: C was .95 to .97 in all runs, and both sides "
-    "collapsed, from .36 to .19 and .07, where nothing guarded the start",
+    finding="recorded against labels that are sure: 36% right at the start; self-rewarding ends at 7%, CREAM at 19%. It loses "
+    "less, and neither helps: at the end 7% and 15% of the self-ranked pairs are the right way round",
+    version=2, replaces="the rival was sure of its labels, against whom any smoothing wins: C was .95 to .97 in all runs, and "
+    "both sides collapsed, from .36 to .19 and .07, where nothing guarded the start",
 )  # fmt: skip
 baseline = "dpo"

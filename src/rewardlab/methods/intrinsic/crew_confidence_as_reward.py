@@ -8,12 +8,11 @@ settled it. As a reward it needs no training: `rewardlab answer best_of_n --rewa
 use it to choose. Pairs of a wide gap teach a policy to be sure of what is right and unsure of what is not, so that its confidence
 becomes a better judge; `widest=False` pairs any right reply with any wrong one: the plain DPO that the paper compares with.
 
-Du et al. 2025, arXiv:2510.13501, sections 3.1, 3.2, A.2. beta = 0.3 is the paper's. There the K pairs of the widest gap are taken
-of 30 samples to each problem (K = 10 or 15), beforehand; here one of n = 8, by the model as it started. (inferred): the gap has a
-sign, right less wrong; the rate is that of `dpo`. Left out: a second iteration, which starts from the model that was trained
-(--model RUN); the paper's benchmarks of judges; filtering a data set by c.
+Du et al. 2025, arXiv:2510.13501, sections 3.1, 3.2, A.2. beta = 0.3 is the paper's. There the K pairs of the widest gap are
+taken of 30 samples to each problem (K = 10 or 15), beforehand; here one of n = 8, by the model as it started. (inferred): the
+gap has a sign, right less wrong; the rate is that of `dpo`.
 
-Data: prompts with answers to verify by. Confidence alone, as a reward, needs no answers.
+Confidence alone, as a reward, needs no answers.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.dpo import dpo
@@ -110,6 +110,20 @@ def crew_confidence_as_reward(
     return base.but(rollout=ranked(by=by, n=n, model=scorer, temperature=temperature, top_p=top_p))
 
 
+fidelity = "core"
+left_out = (
+    "the K widest pairs of 30 samples to each problem (here one of n = 8), a second iteration (--model RUN), the "
+    "paper's benchmarks of judges, and filtering a data set by c"
+)
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A shirt of 40 is 25% off. What does it cost?", "answer": "30"},
+        {"prompt": "What is the next prime after 13?", "answer": "17"},
+        {"prompt": "Simplify $\\frac{6}{8}$.", "answer": "\\frac{3}{4}"},
+    ],
+)
+
 # right and wrong replies that the model wrote before it learnt, so that both sides judge the same ones
 JUDGED = ranked(by=correct(), n=8)
 claim = Claim(
@@ -120,6 +134,7 @@ claim = Claim(
     learns=None, start=None,
     tried="frozen, 60 problems: in arithmetic the answer repeats the last line, and is certain whatever it is: .53, whole replies "
     ".65; in choices, where rationales contradict answers, .59 and .60; in cells, queries and judgments .44, .29 and .48",
-    finding="agreement .70 before, .69 and .70 after: DPO on either choice of pairs leaves it as it was",
+    finding="confidence finds the right one of two replies in 70% before, in 69% after DPO on the widest gaps and in 70% on any "
+    "pairs: neither choice of pairs makes it a better judge",
 )  # fmt: skip
 baseline = "dpo"

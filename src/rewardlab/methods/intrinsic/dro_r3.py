@@ -7,18 +7,18 @@ Most tokens of a long reference are as likely after any chain, or vary for reaso
 that show what was reasoned. A prompt on which no token varies has nothing to teach.
 
 Xu et al. 2025, arXiv:2506.13351v1, sections 4.1.3 and 4.2. The paper subtracts from each log-prob that after a masked chain, so
-that a token which follows from the reference's own words before it earns nothing: the same number for all chains of a group, which
-their mean takes out again, so it is left out. (inferred): w_j = sigma_j / sum sigma (the paper says that w rises with sigma_j);
-drop = 1/4, of each batch, where the paper filters its data at intervals; n = 8 (16 there). The policy itself is the judge, one of
-three choices there. Left out: dropping prompts that are too hard (ranks of the least likely tokens); the penalty on outcomes of
-another length than the reference; a KL of .001; the rubric gates of v3. The reward takes the place of a base's.
+that a token which follows from the reference's own words before it earns nothing: the same number for all chains of a group,
+which their mean takes out again, so it is left out. (inferred): w_j = sigma_j / sum sigma (the paper says that w rises with
+sigma_j); drop = 1/4, of each batch, where the paper filters its data at intervals; n = 8 (16 there). The policy itself is the
+judge, one of three choices there. The reward takes the place of a base's.
 
-Data: prompts with reference outcomes, of any length. Replies of one turn; the verifier is read for reports alone. Held-out problems
-are answered four times, since the reward compares replies.
+Replies have one turn. The verifier is read for reports alone. Held-out problems are answered four times, since the reward
+compares replies.
 """
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reference import reasoning_reflection, reference_variation
@@ -36,12 +36,34 @@ def dro_r3(base: Recipe | None = None, *, weighted: bool = True, mark: str = "An
     return base.but(rollout=filtered, reward=paid, measure=own_reward(reward=paid, rollout=independent(n=4)))
 
 
-claim = Claim(
+fidelity = "core"
+left_out = (
+    "dropping prompts that are too hard, the penalty on outcomes of another length than the reference, a KL of .001, "
+    "and the rubric gates of v3"
+)
+data = Data(
+    answer="the reference outcome, a text of any length",
+    rows=[
+        {
+            "prompt": "Why does ice float on water?",
+            "answer": "Ice is less dense than water, since its molecules stand in an open lattice.",
+        },
+        {
+            "prompt": "Rewrite in plain words: The remuneration is to be disbursed forthwith.",
+            "answer": "The pay is to be paid out at once.",
+        },
+        {"prompt": "What is 8 times 12?", "answer": "96"},
+    ],
+)
+
+check = Check(
     says="paid by its own log-probs of the reference after its reasoning, and by no verifier, a policy is right more often",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.16,
     against="before.pass@1", steps=40, learns=None,
+    sanity=True,
     tried="frozen, answers or whole solutions as references: weighted and plain means rank right replies alike (.97, .64 to .65)",
-    finding="the reward teaches; of its weights this says nothing, since references here have no words that dilute them",
+    finding="36% right before and 68% after, without a verifier: the reward teaches. Of its weights this says nothing, since "
+    "references here are a few tokens, of which none dilutes the others",
     version=2, replaces="it spoke of the weights, which its comparison does not test",
 )  # fmt: skip
 baseline = "grpo"

@@ -6,13 +6,13 @@
 Nobody labels replies, but people react to them, and a model that has read conversations has read how. What it would say itself is
 another matter: a mistake that it often makes is likely as a reply, and is followed by a complaint all the same.
 
-Zhang et al. 2024, arXiv:2409.13948 (abstract, and the README of the authors' repository FLR, AAAI 2025; its code and texts were not
-found): groups of positive and negative follow-ups; a model tuned on feedback takes the user's part: roles are swapped and the
-conversation begins with "Please ask me a question and provide feedback to my answer." (`speaker="assistant"`). (inferred): log p is
-per token, so that long follow-ups weigh like short ones; both sets are averaged; the texts; n = 8; the best and the worst make the
-pair. Left out: tuning the model on feedback first, which is `rewardlab train sft` on such conversations; --reward-model names it.
+Zhang et al. 2024, arXiv:2409.13948 (abstract, and the README of the authors' repository FLR, AAAI 2025; its code and texts were
+not found): groups of positive and negative follow-ups; a model tuned on feedback takes the user's part: roles are swapped and
+the conversation begins with "Please ask me a question and provide feedback to my answer." (`speaker="assistant"`). (inferred):
+log p is per token, so that long follow-ups weigh like short ones; both sets are averaged; the texts; n = 8; the best and the
+worst make the pair.
 
-Data: prompts, and a model that knows how people react: the one that is trained, as it started, or --reward-model PATH.
+What judges is a model that knows how people react: the one that is trained, as it started, or --reward-model PATH.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Learner, Message, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.dpo import dpo
@@ -126,12 +127,30 @@ def flr_followup_likelihood(
     return base.but(rollout=ranked(by=liked, n=n, temperature=temperature), also=also)
 
 
+fidelity = "reading"
+left_out = (
+    "tuning the model on feedback first, which is `rewardlab train sft` on such conversations (--reward-model names "
+    "it); the paper's follow-ups were not found"
+)
+data = Data(
+    answer=Column("the gold answer, for the held-out accuracy alone", optional=True),
+    rows=[
+        {"prompt": "Can you suggest a name for a grey cat?"},
+        {"prompt": "How long should I boil rice?"},
+        {
+            "prompt": [{"role": "system", "content": "You are brief."}, {"role": "user", "content": "What is 9 + 6?"}],
+        },
+    ],
+)
+
 EXPECTED = followup_likelihood(positive=PLEASED, negative=DISPLEASED, speaker="assistant").named("followups")
-claim = Claim(
+check = Check(
     says="what the user is expected to say next tells the right one of two replies better than their own likelihood",
     versus=None, task="reactions", measure="agreement.followups", direction="higher", margin=0.05, against="agreement.likelihood",
     settings={"positive": PLEASED, "negative": DISPLEASED, "speaker": "assistant"},
     by=told_apart(reward=EXPECTED + likelihood(), truth=correct(), rollout=independent(n=8)), problems=300, steps=1,
     fault=Within("agreement.likelihood", high=0.6, says="how often the right one of two replies is the likelier one"), learns=None,
+    finding="expected follow-ups find the right one of two replies in 58%, likelihood in 49%, which is chance. The model has read "
+    "just these follow-ups; the words of real users are not tested",
 )  # fmt: skip
 baseline = "dpo"

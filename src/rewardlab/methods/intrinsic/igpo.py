@@ -3,11 +3,12 @@
     p_t = exp(mean_j log pi(a*_j | history up to the answer to turn t)),   r_t = p_t - p_{t-1} (t < T),   r_T = outcome
     A_t = sum_{k >= t} gamma^{k-t} (r_k - mean(r)) / std(r),   mean and std over all turns of the group
 
-Wang et al. 2025, arXiv:2510.14967. The loss is GRPO's, every decision of a turn getting the turn's advantage. The paper's outcome
-is the F1 of the answer's words with a penalty for a wrong format; here it is the task's verifier. The probability is the current
-policy's and carries no gradient. `separate=True` normalises gains among gains and outcomes among outcomes, as the script of the
-released code does (GuoqingWang1/IGPO, which there also takes differences of log-probabilities): one mean for both lies between the
-two, so that every search pays for being a search. `gain=0` leaves GRPO with its outcome alone, in the same environment.
+Wang et al. 2025, arXiv:2510.14967. The loss is GRPO's, every decision of a turn getting the turn's advantage. The paper's
+outcome is the F1 of the answer's words with a penalty for a wrong format; here it is the task's verifier. The probability is
+the current policy's and carries no gradient. `separate=True` normalises gains among gains and outcomes among outcomes, as the
+script of the released code does (debajoycs98/IGPO, 8147030, train.sh, which there also takes differences of log-probabilities;
+of several gold answers the first counts, as in its generation.py): one mean for both lies between the two, so that every search
+pays for being a search. `gain=0` leaves GRPO with its outcome alone, in the same environment.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from rewardlab.core import Environment, Group, Recipe, Run, Score, Trajectory
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import each_term
 from rewardlab.credit.turns import turn_to_go
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -74,7 +76,11 @@ def _mean(logprobs: np.ndarray, answered: Trajectory, prompted: Trajectory) -> f
 
 
 def _gold(trajectory: Trajectory) -> str:
-    return "" if trajectory.problem.answer is None else str(trajectory.problem.answer).strip()
+    """The gold answer as text, the first of several that are right; empty where there is none."""
+    answer = trajectory.problem.answer
+    if isinstance(answer, list | tuple):
+        answer = next(iter(answer), None)
+    return "" if answer is None else str(answer).strip()
 
 
 def _decision_points(trajectory: Trajectory) -> list[int]:
@@ -101,18 +107,21 @@ def _score(trajectory: Trajectory, beliefs: list[float]) -> list[tuple[int, floa
 
 def igpo(
     base: Recipe | None = None, *, n: int = 8, turns: int = 5, gain: float = 1.0, gamma: float = 1.0, eps: float = 0.2,
-    separate: bool = False, env: Environment | None = None, corpus: str = "",
+    separate: bool = False, env: Environment | None = None, corpus: str = "", prompt: str = "",
 ) -> Recipe:  # fmt: skip
     """turns: the most that an episode may have.  gain: weight of the information gain beside the outcome.  gamma: per turn.
     separate: whether gains and outcomes have a mean and a deviation of their own.  env, corpus: what is searched (`tools`).
+    prompt: stands before an answer; without it "<answer>" with a corpus, as its tools ask for, else "Answer:".
     """
     base = base or grpo(n=n, eps=eps)
     env = tools(env, corpus)
     episodes = interactive(env=env, n=n, turns=turns)
     normalised = center() >> scale_by_std()
+    # before an answer, as the tools ask for it
+    told = prompt or ("<answer>" if corpus else "Answer:")
     return base.but(
         rollout=episodes,
-        reward=correct() + gain * information_gain() if gain else correct(),  # gain=0 saves scoring the gold answer
+        reward=correct() + gain * information_gain(prompt=told) if gain else correct(),  # gain=0 saves scoring the gold answer
         # normalised over turns before they are summed: every turn of the group is one event
         credit=(each_term(chain=normalised) if separate else normalised) >> turn_to_go(gamma=gamma),
         # measured with one episode per problem: pass@1 needs no group
@@ -120,9 +129,47 @@ def igpo(
     )
 
 
+fidelity = "core"
+left_out = (
+    "the F1 of the answer's words with -2 for a wrong format (here the task's verifier), n = 16 episodes of 10 turns "
+    "(here 8 of 5), and a KL"
+)
+data = Data(
+    answer="the gold answer, a text or a list of texts that are all right, of which the policy's belief in the first is followed",
+    facts=Column(
+        "documents that can be searched, a list of texts or of {title, text}; not read with `corpus` or `env`", optional=True
+    ),
+    rows=[
+        {
+            "prompt": "In which country was the author of Faust born? Search, then end with Answer: and the country.",
+            "answer": "Germany",
+            "facts": [
+                "Faust was written by Goethe.",
+                "Goethe was born in Frankfurt, Germany.",
+                "Hamlet was written by Shakespeare.",
+            ],
+        },
+        {
+            "prompt": "Who painted the Mona Lisa?",
+            "answer": ["Leonardo da Vinci", "Leonardo"],
+            "facts": [
+                {"title": "Mona Lisa", "text": "A portrait by Leonardo da Vinci."},
+                {"title": "Guernica", "text": "By Picasso."},
+            ],
+        },
+        {
+            "prompt": "Which river flows through Paris?",
+            "answer": "Seine",
+            "facts": ["Paris lies on the Seine.", "London lies on the Thames."],
+        },
+    ],
+)
+
 claim = Claim(
     says="rewarding what each search finds out learns more than the outcome alone after equal updates",
     versus="igpo", task="facts:hops=4,error=0.5,biased=0.75,test_size=1000", measure="auc.truth", direction="higher", margin=0.02,
-    versus_settings={"gain": 0.0}, steps=22, start=None, tried="40 updates: +.043 on one pair, where both end above .9", version=2,
-    replaces="one budget of tokens ended it after 9 to 12 updates near the ceiling",
+    versus_settings={"gain": 0.0}, steps=22, start=None, tried="40 updates: +.043 on one pair, where both end above .9",
+    finding="while it learns 55% of the episodes are right with the gain and 52% without; at the end 81% and 75% (31% before). It "
+    "costs twice the tokens, since the gold answer is scored after each search",
+    version=2, replaces="one budget of tokens ended it after 9 to 12 updates near the ceiling",
 )  # fmt: skip

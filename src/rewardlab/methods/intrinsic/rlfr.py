@@ -10,13 +10,9 @@ or likelihood would let the policy judge itself.
 Zhang et al. 2025, arXiv:2510.10201, and the released code and script (Jinghaoleven/RLFR, 14bf504: actor_flow.py, flow_simple.py,
 models/utils.py, train_ray_RLFR_lm_qwen2.5_7B.sh; ce40213: qwen2_5_7b_flow.yaml): s = .8, layers at 1/4, 1/2 and 3/4, six blocks,
 coef = .01, threshold = .6 and the `top` 15 of a reply, rate 1e-4, n = 8, costs summed over the rest of the reply, and as context
-the state one token earlier (token_post, shift 1, in config/flow_config_7B.json, which the scripts of RL pass; the file of the first
-fit has token_pre, the state one token later, so that the weights are put to another use than they were fitted for; here both have
-token_post). Right, and so learnt from, are replies that the verifier finds right, there those with a reward of at least 1
-(batch_correct); without a verifier that is so here too. The first fit is at random times, each the sigmoid of a normal number
-(e3de376, flow_simple.py of LLaMA-Factory). Ours: states are standardised by the first batch.
-
-Data: prompts and answers, and worked solutions in `field` for the first `fit_steps`; 0 of these needs none.
+the state one token earlier (token_post, shift 1, in config/flow_config_7B.json, which the scripts of RL pass). Right, and so learnt
+from, are replies that the verifier finds right, there those with a reward of at least 1 (batch_correct). The first fit is at random
+times, each the sigmoid of a normal number (e3de376, flow_simple.py of LLaMA-Factory).
 """
 
 from __future__ import annotations
@@ -31,9 +27,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Credit, Loop, Problem, Recipe, Rollout, Run, credit, forward_batch, loop, measure
 from rewardlab.credit.value import discounted_sums
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.gradients import paid_at_the_end
 from rewardlab.methods.baselines.grpo import grpo
@@ -42,9 +39,7 @@ from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare, Share
 from rewardlab.util.ranking import auc_of
 
-# ----------------------------------------------------------------------------------------------------------------------
-#
-# Whether what a part has learnt from right replies tells right replies from wrong ones; the policy stays as it is.
+# ---- Whether what a part has learnt from right replies tells right from wrong; the policy stays as it is -------------
 
 
 @measure
@@ -54,9 +49,8 @@ def learnt_auc(
     """`scorer` gives decisions numbers and learns from right replies as it does: those to the first half of the problems, `rows` of
     them at each of `steps`. Then it scores the replies to the second half, all of which it is told are wrong.
 
-    auc.scorer: mean over problems with right and wrong replies of the chance that a right one has the lower mean, over decisions
-    whose number is not 0.  auc.entropy: the same of the policy's entropy.  n: problems.  Right is what the task's verifier says;
-    replies without a verdict are left out, and those to which the scorer gives no number at all.
+    auc.scorer: mean over problems of the chance that a right reply has a lower mean than a wrong one, over numbers that are not 0.
+    auc.entropy: the same of the policy's entropy.  n: problems with both.  Replies without a verdict are left out.
     """
     # without the verifier, so that the scorer goes by what it is told
     groups, aside = rollout(list(problems), run), replace(run, memory={}, verify=None)
@@ -93,16 +87,13 @@ def row_means(table: Tensor, where: Tensor) -> Tensor:
     return torch.where(where, table, 0.0).sum(1) / where.sum(1).clamp(min=1)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-#
-# A flow in the space of a model's hidden states: which way noise must move to become a state that good replies pass through.
+# ---- A flow in the space of hidden states: which way noise must move to become a state that good replies pass through -
 #
 #     x_s = s x + (1 - s) noise;    loss = mean over the entries of (v(x_s, s, context, layer) - (x - noise))^2
 #
 # The velocity deviation, this loss at one time s, is high for states that the field has not learnt. `context` is the state one
-# token earlier, at the same layer. The network follows that of Jinghaoleven/RLFR (14bf504, flow_simple.py): residual blocks with
-# scale, shift and gate by time, layer and context. There the last layer is modulated too, and time and layer pass two layers, not
-# one. Zhang et al. 2025, arXiv:2510.10201
+# token earlier. Residual blocks have scale, shift and gate by time, layer and context, as in flow_simple.py; there the last layer
+# is modulated too, and time and layer pass two layers, not one.
 
 States = list[tuple[float, Tensor]]
 """For each layer its height, 0 to 1, and its states (B, T, hidden)."""
@@ -275,9 +266,7 @@ def rlfr(
     base: Recipe | None = None, *, coef: float = 0.01, threshold: float = 0.6, top: int = 15, time: float = 0.8, blocks: int = 6,
     flow_lr: float = 1e-4, fit_steps: int = 50, field: str = "solution", n: int = 8,
 ) -> Recipe:  # fmt: skip
-    """coef: of a token's cost.  threshold, top: which tokens cost anything.  time, blocks, flow_lr: of the flow.
-    fit_steps: of its first fit, on the texts in `field`.  n: replies per prompt.
-    """
+    """coef, threshold, top: of a token's cost.  time, blocks, flow_lr, fit_steps: of the flow, first fitted to `field`."""
     base = base or grpo(n=n)
     off = deviations(time=time, blocks=blocks, lr=flow_lr)
     shaped = along_the_flow(by=off, coef=coef, threshold=threshold, top=top)
@@ -285,14 +274,27 @@ def rlfr(
     return base.but(credit=base.required("credit") >> shaped, loop=first)
 
 
-claim = Claim(
+fidelity = "core"
+left_out = (
+    "the first fit has as context the state one token later in the release; here that of the later fits; states are standardised"
+)
+data = Data(
+    answer="the gold answer",
+    solution=Column("a worked solution, from which the flow learns first; not with fit_steps=0", optional=True, setting="field"),
+    rows=[
+        {"prompt": "A car drives 60 km in an hour. How far in 3?", "answer": "180", "solution": "60 x 3 = 180.\nAnswer: 180"},
+        {"prompt": "What is 5 squared plus 1?", "answer": "26", "solution": "$5^2 = 25$, and $25 + 1 = 26$.\n\\boxed{26}"},
+    ],
+)
+
+check = Check(
     says="a flow fitted to a frozen policy's right replies tells right from wrong replies to other problems better than entropy",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="auc.scorer", direction="higher", margin=0.23,
     against="auc.entropy", by=learnt_auc(rollout=independent(n=8), scorer=deviations(blocks=2, lr=1e-3)), problems=200, steps=1,
     fault=Within("auc.entropy", high=0.9, says="how well entropy tells right replies from wrong ones"),
     judge=Within("auc.scorer", low=0.6, says="right replies above wrong ones, by the flow"), learns=None, start=None,
-    finding="the flow is at chance, and right replies have the higher entropy: that it ranks better than low entropy says nothing",
-    version=2,
-    replaces="nothing asked whether the flow had learnt, and it was at chance (.51); entropy misleads here (.07), which it outdid",
+    finding="the flow ranks a right reply above a wrong one in 51%, which is chance, so nothing is decided; low entropy does so "
+    "in 7%, since right replies are the less certain ones here",
+    version=2, replaces="nothing asked whether the flow had learnt, and it was at chance",
 )  # fmt: skip
 baseline = "grpo"

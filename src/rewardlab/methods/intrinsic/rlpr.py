@@ -9,16 +9,17 @@ reference is not what the policy would have said; their mean loses no more than 
 the same are too easy or too hard.
 
 Yu et al. 2025, arXiv:2506.18254, and the released script and reward as kept in sharkchill-xy/DPPR (76b76f3, reproduce_qwen.sh;
-8354a79, prob.py): n = 8, beta = .5, decay .99, no filter in the first 10 steps, groups that are dropped are replaced, four updates
-per batch, clip-higher .27, weights .9 and .1; p_0 is computed beforehand there, from the start, and the mean of deviations begins
-with the sixth step. (inferred): a batch is refilled `attempts` times at most. Left out: a penalty for repetition. The reward takes
-the place of a base's.
+8354a79, prob.py): n = 8, beta = .5, decay .99, no filter in the first 10 steps, groups that are dropped are replaced, four
+updates per batch, clip-higher .27, weights .9 and .1; p_0 is computed beforehand there, from the start, and the mean of
+deviations begins with the sixth step. (inferred): a batch is refilled `attempts` times at most. The reward takes the place of a
+base's.
 
-Data: prompts with reference answers, of any words. The verifier is read for reports alone.
+The verifier is read for reports alone.
 """
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import clipped_ratio
@@ -44,10 +45,23 @@ def rlpr(
     return base.but(rollout=filtered, reward=paid, measure=own_reward(reward=paid, rollout=independent(n=1)))
 
 
-claim = Claim(
+fidelity = "core"
+left_out = "a penalty for repetition"
+data = Data(
+    answer="the reference answer, a text of any words",
+    rows=[
+        {"prompt": "Why is the sky blue?", "answer": "Air scatters blue light more than red light."},
+        {"prompt": "What does a thermometer measure?", "answer": "temperature"},
+        {"prompt": "What is 11 times 6?", "answer": "66"},
+    ],
+)
+
+check = Check(
     says="paid by its own probability of the reference after its reasoning, and by no verifier, a policy is right more often",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.1, against="before.pass@1",
     steps=40, learns=None,
-    finding="the reward teaches without a verifier; that the mean beats a product is not tested: answers here are few tokens",
+    sanity=True,
+    finding="36% right before and 74% after, paid by the probability of the reference alone: the reward teaches. That a mean of "
+    "probabilities is better than a product is not tested: answers here are few tokens",
 )  # fmt: skip
 baseline = "grpo"

@@ -4,12 +4,13 @@
     wrong or without a value: -1/2;  unreadable: -1
     A = (r - mean) / std over the rows of one kind (deduction, abduction, induction) and role (propose, solve): six baselines
 
-language="python" is for pretrained models, as in the paper: prompts say what is asked and in which form, programs run in the
-sandbox, and one that gives another result the second time is no task. The default is the small total language of the task
-`triplets`, whose small model has seen careless solutions and random proposals. The n solutions that measure a proposal also train
-the solver (the paper samples others for it). Problems of the task are never read in training.
+Programs are Python: prompts say what is asked and in which form, programs run in the sandbox, and one that gives another result
+the second time is no task. language="list" is the small total language of the task `triplets`, for its small model. The n
+solutions that measure a proposal also train the solver. Problems of the task are never read in training.
 
-Zhao et al. 2025, arXiv:2505.03335
+Zhao et al. 2025, arXiv:2505.03335, and its code as kept in ulab-uiuc/multi-agent-evolve-clean (477d6fa: scripts/selfplay/7b.sh,
+azr_ppo_trainer.yaml): n = 8 solutions, io_n = 6 past tasks shown, one of induction, learnability as 1 - the share that is right, no
+KL, no reward for complexity or diversity.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Group, Problem, Recipe, Run, Sampling, Trajectory, credit, measure, rollout, seed_of
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import count_right, mean_interval
 from rewardlab.methods.baselines.grpo import grpo
@@ -179,8 +181,8 @@ def solved(problems: list[Problem], run: Run) -> dict[str, float]:
 
 
 def absolute_zero(
-    base: Recipe | None = None, *, n: int = 8, past: int = 2, proposer: float = 1.0, temperature: float = 1.0,
-    language: Literal["list", "python"] = "list",
+    base: Recipe | None = None, *, n: int = 8, past: int = 6, proposer: float = 1.0, temperature: float = 1.0,
+    language: Literal["list", "python"] = "python",
 ) -> Recipe:  # fmt: skip
     """n: solutions of each task.  past: tasks that a proposer is shown.  proposer: weight of its credit; 0 leaves it as it is.
     language: of programs."""
@@ -194,10 +196,29 @@ def absolute_zero(
     )
 
 
+fidelity = "core"
+left_out = (
+    "a buffer of tasks that the model fills before training, 10 inputs for a task of induction (here 4), solvers sampled "
+    "anew for training (here those that measure a proposal), and an entropy bonus of .001"
+)
+data = Data(
+    prompt="a held-out problem; nothing of the rows is read in training, which makes up its own tasks",
+    answer=Column("the gold answer of a held-out problem", optional=True),
+    kind=Column("the kind of a held-out problem: deduction, abduction or induction", optional=True),
+    rows=[
+        {"prompt": "What does sorted([3, 1, 2])[0] return in Python? End with Answer: and the value.", "answer": "1"},
+        {"prompt": "What does len('hello') return in Python?", "answer": "5"},
+    ],
+)
+
 claim = Claim(
     says="a proposer that learns to pose learnable tasks teaches the solver more than one that does not learn",
-    versus="absolute_zero", task="triplets", measure="pass@1", direction="higher", margin=0.02, versus_settings={"proposer": 0.0},
+    versus="absolute_zero", task="triplets", measure="pass@1", direction="higher", margin=0.02,
+    settings={"language": "list", "past": 2},
+    versus_settings={"proposer": 0.0, "language": "list", "past": 2},
     steps=60,
+    finding="neither solver learns enough to compare: from 20% right to 22% with a proposer that learns, and to 21% with one that "
+    "does not",
     version=3, replaces="all tasks of induction were of the program that changes nothing; in 60 updates neither solver got better",
 )  # fmt: skip
 baseline = "grpo"

@@ -3,17 +3,18 @@
     in progress: (1 + spare) N groups;   a step ends when N are complete;   the prefixes of the others are kept with the log-probs
     of the weights that wrote them, so that the importance ratio of the loss holds for every token:  ratio_t = pi / pi_old(t)
 
-Zhou et al. 2025, arXiv:2509.18521. Stacks on any method that samples independent replies and corrects by the ratio (GRPO, DAPO,
-GSPO ...). The paper launches all (1 + spare) N at the first step; here it launches N and returns (1 - spare) N of them, which
-keeps as many in progress from then on.
+Zhou et al. 2025, arXiv:2509.18521 (scripts: RLsys-Foundation/APRIL, 284f17b). Stacks on any method that samples independent
+replies and corrects by the ratio (GRPO, DAPO, GSPO ...). With spare = 1 twice as many groups are in progress as a step needs,
+as in the scripts (--over-sampling-batch-size 64 for 32). Each step launches N groups, and the first one spare N more.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Trajectory, rollout
+from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
@@ -23,24 +24,26 @@ from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 
 @rollout(across_problems=True)
 def partial(
-    problems: list[Problem], run: Run, *, n: PositiveInt = 8, spare: Share = 0.5, temperature: NonNegativeFloat = 1.0
+    problems: list[Problem], run: Run, *, n: PositiveInt = 8, spare: Share = 1.0, temperature: NonNegativeFloat = 1.0
 ) -> list[Group]:
     """n replies to each problem, with more groups in progress than are returned.
 
     Of all groups in progress, `spare` * (number of problems) are left unfinished; complete groups are returned, the oldest first.
-    The others wait in `run.memory`, with the log-probs of the weights that sampled them, and are continued at the next step. So
-    the first step returns fewer groups than there are problems, and later steps as many, as do further calls within a step, by
-    which a filter fills up its batch. No token is thrown away.
+    The others wait in `run.memory`, with the log-probs of the weights that sampled them, and are continued at the next step. The
+    first step takes so many further problems, so that each returns as many groups as it has problems (fewer at first, where a run
+    has none to give), as do further calls within a step, by which a filter fills up its batch. No token is thrown away.
 
     Logs `busy`: tokens sampled / (rows * decoding steps), as if all rows were decoded in one batch.
     Zhou et al. 2025, arXiv:2509.18521
     """
     key = f"partial.{run.policy.name}"
-    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    spared = round(spare * len(problems))
+    further = run.more_problems(spared) if key not in run.memory and spared and run.more_problems else []
+    prompts = run.policy.read([Trajectory(p) for p in [*problems, *further]], [p.prompt for p in [*problems, *further]])
     groups = [list(g) for g in run.memory.get(key, [])] + [[replace(t, path=(i,)) for i in range(n)] for t in prompts]
     # a further call in a step adds few problems: what its first call left in progress stays so
     again, run.memory[f"{key}.step"] = run.memory.get(f"{key}.step") == run.step, run.step
-    wanted = len(problems) if again else max(1, len(groups) - round(spare * len(problems)))
+    wanted = len(problems) if again else max(1, len(groups) - spared)
     sampled = slots = 0
     # more than one call, because open rows differ in how much they may still write
     while missing := _missing(groups, wanted):
@@ -104,15 +107,28 @@ def written(t: Trajectory) -> int:
 kind = "infrastructure"
 
 
-def april(base: Recipe | None = None, *, spare: float = 0.5) -> Recipe:
+def april(base: Recipe | None = None, *, spare: float = 1.0) -> Recipe:
     """spare: extra groups in progress, as a share of the groups of a step; 0 waits for the longest reply."""
     base = base or grpo()
     # innermost: a base's filter stays around the rollout, and sees complete groups only
     return base.but(rollout=base.required("rollout").replace_innermost(independent, partial, spare=spare))
 
 
-claim = Claim(
+fidelity = "whole"
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A ticket costs 7. What do 6 tickets cost?", "answer": "42"},
+        {"prompt": "What is 100 minus 37?", "answer": "63"},
+        {"prompt": "Find $x$: $3x = 27$.", "answer": "9"},
+    ],
+)
+
+check = Check(
     says="fewer slots stand idle behind the longest replies",
-    versus="april", task="euclid", measure="train.busy", direction="higher", margin=0.1, versus_settings={"spare": 0.0}, steps=20,
-    learns=None, sanity=True, version=2, replaces="it holds by construction, which was not said; tokens were the budget",
+    versus="april", task="euclid", measure="train.busy", direction="higher", margin=0.1, settings={"spare": 0.5},
+    versus_settings={"spare": 0.0}, steps=20, learns=None, sanity=True,
+    finding="78% of the decoding slots are busy, and 45% where a step waits for its longest reply; accuracy is much the same (73% "
+    "and 70%). Seconds on a real server are not measured",
+    version=2, replaces="it holds by construction, which was not said; tokens were the budget",
 )  # fmt: skip

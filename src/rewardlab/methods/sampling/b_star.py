@@ -10,15 +10,15 @@ With a fixed temperature and threshold self-training stagnates: the policy repea
 and a score that told well among the replies of one round does not among those of the next. The balance score asks for both, many
 right replies (explore) and no others (exploit).
 
-Zeng et al. 2024, arXiv:2412.17256; hkust-nlp/B-STaR, train_code: determine_hyper.py (05c0e3f: score, n* = 8, the growing k; where
-no reply is right, the lowest threshold), metric_modiacc_auto.py (947debae: tau anew on all replies), train_bstar.sh (947debae: 64
-replies, T of .5 to 1.2 by .05, 67,500 selected, the optimizer goes on from round to round). There temperatures are tried on 1,000
-problems, and a round is 500 updates on all; here on the problems of the round's first step, and a round is `every` steps that each
-sample anew. Left out: the written solution among the candidates, with a score of 1; without it a problem of which nothing is
-selected counts as 0. Thresholds are the scores that occur, not a grid of -1 to 1; equal replies are dropped before the k best are
-taken, not after. (inferred): n = 16, 4 temperatures, target = 6 (67,500 of MATH's 12,000 problems are 5.6 of 64).
+Zeng et al. 2024, arXiv:2412.17256; hkust-nlp/B-STaR, train_code: determine_hyper.py (05c0e3f: score, n* = 8, the growing k;
+where no reply is right, the lowest threshold), metric_modiacc_auto.py (947debae: tau anew on all replies), train_bstar.sh
+(947debae: 64 replies, T of .5 to 1.2 by .05, 67,500 selected, the optimizer goes on from round to round). There temperatures
+are tried on 1,000 problems, and a round is 500 updates on all; here on the problems of the round's first step, and a round is
+`every` steps that each sample anew. Thresholds are the scores that occur, not a grid of -1 to 1; equal replies are dropped
+before the k best are taken, not after. (inferred): n = 16, 4 temperatures, target = 6 (67,500 of MATH's 12,000 problems are 5.6
+of 64).
 
-Data: prompts with answers to verify by, enough per step that some are solved; if there is one, a reward of steps (process=...).
+A reward of steps is a setting (process=...).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.rejection_sampling import rejection_sampling
 from rewardlab.objectives.ratio import imitate
@@ -187,6 +188,20 @@ def b_star(
     )  # fmt: skip
 
 
+fidelity = "core"
+left_out = (
+    "the written solution among the candidates, with a score of 1 (without it a problem of which nothing is selected "
+    "counts as 0); temperatures are tried on the problems of a round's first step, not on 1,000"
+)
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Use 3, 4 and 5 once each to make 17 with + and x. What is the sum you end with?", "answer": "17"},
+        {"prompt": "A farmer has 15 sheep and sells 6. How many are left?", "answer": "9"},
+        {"prompt": "What is $2^5$?", "answer": "32"},
+    ],
+)
+
 claim = Claim(
     says="self-training at a temperature tuned each round is right oftener than at a fixed one, and eight replies find as much",
     versus="b_star", task="countdown:largest=30,habit=0.9", measure="pass@1", direction="higher", margin=0.02,
@@ -197,6 +212,7 @@ claim = Claim(
     moved=Within("train.temperature", low=0.05, says="temperature, above the fixed one"), start=None,
     tried="one seed, 40 updates, before, fixed, tuned: here pass@1 .45, .54, .56, distinct 1.47, 1.37, 1.35; at "
     "arithmetic:biased=0.75,error=0.1, of one right way a problem, .38, .57, .45, where rejection sampling reaches .80",
-    finding="imitating what is solved already gains .06 on the fixed side, less than seeds differ; greedily both fall, by .1",
+    finding="44% right before; a tuned temperature ends at 47%, a fixed one at 49%, and what eight replies find falls from 92% to "
+    "85% on both sides: self-training does not get far enough here to compare",
 )  # fmt: skip
 baseline = "rejection_sampling"

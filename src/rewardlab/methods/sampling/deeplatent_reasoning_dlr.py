@@ -8,13 +8,13 @@ Exploring in tokens moves all weights of a model by noisy gradients. Here explor
 decoded once, those of the highest reward are kept, and the contrast draws these together and away from the others, in both
 directions of each pair. z is mean + std noise, so that the contrast moves the means. What answers cannot forget: it never learns.
 
-Shan et al. 2026, arXiv:2601.17275 (abstract and introduction; no code was found, and what others tell of the text: G = 64, d = 512,
-about .18 of the latents kept). (inferred): the Gaussian policy and that it reads the frozen model's state at the end of the prompt,
-the map of latents to vectors and their place before the prompt (`policies/assistant.py`), the form of the contrast, tau, and the
-weights c and w. The assistant of the paper is a language model of 1.3B; here it is one hidden layer on the frozen model's own
-reading. Left out: choosing latents before they are decoded, since both rewards read the reply.
+Shan et al. 2026, arXiv:2601.17275 (abstract and introduction; no code was found, and what others tell of the text: G = 64, d =
+512, about .18 of the latents kept). (inferred): the Gaussian policy and that it reads the frozen model's state at the end of
+the prompt, the map of latents to vectors and their place before the prompt (`policies/assistant.py`), the form of the contrast,
+tau, and the weights c and w. The assistant of the paper is a language model of 1.3B; here it is one hidden layer on the frozen
+model's own reading.
 
-Data: prompts and answers; the --model stays as it is. `assistant`: the folder of a trained one (best/ or model/ of a run).
+The --model stays as it is. `assistant`: the folder of a trained one (best/ or model/ of a run).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Group, Learner, Measure, Outputs, Problem, Recipe, Rollout, Run, measure, objective, rollout
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.format import answer_given
@@ -130,6 +131,20 @@ def deeplatent_reasoning_dlr(
     )  # fmt: skip
 
 
+fidelity = "reading"
+left_out = (
+    "an assistant of 1.3B parameters (here one hidden layer on the frozen model's reading), and choosing latents "
+    "before they are decoded, since both rewards read the reply"
+)
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A pool fills in 4 hours at 50 litres an hour. How many litres does it hold?", "answer": "200"},
+        {"prompt": "What is 81 divided by 9?", "answer": "9"},
+        {"prompt": "How many letters has the word 'latent'?", "answer": "6"},
+    ],
+)
+
 claim = Claim(
     says="a frozen model is right more often, once an assistant of latents has learnt, than after as many updates of GRPO",
     versus="grpo", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.136,
@@ -137,6 +152,7 @@ claim = Claim(
     tried="without training, 128 problems, right .35: vectors after the prompt .05; before it .23 where z = 0 is the mean "
     "embedding, .35 where it is a line break, .32 with std 3 (from latent to latent .05 apart); against its own start +.017 on two "
     "seeds",
-    finding="what stands before the prompt moves a frozen model little: .34 of replies right, .32 before; GRPO .64, .36 before",
+    finding="the frozen model is right in 32% before and 34% after its assistant has learnt; GRPO goes from 36% to 64%. Latents "
+    "before the prompt move this model little",
 )  # fmt: skip
 baseline = "grpo"

@@ -15,8 +15,7 @@ Departure: the paper trains a copy of the model for each role. Here one policy p
 weighs as many rows as it has. `roles="refiner"` trains one role alone, on the same trees; three such runs are the paper's three
 models, and `verifier`, `refiner` name those that take part in the test.
 
-Data: prompts and answers (or a reward that judges a reply), and a policy that can be asked to verify and to refine. The small one
-of the task `drafts` has read careless replies in all three roles.
+The policy must be one that can be asked to verify and to refine; a reward that judges a reply may stand for answers.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ import torch
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Loop, Policy, Problem, Recipe, Run, Sampling, Trajectory, loop, measure, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.sft import sft
@@ -239,11 +239,25 @@ def malt(
     )  # fmt: skip
 
 
+fidelity = "core"
+left_out = (
+    "a model of its own for each role (here one policy plays all three; `roles` trains one of them), and no code was released"
+)
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A shelf has 4 rows of 9 books. How many books are there?", "answer": "36"},
+        {"prompt": "What is 3/5 of 35?", "answer": "21"},
+        {"prompt": "Jo was born in 1990. How old was Jo in 2024, after the birthday?", "answer": "34"},
+    ],
+)
+
 claim = Claim(
     says="DPO of verifier and refiner after SFT of all roles makes more chains end right than SFT alone for as many updates",
     versus="malt", task="drafts", measure="refined", direction="higher", margin=0.06435, settings={"temperature": 1.0},
     versus_settings={"temperature": 1.0, "sft_steps": 30}, problems=500, steps=30,
     fault=Within("refined", high=0.85), learns="refined", start=Within("before.refined", 0.2, 0.7, "chains that end right"),
-    finding=".40 end right on both sides, before .32; DPO breaks fewer drafts (.11, not .17) and mends fewer (.14, not .18)",
+    finding="40% of the chains end right on both sides, 32% before. DPO of verifier and refiner breaks fewer drafts than SFT "
+    "alone (11%, not 17%), and mends fewer (14%, not 18%)",
 )  # fmt: skip
 baseline = "dpo"

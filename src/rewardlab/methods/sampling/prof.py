@@ -8,12 +8,10 @@ Right answers from flawed steps, and sound steps before a wrong answer, teach wh
 of them, but errs, and a policy that is paid by it learns its errors. As a filter it only chooses; what is chosen is paid by the
 outcome.
 
-Ye et al. 2025, arXiv:2509.03403, its PROF-BOTH: score, and m of n with as many right as wrong ones as there can be, from notes on
-the paper and the README of Chenluye99/PROF, whose code is not stored. (inferred): n = 8, m = 4, lambda = 0 by default and H = 30;
-that the outcome's advantage is normalised over the replies that are kept. Left out: PROF-POS, which keeps wrong replies at random.
-`process` may be any reward of steps: here it is the checker of the gold steps.
-
-Data: prompts with answers to verify by; and a reward of steps (process=...), or the columns of `arithmetic`: steps, answer.
+Ye et al. 2025, arXiv:2509.03403, its PROF-BOTH: score, and m of n with as many right as wrong ones as there can be, from notes
+on the paper and the README of Chenluye99/PROF, whose code is not stored. (inferred): n = 8, m = 4, lambda = 0 by default and H
+= 30; that the outcome's advantage is normalised over the replies that are kept. `process` may be any reward of steps (prm:PATH);
+without one a model says which steps are right (`judge`), by default the policy as it was.
 """
 
 from __future__ import annotations
@@ -23,11 +21,13 @@ import math
 import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, rollout
+from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Score, rollout
+from rewardlab.data.columns import Data
 from rewardlab.evals.rewards import reward_of_right
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.critiques import noisy_critiques
+from rewardlab.rewards.judged_steps import judged_steps
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rollouts.independent import independent
@@ -84,14 +84,33 @@ def _kept(group: Group, verdicts: list[Score], values: list[float | None], keep:
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
+JUDGE = "judge"
+
+
 def prof(
-    base: Recipe | None = None, *, process: Reward | None = None, n: int = 8, keep: int = 4, penalty: float = 0.0, most: int = 30
-) -> Recipe:
-    """process: a reward of steps.  n: replies that are sampled.  keep: of them, trained on.  penalty, most: lambda and H."""
+    base: Recipe | None = None, *, process: Reward | None = None, judge: str = "copy:policy", n: int = 8, keep: int = 4,
+    penalty: float = 0.0, most: int = 30,
+) -> Recipe:  # fmt: skip
+    """process: a reward of steps; None: `judged_steps`, by the model `judge`.  n: replies that are sampled.  keep: of them, trained
+    on.  penalty, most: lambda and H.
+    """
     base = base or grpo(n=n)
     marked = base.required("rollout").but_innermost(steps="newline")
-    return base.but(rollout=consistent(of=marked, process=process or correct_steps(), keep=keep, penalty=penalty, most=most))
+    by = process or judged_steps(model=JUDGE)
+    also = base.also if process else (*base.also, Learner(JUDGE, judge, Recipe(), every=0))
+    return base.but(rollout=consistent(of=marked, process=by, keep=keep, penalty=penalty, most=most), also=also)
 
+
+fidelity = "core"
+left_out = "PROF-POS, which keeps wrong replies at random; code was not found, so that n, m, lambda and H are inferred"
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A bus has 40 seats; 25 are taken, and 6 people get off. How many seats are free?", "answer": "21"},
+        {"prompt": "What is 12 times 12, less 44?", "answer": "100"},
+        {"prompt": "If $a = 3$ and $b = 2a + 1$, what is $b$?", "answer": "7"},
+    ],
+)
 
 NOISY = -1.0 * noisy_critiques(of=correct_steps(), miss=0.2, alarm=0.2, votes=1)
 claim = Claim(
@@ -100,5 +119,7 @@ claim = Claim(
     settings={"process": NOISY},
     by=reward_of_right(reward=aggregate(correct_steps(), by="mean"), rollout=independent(n=1, steps="newline")), steps=40,
     guard=Within("pass@1", low=-0.03), fault=Within("right_reward", high=0.95, says="share of right steps in right replies"),
+    finding="of the steps in right replies 95% are right with the filter and 92% with GRPO (90% before), at much the same "
+    "accuracy (64% and 66%). A process reward with correlated errors is not tested",
 )  # fmt: skip
 baseline = "grpo"

@@ -8,15 +8,12 @@ is added to it. A vector that is added to the scales of a norm is row-wise noise
 gate, up), which costs no matrix and leaves those in 4 bits.
 
 Huang et al. 2025, arXiv:2510.11696: Eqs. 8 to 10, K = 10; and the released code, in the copy vukrosic/QeRL-learn 1bf4803
-(trl_trainer/{noise_scheduler,grpo_trainer}.py, training/dapo_qwen2.5-7b_nvfp4_single_gpu.sh): the exponent; 1e-2 to 1e-4 (paper:
-5e-2 to 5e-4); no noise in the first stage; one z for all replies of a step (paper: for each forward pass); importance ratios that
-do not know of the noise (`corrected` is ours). As in the paper, the last norm has none; the code noises it too. With --lora-rank 32
-adapters have the scale 2 (there 1).
-Left out: NVFP4, AWQ and their kernels, hence the speed: here the 4 bits are NF4 of bitsandbytes, a format that the paper compares
-with (memory and speed: results/real/README.md); training the norms beside the adapters, as the script does. Without nf4: it is the
-noise alone, on any language model.
+(trl_trainer/{noise_scheduler,grpo_trainer}.py, training/dapo_qwen2.5-7b_nvfp4_single_gpu.sh): the exponent; 1e-2 to 1e-4
+(paper: 5e-2 to 5e-4); no noise in the first stage; one z for all replies of a step (paper: for each forward pass); importance
+ratios that do not know of the noise (`corrected` is ours). As in the paper, the last norm has none; the code noises it too.
+With --lora-rank 32 adapters have the scale 2 (there 1). Without nf4: it is the noise alone, on any language model.
 
-Data: prompts and answers; a checkpoint of a language model, in 4 bits by --model nf4:FOLDER --lora-rank 32 (extra `nf4`).
+The model is a checkpoint of a language model, in 4 bits by --model nf4:FOLDER --lora-rank 32 (extra `nf4`).
 """
 
 from __future__ import annotations
@@ -27,8 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Trajectory, Turn, entropies, measure, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rollouts.independent import independent
@@ -140,13 +138,29 @@ def qerl(
     )
 
 
+fidelity = "core"
+left_out = (
+    "NVFP4, AWQ and their kernels, hence the speed: here the 4 bits are NF4 of bitsandbytes, a format that the paper "
+    "compares with; training the norms beside the adapters, as the script does"
+)
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A garden is 6 m by 9 m. What is its area in square metres?", "answer": "54"},
+        {"prompt": "What is 45 + 55?", "answer": "100"},
+        {"prompt": "How many edges has a cube?", "answer": "12"},
+    ],
+)
+
 # by construction: noise of this size makes any policy less sure
-claim = Claim(
+check = Check(
     says="noise on the scales of its norms makes a frozen policy less sure of its next token, so that it explores more",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="entropy.noise", direction="higher", margin=0.01,
     against="entropy", by=entropy_with_noise(rollout=independent(n=1), sigma=0.3), problems=100, steps=1, learns=None, start=None,
     sanity=True,
     tried="one seed, 6 samples of noise: +.00003 nats at 0.01, +.002 at 0.1, +.009 at 0.2, +.023 at 0.3 above .077; 0.01 is what "
     "the paper begins with in models a thousand times as large, and too little to show here",
+    finding="noise of .3 raises the entropy of the next token from .077 to .099 nats; the paper's .01 is too little to show in so "
+    "small a model. Whether the noise helps to learn is not tested",
 )  # fmt: skip
 baseline = "grpo"

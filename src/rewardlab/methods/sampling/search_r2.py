@@ -7,14 +7,11 @@ One bad search early leads all that follows astray. Sampling the episode anew th
 first goes wrong keeps them. The refiner is paid what its episode earned in the end, so that it learns to diagnose by the outcome.
 
 He et al. 2026, arXiv:2602.03647, after the text of v1 (no code was found): the product in r, one refinement, five episodes, the
-reward of the episode for the words of the refiner too, the kept turns that learn with the new ones, and a test without the refiner.
-Ours: that a result is of use which holds a supporting document not read before, where the paper asks a language model; accept and
-cut are one reply of words, "Accept" or "Cut: k", where the paper has a discriminator with a threshold and a trimmer. What the
-refiner says is a row of its own, with the mean over its own tokens; there it is one row with its episode. Left out: the KL.
+reward of the episode for the words of the refiner too, the kept turns that learn with the new ones, and a test without the
+refiner. Ours: that a result is of use which holds a supporting document not read before, where the paper asks a language model;
+accept and cut are one reply of words, "Accept" or "Cut: k", where the paper has a discriminator with a threshold and a trimmer.
+What the refiner says is a row of its own, with the mean over its own tokens; there it is one row with its episode.
 `where="chance"` cuts the same episodes before a random turn.
-
-Data: questions with answers, something to search (corpus="docs.jsonl", env=..., or the column facts), and as `supporting` the
-documents that answer it.
 """
 
 from __future__ import annotations
@@ -27,6 +24,7 @@ import torch
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Group, Problem, Recipe, Run, Sampling, Score, Scores, Trajectory, measure, rollout, seed_of
 from rewardlab.core.episode import place_of
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -74,11 +72,11 @@ def _same(score: Score | None) -> Score:
 @reward
 def useful_results(trajectory: Trajectory, *, column: str = "supporting") -> Score:
     """The share of the messages that an episode read after its first reply which hold a document of this column that none before
-    them held. 0 where it read none; no verdict where the problem has no such list.
+    them held. 0 where it read none, and where the problem has no such list: then its answer alone is paid.
     """
     wanted = trajectory.problem.meta.get(column)
     if not isinstance(wanted, list | tuple) or not wanted:
-        return Score(None, why=f"the problem has no list {column!r}")
+        return Score(0.0, why=f"the problem has no list {column!r}")
     first = next((i for i, turn in enumerate(trajectory.turns) if turn.author is not None), len(trajectory.turns))
     read = [turn.text for turn in trajectory.turns[first:] if turn.author is None and len(turn.ids)]
     left, useful = set(map(str, wanted)), 0
@@ -196,6 +194,38 @@ def search_r2(
     )  # fmt: skip
 
 
+fidelity = "core"
+left_out = (
+    "a language model that says which results are of use (here the column `supporting` does), a discriminator with a "
+    "threshold and a trimmer (here one reply of words), and the KL"
+)
+data = Data(
+    answer="the gold answer",
+    supporting=Column(
+        "the documents that answer the question, a list of texts; without it only the answer is paid",
+        optional=True,
+        setting="column",
+    ),
+    facts=Column(
+        "documents that can be searched, a list of texts or of {title, text}; not read with `corpus` or `env`", optional=True
+    ),
+    rows=[
+        {
+            "prompt": "In which city was the composer of Fidelio born?",
+            "answer": "Bonn",
+            "facts": ["Fidelio is an opera by Beethoven.", "Beethoven was born in Bonn.", "Mozart was born in Salzburg."],
+            "supporting": ["Fidelio is an opera by Beethoven.", "Beethoven was born in Bonn."],
+        },
+        {
+            "prompt": "What is the capital of the country where Nokia was founded?",
+            "answer": "Helsinki",
+            "facts": ["Nokia was founded in Finland.", "The capital of Finland is Helsinki."],
+            "supporting": ["Nokia was founded in Finland.", "The capital of Finland is Helsinki."],
+        },
+        {"prompt": "Which ocean lies west of Portugal?", "answer": "Atlantic", "facts": ["Portugal lies on the Atlantic Ocean."]},
+    ],
+)
+
 claim = Claim(
     says="episodes that the refiner cuts where it finds them wrong end right oftener than the same ones cut at random",
     versus=None, task="repairs:misjudged=0.0", measure="repaired", direction="higher", margin=0.03, against="at_random",
@@ -203,6 +233,7 @@ claim = Claim(
     fault=Within("as_it_was", high=0.7, says="share of first episodes that end right"), learns=None,
     tried="misjudged=0.2: .44 repaired and .45 at random, of .38, before any update; at 3e-4 first episodes end right in .84 after "
     "30. Here .52 and .53 of .44 before, .70 and .68 of .61 after 30 updates at 1e-4 (one seed, so that the margin is by no rule)",
-    finding="stopped at 5 pairs; where to cut helps by .02, and even a cut at random repairs some of what was wrong",
+    finding="first episodes end right in 65%; cut where the refiner says 74%, cut at random 72%. Most of the repair is the second "
+    "try; what the place of the cut adds, 5 pairs cannot tell from nothing",
 )  # fmt: skip
 baseline = "grpo"

@@ -10,14 +10,12 @@ Where rewards are sparse, a group's few good episodes are seen once and lost; bu
 sure of what it can do by chance. So tools are paid for first, and imitation comes later. An old advantage tells how much better an
 episode was than its group then, and A' than what is usual by now, which teaches nothing any more.
 
-Qin et al. 2025, arXiv:2509.22601, and TencentYoutuResearch/SPEAR: buffer and P50 (verl-agent, ray_trainer_hybrid.py, e3dbfe3), an
-update of its own for L after that of the step, and gamma (dp_actor.py, 28fffef), calls in right and wrong episodes (retool,
-reward.py, 7b51a57), a tolerance of 10 and the bounds (README, 03388e4; scripts have 5, and 2 to 60 for rewards of 10). Covariances
-are found before the update over the batch, there in it over a micro-batch. (inferred): warmup = 1/2, which the script sets but does
-not pass on; capacity, the 128 episodes of a step, there 2048. The base is the paper's Dr.BoT: `dr_grpo`, clipped higher. Left out:
-not to learn from episodes that are too long, empty or repetitive, nor from the quarter of the groups that differ least.
-
-Data: prompts with answers; tools (env=...), or something to search: a file (corpus=...) or the column `facts`.
+Qin et al. 2025, arXiv:2509.22601, and TencentYoutuResearch/SPEAR: buffer and P50 (verl-agent, ray_trainer_hybrid.py, e3dbfe3),
+an update of its own for L after that of the step, and gamma (dp_actor.py, 28fffef), calls in right and wrong episodes (retool,
+reward.py, 7b51a57), a tolerance of 10 and the bounds (README, 03388e4; scripts have 5, and 2 to 60 for rewards of 10).
+Covariances are found before the update over the batch, there in it over a micro-batch. (inferred): warmup = 1/2, which the
+script sets but does not pass on; capacity, the 128 episodes of a step, there 2048. The base is the paper's Dr.BoT: `dr_grpo`,
+clipped higher.
 """
 
 import math
@@ -30,6 +28,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Loop, Recipe, Run, Score, loop
 from rewardlab.credit.entropy import drop_covarying
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.dr_grpo import dr_grpo
@@ -111,10 +110,38 @@ def spear(
     )
 
 
+fidelity = "core"
+left_out = "not to learn from episodes that are too long, empty or repetitive, nor from the quarter of the groups that differ least"
+data = Data(
+    answer="the gold answer",
+    facts=Column(
+        "documents that can be searched, a list of texts or of {title, text}; not read with `corpus` or `env`", optional=True
+    ),
+    rows=[
+        {
+            "prompt": "Which sea does the river that flows through Vienna end in?",
+            "answer": "Black Sea",
+            "facts": ["The Danube flows through Vienna.", "The Danube ends in the Black Sea.", "The Rhine ends in the North Sea."],
+        },
+        {
+            "prompt": "Who directed the film Psycho?",
+            "answer": "Alfred Hitchcock",
+            "facts": ["Psycho is a film by Alfred Hitchcock of 1960."],
+        },
+        {
+            "prompt": "What is the tallest mountain of Africa?",
+            "answer": "Kilimanjaro",
+            "facts": [{"title": "Kilimanjaro", "text": "The tallest mountain of Africa."}],
+        },
+    ],
+)
+
 claim = Claim(
     says="good episodes learnt from again, and calls paid for at first, make episodes right more often while it learns",
     versus="spear", task="facts:hops=4,error=0.5,biased=0.75,test_size=1000", measure="auc.truth", direction="higher",
     margin=0.02957, versus_settings={"weight": 0.0, "calls": 0.0, "covarying": 0.0}, steps=22,
-    moved=Within("train.replayed", low=128.0, says="learnt again"), start=None, finding="GRPO alone solves .76, greedily all",
+    moved=Within("train.replayed", low=128.0, says="learnt again"), start=None,
+    finding="while they learn both sides solve half of the episodes (50% and 52%), at the end three quarters (75% and 76%, 30% "
+    "before): replay and pay for calls gain nothing here, for twice the tokens",
 )  # fmt: skip
 baseline = "dr_grpo"
