@@ -44,6 +44,7 @@ from rewardlab.core import (
 )
 from rewardlab.credit.leave_one_out import turn_counts, turn_leave_one_out
 from rewardlab.credit.turns import over_turns, turn_sums
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.returns import episode_return
 from rewardlab.methods.baselines.rloo import rloo
@@ -244,6 +245,9 @@ def advantage_alignment_llm(
     )
 
 
+data = Data(
+    refuses="plays a game of two players (env=...), whose moves pay: there are no questions with answers",
+)
 claim = Claim(
     says="players of five numbers that learn a repeated prisoner's dilemma with aligned advantages end with more than without",
     versus=None, task="dilemmas", measure="payoff.aligned", direction="higher", margin=0.85, against="payoff.plain",

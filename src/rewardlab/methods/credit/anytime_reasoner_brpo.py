@@ -29,6 +29,7 @@ from rewardlab.core import Batch, Group, Problem, Recipe, Rollout, Run, Sampling
 from rewardlab.credit.group import center
 from rewardlab.credit.tokens import over_steps
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.advantages import advantage_variance
 from rewardlab.methods.baselines.grpo import grpo
@@ -202,6 +203,13 @@ def anytime_reasoner_brpo(
     )
 
 
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
+    ],
+)
 claim = Claim(
     says="advantages of thinking vary less with the trace's own earlier answers in the baseline than with the group's mean alone",
     versus=None, task="cells", measure="variance.budget", direction="lower", margin=0.0011,

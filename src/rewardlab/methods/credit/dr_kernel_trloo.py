@@ -19,6 +19,7 @@ from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.leave_one_out import keep_matched_turns, turn_center, turn_leave_one_out
 from rewardlab.credit.turns import over_turns, turn_sums
+from rewardlab.data.columns import Data
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.rloo import rloo
 from rewardlab.objectives.ratio import clipped_ratio
@@ -62,6 +63,9 @@ def dr_kernel_trloo(
     )
 
 
+data = Data(
+    refuses="plays the task kernels, whose small programs have a cost that is counted: no kernels are compiled or timed",
+)
 claim = Claim(
     says="paying for one's own work, and not learning from lazy turns, leaves less of the work to the library after equal updates",
     versus="dr_kernel_trloo", task="kernels:error=0.7,test_size=1000", measure="auc.reward/work_share", direction="higher",

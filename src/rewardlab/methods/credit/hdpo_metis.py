@@ -23,6 +23,7 @@ from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Term,
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import length_of_right
@@ -74,6 +75,22 @@ def hdpo_metis(
 
 
 SEARCHES = interactive(env=search(), n=2, turns=6)
+data = Data(
+    answer="the gold answer",
+    facts=Column("a list of texts that can be searched; needed unless corpus or env is set", optional=True),
+    rows=[
+        {
+            "prompt": "In which country was the inventor of the telephone born?",
+            "answer": "Scotland",
+            "facts": ["The telephone was patented by Alexander Graham Bell.", "Alexander Graham Bell was born in Scotland."],
+        },
+        {
+            "prompt": "Which river flows through the capital of Austria?",
+            "answer": "Danube",
+            "facts": ["The capital of Austria is Vienna.", "The Danube flows through Vienna."],
+        },
+    ],
+)
 claim = Claim(
     says="right answers take fewer tool calls than where the same economy is one reward with being right, and as many are right",
     versus="hdpo_metis", task="facts:hops=3,error=0.6,redundant=0.4,test_size=1000", measure="right_calls", direction="lower",

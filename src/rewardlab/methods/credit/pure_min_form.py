@@ -20,6 +20,7 @@ from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.group import leave_one_out, subtract_mean_return, whiten
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rewards.task import correct
@@ -63,6 +64,13 @@ def pure_min_form(
     )
 
 
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
+    ],
+)
 claim = Claim(
     says="with step rewards that also pay padding, replies stay shorter under the minimum than the sum, and are as often right",
     versus="pure_min_form", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="train.length", direction="lower",

@@ -46,6 +46,7 @@ from rewardlab.core import (
     objective,
     values,
 )
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import search, tools
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.episodes import episode_accuracy
@@ -189,6 +190,22 @@ def spa_rl(
     )
 
 
+data = Data(
+    answer="the gold answer",
+    facts=Column("a list of texts that can be searched; needed unless corpus or env is set", optional=True),
+    rows=[
+        {
+            "prompt": "In which country was the inventor of the telephone born?",
+            "answer": "Scotland",
+            "facts": ["The telephone was patented by Alexander Graham Bell.", "Alexander Graham Bell was born in Scotland."],
+        },
+        {
+            "prompt": "Which river flows through the capital of Austria?",
+            "answer": "Danube",
+            "facts": ["The capital of Austria is Vienna.", "The Danube flows through Vienna."],
+        },
+    ],
+)
 claim = Claim(
     says="turns that make the next right search are told from others better by progress than by rises of a critic of the outcome",
     versus=None, task="facts:hops=4,error=0.5,biased=0.75,test_size=1000", measure="auc.progress", direction="higher",

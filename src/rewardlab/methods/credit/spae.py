@@ -31,6 +31,7 @@ from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import credit_of
 from rewardlab.credit.tokens import over_steps
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.step_worth import step_agreement
 from rewardlab.methods.baselines.grpo import grpo
@@ -153,6 +154,13 @@ def spae(
     )
 
 
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
+    ],
+)
 claim = Claim(
     says="the potential of a step goes along with the chance to finish right from there, more than how sure an answer there is",
     versus=None, task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="agreement.potential", direction="higher",

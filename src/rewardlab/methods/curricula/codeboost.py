@@ -29,6 +29,7 @@ from typing import Any
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Loop, Problem, Recipe, Run, loop, measure, seed_of
 from rewardlab.data.cliques import unlike
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
@@ -116,6 +117,19 @@ def codeboost(
     return recipe.but(loop=on_unlike(threshold=clique, of=base.loop)) if clique else recipe
 
 
+data = Data(
+    answer="what the code prints",
+    code="a text of Python, by which rows that are alike are found",
+    verified_by="snippet_run",
+    rows=[
+        {"prompt": "What does this print?\n\nprint(sum(range(5)))", "answer": "10", "code": "print(sum(range(5)))"},
+        {
+            "prompt": "What does this print?\n\nword = 'level'\nprint(word == word[::-1])",
+            "answer": "True",
+            "code": "word = 'level'\nprint(word == word[::-1])",
+        },
+    ],
+)
 # by construction: the clique is chosen by the neighbours that are counted
 claim = Claim(
     says="the pieces of a maximum clique hold more of what neighbours what in the corpus than as many pieces at random",

@@ -21,6 +21,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare, Share
@@ -150,6 +151,15 @@ def depo(
     return base.but(rollout=kept)
 
 
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "A shirt costs 40 euros and is reduced by 15%. What does it cost now?", "answer": "34"},
+        {"prompt": "What is $7^2 - 3^2$? Put the answer in \\boxed{}.", "answer": "40"},
+        {"prompt": "How many prime numbers are there below 20?", "answer": "8"},
+    ],
+)
 claim = Claim(
     says="sampled groups have a signal more often than GRPO's in as many updates, with fewer rollouts, at the same accuracy",
     versus="grpo", task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5],size=96", measure="train.signal", direction="higher",

@@ -21,6 +21,7 @@ Data: prompts made by `rewardlab data keychain` from rows with a question, its d
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
@@ -41,6 +42,21 @@ def loongrl_keychain(base: Recipe | None = None, *, longer: int = 128, n: int = 
 
 
 BOTH, F1 = two_way_match().named("both"), token_f1(of="answer").named("f1")
+data = Data(
+    answer="the gold answer: a short text",
+    rows=[
+        {
+            "prompt": 'The Danube flows through Vienna. {"k7": "k2"}. Bell was born in Scotland. {"k2": "Where was Bell born?"}. '
+            "Start at the key k7, follow the keys to a question, and answer it.",
+            "answer": "Scotland",
+        },
+        {
+            "prompt": 'Paris lies on the Seine. {"a1": "a9"}. Rome lies on the Tiber. {"a9": "On which river does Rome lie?"}. '
+            "Start at the key a1, follow the keys to a question, and answer it.",
+            "answer": "the Tiber",
+        },
+    ],
+)
 claim = Claim(
     says="looked for in both directions, right answers in other words are paid above wrong ones more often than by F1",
     versus=None, task="keychain:test_size=4000", measure="pair_accuracy.both", direction="higher", margin=0.025,
