@@ -257,5 +257,7 @@ claim = Claim(
     ),
     problems=8, steps=1, guard=Within("against_defector.aligned", low=0.8, says="payoff against a defector, at most 1"),
     fault=Within("payoff.plain", high=1.5, says="what plain learners get, of 1 to 3"), learns=None, start=None,
+    finding="payoff of 1 to 3: aligned players get 2.9, plain ones 1.0, and aligned ones lose little to a defector "
+    "(.89 of 1)",
 )  # fmt: skip
 baseline = "rloo"

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Group, Problem, Recipe, Rollout, Run, Sampling, Score, Scores, Trajectory, Turn, credit, rollout
 from rewardlab.credit.group import center
 from rewardlab.credit.tokens import over_steps
@@ -210,7 +210,7 @@ data = Data(
         {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
     ],
 )
-claim = Claim(
+check = Check(
     says="advantages of thinking vary less with the trace's own earlier answers in the baseline than with the group's mean alone",
     versus=None, task="cells", measure="variance.budget", direction="lower", margin=0.0011,
     against="variance.group",
@@ -221,5 +221,7 @@ claim = Claim(
     problems=40, steps=1, fault=Within("variance.none", low=0.01, says="variance without a baseline"), learns=None,
     tried="12 problems each, budget against group: cells .0258 .0267, choices .0756 .0763 (.0388 .0367 with budgets of 6 tokens), "
     "arithmetic .0330 .0303, redundant=0.4 .0134 .0127: there no answer is right before the last step, so that V1 says nothing",
+    finding="variance without a baseline .098, with the group's mean .052, with the trace's own earlier answers .049: "
+    "most is gained by any baseline",
 )  # fmt: skip
 baseline = "grpo"

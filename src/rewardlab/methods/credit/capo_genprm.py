@@ -21,7 +21,6 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.tokens import each_token
-from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.critiques import noisy_critiques, wrong_steps
 from rewardlab.rewards.reward import Reward
@@ -51,16 +50,11 @@ def capo_genprm(
 
 
 VOTED = noisy_critiques(of=sound_steps(), miss=0.1, alarm=0.2, votes=4, agree="majority")
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
-        {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
-    ],
-)
 claim = Claim(
     says="with a vote of critiques that each err in one step of six, more is learnt than from the outcome alone in as many updates",
     versus="grpo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.0126,
     settings={"critiques": VOTED}, steps=40, guard=Within("pass@1", low=-0.03),
+    finding="start 36% right; CAPO ends at 75%, GRPO at 73%: it learns faster; the votes come from a simulated "
+    "critic, not from a model",
 )  # fmt: skip
 baseline = "grpo"

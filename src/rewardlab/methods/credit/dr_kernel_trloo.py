@@ -72,6 +72,7 @@ claim = Claim(
     margin=0.03, settings={"tolerance": 0.05, "lr": 1e-4},
     versus_settings={"tolerance": 0.05, "share": 0.0, "least": 0.0, "lr": 1e-4}, steps=20, start=None,
     tried="3e-4: both sides end above .93, after 30 updates (-.002 on one pair) and after 12 (-.043 on two)",
-    finding="with own work paid and lazy turns left out, a little more of the work was left to the library than without",
+    finding="a little more of the work was left to the library than without the method, and 79% are right, not 81%: "
+    "it does not help here",
     version=2, replaces="both sides ended near the ceiling after 9 to 12 updates; tokens were the budget",
 )  # fmt: skip

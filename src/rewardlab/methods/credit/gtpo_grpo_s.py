@@ -46,5 +46,6 @@ data = Data(
 claim = Claim(
     says="rewards weighted by the entropy at each token teach more in as many updates than DAPO's one for the whole reply",
     versus="dapo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.0041, steps=40,
-    finding="replies here are 28 tokens, nearly all of them sure: entropy has few choices to find",
+    finding="both learn alike: start 36% right, GTPO ends at 82%, DAPO at 83%; replies here are 28 tokens, nearly all "
+    "of them sure",
 )  # fmt: skip

@@ -100,5 +100,6 @@ claim = Claim(
     fault=Within("right_calls", low=3.4, says="calls of right episodes, which need three"), start=None,
     tried="one seed, 30 updates: -.29 calls and +.045 of right episodes; with a weight of .15, the paper's, 3.73 calls of 3.96 "
     "at the start, where .5 leaves 3.53 and one reward 3.82. The margin is half of that one effect",
+    finding="calls of right episodes: start 4.0, HDPO ends at 3.6, one reward at 3.9; 64% and 61% are right",
 )  # fmt: skip
 baseline = "grpo"

@@ -11,7 +11,7 @@ in which the row's own reward counts too. The mean over the tokens of a batch is
 that makes several updates on a batch is set to one.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
 from rewardlab.credit.group import center, subtract_mean_over_tokens
 from rewardlab.credit.value import to_go
@@ -40,7 +40,7 @@ data = Data(
         {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
     ],
 )
-claim = Claim(
+check = Check(
     says="on a frozen policy the gradient estimate varies less with the length-weighted baseline than with the group's mean",
     versus=None, task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="variance.length",
     direction="lower", margin=0.013, against="variance.mean",

@@ -212,5 +212,6 @@ claim = Claim(
     margin=0.096, against="auc.critic", settings={"watched": True},
     by=progress_found(rollout=interactive(env=search(), n=1, turns=5), truth=gold_searches(), critic=WATCHED),
     problems=300, steps=20, judge=Within("calibration", low=0.3, says="correlation of summed progress and success"), learns=None,
+    finding="of right and wrong turns, progress orders 70% of pairs rightly, the critic 52%, which is close to chance",
 )  # fmt: skip
 baseline = "ppo"

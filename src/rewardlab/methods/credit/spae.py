@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Credit, Group, Recipe, Run, Sampling, Score, Scores, Term, Trajectory, Turn, credit, entropies
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import credit_of
@@ -161,7 +161,7 @@ data = Data(
         {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
     ],
 )
-claim = Claim(
+check = Check(
     says="the potential of a step goes along with the chance to finish right from there, more than how sure an answer there is",
     versus=None, task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="agreement.potential", direction="higher",
     margin=0.22, against="agreement.sure",
@@ -171,5 +171,7 @@ claim = Claim(
     ),
     problems=60, steps=1, fault=Within("agreement.sure", high=0.6, says="correlation of confidence and chance"), learns=None,
     tried="12 problems, 98 steps: potential .43, sure -.08, right alone .42",
+    finding="correlation with the chance to finish right: potential .47, confidence .00; being right alone has .46, "
+    "so confidence adds little",
 )  # fmt: skip
 baseline = "grpo"

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Credit, Problem, Recipe, Rollout, Run, credit, measure
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.value import to_go
@@ -130,7 +130,7 @@ data = Data(
         {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
     ],
 )
-claim = Claim(
+check = Check(
     says="THR tells better than a token's surprise which updates of wrong replies' tokens lower the likelihood of right replies",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="auc.thr", direction="higher", margin=0.05,
     against="auc.surprise",
@@ -140,5 +140,6 @@ claim = Claim(
     ),
     problems=100, steps=1, fault=Within("lowers", low=0.2, says="share of wrong replies' tokens whose update lowers right replies"),
     learns=None, start=None,
+    finding="THR orders 85% of pairs of updates rightly, surprise 49%, which is close to chance",
 )  # fmt: skip
 baseline = "grpo"

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Credit, Group, Problem, Recipe, Rollout, Run, Score, Trajectory, credit, measure, rollout
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
@@ -225,7 +225,7 @@ data = Data(
         },
     ],
 )
-claim = Claim(
+check = Check(
     says="with a prior that is wrong about a quarter of the prompts the baseline errs less than the mean of as many replies, four",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="error.shrunk", direction="lower", margin=0.008,
     against="error.mean", settings={"prior": ASTRAY},
@@ -235,5 +235,7 @@ claim = Claim(
     ),
     problems=150, steps=1, fault=Within("error.prior", low=0.03, says="squared error of the prior alone"), learns=None,
     tried="100 problems, one seed: .016 shrunk, .006 with further replies (7.6 a prompt), .036 the mean, .073 the prior",
+    finding="squared error .024 with the prior, .034 the mean of as many replies; further replies, 8 a prompt in all, "
+    "bring it to .013",
 )  # fmt: skip
 baseline = "grpo"

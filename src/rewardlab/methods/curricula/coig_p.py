@@ -127,4 +127,5 @@ claim = Claim(
     settings={"gap": 4.0, "lr": 1e-4}, versus_settings={"gap": 0.0, "lr": 1e-4}, by=mean_reward(), steps=40,
     fault=Within("train.true_labels", 0.55, 0.75, "share of right labels where any difference makes a pair"),
     moved=Within("train.true_labels", low=0.05, says="right labels"), learns="reward", start=None,
+    finding="true reward: start .54, pairs of a clear difference end at .66, all pairs at .63",
 )  # fmt: skip

@@ -166,6 +166,6 @@ claim = Claim(
     margin=0.06, settings={"problems": 16, "start": 0.8, "decay": 0.1}, versus_settings={"problems": 16}, steps=40,
     guard=Within("pass@1", low=-0.03), fault=Within("train.signal", high=0.75, says="share of GRPO's groups with a signal"),
     moved=Within("tokens", high=-20_000, says="tokens generated and scored in all"),
-    finding="a third of the tokens is saved, and after as many updates eight problems in a hundred fewer are right",
+    finding="start 40% right; DEPO ends at 55%, GRPO at 63%, with a third fewer tokens: it saves rollouts, and learns less",
 )  # fmt: skip
 system = "depo-data-efficient"

@@ -109,5 +109,7 @@ claim = Claim(
     versus="guru", task="domains", measure="pass@1.countdown", direction="higher", margin=0.049, settings={"problems": 8},
     versus_settings={"problems": 8, "domains": "arithmetic"}, steps=40, guard=Within("pass@1.arithmetic", low=-0.05),
     fault=Within("pass@1.countdown", high=0.6, says="of the rare domain, after training on the other"), learns=None, start=None,
+    finding="rare domain: start 31% right, 33% on both sides; the frequent one ends at 69% mixed, at 78% alone: "
+    "neither helps the rare one",
 )  # fmt: skip
 baseline = "grpo"

@@ -19,7 +19,7 @@ curriculum).
 Data: prompts made by `rewardlab data keychain` from rows with a question, its documents and an answer. A small world: keychain.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
 from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
@@ -57,10 +57,11 @@ data = Data(
         },
     ],
 )
-claim = Claim(
+check = Check(
     says="looked for in both directions, right answers in other words are paid above wrong ones more often than by F1",
     versus=None, task="keychain:test_size=4000", measure="pair_accuracy.both", direction="higher", margin=0.025,
     against="pair_accuracy.f1", model="untrained", by=own_share(of=pair_agreement(reward=BOTH + F1)), problems=4000, steps=1,
     fault=Within("pair_accuracy.f1", high=0.85, says="right answers above wrong ones, by F1"), learns=None, start=None,
+    finding="right answers above wrong ones in 83% of pairs, by F1 in 81%; nothing is trained",
 )  # fmt: skip
 baseline = "grpo"

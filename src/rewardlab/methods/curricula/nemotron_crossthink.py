@@ -14,7 +14,7 @@ the tools on files: rewardlab data template, data pass-rate by a small model, da
 questions from the web's text.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.domains import by_domain
@@ -49,7 +49,7 @@ data = Data(
         {"prompt": "Which planet is the largest of the solar system?", "answer": "Jupiter", "form": "open"},
     ],
 )
-claim = Claim(
+check = Check(
     says="asked openly, careful replies are paid above guesses more often than where there are options to choose from",
     versus=None, task="quiz:test_size=4000", measure="pair_accuracy.open", direction="higher", margin=0.02,
     against="pair_accuracy.choice", model="untrained", by=own_share(of=BY_FORM, parts=21), problems=4000, steps=1,

@@ -164,6 +164,7 @@ claim = Claim(
     versus_settings={**KNOWN, **ALL}, by=mean_reward(), steps=40,
     fault=Within("train.rejected_score", high=0.3, says="what rejected replies are worth where all prompts are learnt from"),
     learns="reward", start=None, version=2, replaces="at the rate of 3e-4 neither side learnt reliably: .44 to .79 unfiltered",
+    finding="true reward: start .54, surviving prompts end at .62, all prompts at .64: dropping prompts costs a little here",
 )  # fmt: skip
 system = "rip-survival-prompts"
 baseline = "dpo"
