@@ -17,7 +17,7 @@ from rewardlab.methods.credit.anytime_reasoner_brpo import (
     anytime_reasoner_brpo,
     budget_advantages,
     by_its_answers,
-    claim,
+    check,
     relative_to_budgets,
     under_budgets,
 )
@@ -154,4 +154,4 @@ def test_its_parts_and_its_claim():
     made = registry.build("anytime-reasoner-brpo", {"n": 3, "cuts": 2})
     assert made.rows_per_problem == 3
     assert "correct" in str(anytime_reasoner_brpo().reward)
-    assert claim.by.settings["credits"]["budget"] == anytime_reasoner_brpo().credit
+    assert check.by.settings["credits"]["budget"] == anytime_reasoner_brpo().credit

@@ -12,7 +12,7 @@ from rewardlab.core import Outputs, Run
 from rewardlab.credit.group import subtract_mean_over_tokens
 from rewardlab.credit.value import to_go
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.credit.opo import claim, opo
+from rewardlab.methods.credit.opo import check, opo
 
 
 def test_the_advantages_by_hand():
@@ -52,4 +52,4 @@ def test_one_update_on_a_batch_even_of_a_base_with_more():
 
 
 def test_the_claim_compares_its_own_credit():
-    assert claim.by.settings["credits"]["length"] == opo().credit
+    assert check.by.settings["credits"]["length"] == opo().credit

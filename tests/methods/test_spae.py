@@ -13,7 +13,7 @@ from rewardlab import registry
 from rewardlab.core import Run, Sampling, Trajectory, ask, entropies
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.step_worth import step_agreement
-from rewardlab.methods.credit.spae import by_potential, claim, potential, spae, step_potential
+from rewardlab.methods.credit.spae import by_potential, check, potential, spae, step_potential
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
@@ -152,5 +152,5 @@ def test_agreement_is_the_correlation_over_steps():
 def test_stacked_on_another_and_in_its_claim():
     assert "solved_between" in str(registry.build("dapo+spae").rollout)
     assert registry.build("spae", {"probes": 3}).reward.to_json() != registry.build("spae").reward.to_json()
-    assert claim.by.settings["rewards"]["potential"] == step_potential()
+    assert check.by.settings["rewards"]["potential"] == step_potential()
     assert torch.is_tensor(credit_of(row("rd", 1.0, {})))

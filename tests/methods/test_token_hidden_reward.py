@@ -13,7 +13,7 @@ from rewardlab.core import Run
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.value import to_go
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.credit.token_hidden_reward import claim, hidden_reward, surprise, token_hidden_reward
+from rewardlab.methods.credit.token_hidden_reward import check, hidden_reward, surprise, token_hidden_reward
 from rewardlab.policies.text import TextPolicy
 
 
@@ -83,6 +83,6 @@ def test_it_stands_on_any_credit():
 
 
 def test_the_claim_asks_its_own_thr():
-    settings = claim.by.settings
+    settings = check.by.settings
     assert settings["predictors"] == {"thr": hidden_reward(), "surprise": surprise()}
     assert settings["credit"] == center() >> scale_by_std() >> to_go()

@@ -18,7 +18,7 @@ from rewardlab.methods.credit.v0_5 import (
     PRIOR,
     adaptive_resampling,
     baseline_error,
-    claim,
+    check,
     shrunk,
     subtract_prior,
     subtract_shrunk_mean,
@@ -161,7 +161,7 @@ def test_a_sampled_prior_that_is_wrong_about_some_prompts():
 def test_it_keeps_the_samplers_of_its_base_and_the_claim_measures_its_own_parts():
     assert registry.build("v0.5", {"n": 3}).rows_per_problem == 3
     assert "temperature=0.7" in str(v0_5(registry.build("grpo", {"temperature": 0.7})))
-    assert str(claim.by.settings["credits"]["shrunk"]) in str(v0_5().credit)
+    assert str(check.by.settings["credits"]["shrunk"]) in str(v0_5().credit)
 
 
 @rollout(inner="of")

@@ -44,6 +44,7 @@ from rewardlab.core import (
 )
 from rewardlab.credit.leave_one_out import turn_counts, turn_leave_one_out
 from rewardlab.credit.turns import over_turns, turn_sums
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.returns import episode_return
 from rewardlab.methods.baselines.rloo import rloo
@@ -244,6 +245,9 @@ def advantage_alignment_llm(
     )
 
 
+data = Data(
+    refuses="plays a game of two players (env=...), whose moves pay: there are no questions with answers",
+)
 claim = Claim(
     says="players of five numbers that learn a repeated prisoner's dilemma with aligned advantages end with more than without",
     versus=None, task="dilemmas", measure="payoff.aligned", direction="higher", margin=0.85, against="payoff.plain",
@@ -253,5 +257,7 @@ claim = Claim(
     ),
     problems=8, steps=1, guard=Within("against_defector.aligned", low=0.8, says="payoff against a defector, at most 1"),
     fault=Within("payoff.plain", high=1.5, says="what plain learners get, of 1 to 3"), learns=None, start=None,
+    finding="payoff of 1 to 3: aligned players get 2.9, plain ones 1.0, and aligned ones lose little to a defector "
+    "(.89 of 1)",
 )  # fmt: skip
 baseline = "rloo"

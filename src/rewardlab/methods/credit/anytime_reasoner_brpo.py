@@ -24,11 +24,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Group, Problem, Recipe, Rollout, Run, Sampling, Score, Scores, Trajectory, Turn, credit, rollout
 from rewardlab.credit.group import center
 from rewardlab.credit.tokens import over_steps
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.advantages import advantage_variance
 from rewardlab.methods.baselines.grpo import grpo
@@ -202,7 +203,14 @@ def anytime_reasoner_brpo(
     )
 
 
-claim = Claim(
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
+    ],
+)
+check = Check(
     says="advantages of thinking vary less with the trace's own earlier answers in the baseline than with the group's mean alone",
     versus=None, task="cells", measure="variance.budget", direction="lower", margin=0.0011,
     against="variance.group",
@@ -213,5 +221,7 @@ claim = Claim(
     problems=40, steps=1, fault=Within("variance.none", low=0.01, says="variance without a baseline"), learns=None,
     tried="12 problems each, budget against group: cells .0258 .0267, choices .0756 .0763 (.0388 .0367 with budgets of 6 tokens), "
     "arithmetic .0330 .0303, redundant=0.4 .0134 .0127: there no answer is right before the last step, so that V1 says nothing",
+    finding="variance without a baseline .098, with the group's mean .052, with the trace's own earlier answers .049: "
+    "most is gained by any baseline",
 )  # fmt: skip
 baseline = "grpo"

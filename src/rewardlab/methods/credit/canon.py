@@ -11,8 +11,6 @@ count that much where halves are compared.
 Chen et al. 2025, arXiv:2509.23962. Halves, mu = 1, alpha = 1, no division by the deviation and a constant in place of a reply's
 length are those of the released script and code (biuboomc/CANON, f3ee9fc), and so is which half alpha is of. Left out: schedules of
 mu, sixteen updates per batch and with them the higher upper clip.
-
-Data: prompts and answers; two replies per prompt or more.
 """
 
 from __future__ import annotations
@@ -25,6 +23,7 @@ from torch import Tensor
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.entropy import row_entropy
+from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.weighting import constant_length
 from rewardlab.settings.domain import NonNegativeFloat, Share
@@ -84,6 +83,13 @@ def canon(
     return base.but(credit=halves(mu=mu, alpha=alpha), weighting=constant_length(length=length))
 
 
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
+    ],
+)
 claim = Claim(
     says="where replies of less entropy are right more often, more is learnt in as many updates than with Dr. GRPO",
     versus="dr_grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="auc.truth", direction="higher", margin=0.004,

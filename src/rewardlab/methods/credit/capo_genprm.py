@@ -54,5 +54,7 @@ claim = Claim(
     says="with a vote of critiques that each err in one step of six, more is learnt than from the outcome alone in as many updates",
     versus="grpo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.0126,
     settings={"critiques": VOTED}, steps=40, guard=Within("pass@1", low=-0.03),
+    finding="start 36% right; CAPO ends at 75%, GRPO at 73%: it learns faster; the votes come from a simulated "
+    "critic, not from a model",
 )  # fmt: skip
 baseline = "grpo"

@@ -19,6 +19,7 @@ from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.leave_one_out import keep_matched_turns, turn_center, turn_leave_one_out
 from rewardlab.credit.turns import over_turns, turn_sums
+from rewardlab.data.columns import Data
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.rloo import rloo
 from rewardlab.objectives.ratio import clipped_ratio
@@ -62,12 +63,16 @@ def dr_kernel_trloo(
     )
 
 
+data = Data(
+    refuses="plays the task kernels, whose small programs have a cost that is counted: no kernels are compiled or timed",
+)
 claim = Claim(
     says="paying for one's own work, and not learning from lazy turns, leaves less of the work to the library after equal updates",
     versus="dr_kernel_trloo", task="kernels:error=0.7,test_size=1000", measure="auc.reward/work_share", direction="higher",
     margin=0.03, settings={"tolerance": 0.05, "lr": 1e-4},
     versus_settings={"tolerance": 0.05, "share": 0.0, "least": 0.0, "lr": 1e-4}, steps=20, start=None,
     tried="3e-4: both sides end above .93, after 30 updates (-.002 on one pair) and after 12 (-.043 on two)",
-    finding="with own work paid and lazy turns left out, a little more of the work was left to the library than without",
+    finding="a little more of the work was left to the library than without the method, and 79% are right, not 81%: "
+    "it does not help here",
     version=2, replaces="both sides ended near the ceiling after 9 to 12 updates; tokens were the budget",
 )  # fmt: skip

@@ -15,6 +15,7 @@ from rewardlab.core import Recipe
 from rewardlab.credit.group import center, scale_by_std, whiten_events
 from rewardlab.credit.terms import each_term
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.format import format_ok
@@ -36,10 +37,18 @@ def gdpo(base: Recipe | None = None, *, form: str = ADD_FIRST, weight: float = 1
     return base.but(reward=total, credit=each_term(chain=center() >> scale_by_std()) >> whiten_events() >> to_go())
 
 
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
+    ],
+)
 claim = Claim(
     says="more replies are both right and of the wanted form than with GRPO on the sum after equal updates",
     versus="gdpo", task="countdown:largest=30,habit=0.9", measure="all", direction="higher", margin=0.02,
     versus_settings={"decoupled": False}, by=term_means(reward=correct() + format_ok(pattern=ADD_FIRST)), steps=40, learns="all",
     start=None, version=2, replaces="tokens were the budget, and the form was learnt fully on both sides",
+    finding="replies that are right and in form: start 31%, both end at 48%: the form is learnt on either side",
 )  # fmt: skip
 baseline = "grpo"

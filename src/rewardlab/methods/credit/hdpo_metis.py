@@ -23,6 +23,7 @@ from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Term,
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import length_of_right
@@ -74,6 +75,22 @@ def hdpo_metis(
 
 
 SEARCHES = interactive(env=search(), n=2, turns=6)
+data = Data(
+    answer="the gold answer",
+    facts=Column("a list of texts that can be searched; needed unless corpus or env is set", optional=True),
+    rows=[
+        {
+            "prompt": "In which country was the inventor of the telephone born?",
+            "answer": "Scotland",
+            "facts": ["The telephone was patented by Alexander Graham Bell.", "Alexander Graham Bell was born in Scotland."],
+        },
+        {
+            "prompt": "Which river flows through the capital of Austria?",
+            "answer": "Danube",
+            "facts": ["The capital of Austria is Vienna.", "The Danube flows through Vienna."],
+        },
+    ],
+)
 claim = Claim(
     says="right answers take fewer tool calls than where the same economy is one reward with being right, and as many are right",
     versus="hdpo_metis", task="facts:hops=3,error=0.6,redundant=0.4,test_size=1000", measure="right_calls", direction="lower",
@@ -83,5 +100,6 @@ claim = Claim(
     fault=Within("right_calls", low=3.4, says="calls of right episodes, which need three"), start=None,
     tried="one seed, 30 updates: -.29 calls and +.045 of right episodes; with a weight of .15, the paper's, 3.73 calls of 3.96 "
     "at the start, where .5 leaves 3.53 and one reward 3.82. The margin is half of that one effect",
+    finding="calls of right episodes: start 4.0, HDPO ends at 3.6, one reward at 3.9; 64% and 61% are right",
 )  # fmt: skip
 baseline = "grpo"

@@ -9,14 +9,13 @@ update is made on each batch, by the policy that sampled it.
 Hao et al. 2025, arXiv:2505.23585. b is that of the released code (microsoft/LMOps, opo/verl/trainer/ppo/core_algos.py, 5b90890),
 in which the row's own reward counts too. The mean over the tokens of a batch is (inferred) from the trainer that it patches. A base
 that makes several updates on a batch is set to one.
-
-Data: prompts and answers.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
 from rewardlab.credit.group import center, subtract_mean_over_tokens
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.evals.gradients import gradient_variance
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import policy_gradient
@@ -34,7 +33,14 @@ def opo(base: Recipe | None = None, *, n: int = 8) -> Recipe:
     )
 
 
-claim = Claim(
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
+    ],
+)
+check = Check(
     says="on a frozen policy the gradient estimate varies less with the length-weighted baseline than with the group's mean",
     versus=None, task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="variance.length",
     direction="lower", margin=0.013, against="variance.mean",

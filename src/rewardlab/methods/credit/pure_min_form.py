@@ -12,15 +12,20 @@ come from a trained model; here every step is checked, and a true line that only
 which invites padding. `minimum=False` leaves the sum form, `share=0` process rewards alone.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import Batch, Recipe, Run, credit
+from rewardlab.core import Batch, Learner, Recipe, Run, credit
 from rewardlab.credit.group import leave_one_out, subtract_mean_return, whiten
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Column, Data
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.rewards.model import step_score
+from rewardlab.rewards.operator import operator
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rewards.task import correct
 
@@ -44,10 +49,17 @@ def of_known_problems(a: Tensor, batch: Batch, run: Run, *, share: float = 0.1) 
     return torch.where(known[:, None], a, 0.0)
 
 
+@operator(steps=True)
+def signed_chance(log_odds: float) -> float:
+    """Twice the chance of being right, less 1: from -1 to 1."""
+    return math.tanh(log_odds / 2)
+
+
 def pure_min_form(
-    base: Recipe | None = None, *, n: int = 8, temperature: float = 0.1, share: float = 0.1, minimum: bool = True
+    base: Recipe | None = None, *, n: int = 8, temperature: float = 0.1, share: float = 0.1, minimum: bool = True, prm: str = ""
 ) -> Recipe:
-    """temperature: of the softmin.  share: of the problems whose outcome is verified."""
+    """temperature: of the softmin.  share: of the problems whose outcome is verified.  prm: a process reward model with a value
+    head (`Learner.init`); without it, steps are checked against the row's gold steps."""
     base = base or grpo(n=n)
     # the baseline after the sum: before it, every step would get its own share, and further steps would change the advantage
     steps = to_go() >> subtract_mean_return()
@@ -56,18 +68,30 @@ def pure_min_form(
         "correct_steps": soft_minimum(temperature=temperature) >> steps if minimum else steps,
         "correct": of_known_problems(share=share) >> outcome,
     }
+    steps_paid = signed_chance(step_score(model="prm")).named("correct_steps") if prm else correct_steps(wrong=-1.0)
     return base.but(
         rollout=base.required("rollout").but_innermost(steps="newline"),
-        reward=correct_steps(wrong=-1.0) + correct(),
+        reward=steps_paid + correct(),
+        also=(*base.also, Learner("prm", prm, Recipe(), every=0)) if prm else base.also,
         credit=by_term(chains=chains, others=outcome) >> whiten(),
     )
 
 
+data = Data(
+    answer="the gold answer",
+    steps=Column("a list of gold steps, equations such as 7+5=12, read where no prm is given", optional=True),
+    settings={"prm": "value-head"},
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
+    ],
+)
 claim = Claim(
     says="with step rewards that also pay padding, replies stay shorter under the minimum than the sum, and are as often right",
     versus="pure_min_form", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="train.length", direction="lower",
     margin=5.0, versus_settings={"minimum": False}, steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("train.length", low=40.0, says="tokens of a reply under the sum, 38 at the start"), version=2,
     replaces="the baseline of the steps paid wrong replies for length on both sides",
+    finding="start 32% right; the minimum ends at 76%, the sum at 67%, with replies about 10 tokens longer",
 )  # fmt: skip
 baseline = "grpo"

@@ -25,12 +25,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Credit, Group, Recipe, Run, Sampling, Score, Scores, Term, Trajectory, Turn, credit, entropies
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import credit_of
 from rewardlab.credit.tokens import over_steps
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.step_worth import step_agreement
 from rewardlab.methods.baselines.grpo import grpo
@@ -153,7 +154,14 @@ def spae(
     )
 
 
-claim = Claim(
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
+    ],
+)
+check = Check(
     says="the potential of a step goes along with the chance to finish right from there, more than how sure an answer there is",
     versus=None, task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="agreement.potential", direction="higher",
     margin=0.22, against="agreement.sure",
@@ -163,5 +171,7 @@ claim = Claim(
     ),
     problems=60, steps=1, fault=Within("agreement.sure", high=0.6, says="correlation of confidence and chance"), learns=None,
     tried="12 problems, 98 steps: potential .43, sure -.08, right alone .42",
+    finding="correlation with the chance to finish right: potential .47, confidence .00; being right alone has .46, "
+    "so confidence adds little",
 )  # fmt: skip
 baseline = "grpo"

@@ -10,8 +10,6 @@ reply shares with right ones takes these down with it; one with a positive THR m
 Deng et al. 2025, arXiv:2510.03669; the double sum over all tokens is that of their arXiv:2505.18830. (inferred): the form of the
 weights and p = .1, as no released code was found; what earns more than the group's mean is right; states and probabilities are
 those before the update. Left out: a threshold on |THR|.
-
-Data: prompts and answers. The policy must be a language model.
 """
 
 from __future__ import annotations
@@ -23,10 +21,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Credit, Problem, Recipe, Rollout, Run, credit, measure
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.gradients import after_step, judged_batch
 from rewardlab.methods.baselines.grpo import grpo
@@ -124,7 +123,14 @@ def token_hidden_reward(base: Recipe | None = None, *, p: float = 0.1) -> Recipe
     return base.but(credit=base.required("credit") >> steer_by_hidden_reward(p=p))
 
 
-claim = Claim(
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
+    ],
+)
+check = Check(
     says="THR tells better than a token's surprise which updates of wrong replies' tokens lower the likelihood of right replies",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="auc.thr", direction="higher", margin=0.05,
     against="auc.surprise",
@@ -134,5 +140,6 @@ claim = Claim(
     ),
     problems=100, steps=1, fault=Within("lowers", low=0.2, says="share of wrong replies' tokens whose update lowers right replies"),
     learns=None, start=None,
+    finding="THR orders 85% of pairs of updates rightly, surprise 49%, which is close to chance",
 )  # fmt: skip
 baseline = "grpo"

@@ -11,8 +11,6 @@ Zhang et al. 2026, arXiv:2603.10848 (abstract, summaries; no code was found). (i
 counts as .05 from 0 and 1 at least, one standard error as the test's bound, doubling the replies up to N = 16, no division by the
 deviation. Left out: the value model V_0 itself, which reads how the policy has done on other prompts; V is a column, or any reward
 that is asked about the prompt.
-
-Data: prompts and answers, and the column pass_rate: what a value model, or an earlier measurement, says of each prompt.
 """
 
 from __future__ import annotations
@@ -24,10 +22,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Credit, Group, Problem, Recipe, Rollout, Run, Score, Trajectory, credit, measure, rollout
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.gradients import paid_at_the_end
 from rewardlab.methods.baselines.grpo import grpo
@@ -214,7 +213,19 @@ def v0_5(base: Recipe | None = None, *, prior: Reward | None = None, n: int = 4,
 ASTRAY = sampled_pass_rate(n=16, astray=0.25)
 FOUR = independent(n=4)
 ONCE, AGAIN = (adaptive_resampling(of=FOUR, prior=ASTRAY, most=most) for most in (4, 16))
-claim = Claim(
+data = Data(
+    answer="the gold answer",
+    pass_rate=Column("the share of replies thought to be right, from 0 to 1, by an earlier measurement"),
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60", "pass_rate": 0.8},
+        {
+            "prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$?",
+            "answer": "\\frac{3}{4}",
+            "pass_rate": 0.4,
+        },
+    ],
+)
+check = Check(
     says="with a prior that is wrong about a quarter of the prompts the baseline errs less than the mean of as many replies, four",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="error.shrunk", direction="lower", margin=0.008,
     against="error.mean", settings={"prior": ASTRAY},
@@ -224,5 +235,7 @@ claim = Claim(
     ),
     problems=150, steps=1, fault=Within("error.prior", low=0.03, says="squared error of the prior alone"), learns=None,
     tried="100 problems, one seed: .016 shrunk, .006 with further replies (7.6 a prompt), .036 the mean, .073 the prior",
+    finding="squared error .024 with the prior, .034 the mean of as many replies; further replies, 8 a prompt in all, "
+    "bring it to .013",
 )  # fmt: skip
 baseline = "grpo"

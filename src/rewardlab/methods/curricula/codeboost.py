@@ -26,9 +26,10 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Loop, Problem, Recipe, Run, loop, measure, seed_of
 from rewardlab.data.cliques import unlike
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
@@ -116,8 +117,25 @@ def codeboost(
     return recipe.but(loop=on_unlike(threshold=clique, of=base.loop)) if clique else recipe
 
 
+data = Data(
+    answer="an object: language (python), stdout (what the code prints) and stderr (how it fails)",
+    code="a text of Python, by which rows that are alike are found",
+    verified_by="snippet_run",
+    rows=[
+        {
+            "prompt": "What does this print?\n\nprint(sum(range(5)))",
+            "code": "print(sum(range(5)))",
+            "answer": {"language": "python", "stdout": "10\n", "stderr": ""},
+        },
+        {
+            "prompt": "What does this print?\n\nword = 'level'\nprint(word == word[::-1])",
+            "answer": {"language": "python", "stdout": "True\n", "stderr": ""},
+            "code": "word = 'level'\nprint(word == word[::-1])",
+        },
+    ],
+)
 # by construction: the clique is chosen by the neighbours that are counted
-claim = Claim(
+check = Check(
     says="the pieces of a maximum clique hold more of what neighbours what in the corpus than as many pieces at random",
     versus=None, task="snippets:test_size=4000,size=200", measure="covered.clique", direction="higher", margin=0.1,
     against="covered.random", model="untrained", by=own_share(of=clique_coverage()), problems=4000, steps=1,

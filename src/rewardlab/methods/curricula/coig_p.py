@@ -11,8 +11,6 @@ counts (a summary of the paper has "exceeding", which is gap=3 for whole grades)
 1,006,946 pairs of 92,784 queries, so about eleven of each).
 Training follows qwen2.5_7b_full_dpo.yaml of the released code (multimodal-art-projection/COIG-P, 28104b6): plain DPO. Left out:
 crawling and filtering queries; asking models and judges (rewardlab data pass-rate --keep-replies does it for one model).
-
-Data: prompts with the columns `replies` and `scores`, two lists; `true_scores`, if there is one, shows how many labels are right.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from typing import Any, Literal
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.pairing import pairs
 from rewardlab.data.values import list_of, number_of
 from rewardlab.errors import RewardlabError
@@ -105,10 +104,28 @@ def coig_p(base: Recipe | None = None, *, gap: float = 2.0) -> Recipe:
     return base.but(rollout=paired(of=base.required("rollout"), choose="random", gap=gap))
 
 
+data = Data(
+    replies="a list of replies to the prompt, two or more",
+    scores="a list of numbers, a score for each reply",
+    true_scores=Column("a list of the true scores, to count how many pairs are ordered rightly", optional=True),
+    rows=[
+        {
+            "prompt": "How can I fall asleep faster?",
+            "scores": [8.5, 2.0],
+            "replies": ["Keep the same bedtime every day and put screens away an hour before it.", "Just sleep."],
+        },
+        {
+            "prompt": "Why is the sky blue?",
+            "scores": [1.0, 9.0],
+            "replies": ["Because it mirrors the sea.", "Air scatters blue light more than red light."],
+        },
+    ],
+)
 claim = Claim(
     says="DPO on pairs whose grades differ enough gives better replies than DPO on as many pairs of any difference",
     versus="coig_p", task="notes:writers=6,noise=0.4", measure="reward", direction="higher", margin=0.017,
     settings={"gap": 4.0, "lr": 1e-4}, versus_settings={"gap": 0.0, "lr": 1e-4}, by=mean_reward(), steps=40,
     fault=Within("train.true_labels", 0.55, 0.75, "share of right labels where any difference makes a pair"),
     moved=Within("train.true_labels", low=0.05, says="right labels"), learns="reward", start=None,
+    finding="true reward: start .54, pairs of a clear difference end at .66, all pairs at .63",
 )  # fmt: skip

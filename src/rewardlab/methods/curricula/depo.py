@@ -21,6 +21,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare, Share
@@ -150,12 +151,21 @@ def depo(
     return base.but(rollout=kept)
 
 
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "A shirt costs 40 euros and is reduced by 15%. What does it cost now?", "answer": "34"},
+        {"prompt": "What is $7^2 - 3^2$? Put the answer in \\boxed{}.", "answer": "40"},
+        {"prompt": "How many prime numbers are there below 20?", "answer": "8"},
+    ],
+)
 claim = Claim(
     says="sampled groups have a signal more often than GRPO's in as many updates, with fewer rollouts, at the same accuracy",
     versus="grpo", task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5],size=96", measure="train.signal", direction="higher",
     margin=0.06, settings={"problems": 16, "start": 0.8, "decay": 0.1}, versus_settings={"problems": 16}, steps=40,
     guard=Within("pass@1", low=-0.03), fault=Within("train.signal", high=0.75, says="share of GRPO's groups with a signal"),
     moved=Within("tokens", high=-20_000, says="tokens generated and scored in all"),
-    finding="a third of the tokens is saved, and after as many updates eight problems in a hundred fewer are right",
+    finding="start 40% right; DEPO ends at 55%, GRPO at 63%, with a third fewer tokens: it saves rollouts, and learns less",
 )  # fmt: skip
 system = "depo-data-efficient"

@@ -11,15 +11,13 @@ the data are made is left to the tools on files: rewardlab data dedupe for each 
 strong one, data filter --pass-rate (too easy for the first, never solved by the second), data mix. (inferred): that domains count
 alike in the mean. A model that compares answers, as theirs does in science, is the verifier judged_answer of a served model, which
 named_verifier's `judge` names. Left out: their 92,000 problems.
-
-Data: rows with the columns `verifier` (a name such as math, code, choice, or an object with settings) and `domain`, to be verified
-by named_verifier. Rows without them are judged by their final answer, and are the domain other.
 """
 
 from __future__ import annotations
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import domain_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.domains import by_domain
@@ -86,10 +84,32 @@ def guru(
     )
 
 
+data = Data(
+    answer="the gold answer",
+    verifier=Column("the name of the verifier of the row (math, code, choice, ...), or an object with settings", optional=True),
+    domain=Column("the domain of the row, by which results are told apart", optional=True, setting="column"),
+    verified_by="named_verifier",
+    rows=[
+        {
+            "prompt": "What is $7^2 - 3^2$? Put the answer in \\boxed{}.",
+            "answer": "40",
+            "verifier": "math",
+            "domain": "mathematics",
+        },
+        {
+            "prompt": "Which gas do plants take up?\nA. oxygen\nB. carbon dioxide",
+            "answer": "B",
+            "verifier": "choice",
+            "domain": "science",
+        },
+    ],
+)
 claim = Claim(
     says="a domain that was rarely seen before gains more from mixed training than from training on another that was often seen",
     versus="guru", task="domains", measure="pass@1.countdown", direction="higher", margin=0.049, settings={"problems": 8},
     versus_settings={"problems": 8, "domains": "arithmetic"}, steps=40, guard=Within("pass@1.arithmetic", low=-0.05),
     fault=Within("pass@1.countdown", high=0.6, says="of the rare domain, after training on the other"), learns=None, start=None,
+    finding="rare domain: start 31% right, 33% on both sides; the frequent one ends at 69% mixed, at 78% alone: "
+    "neither helps the rare one",
 )  # fmt: skip
 baseline = "grpo"

@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Loop, Recipe, Run, loop, seed_of
+from rewardlab.data.columns import Data
 from rewardlab.data.learning import lim_scores
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
@@ -102,6 +103,15 @@ def limr(base: Recipe | None = None, *, first: float = 0.5, threshold: float = 0
 
 
 GIVEN = {"problems": 16, "first": 0.55}
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
+        {"prompt": "A shirt costs 40 euros and is reduced by 15%. What does it cost now?", "answer": "34"},
+        {"prompt": "What is $7^2 - 3^2$? Put the answer in \\boxed{}.", "answer": "40"},
+        {"prompt": "How many prime numbers are there below 20?", "answer": "8"},
+    ],
+)
 claim = Claim(
     says="from the base model, the problems kept by their score teach more than as many at random, in as many updates",
     versus="limr", task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5],size=96", measure="gold", direction="higher",
@@ -109,5 +119,6 @@ claim = Claim(
     fault=Within("train.signal", high=0.75, says="share of groups with a signal among problems at random"),
     moved=Within("train.signal", low=0.03, says="share of groups with a signal"),
     tried="60 and 80 steps (+.068, +.038 in three seeds each): the baseline hardly learnt; here -.043, sd .073",
+    finding="start 35% right; LIM's problems end at 40%, as many at random at 42%: no sign of a gain",
 )  # fmt: skip
 system = "limr-lim"

@@ -12,12 +12,11 @@ Akter et al. 2025, arXiv:2504.13941; its data are public, its code is not. (infe
 (r"<think>.+</think>.*\\boxed\{.+\}"), and that questions that speak of their options are not asked openly. The pipeline is that of
 the tools on files: rewardlab data template, data pass-rate by a small model, data filter --pass-rate, data mix. Left out: writing
 questions from the web's text.
-
-Data: what `rewardlab data template` makes of rows with a question, an answer and perhaps options, to verify by named_verifier.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.domains import by_domain
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
@@ -35,7 +34,22 @@ def nemotron_crossthink(base: Recipe | None = None, *, form: str = "") -> Recipe
 
 
 BY_FORM = by_domain(of=pair_agreement(reward=named_verifier()), column="form")
-claim = Claim(
+data = Data(
+    answer="the gold answer: a letter, or a text of at most ten words",
+    verifier=Column("the name of the verifier of the row; `rewardlab data template` writes it", optional=True),
+    form=Column("choice or open, by which results are told apart; `rewardlab data template` writes it", optional=True),
+    verified_by="named_verifier",
+    rows=[
+        {
+            "prompt": "Which gas do plants take up?\nA. oxygen\nB. carbon dioxide",
+            "answer": "B",
+            "verifier": "choice",
+            "form": "choice",
+        },
+        {"prompt": "Which planet is the largest of the solar system?", "answer": "Jupiter", "form": "open"},
+    ],
+)
+check = Check(
     says="asked openly, careful replies are paid above guesses more often than where there are options to choose from",
     versus=None, task="quiz:test_size=4000", measure="pair_accuracy.open", direction="higher", margin=0.02,
     against="pair_accuracy.choice", model="untrained", by=own_share(of=BY_FORM, parts=21), problems=4000, steps=1,

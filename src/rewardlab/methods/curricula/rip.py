@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.drops import Fates, first, staying
 from rewardlab.data.filters import Bounds, within
 from rewardlab.evals.rewards import mean_reward
@@ -135,12 +136,35 @@ def rip(
 
 KNOWN = {"score": note_quality(), "problems": 8, "pool": 128, "lr": 1e-4}
 ALL = {"rejected_score": None, "rejected_length": None, "gap": None}
+data = Data(
+    chosen=Column("a good reply: teaches the reward model, unless one is given; and the pair where sampled is off", optional=True),
+    rejected=Column("a worse reply, read with chosen", optional=True),
+    chosen_score=Column("the score of chosen, read where sampled is off", optional=True),
+    rejected_score=Column("the score of rejected, read where sampled is off", optional=True),
+    rows=[
+        {
+            "prompt": "How can I fall asleep faster?",
+            "chosen": "Keep the same bedtime every day and put screens away an hour before it.",
+            "rejected": "Just sleep.",
+            "chosen_score": 8.5,
+            "rejected_score": 2.0,
+        },
+        {
+            "prompt": "Why is the sky blue?",
+            "chosen": "Air scatters blue light more than red light, so that blue reaches us from all sides.",
+            "rejected": "Because it mirrors the sea.",
+            "chosen_score": 9.0,
+            "rejected_score": 1.0,
+        },
+    ],
+)
 claim = Claim(
     says="DPO on the prompts that survive gives better replies to clear prompts than DPO on as many pairs of all prompts",
     versus="rip", task="notes:poor=0.6", measure="reward", direction="higher", margin=0.02, settings=KNOWN,
     versus_settings={**KNOWN, **ALL}, by=mean_reward(), steps=40,
     fault=Within("train.rejected_score", high=0.3, says="what rejected replies are worth where all prompts are learnt from"),
     learns="reward", start=None, version=2, replaces="at the rate of 3e-4 neither side learnt reliably: .44 to .79 unfiltered",
+    finding="true reward: start .54, surviving prompts end at .62, all prompts at .64: dropping prompts costs a little here",
 )  # fmt: skip
 system = "rip-survival-prompts"
 baseline = "dpo"

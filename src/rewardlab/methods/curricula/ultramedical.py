@@ -21,6 +21,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Loop, Recipe, Run, loop
+from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.methods.baselines.sft import sft
@@ -68,6 +69,22 @@ def ultramedical(
 
 
 LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4, "faster": 1.0}
+data = Data(
+    chosen="a good reply, which SFT imitates and DPO and the reward model prefer",
+    rejected="a worse reply",
+    rows=[
+        {
+            "prompt": "How can I fall asleep faster?",
+            "chosen": "Keep the same bedtime every day and put screens away an hour before it.",
+            "rejected": "Just sleep.",
+        },
+        {
+            "prompt": "Why is the sky blue?",
+            "chosen": "Air scatters blue light more than red light, so that blue reaches us from all sides.",
+            "rejected": "Because it mirrors the sea.",
+        },
+    ],
+)
 claim = Claim(
     says="DPO in rounds on own replies, ranked by the own reward model, improves them further than going on with annotated pairs",
     versus="ultramedical", task="preferences:writer=policy,biased=0.75,error=0.1", measure="pass@1",
@@ -75,4 +92,5 @@ claim = Claim(
     judge=Within("train.pair_accuracy", low=0.65, says="better solutions above worse ones, by the reward model"),
     start=None, tried="notes, where the reward model was right in .71 of pairs: no difference in three seeds (-.03, sd .05); "
     "writer=several: pass@1 fell on both sides; in 40 steps the baseline rose by .0929 where .0934 were asked (+.012, sd .026)",
+    finding="start 46% right; own pairs end at 59%, annotated ones at 58%: no difference that is clear of the noise",
 )  # fmt: skip
