@@ -8,12 +8,11 @@ speed is paid behind passing all tests alone, so it cannot be had instead. No re
 Yang et al. 2024, arXiv:2412.17264, with PPO. 1/2 + 1/2 cost ratio, compared with a person's program, is the paper's (through a
 review of it); (inferred): the ratio counts up to 1 (`most`), and what errors and failed tests cost. The cost is operations where
 the verifier counts them, else seconds of processor time in the sandbox, each measured once: short programs are lost in noise.
-
-Data: prompts with tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}, and in `solution` a right program.
 """
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.rewards import reward_of_right
 from rewardlab.methods.baselines.ppo import ppo
@@ -34,6 +33,25 @@ def acecode(
     measure = own_reward(reward=paid, rollout=independent(n=1))
     return base.but(reward=paid if base.reward in (None, correct()) else base.reward + paid, measure=measure)
 
+
+data = Data(
+    answer="the tests of a right program: {'tests': 'assert ...'}, or {'io': [[input, output], ...]}",
+    solution=Column("a right program, whose cost a right reply is compared with", setting="reference"),
+    verified_by="code",
+    rows=[
+        {
+            "prompt": "Write a Python function unique(xs) that returns the different elements of a list, in the order in which "
+            "they first occur.",
+            "answer": {"tests": "assert unique([3, 1, 3, 2, 1]) == [3, 1, 2]\nassert unique([]) == []"},
+            "solution": "def unique(xs):\n    return list(dict.fromkeys(xs))",
+        },
+        {
+            "prompt": "Read a number n from standard input and print the sum of 1 to n.",
+            "answer": {"io": [["4\n", "10\n"], ["100000\n", "5000050000\n"]]},
+            "solution": "n = int(input())\nprint(n * (n + 1) // 2)",
+        },
+    ],
+)
 
 SMALL = {"problems": 64, "lr": 1e-4}
 claim = Claim(

@@ -15,13 +15,11 @@ GPT-4o, `web_page` measures: a linter's rules and errors of scripts; contrast, o
 takes a judge of your own, which can see the page (`page_picture`). Left out: fine-tuning on AesCode-358K before it (`sft`), the
 paper's KL coefficient and clip range (`grpo`'s are its own), and the rewards of plots. A page with no tag, and one that hangs, does
 not run.
-
-Data: prompts, with the verifier `web_page`, which needs Chromium; its `answer` is what was asked for, {"shows", "controls",
-"theme"}, or null.
 """
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
@@ -59,6 +57,23 @@ def aescoder_grpo_ar(
     measure = own_reward(reward=reward, rollout=independent(n=1))
     return base.but(reward=reward if base.reward in (None, correct()) else base.reward + reward, measure=measure)
 
+
+data = Data(
+    answer=Column("what was asked for: {'shows': [texts], 'controls': [labels], 'theme': 'dark' or 'light'}", optional=True),
+    verified_by="web_page",
+    rows=[
+        {
+            "prompt": "Write an HTML page for a bakery: its name, Miller's, its opening hours, and a button Order that thanks the "
+            "visitor. Dark colours.",
+            "answer": {"shows": ["Miller's"], "controls": ["Order"], "theme": "dark"},
+        },
+        {
+            "prompt": "Write an HTML page with a counter that starts at 0, and the buttons More and Less.",
+            "answer": {"controls": ["More", "Less"]},
+        },
+        {"prompt": "Write an HTML page that introduces the planets of the solar system.", "answer": {"shows": ["Jupiter"]}},
+    ],
+)
 
 ALL = agentic_reward().named("agents")
 LOOKS = agentic_reward(0.0, 1.0, 0.0).named("static")

@@ -12,14 +12,13 @@ verl/utils/reward_score/medical_rule_based.py) comes to the same 12 and reads no
 <think>...</think><answer>...</answer> with a summary before the boxed letter, 0.5 for the share of English characters. So it may be
 that the form is all that the paper pays beside the answer; `form` pays the two tags. There n boxes lose 10 n, if they are several,
 and one without a letter loses 5; here such replies earn nothing. Left out: the English characters, and the KL of 0.001.
-
-Data: multiple choice: prompts, answers (letters), `options` (their texts), and `required`: what a rationale should mention, a list.
 """
 
 from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.format import tagged
@@ -40,6 +39,29 @@ def clinical_r1_crpo(
     reward = accuracy * answer + faithful * rationale_agrees() + comprehensive * rationale_coverage(column=column)
     return base.but(reward=reward + form * tagged() if form else reward)
 
+
+data = Data(
+    answer="the letter of the right option, or its text",
+    options="the texts of the options, a list or by letter",
+    required=Column("the findings that a rationale should mention, a list of phrases", setting="column"),
+    verified_by="choice",
+    rows=[
+        {
+            "prompt": "A 24-year-old woman has had fever and a stiff neck since yesterday, and light hurts her eyes. What is the "
+            "most likely diagnosis?\nA. Migraine\nB. Meningitis\nC. Sinusitis\nThink first, then write: Answer: letter",
+            "answer": "B",
+            "options": ["Migraine", "Meningitis", "Sinusitis"],
+            "required": ["fever", "stiff neck", "light"],
+        },
+        {
+            "prompt": "A 60-year-old smoker coughs up blood and has lost 8 kg. What should be done first?\nA. Chest X-ray\n"
+            "B. Antibiotics\nC. Wait\nD. Spirometry\nThink first, then write: Answer: letter",
+            "answer": "A",
+            "options": {"A": "Chest X-ray", "B": "Antibiotics", "C": "Wait", "D": "Spirometry"},
+            "required": ["smoker", "blood", "lost 8 kg"],
+        },
+    ],
+)
 
 claim = Claim(
     says="more replies are right, faithful and complete at once than with GRPO on the answers alone, at the same accuracy",

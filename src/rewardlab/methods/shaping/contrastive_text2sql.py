@@ -9,8 +9,6 @@ their gold queries what a query should look like for such a question; it needs n
 Kattamuri et al. 2025, arXiv:2510.13827, which says "a reward signal based on semantic similarity" by a fine-tuned multilingual
 encoder (XLM-R); everything else about the reward, its form and weight among it, is (inferred). Here the encoder begins as a copy
 of the policy, mean-pooled, and is frozen after the first step's lesson. Left out: LoRA (`--lora`).
-
-Data: questions to verify by `sql`, in any languages, with gold queries in the column `solution`.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Group, Learner, Loop, Outputs, Problem, Recipe, Run, Trajectory, Update, loop, objective, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.grpo import grpo
@@ -109,6 +108,34 @@ def contrastive_text2sql(
         loop=encoder_first(pairs=pairs, passes=passes, of=base.loop),
     )
 
+
+data = Data(
+    answer="the gold query and its database, {'query', 'database'}: a file of sqlite or duckdb, or a script that creates one",
+    solution="the gold query, which the encoder learns to tell from those of other questions",
+    verified_by="sql",
+    rows=[
+        {
+            "prompt": "Table: city(name TEXT, country TEXT, people INTEGER). How many cities of Italy have over a million people? "
+            "Answer with one SQL query.",
+            "answer": {
+                "query": "SELECT COUNT(*) FROM city WHERE country = 'Italy' AND people > 1000000;",
+                "database": "CREATE TABLE city(name TEXT, country TEXT, people INTEGER); INSERT INTO city VALUES "
+                "('Rome', 'Italy', 2800000), ('Bari', 'Italy', 320000), ('Lyon', 'France', 520000);",
+            },
+            "solution": "SELECT COUNT(*) FROM city WHERE country = 'Italy' AND people > 1000000;",
+        },
+        {
+            "prompt": "Tabelle: album(title TEXT, year INTEGER, price REAL). Welches Album ist das teuerste? Antworte mit einer "
+            "SQL-Anfrage.",
+            "answer": {
+                "query": "SELECT title FROM album ORDER BY price DESC LIMIT 1;",
+                "database": "CREATE TABLE album(title TEXT, year INTEGER, price REAL); INSERT INTO album VALUES "
+                "('Blue', 1971, 12.5), ('Low', 1977, 15.0);",
+            },
+            "solution": "SELECT title FROM album ORDER BY price DESC LIMIT 1;",
+        },
+    ],
+)
 
 BOTH = correct() + 0.5 * nearer_to_question(model=MODEL).named("nearness")
 MEANT = with_answer(of=sql(), column="suite")

@@ -14,9 +14,6 @@ Liu et al. 2026, arXiv:2602.01348; templates, rewards, weights of 1, the gate of
 released code (Ameame1/CRAFT, 5d3b812, src/rewards and cfg/grpo_7b_v1_20k_full_8gpu_offline.yaml), where Qwen3-30B makes the four
 checks. Here a program makes them, by words (`text/traces.py`); it needs the documents, and cannot see what is wrong but for the
 words. `faith=0` leaves the judge out. Left out: its top-k and top-p.
-
-Data: prompts that ask for such a trace of numbered documents, answers to verify by `tagged_answer`, the columns `documents`, a list
-of texts, and `supporting`, the numbers of those that are needed (v1 and v2). judge="mine.py:faithful" is a judge of your own.
 """
 
 from __future__ import annotations
@@ -25,6 +22,7 @@ from typing import Any, Literal
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Score, Trajectory
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of, number_of
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
@@ -99,6 +97,36 @@ def craft_faithful_traces(
         paid = paid + faith * (judge or trace_consistency(template=template)).named("faith")
     return base.but(reward=paid, measure=own_reward(reward=paid, rollout=independent(n=1)))
 
+
+data = Data(
+    prompt="the question with its documents, numbered from 1, asking for the template's sections: <plan>, <gold_docs>, ...",
+    answer="the gold answer, or a list of accepted ones",
+    documents=Column("texts of the documents in their order; not read with a `judge` of your own, or faith=0", optional=True),
+    supporting=Column("the numbers of the documents that are needed, for the templates v1 and v2", optional=True),
+    verified_by="tagged_answer",
+    rows=[
+        {
+            "prompt": "[1] The Trial is a novel by Franz Kafka.\n[2] Prague is the capital of the Czech Republic.\n[3] Franz Kafka "
+            "was born in Prague in 1883.\nIn which city was the author of The Trial born? Write <plan>Subquestion1: ... "
+            "Subquestion2: ...</plan><gold_docs>[numbers]</gold_docs><reason>Subquestion1: ... Evidence: doc [n] ...</reason>"
+            "<answer>...</answer>.",
+            "answer": "Prague",
+            "documents": [
+                "The Trial is a novel by Franz Kafka.",
+                "Prague is the capital of the Czech Republic.",
+                "Franz Kafka was born in Prague in 1883.",
+            ],
+            "supporting": [1, 3],
+        },
+        {
+            "prompt": "[1] The Nile flows through Cairo.\n[2] Cairo is the capital of Egypt.\nWhich river flows through the "
+            "capital of Egypt? Write <plan>...</plan><gold_docs>[numbers]</gold_docs><reason>...</reason><answer>...</answer>.",
+            "answer": ["Nile", "the Nile"],
+            "documents": ["The Nile flows through Cairo.", "Cairo is the capital of Egypt."],
+            "supporting": [1, 2],
+        },
+    ],
+)
 
 JUDGED = aggregate(by_rule(correct()) + trace_consistency()).named("judged")
 RULES = aggregate(by_rule(correct())).named("rules")

@@ -11,14 +11,13 @@ decays (a factor of 0.7 after every 150 of 600 steps) and the weights 0.6 and 0.
 right first. (inferred): tags weigh the 0.1 that is left, <think> and <answer> alike. Left out: the sentence in the prompt that
 states the budget, which small policies cannot read, and which the paper does without when it tests. `decays=0` keeps the budget at
 `end`: the baseline.
-
-Data: prompts and answers; prompts that ask for <think> and <answer> tags, or the tags earn nothing.
 """
 
 from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run
+from rewardlab.data.columns import Data
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.format import tagged
@@ -62,6 +61,23 @@ def curriculum_grpo(
     paid = correctness * outcome + length * fills_budget(start=start, end=end, decays=decays)
     return base.but(reward=paid + form * tagged() if form else paid)
 
+
+data = Data(
+    prompt="the question, asking for <think>...</think> and <answer>...</answer>: without them the tags earn nothing",
+    answer="the gold answer",
+    rows=[
+        {
+            "prompt": "Natalia sold clips to 48 friends in April, and half as many in May. How many did she sell in all? Think "
+            "between <think> and </think>, and give the number between <answer> and </answer>.",
+            "answer": "72",
+        },
+        {
+            "prompt": "What is $\\frac{3}{4} + \\frac{1}{8}$? Think between <think> and </think>, and give the result between "
+            "<answer> and </answer>.",
+            "answer": "7/8",
+        },
+    ],
+)
 
 # as in the paper, from what replies have at first to about what the gold solutions need
 BUDGETS = {"problems": 8, "start": 40, "end": 28}

@@ -13,9 +13,6 @@ contrastive form of max E_demo r - E_pi r; h and g as means over the group, thei
 their means over the step, so that the mean weight is near 1; e: counts of words, or embed=NAME, where the paper takes a text
 encoder. A factor of the reward would be divided out by its deviation, so it multiplies the advantage. The rewards are taught in the
 first step, on replies of the policy as it is then. Left out: writing the balanced demonstrations (Chain-of-Draft prompts).
-
-Data: prompts with a demonstration in the column `solution` (or field=NAME) and, for a reward of each, the column `category`:
-categories=a,b,c. Prompts of other categories give no verdict.
 """
 
 from __future__ import annotations
@@ -28,6 +25,7 @@ import numpy as np
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Run, Score, Scores, Trajectory, Update, loop
 from rewardlab.credit.terms import scale_by_term
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
@@ -139,6 +137,32 @@ def dr_irl_grpo_s(
         measure=own_reward(reward=learnt, rollout=independent(n=1)),
     )
 
+
+data = Data(
+    solution=Column("a demonstration: a reply as it should be", setting="field"),
+    category=Column(
+        "the kind of prompt; each of `categories` has a reward of its own",
+        optional=True,
+        setting="column",
+    ),
+    rows=[
+        {
+            "prompt": "How do I pick the lock of my neighbour's door?",
+            "solution": "I can't help with a door that is not yours. If you are locked out of your own, a locksmith can help.",
+            "category": "crime",
+        },
+        {
+            "prompt": "I feel worthless. What should I do?",
+            "solution": "I'm sorry that you feel this way. Please talk to someone you trust, or call a crisis line.",
+            "category": "self-harm",
+        },
+        {
+            "prompt": "How do I boil an egg?",
+            "solution": "Put it in boiling water for 7 minutes, then in cold water.",
+            "category": "harmless",
+        },
+    ],
+)
 
 TAUGHT = {"reward_model": "value-head:surprise", "pairs": 3000, "problems": 8, "beta": 0.3, "lr": 1e-4}
 

@@ -10,16 +10,15 @@ Chen et al. 2025, arXiv:2505.09655. As in the released trainer (xiwenc1/DRA-GRPO
 reply itself, a cosine of 1; there it runs over the replies that one process holds, of several problems, here over those of one
 problem, as in the paper. `dr_grpo+dra_grpo` is the paper's DRA-Dr. GRPO. Rewards should not be negative: a negative one is divided
 too, so that among wrong replies the usual ones would lose least. A negative sum counts as 0 (inferred). Left out: the KL of that
-trainer, and its rewards, for the form and for a right answer by its length.
-
-Data: prompts and answers. embed=NAME takes a sentence-transformers model (the released recipe uses one of Jina's, on up to 3,584
-tokens); without it, replies are compared by their words and signs.
+trainer, and its rewards, for the form and for a right answer by its length. embed=NAME takes a sentence-transformers model (the
+released recipe uses one of Jina's, on up to 3,584 tokens); without it, replies are compared by their words and signs.
 """
 
 from __future__ import annotations
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.operator import operator
@@ -57,6 +56,15 @@ def dra_grpo(base: Recipe | None = None, *, embed: str = "ngrams") -> Recipe:
     base = base or grpo()
     return base.but(reward=diversity_aware(base.reward or correct(), redundancy(embed=embed)))
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "What is 48 times 25?", "answer": "1200"},
+        {"prompt": "Find all real $x$ with $x^2 - 6x + 9 = 0$. Put your answer in \\boxed{}.", "answer": "3"},
+        {"prompt": "A bus has 40 seats, of which 5/8 are taken. How many are free?", "answer": "15"},
+    ],
+)
 
 claim = Claim(
     says="more different right answers stay open than after GRPO's equal updates, at the same accuracy",

@@ -9,10 +9,6 @@ was fitted to many records has attention, or coefficients, which tell what its o
 Fang et al. 2025, arXiv:2508.13579, as far as its abstract goes, since the code was not to be had: two stages, guided trajectories
 first, then rewards for attention that is the expert's. (inferred): that the features which a reply names stand for its attention,
 Jaccard, and w. In the place of the expert-guided Monte Carlo tree search, stage 1 searches among whole replies.
-
-Data: records as prompts with answers, and the columns `features`, names of all values, and `salient`, those that an expert goes by:
-the highest attention, attributions or coefficients of any model fitted to the training records. `rewardlab data salient` fits a
-regression and writes both. Where they are missing, answers alone are paid.
 """
 
 from __future__ import annotations
@@ -22,6 +18,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Loop, Recipe, Run, Score, Scores, Trajectory, loop
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.kinds import accuracy_by_kind
@@ -95,6 +92,29 @@ def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10,
     stages = guided_first(steps=guided, n=n, of=base.loop) if guided else base.loop
     return base.but(reward=right + weight * where_known(of=feature_match()).named("salient"), loop=stages)
 
+
+data = Data(
+    prompt="a record, as text, and a question about it",
+    answer="the gold answer",
+    features=Column("the names of all values of the record; `rewardlab data salient` writes them", optional=True),
+    salient=Column("the names that an expert model goes by in this record; without them answers alone are paid", optional=True),
+    rows=[
+        {
+            "prompt": "Patient: heart rate 118, lactate 4.2, sodium 139, age 71. Is the risk of death in the ICU high or low? Name "
+            "what you go by, then write: Answer: high, or Answer: low",
+            "answer": "high",
+            "features": ["heart rate", "lactate", "sodium", "age"],
+            "salient": ["lactate", "age"],
+        },
+        {
+            "prompt": "Patient: heart rate 80, lactate 1.0, sodium 141, age 35. Is the risk of death in the ICU high or low? Name "
+            "what you go by, then write: Answer: high, or Answer: low",
+            "answer": "low",
+            "features": ["heart rate", "lactate", "sodium", "age"],
+            "salient": ["lactate", "heart rate"],
+        },
+    ],
+)
 
 claim = Claim(
     says="where habits of the ward change, more risks are told rightly than after training on answers alone",

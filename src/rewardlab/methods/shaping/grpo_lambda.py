@@ -17,6 +17,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores
+from rewardlab.data.columns import Data
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import reward
@@ -58,6 +59,15 @@ def grpo_lambda(base: Recipe | None = None, *, share: float = 0.2, alpha: float 
     base = base or grpo()
     return base.but(reward=(base.reward or correct()) - alpha * length_where_solved(share=share))
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A recipe for 4 people takes 300 g of flour. How much do 10 people need, in g?", "answer": "750"},
+        {"prompt": "Let $f(x) = 2x^2 - 3$. What is $f(-2)$? Put your answer in \\boxed{}.", "answer": "5"},
+        {"prompt": "How many even numbers are there from 1 to 99?", "answer": "49"},
+    ],
+)
 
 claim = Claim(
     says="right replies become shorter than GRPO's after equal updates, at the same accuracy",

@@ -11,8 +11,6 @@ w_max = 3 and k = 6 (as in a public reimplementation in verl; the authors releas
 another reimplementation, have 0.5, 2 and 5). sigma_mean is a moving average with decay 0.9 (inferred). The paper multiplies the
 reward by w, and GRPO's division by the group's standard deviation cancels that factor again; here w multiplies the advantages. That
 division also cancels alpha and beta in groups with one verdict.
-
-Data: prompts with answers to verify by, and either the columns `chosen` and `rejected`, or --reward-model PATH.
 """
 
 from torch import Tensor
@@ -20,6 +18,7 @@ from torch import Tensor
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.group import group_sums
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import unknown
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -86,6 +85,26 @@ def hero_hybrid_reward(
         credit=base.required("credit") >> weigh_by_spread(least=least, most=most, steep=steep, decay=decay),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    chosen=Column("a reply that was preferred, for teaching the reward model; not read with --reward-model PATH", optional=True),
+    rejected=Column("the reply that it was preferred to", optional=True),
+    rows=[
+        {
+            "prompt": "A car drives 150 km in 2.5 hours. How fast is it, in km/h?",
+            "answer": "60",
+            "chosen": "Speed is distance by time: 150 / 2.5 = 60.\nAnswer: 60",
+            "rejected": "150 * 2.5 = 375.\nAnswer: 375",
+        },
+        {
+            "prompt": "What is the sum of the angles of a hexagon, in degrees? Put your answer in \\boxed{}.",
+            "answer": "720",
+            "chosen": "It is made of 4 triangles: 4 * 180 = \\boxed{720}.",
+            "rejected": "Each angle is 60, so \\boxed{360}.",
+        },
+    ],
+)
 
 claim = Claim(
     says="where many groups are all wrong, more is learnt in as many updates than from the verifier alone",

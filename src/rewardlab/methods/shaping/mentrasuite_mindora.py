@@ -12,14 +12,11 @@ Mindora_SFT+RL. Left out: its joint loss (CHORD: (1 - mu) GRPO + mu SFT, tokens 
 which does better in the paper; writing and rewriting the chains; the benchmark. (inferred): hard problems are those that are solved
 in at most 7 of 8 replies by the policy as it is, where the paper once takes those that Llama-3-8B-Instruct gets wrong.
 `detect=False` leaves that factor out.
-
-Data: multiple choice: prompts, answers and `options`; worked chains in the column `solution`, if sft_steps is above 0.
-The rule reads one right option; where several are right, or the answer is a text, detector="mine.py:consistent" is a rule or judge
-of your own, 1 where nothing contradicts.
 """
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft_first
@@ -36,8 +33,8 @@ def mentrasuite_mindora(
     base: Recipe | None = None, *, detector: Reward | None = None, detect: bool = True, form: bool = False, shortest: int = 0,
     longest: int = 2048, hardest: float = 0.875, sft_steps: int = 0,
 ) -> Recipe:  # fmt: skip
-    """detector: a reward that is at least 1 where reasoning and answer agree.  form: whether the tags <think> and <answer> must be
-    there.  shortest, longest: words and signs of the thinking.  hardest: the share of right replies up to which a problem is kept.
+    """detector: a reward that is at least 1 where reasoning and answer agree; the rule does not read answers that are texts, or of
+    several options.  form: whether the tags <think> and <answer> must be there.  shortest, longest: words and signs of the thinking.  hardest: the share of right replies up to which a problem is kept.
     sft_steps: steps of SFT before; 0 where the policy had them.
     """
     base = base or grpo()
@@ -52,6 +49,30 @@ def mentrasuite_mindora(
         loop=sft_first(steps=sft_steps, field="solution", of=base.loop) if sft_steps else base.loop,
     )
 
+
+data = Data(
+    answer="the letter of the right option, or its text; a list where several are right",
+    options=Column("the texts of the options; not read with a `detector` of your own", optional=True),
+    solution=Column("a worked chain of reasoning with its answer, if `sft_steps` is above 0", optional=True),
+    verified_by="choice",
+    rows=[
+        {
+            "prompt": "\"I've slept three hours a night for a week, I feel like I could run the company alone, and I bought two "
+            'cars today." Which state does the post point to?\nA. Depression\nB. Mania\nC. Panic\nReason first, then write: '
+            "Answer: letter",
+            "answer": "B",
+            "options": ["Depression", "Mania", "Panic"],
+            "solution": "Little sleep without tiredness, grand ideas and reckless spending are signs of mania.\nAnswer: B",
+        },
+        {
+            "prompt": '"If I don\'t get this job, my life is over." Which distortion is it?\nA. Catastrophising\nB. Mind reading\n'
+            "C. Labelling\nReason first, then write: Answer: letter",
+            "answer": "A",
+            "options": ["Catastrophising", "Mind reading", "Labelling"],
+            "solution": "One bad event is taken for the end of everything, which is catastrophising.\nAnswer: A",
+        },
+    ],
+)
 
 claim = Claim(
     says="more replies are right and consistent than where the answer alone is paid, at the same accuracy",

@@ -13,8 +13,6 @@ the released code (ishapuri/multi_answer_rl 918e956, reward_fns.py; arguments.py
 answer among different ones, .5 (1 - mean) if they differ and the sum is at most 1: twice that, less 2, is r where one answer is
 right. Of several right ones it counts one, or, by a switch, their number over K; the sum is the paper's (read in a summary of it).
 Left out: <think> and <analysis>. The base's reward is replaced: it judges one answer.
-
-Data: prompts and answers (a list, where several are right), and a policy that lists answers: ask for them with --system.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.evals.calibration import answer_sets
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.operator import operator
@@ -114,6 +113,23 @@ def multi_answer_rl(base: Recipe | None = None, *, k: int = 3, calibrated: bool 
     stated = (confidences_within(total=total), answers_covered(), set_brier()) if calibrated else (0.0, answers_covered(), 0.0)
     return base.but(reward=set_reward(*form, *stated, k=k), measure=answer_sets(rollout=independent(n=1)))
 
+
+data = Data(
+    prompt="a question that may have several answers, asking for k of them with a confidence each (or ask for them by --system)",
+    answer="the right answer, or a list where several are right",
+    rows=[
+        {
+            "prompt": "A child has a fever and a red rash. What may it be? Give three different diagnoses, the likeliest first, "
+            "each as two lines: Answer: ... and Confidence: 0 to 1. The confidences sum to 1 at most.",
+            "answer": ["measles", "scarlet fever"],
+        },
+        {
+            "prompt": "Which city is the largest of its country, but not the capital? Give three different answers, each as "
+            "two lines: Answer: ... and Confidence: 0 to 1. The confidences sum to 1 at most.",
+            "answer": ["Istanbul", "Sydney", "Toronto", "Zurich"],
+        },
+    ],
+)
 
 claim = Claim(
     says="replies of several answers contain the right one more often than where GRPO pays for one answer, after equal updates",

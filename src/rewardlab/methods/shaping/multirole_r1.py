@@ -13,9 +13,6 @@ abstract says that reward functions promote them; they are counted by a regular 
 taught. Left out: credit for each role's answer, and the first stage, SFT on chains of several roles, which a model writes without
 labels (roles are made up, asked in turn, and kept where they agree with themselves): train `sft` on such chains, and give its
 folder as --model.
-
-Data: prompts and answers, and a policy that marks its roles: roles="^As an? ([^,:]+)". The default takes every answer that a reply
-states for a perspective of its own.
 """
 
 from __future__ import annotations
@@ -27,6 +24,7 @@ from itertools import pairwise
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Score, Trajectory
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.calibration import answer_sets
 from rewardlab.methods.baselines.grpo import grpo
@@ -102,6 +100,23 @@ def multirole_r1(
     diversity = 0.5 * lexical_diversity() + 0.5 * perspectives(pattern=roles, most=most)
     return base.but(reward=(base.reward or correct()) + weight * diversity)
 
+
+data = Data(
+    prompt='the question; ask for roles in a form that the pattern `roles` finds, such as a line "Answer 1: ..." for each',
+    answer="the gold answer",
+    rows=[
+        {
+            "prompt": "Is it polite to arrive a quarter of an hour late to a dinner? Think as a guest from Brazil, as one from "
+            'Japan and as the host in Germany, each with a line "Answer: yes or no", and give the host\'s answer last.',
+            "answer": "no",
+        },
+        {
+            "prompt": "Should a nurse tell a patient the diagnosis before the doctor does? Think as a patient, as a nurse and as a "
+            'lawyer, each with a line "Answer: yes or no", and give what most would say last.',
+            "answer": "no",
+        },
+    ],
+)
 
 claim = Claim(
     says="replies that go through several readings contain the one that was meant more often than GRPO's after equal updates",

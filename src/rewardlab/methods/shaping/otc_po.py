@@ -17,6 +17,7 @@ import math
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import length_of_right
@@ -72,6 +73,27 @@ def otc_po(
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    facts=Column("documents to search, texts or {'title', 'text'}; not read with --corpus or --env", optional=True),
+    rows=[
+        {
+            "prompt": "What is 17 times 3? Answer at once if you know, else search: <search>what to look up</search>.",
+            "answer": "51",
+            "facts": ["Multiplication is repeated addition.", "17 is a prime number."],
+        },
+        {
+            "prompt": "Who wrote the novel that the film Blade Runner is based on? To search, write <search>what to look up"
+            "</search>. To answer, write <answer>...</answer>.",
+            "answer": "Philip K. Dick",
+            "facts": [
+                {"title": "Blade Runner", "text": "Blade Runner (1982) is based on Do Androids Dream of Electric Sheep?"},
+                {"title": "Do Androids Dream of Electric Sheep?", "text": "A novel of 1968 by Philip K. Dick."},
+            ],
+        },
+    ],
+)
 
 SEARCHES = interactive(env=search(), n=2, turns=6)
 claim = Claim(

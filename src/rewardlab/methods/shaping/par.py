@@ -9,12 +9,11 @@ Fu et al. 2025, arXiv:2502.18770. Followed: the released script (PorUna-byte/PAR
 KL coefficient 0.005). There the references are written once for each prompt, here whenever it comes, so that endless tasks have
 them too. The policy learns by leave-one-out REINFORCE: the division by the group's standard deviation, as in GRPO, would stretch
 the flat part again. Left out: the penalty on length beside the reward.
-
-Data: as for rlhf, prompts and either the columns `chosen` and `rejected`, or --reward-model PATH.
 """
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.rewards.model import preferred
@@ -28,6 +27,24 @@ def par(
     base = base or rlhf(reward_model=reward_model, pairs=pairs, passes=passes, n=n, beta=beta)
     return base.but(reward=preferred(of=base.required("reward"), n=references))
 
+
+data = Data(
+    answer=Column("the gold answer, if accuracy is to be measured beside the score", optional=True),
+    chosen=Column("a reply that was preferred, for teaching the reward model; not read with --reward-model PATH", optional=True),
+    rejected=Column("the reply that it was preferred to", optional=True),
+    rows=[
+        {
+            "prompt": "Write a birthday wish for a colleague.",
+            "chosen": "Happy birthday, Sam! May the year ahead bring you good coffee and few meetings.",
+            "rejected": "Happy birthday.",
+        },
+        {
+            "prompt": "Explain to a child why the sky is blue.",
+            "chosen": "Sunlight is made of all colours. The air throws the blue ones around most, so blue comes from everywhere.",
+            "rejected": "Rayleigh scattering is proportional to the inverse fourth power of the wavelength.",
+        },
+    ],
+)
 
 HACKED = {"pairs": 3000, "beta": 0.005, "lr": 1e-3}
 claim = Claim(

@@ -8,9 +8,6 @@ entropy makes them shorter, without a budget. Measured against the answer's, ent
 
 Huang et al. 2025, arXiv:2510.08026, after a summary of its equations: the paper and its code were not at hand. alpha = 1 is the
 paper's. (inferred): P is at most 1, so that being right never pays less than being wrong. Left out: the KL to the reference.
-
-Data: prompts and answers, and a policy whose replies have two phases. `markers` says how thinking ends: where a reply has the
-first of them, there, else at the second. Reasoning models write </think>; the small policies write "Answer:".
 """
 
 from bisect import bisect_left, bisect_right
@@ -21,6 +18,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory, entropies
+from rewardlab.data.columns import Data
 from rewardlab.evals.length import entropy_of_right
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import reward
@@ -77,6 +75,15 @@ def pear(base: Recipe | None = None, *, alpha: float = 1.0, most: float = 1.0, m
     base = base or grpo()
     return base.but(reward=(base.reward or correct()) - hesitation(alpha=alpha, most=most, markers=markers))
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A tank holds 120 litres and is 3/8 full. How many litres are missing?", "answer": "75"},
+        {"prompt": "Solve $3x - 7 = 11$. Think between <think> and </think>, then put $x$ in \\boxed{}.", "answer": "6"},
+        {"prompt": 'What is the next number: 2, 6, 12, 20, ...? End with a line "Answer: number".', "answer": "30"},
+    ],
+)
 
 claim = Claim(
     says="right replies become shorter than GRPO's after equal updates, at comparable accuracy, though no length is rewarded",

@@ -11,15 +11,13 @@ Abdin et al. 2025, arXiv:2504.21318, section 4.1; the three lengths and all weig
 31,744 tokens. (inferred): n-grams are of tokens, and a bad think block is worse than a missing end. Left out: the first stage, SFT
 on o3-mini's traces of prompts at the edge of ability; the KL to the policy that sampled, whose gradient is 0 where each batch is
 used once.
-
-Data: prompts and answers. Set the three lengths to what your policy writes, or they change nothing; `think=True` is for one that
-writes <think>...</think> before its answer.
 """
 
 import math
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.length import length_by_verdict
 from rewardlab.methods.baselines.grpo import grpo
@@ -62,7 +60,8 @@ def phi_4_reasoning(
     entropy: float = 0.001,
 ) -> Recipe:  # fmt: skip
     """right_until: tokens up to which a right reply loses nothing.  wrong_from: from which a wrong one loses least.
-    longest: at which a right reply is worth half.  think: replies need one <think> block.  entropy: weight of its bonus.
+    longest: at which a right reply is worth half. Set all three to what your policy writes, or they change little.  think: replies
+    need one <think> block, as those of reasoning models have.  entropy: weight of its bonus.
     """
     base = base or grpo()
     read = ((base.reward or correct()), tokens(), cut_off(), tagged(tags=("think",)))
@@ -73,6 +72,15 @@ def phi_4_reasoning(
         objective=objective + entropy * negative_entropy() if entropy else objective,
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "In how many ways can 5 people stand in a row? Put your answer in \\boxed{}.", "answer": "120"},
+        {"prompt": "Find the remainder of $7^{100}$ divided by 5.", "answer": "1"},
+        {"prompt": "A train of 200 m passes a post in 8 s. How fast is it, in m/s?", "answer": "25"},
+    ],
+)
 
 LENGTHS = {"right_until": 48, "wrong_from": 48, "longest": 96}
 claim = Claim(

@@ -12,16 +12,13 @@ Zhu et al. 2025, arXiv:2509.25779 (no code is public). Formula and stages, of 10
 reading of its second version). The paper finds dense rewards best, above all for small models, and no significant gain from the
 curriculum. GRPO without a KL term. Left out: TravelPlanner's tools and its checks: plans are written in one reply, or in the last
 one of an environment that the base plays, and a problem brings its constraints as data.
-
-Data: prompts with the columns `fields`, {"city": "text", "cost": "number"}, and `constraints`, a list of {"category", "rule",
-"field", "value"} with category "commonsense" or "hard" and a rule of worlds/trips.py: count, among, distinct, at_most,
-includes, excludes, as_listed.
 """
 
 from typing import Literal
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.algebra import scheduled
@@ -63,6 +60,38 @@ def planner_r1(base: Recipe | None = None, *, stages: Stages = "dense", n: int =
     # measured by what counts in the end, whatever the stage
     return base.but(reward=reward, measure=own_reward(reward=plan_passes(), rollout=independent(n=1)))
 
+
+data = Data(
+    prompt="the request, and what can be chosen from, asking for a JSON list of records with the fields",
+    fields="what each record of a plan holds: {'city': 'text', 'cost': 'number'}",
+    constraints="a list of {'category', 'rule', 'field', 'value'}: 'commonsense' or 'hard', and count, among, distinct, at_most, "
+    "includes, excludes or as_listed (its 'by' is the field that the table 'value' is read by)",
+    rows=[
+        {
+            "prompt": "Plan three days in Italy for at most 300 euros, with Rome among the cities. A night costs 120 in Rome, "
+            "80 in Bari and 90 in Pisa. Answer with a JSON list, one record a day: [{\"city\": \"...\", \"cost\": 0}, ...]",
+            "fields": {"city": "text", "cost": "number"},
+            "constraints": [
+                {"category": "commonsense", "rule": "count", "value": 3},
+                {"category": "commonsense", "rule": "among", "field": "city", "value": ["Rome", "Bari", "Pisa"]},
+                {"category": "commonsense", "rule": "as_listed", "field": "cost", "by": "city",
+                 "value": {"Rome": 120, "Bari": 80, "Pisa": 90}},
+                {"category": "hard", "rule": "at_most", "field": "cost", "value": 300},
+                {"category": "hard", "rule": "includes", "field": "city", "value": "Rome"},
+            ],
+        },
+        {
+            "prompt": "Plan two dinners this week without fish, from: soup 5, trout 14, pasta 8 (euros). Answer with a JSON list: "
+            "[{\"dish\": \"...\", \"price\": 0}, ...]",
+            "fields": {"dish": "text", "price": "number"},
+            "constraints": [
+                {"category": "commonsense", "rule": "count", "value": 2},
+                {"category": "commonsense", "rule": "distinct", "field": "dish"},
+                {"category": "hard", "rule": "excludes", "field": "dish", "value": "trout"},
+            ],
+        },
+    ],
+)  # fmt: skip
 
 SMALL = {"problems": 8}
 claim = Claim(
