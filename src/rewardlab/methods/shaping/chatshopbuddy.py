@@ -100,7 +100,8 @@ def chatshopbuddy(
     persuasion: float = 1.0, economy: float = 0.5, most: int = 6, gated: bool = True, n: int = 16, keep: int | None = 8,
 ) -> Recipe:  # fmt: skip
     """style: the judge of persuasiveness, from 0 to 1; without it all right answers are persuasive.  form: a regular expression
-    that replies must match.  at, style_at: t and u.  persuasion, economy: a and b.  most: calls that are worth nothing.  n, keep: replies that are sampled, and trained on; None: all of them.
+    that replies must match.  at, style_at: t and u.  persuasion, economy: a and b.  most: calls that are worth
+    nothing.  n, keep: replies that are sampled, and trained on; None: all of them.
     """
     base = base or grpo(n=n)
     levels = {"at": at, "style_at": style_at, "persuasion": persuasion, "economy": economy}

@@ -34,7 +34,8 @@ def mentrasuite_mindora(
     longest: int = 2048, hardest: float = 0.875, sft_steps: int = 0,
 ) -> Recipe:  # fmt: skip
     """detector: a reward that is at least 1 where reasoning and answer agree; the rule does not read answers that are texts, or of
-    several options.  form: whether the tags <think> and <answer> must be there.  shortest, longest: words and signs of the thinking.  hardest: the share of right replies up to which a problem is kept.
+    several options.  form: whether the tags <think> and <answer> must be there.  shortest, longest: words and signs of
+    the thinking.  hardest: the share of right replies up to which a problem is kept.
     sft_steps: steps of SFT before; 0 where the policy had them.
     """
     base = base or grpo()
