@@ -34,6 +34,9 @@ def acecode(
     return base.but(reward=paid if base.reward in (None, correct()) else base.reward + paid, measure=measure)
 
 
+fidelity = "core"
+left_out = "the paper itself could not be read, only a review of it: what errors and failed tests cost is inferred."
+
 data = Data(
     answer="the tests of a right program: {'tests': 'assert ...'}, or {'io': [[input, output], ...]}",
     solution=Column("a right program, whose cost a right reply is compared with", setting="reference"),
@@ -63,5 +66,8 @@ claim = Claim(
     tried="biased=0.7 at 3e-4, three seeds: right programs take fewer operations (log cost -.21), but .96 of the "
     "baseline's are right: nothing is left to learn; 40 steps as written here: +.200, sd .058 cheaper, .957 right; "
     "15 steps: +.074, sd .011, .888",
+    finding="Paid for speed, right programs cost 1.20 times what the reference costs, as at the start (1.21); paid for being "
+    "right alone, 1.25 times. Right are 83% and 84%, 58% at the start: speed is kept while programs become right, not "
+    "gained.",
 )  # fmt: skip
 baseline = "ppo"

@@ -9,13 +9,12 @@ in training the thinking is what can be learnt; late, a judge that can be please
 
 Deng et al. 2025, arXiv:2508.12800; the authors have released a demo and no training code (antgroup/Research-Venus, 186f126). F1 is
 the task's verifier here (`--verifier token_f1`). (inferred): the mean is over atoms of all turns; every reply needs one atom, and
-after its thinking a call or an answer. Left out: what keeps the entropy up in the paper, and SFT on atomic thoughts before it.
-`whole=True` has the judge score each thought as a whole.
+after its thinking a call or an answer. `whole=True` has the judge score each thought as a whole.
 """
 
 from typing import Any
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Environment, Recipe, Score, Trajectory
 from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import tools
@@ -70,6 +69,12 @@ def atom_searcher(
     )
 
 
+fidelity = "core"
+left_out = (
+    "SFT on atomic thoughts before it, what keeps the entropy up, and the reasoning reward model, for which a rule stands "
+    "without `judge`."
+)
+
 data = Data(
     answer="the gold answer",
     facts=Column("documents to search, texts or {'title', 'text'}; not read with --corpus or --env", optional=True),
@@ -95,13 +100,14 @@ data = Data(
 
 BY_ATOMS = atomic_thoughts(of=grounded()).named("atoms")
 AS_A_WHOLE = atomic_thoughts(of=grounded(), whole=True).named("whole")
-claim = Claim(
+check = Check(
     says="of two searches that differ in how much they make up, the sounder is paid more oftener by atoms than by whole thoughts",
     versus=None, task="inquiries:test_size=4000", measure="agreement.atoms", direction="higher", margin=0.07,
     against="agreement.whole", model="untrained",
     by=own_share(of=told_apart(reward=BY_ATOMS + AS_A_WHOLE, truth=score_in_data(), rollout=recorded(fields=("sound", "unsound")))),
     problems=4000, steps=1,
     fault=Within("agreement.whole", high=0.85, says="the sounder of two searches paid more, judged by whole thoughts"),
-    learns=None, start=None,
+    finding="Of two searches the sounder is paid more in 92% of the pairs by its atoms, and in 78% by whole thoughts. The "
+    "judge is a rule that knows made-up names exactly; what a model says of single thoughts may gain less.",
 )  # fmt: skip
 baseline = "grpo"

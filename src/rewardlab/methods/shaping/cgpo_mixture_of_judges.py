@@ -6,9 +6,8 @@
 Judges are rules or models that say whether something must not pass: a wrong answer, a form that is not asked for, a trick that a
 reward model falls for. A penalty could be outweighed by the reward; behind a constraint nothing is paid.
 
-Xu et al. 2024, arXiv:2409.20370: the policy-gradient optimiser (CRPG) of a single task. y_0 is sampled, where the paper takes the
-baseline reply of the data; KL_max is (inferred). Left out: CODPO and CRRAFT, the optimisers that learn from the best reply that
-keeps all constraints, by preference or by imitation; and several tasks at once, each with its own judges and reward model.
+Xu et al. 2024, arXiv:2409.20370: the policy-gradient optimiser (CRPG) of a single task. Equations 5, 8, 11 and 12. y_0 is the
+second of its options, a reply of the reference, here sampled whenever the prompt comes; KL_max is (inferred).
 """
 
 from typing import Any
@@ -49,6 +48,12 @@ def cgpo_mixture_of_judges(
     )
 
 
+fidelity = "core"
+left_out = (
+    "CODPO and CRRAFT, the optimisers that learn from the best reply that keeps all constraints, and several tasks at once, "
+    "each with its own judges and reward model."
+)
+
 data = Data(
     answer=Column("the gold answer, by which the verifier judges; not read with `form` or `judges`", optional=True),
     chosen=Column("a reply that was preferred, for teaching the reward model; not read with --reward-model PATH", optional=True),
@@ -77,4 +82,6 @@ claim = Claim(
     margin=0.23, settings={**HACKED, "form": ONE_ANSWER}, versus_settings=HACKED, by=accuracy(), steps=40,
     fault=Within("train.truth", high=0.25, says="right answers late in training on the raw reward; 0.37 at the start"), learns=None,
     sanity=True,
+    finding="Right answers rise from 35% to 53% with the rule, and fall to 10% without it: the lenient reward alone teaches "
+    "its trick. The rule shuts out just that trick; tricks that no judge knows are not tested.",
 )  # fmt: skip

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Trajectory, rollout
 from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import pair_agreement
@@ -111,6 +111,9 @@ def chatshopbuddy(
     return base.but(reward=paid, rollout=contrastive(of=rollout, reward=paid, keep=keep) if keep else rollout)
 
 
+fidelity = "reading"
+left_out = "the formulas, since the abstract alone could be read; and the shopping benchmark with its levels of quality."
+
 data = Data(
     answer="the gold answer",
     rows=[
@@ -133,13 +136,15 @@ LEVELS = {
     for name, gated in (("gated", True), ("flat", False))
 }
 # by construction: both kinds of reply are written so that the rival orders them wrongly
-claim = Claim(
+check = Check(
     says="with style behind a gate of correctness, the reward prefers the truly better of two notes more often than the flat sum",
     versus=None, task="notes:test_size=4000", measure="pair_accuracy.gated", direction="higher", margin=0.04,
     against="pair_accuracy.flat", model="untrained", by=own_share(of=pair_agreement(reward=LEVELS["gated"] + LEVELS["flat"])),
     problems=4000, steps=1,
-    fault=Within("pair_accuracy.flat", high=0.74, says="better notes above worse ones, by the flat sum"), learns=None, start=None,
+    fault=Within("pair_accuracy.flat", high=0.74, says="better notes above worse ones, by the flat sum"),
     sanity=True,
     tried="the share of instructions followed as correctness, with the same style: a point or two between gate and sum",
+    finding="Behind the gate the better of two notes is paid more in 77% of the pairs, by the flat sum in 69%. The pairs were "
+    "written so that style misleads, and the choice of rollouts (DCPO) is not tested.",
 )  # fmt: skip
 baseline = "grpo"

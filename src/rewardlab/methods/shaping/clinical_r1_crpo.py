@@ -11,7 +11,7 @@ and that at most 10 + 2 is paid (by a summary of it). The released reward (Boyan
 verl/utils/reward_score/medical_rule_based.py) comes to the same 12 and reads no rationale: 10 for the answer, up to 1.5 for a form
 <think>...</think><answer>...</answer> with a summary before the boxed letter, 0.5 for the share of English characters. So it may be
 that the form is all that the paper pays beside the answer; `form` pays the two tags. There n boxes lose 10 n, if they are several,
-and one without a letter loses 5; here such replies earn nothing. Left out: the English characters, and the KL of 0.001.
+and one without a letter loses 5; here such replies earn nothing.
 """
 
 from typing import Any
@@ -39,6 +39,12 @@ def clinical_r1_crpo(
     reward = accuracy * answer + faithful * rationale_agrees() + comprehensive * rationale_coverage(column=column)
     return base.but(reward=reward + form * tagged() if form else reward)
 
+
+fidelity = "reading"
+left_out = (
+    "the rules of the paper: those for agreement and coverage are ours, the released reward reads no rationale; the share "
+    "of English characters, the penalties of several boxes, and the KL of 0.001."
+)
 
 data = Data(
     answer="the letter of the right option, or its text",
@@ -73,6 +79,7 @@ claim = Claim(
     tried="8 problems, 40 steps, three seeds: +.040, but right answers fell by .05 with GRPO; "
     "24 problems, 60 steps at 3e-4: +.175, sd .06, but right answers fell; "
     "as written here, three seeds: +.072, sd .018, but rationales led to the answer less often than with GRPO, by .028",
-    finding="what is known is covered in .68 of the replies, not .51, but rationales lead to the answer as rarely as with "
-    "GRPO (.72, .74)",
+    finding="Findings are covered to 68%, with GRPO to 51%, and all three hold at once in 15% of the replies, not 5% (2% at "
+    "the start); but rationales lead to the answer as rarely as with GRPO (72%, 74%), and right are 48% and 51%: one "
+    "of the two rules did the work.",
 )  # fmt: skip

@@ -13,14 +13,14 @@ and v5 has no reasons to be judged.
 Liu et al. 2026, arXiv:2602.01348; templates, rewards, weights of 1, the gate of the form, n = 8 and a KL of 0.04 are those of the
 released code (Ameame1/CRAFT, 5d3b812, src/rewards and cfg/grpo_7b_v1_20k_full_8gpu_offline.yaml), where Qwen3-30B makes the four
 checks. Here a program makes them, by words (`text/traces.py`); it needs the documents, and cannot see what is wrong but for the
-words. `faith=0` leaves the judge out. Left out: its top-k and top-p.
+words. `faith=0` leaves the judge out.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe, Score, Trajectory
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of, number_of
@@ -98,6 +98,9 @@ def craft_faithful_traces(
     return base.but(reward=paid, measure=own_reward(reward=paid, rollout=independent(n=1)))
 
 
+fidelity = "core"
+left_out = "the judge, Qwen3-30B, for which checks of words stand without `judge`, and its top-k and top-p."
+
 data = Data(
     prompt="the question with its documents, numbered from 1, asking for the template's sections: <plan>, <gold_docs>, ...",
     answer="the gold answer, or a list of accepted ones",
@@ -131,11 +134,14 @@ data = Data(
 JUDGED = aggregate(by_rule(correct()) + trace_consistency()).named("judged")
 RULES = aggregate(by_rule(correct())).named("rules")
 # by construction: both kinds of reply are written so that the rival orders them wrongly
-claim = Claim(
+check = Check(
     says="with a judge of consistency, the reward prefers faithful traces with slips to right answers that are badly reasoned",
     versus=None, task="traces:test_size=4000", measure="pair_accuracy.judged", direction="higher", margin=0.14,
     against="pair_accuracy.rules", model="untrained", by=own_share(of=pair_agreement(reward=JUDGED + RULES)), problems=4000,
     steps=1, fault=Within("pair_accuracy.rules", high=0.6, says="faithful traces above unfaithful ones, by the rules alone"),
-    learns=None, start=None, sanity=True,
+    sanity=True,
+    finding="The rules alone prefer the faithful trace in 37% of the pairs, with the checks of consistency it is 66%. The "
+    "pairs were written against the rules, and the checks compare words: a judge may see more, or be fooled "
+    "otherwise.",
 )  # fmt: skip
 baseline = "grpo"

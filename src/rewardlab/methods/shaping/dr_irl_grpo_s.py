@@ -175,5 +175,7 @@ claim = Claim(
     "here with beta=.02: it is right in .67, and paid by it right replies fall from .36 to .09, unscaled (3 seeds each); "
     "beta=.3, 40 steps at 3e-4: right replies fall by .11 unscaled, by .10 scaled; "
     "as written here: nothing is learnt in 30 steps unscaled (+.001 of right replies)",
+    finding="Right replies go from 36% to 40% scaled and to 41% unscaled: by the learnt reward hardly anything is learnt on "
+    "either side, so that a scaling of it cannot show.",
 )  # fmt: skip
 baseline = "grpo"

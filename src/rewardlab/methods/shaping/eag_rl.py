@@ -6,9 +6,9 @@
 A risk is high or low: the answer alone does not tell a reason from a habit of the ward that goes along with it. A small model that
 was fitted to many records has attention, or coefficients, which tell what its own prediction rests on.
 
-Fang et al. 2025, arXiv:2508.13579, as far as its abstract goes, since the code was not to be had: two stages, guided trajectories
-first, then rewards for attention that is the expert's. (inferred): that the features which a reply names stand for its attention,
-Jaccard, and w. In the place of the expert-guided Monte Carlo tree search, stage 1 searches among whole replies.
+Fang et al. 2025, arXiv:2508.13579, by a summary of all of it, since the code was not to be had: the policy names the features that
+it goes by, and the Jaccard similarity with the expert's is its reward beside the answer's, in the search of the first stage and in
+the second. (inferred): w. In the place of the expert-guided Monte Carlo tree search, stage 1 searches among whole replies.
 """
 
 from __future__ import annotations
@@ -93,6 +93,12 @@ def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10,
     return base.but(reward=right + weight * where_known(of=feature_match()).named("salient"), loop=stages)
 
 
+fidelity = "core"
+left_out = (
+    "the tree search that the expert guides, for which whole replies stand; a reward by the confidence of the answer; and "
+    "the upper clip range that rises with the entropy of the features, from .2 to .4."
+)
+
 data = Data(
     prompt="a record, as text, and a question about it",
     answer="the gold answer",
@@ -122,7 +128,10 @@ claim = Claim(
     by=accuracy_by_kind(), steps=25, guard=Within("pass@1.same", low=-0.03),
     fault=Within("pass@1.shifted", high=0.8, says="of shifted charts, rightly told after training on answers alone"),
     moved=Within("train.reward/salient", low=0.1, says="overlap with what the expert goes by"), learns=None, start=None,
-    finding="at 40 steps, tried first, answers alone told .88 of shifted charts rightly, which left too little to gain",
+    tried="40 steps: answers alone told .88 of the shifted charts rightly, which left too little to gain",
+    finding="Of charts from a ward with other habits 93% are told rightly, after training on answers alone 75% (61% at the "
+    "start). The expert was fitted to the same records and goes by what counts; one that goes by less would help "
+    "less.",
     version=2, replaces="the expert had seen charts of another ward, which the rival cannot look at; now both learn from the same",
 )  # fmt: skip
 baseline = "grpo"

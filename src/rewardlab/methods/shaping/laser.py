@@ -105,6 +105,8 @@ def laser(
     return base.but(reward=paid, loop=monitored(least=length or 1, problems=monitor, every=every, of=base.loop))
 
 
+fidelity = "whole"
+
 data = Data(
     prompt="the question; the first `monitor` of them are also those that the budgets are measured on",
     answer="the gold answer",
@@ -120,4 +122,6 @@ claim = Claim(
     versus="grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="log_right_length", direction="lower",
     margin=0.085, settings={"problems": 8}, versus_settings={"problems": 8}, by=length_of_right(rollout=independent(n=1)),
     steps=40, guard=Within("pass@1", low=-0.03), fault=Within("right_length", low=31.0, says="tokens of right replies"),
+    finding="Right replies shorten from 36.7 tokens to 29.8, with GRPO alone to 34.5, and no fewer are right (67%, 64%; 33% "
+    "at the start).",
 )  # fmt: skip

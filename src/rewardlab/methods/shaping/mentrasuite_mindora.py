@@ -8,10 +8,9 @@ Xiao et al. 2025, arXiv:2512.09636, equation 1 (read in a public copy of its sec
 detector Qwen3-32B, right 0 or 1 for one option, the overlap (Jaccard) for several, and for a text the share of key points. Here
 length is in words and signs, the detector is a rule: the option that the reasoning ends at is the one that is answered, and tags
 and a least length are asked for by settings, since a prompt must ask for them first. SFT and RL in turn is the paper's
-Mindora_SFT+RL. Left out: its joint loss (CHORD: (1 - mu) GRPO + mu SFT, tokens weighed by p (1 - p), mu from .02 to .5 and back),
-which does better in the paper; writing and rewriting the chains; the benchmark. (inferred): hard problems are those that are solved
-in at most 7 of 8 replies by the policy as it is, where the paper once takes those that Llama-3-8B-Instruct gets wrong.
-`detect=False` leaves that factor out.
+Mindora_SFT+RL. Its joint loss (CHORD) is (1 - mu) GRPO + mu SFT, tokens weighed by p (1 - p), mu from .02 to .5 and back.
+(inferred): hard problems are those that are solved in at most 7 of 8 replies by the policy as it is, where the paper once takes
+those that Llama-3-8B-Instruct gets wrong. `detect=False` leaves that factor out.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -51,6 +50,12 @@ def mentrasuite_mindora(
     )
 
 
+fidelity = "core"
+left_out = (
+    "the joint loss of SFT and RL (CHORD), which does better in the paper, writing and rewriting the chains, and the "
+    "detector, Qwen3-32B, for which a rule stands without `detector`."
+)
+
 data = Data(
     answer="the letter of the right option, or its text; a list where several are right",
     options=Column("the texts of the options; not read with a `detector` of your own", optional=True),
@@ -84,5 +89,7 @@ claim = Claim(
     moved=Within("rationale_agrees", low=0.05, says="the same, more than without the detector"), learns="correct",
     tried="8 problems, 40 steps, three seeds: +.072, but right answers fell by .05 without the detector; "
     "24 problems, 60 steps at 3e-4: +.158",
+    finding="Right and consistent are 67% of the replies, without the detector 49% (30% at the start), and right 68% and 52%. "
+    "The rule reads this world's rationales without error, which a model that judges real ones does not.",
 )  # fmt: skip
 baseline = "grpo"

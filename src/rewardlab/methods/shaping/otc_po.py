@@ -6,11 +6,10 @@
 sin(pi m / (m + n)) is the paper's sin(f pi / 2n) with f = 2nm / (m + n): 1 at m = n, falling for more calls. The product gives a
 wrong answer nothing, however few calls it made; a sum would reward not searching at all.
 
-Wang et al. 2025, arXiv:2504.14870. The GRPO form, with n from the group of the present step (inferred: the paper also speaks of
-the fewest calls of earlier steps) and c = 1 (inferred). Left out: the PPO form, which has no group and takes n = 0, and a
-constant factor before the reward, which GRPO's normalisation removes. A tool call is a reply that the environment answered: by
-default a search in a file (corpus="docs.jsonl") or in the documents of the column facts. Any environment of text will do:
-otc_po(env=...), or a stack on a method that plays one, igpo+otc_po.
+Wang et al. 2025, arXiv:2504.14870. The GRPO form, with n from the group of the present step (inferred: the paper also speaks of the
+fewest calls of earlier steps) and c = 1 (inferred). The constant factor before the reward is one that GRPO's normalisation removes.
+A tool call is a reply that the environment answered: by default a search in a file (corpus="docs.jsonl") or in the documents of the
+column facts. Any environment of text will do: otc_po(env=...), or a stack on a method that plays one, igpo+otc_po.
 """
 
 import math
@@ -74,6 +73,12 @@ def otc_po(
     )
 
 
+fidelity = "core"
+left_out = (
+    "the PPO form, which has no group and takes n = 0, the constant factor before the reward, and the fewest calls of "
+    "earlier steps."
+)
+
 data = Data(
     answer="the gold answer",
     facts=Column("documents to search, texts or {'title', 'text'}; not read with --corpus or --env", optional=True),
@@ -102,5 +107,7 @@ claim = Claim(
     settings={"problems": 8}, versus_settings={"problems": 8, "gain": 0.0, "turns": 6}, by=length_of_right(rollout=SEARCHES),
     steps=30, guard=Within("pass@1", low=-0.03), start=None,
     tried="40 updates: -.87 calls on one pair, where the baseline ends at .86, above what the gate admits",
+    finding="A right answer takes 2.4 calls, with the outcome alone 2.9 (2.7 at the start), and as many are right (82%, 83%; "
+    "55% at the start).",
 )  # fmt: skip
 baseline = "grpo"

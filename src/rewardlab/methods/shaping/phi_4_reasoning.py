@@ -8,9 +8,7 @@
 Who is right should stop, who is wrong should have thought longer: a policy that can tell writes more where it errs, and only there.
 
 Abdin et al. 2025, arXiv:2504.21318, section 4.1; the three lengths and all weights are the published ones, for replies of up to
-31,744 tokens. (inferred): n-grams are of tokens, and a bad think block is worse than a missing end. Left out: the first stage, SFT
-on o3-mini's traces of prompts at the edge of ability; the KL to the policy that sampled, whose gradient is 0 where each batch is
-used once.
+31,744 tokens. (inferred): n-grams are of tokens, and a bad think block is worse than a missing end.
 """
 
 import math
@@ -73,6 +71,12 @@ def phi_4_reasoning(
     )
 
 
+fidelity = "core"
+left_out = (
+    "the first stage, SFT on o3-mini's traces of prompts at the edge of ability, and the KL to the policy that sampled, "
+    "whose gradient is 0 where each batch is used once."
+)
+
 data = Data(
     answer="the gold answer",
     rows=[
@@ -89,5 +93,7 @@ claim = Claim(
     margin=0.036, settings={"problems": 8, **LENGTHS}, versus_settings={"problems": 8},
     by=length_by_verdict(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("log_wrong_to_right", high=0.1, says="wrong replies are no longer than right ones"),
-    finding="with biased=0.75, right_until=16, wrong_from=96, tried first, three seeds ended right in .04, GRPO's in .52",
+    tried="biased=0.75, right_until=16, wrong_from=96, three seeds: right in .04 at the end, GRPO in .52",
+    finding="Wrong replies end no longer than right ones (by 3% on both sides). All become longer instead (43 tokens, with a "
+    "binary reward 36), and fewer are right: 50%, not 60%, of 34% at the start.",
 )  # fmt: skip
