@@ -6,8 +6,9 @@ H is the mean entropy of the policy over the tokens of a phase, in nats, whateve
 belongs to neither phase; a reply without one is all thinking, and its H_answer is 0. Replies that explore are longer, so less
 entropy makes them shorter, without a budget. Measured against the answer's, entropy is not pressed down everywhere.
 
-Huang et al. 2025, arXiv:2510.08026, after a summary of its equations: the paper and its code were not at hand. alpha = 1 is the
-paper's. (inferred): P is at most 1, so that being right never pays less than being wrong.
+Huang et al. 2025, arXiv:2510.08026, after summaries of its equations and its reviews: the paper and its code were not at hand.
+alpha = 1 is the paper's, and so is that a reply without a marker is all thinking. (inferred): P is at most 1, so that being right
+never pays less than being wrong.
 """
 
 from bisect import bisect_left, bisect_right
@@ -26,7 +27,7 @@ from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 
-MARKERS = ("</think>", "Answer:")
+MARKERS = ("</think>", "Answer:", "\\boxed{")
 
 
 def phases(pieces: Sequence[str], markers: Sequence[str]) -> tuple[slice, slice]:
@@ -76,8 +77,8 @@ def pear(base: Recipe | None = None, *, alpha: float = 1.0, most: float = 1.0, m
     return base.but(reward=(base.reward or correct()) - hesitation(alpha=alpha, most=most, markers=markers))
 
 
-fidelity = "reading"
-left_out = "the paper's code and equations, of which a summary was read, and the KL to the reference."
+fidelity = "core"
+left_out = "the KL to the reference; the equations were read in summaries."
 
 data = Data(
     answer="the gold answer",
