@@ -72,8 +72,8 @@ data = Data(
 claim = Claim(
     says="more replies are right, faithful and complete at once than with GRPO on the answers alone, at the same accuracy",
     versus="grpo", task="choices", measure="all", direction="higher", margin=0.05, settings={"problems": 24, "lr": 1e-4},
-    versus_settings={"problems": 24, "lr": 1e-4}, steps=120,
-    by=term_means(reward=correct() + rationale_agrees() + rationale_coverage()),
+    versus_settings={"problems": 24, "lr": 1e-4},
+    by=term_means(reward=correct() + rationale_agrees() + rationale_coverage()), steps=120,
     guard=Within("correct", low=-0.03), fault=Within("rationale_agrees", high=0.85, says="rationales that lead to the answer"),
     moved=Within("rationale_agrees", low=0.05, says="rationales that lead to the answer, less those of GRPO"), learns="correct",
     tried="8 problems, 40 steps, three seeds: +.040, but right answers fell by .05 with GRPO; "

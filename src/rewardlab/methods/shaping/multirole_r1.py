@@ -130,7 +130,8 @@ def multirole_r1(
     """
     base = base or grpo()
     paid: Any = (1 - weight) * (base.reward or correct()) + weight * lexical_diversity()
-    return base.but(reward=paid + perspective * perspectives(pattern=roles, most=most) if perspective else paid)
+    # with a weight of 0 they are logged
+    return base.but(reward=paid + perspective * perspectives(pattern=roles, most=most))
 
 
 fidelity = "core"
