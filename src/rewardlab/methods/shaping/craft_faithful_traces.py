@@ -33,6 +33,7 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.text import traces
+from rewardlab.text.answers import after_thinking
 
 # ----------------------------------------------------------------------------------------------------------------------
 #
@@ -41,8 +42,9 @@ from rewardlab.text import traces
 
 @reward
 def trace_form(trajectory: Trajectory, *, template: Literal["v1", "v2", "v3", "v4", "v5"] = "v1") -> Score:
-    """1 where the reply is the template's sections in their order and nothing else (`text/traces.py`)."""
-    right = traces.well_formed(trajectory.reply, template)
+    """1 where the reply, but for thinking, is the template's sections in their order and nothing else (`text/traces.py`)."""
+    # a reasoning model thinks before the trace begins
+    right = traces.well_formed(after_thinking(trajectory.reply), template)
     return Score(float(right), why=f"{'' if right else 'not '}the sections {', '.join(traces.TEMPLATES[template])}")
 
 
@@ -52,7 +54,10 @@ def receipt(trajectory: Trajectory, *, column: str = "supporting") -> Score:
     wanted = [number_of(value) for value in list_of(trajectory.problem.meta.get(column)) or [None]]
     if None in wanted:
         return Score(None, why=f"the problem has no column {column!r} with a list of numbers")
-    said, numbers = traces.listed(traces.section(trajectory.reply, "gold_docs") or ""), {int(n) for n in wanted if n is not None}
+    said, numbers = (
+        traces.listed(traces.section(after_thinking(trajectory.reply), "gold_docs") or ""),
+        {int(n) for n in wanted if n is not None},
+    )
     return Score(1.0 if said == numbers else 0.5 if said & numbers else 0.0, why=f"lists {sorted(said)} for {sorted(numbers)}")
 
 
@@ -67,7 +72,7 @@ def trace_consistency(
     documents = list_of(trajectory.problem.meta.get(column))
     if not documents or not all(isinstance(text, str) for text in documents):
         return Score(None, why=f"the problem has no column {column!r} with a list of texts")
-    found = traces.checks(trajectory.reply, template, documents)
+    found = traces.checks(after_thinking(trajectory.reply), template, documents)
     failed = [name for name, passed in found.items() if not passed]
     return Score(1 - len(failed) / max(1, len(found)), why=f"fails {', '.join(failed)}" if failed else "passes all checks")
 
