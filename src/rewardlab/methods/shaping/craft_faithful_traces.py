@@ -54,10 +54,8 @@ def receipt(trajectory: Trajectory, *, column: str = "supporting") -> Score:
     wanted = [number_of(value) for value in list_of(trajectory.problem.meta.get(column)) or [None]]
     if None in wanted:
         return Score(None, why=f"the problem has no column {column!r} with a list of numbers")
-    said, numbers = (
-        traces.listed(traces.section(after_thinking(trajectory.reply), "gold_docs") or ""),
-        {int(n) for n in wanted if n is not None},
-    )
+    said = traces.listed(traces.section(after_thinking(trajectory.reply), "gold_docs") or "")
+    numbers = {int(n) for n in wanted if n is not None}
     return Score(1.0 if said == numbers else 0.5 if said & numbers else 0.0, why=f"lists {sorted(said)} for {sorted(numbers)}")
 
 
