@@ -8,9 +8,10 @@
 In a flat sum a policy buys style for correctness, where style is the easier to get; behind a gate, style is worth nothing on a
 wrong answer, and saving calls nothing on a bad one. The choice of rollouts makes good and short stand against bad and long.
 
-Cheng et al. 2026, arXiv:2603.06065. The abstract names gates by logical dependence, and selection by reward and reasoning length;
-no code or equations could be consulted: (inferred) are the order of the levels, additions within them, the thresholds, weights, the
-efficiency 1 - calls / most, and that lengths break ties of reward. `gated=False` leaves the flat sum, `keep=None` all rollouts.
+Cheng et al. 2026, arXiv:2603.06065. The abstract names gates by logical dependence, and selection by reward and reasoning length, a
+summary that half of 16 rollouts are chosen; no code or equations could be consulted: (inferred) are the order of the levels,
+additions within them, the thresholds, weights, the efficiency 1 - calls / most, and that lengths break ties of reward.
+`gated=False` leaves the flat sum, `keep=None` all rollouts.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def chatshopbuddy(
 
 
 fidelity = "reading"
-left_out = "the formulas, since the abstract alone could be read; and the shopping benchmark with its levels of quality."
+left_out = "the formulas, since no equations could be read; SFT on 480 episodes before it, and the benchmark with its two levels of quality."
 
 data = Data(
     answer="the gold answer",

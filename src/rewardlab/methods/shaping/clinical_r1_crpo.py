@@ -6,12 +6,12 @@ agrees: the option that the rationale ends at is the one that is answered. cover
 column of the data, that the rationale mentions. Both are rules, so that no one annotates rationales. With the answer alone a
 rationale that contradicts it, or skips what is known, earns as much as a sound one.
 
-Gu et al. 2025, arXiv:2512.00601. The two rules are ours (inferred): the paper says that they are verifiable and need no annotation,
-and that at most 10 + 2 is paid (by a summary of it). The released reward (BoyangGu1/Clinical-R1-3B, 5c068fd,
-verl/utils/reward_score/medical_rule_based.py) comes to the same 12 and reads no rationale: 10 for the answer, up to 1.5 for a form
-<think>...</think><answer>...</answer> with a summary before the boxed letter, 0.5 for the share of English characters. So it may be
-that the form is all that the paper pays beside the answer; `form` pays the two tags. There n boxes lose 10 n, if they are several,
-and one without a letter loses 5; here such replies earn nothing.
+Gu et al. 2025, arXiv:2512.00601. The two rules are ours (inferred): by summaries of the paper they are verifiable and need no
+annotation, at most 10 + 2 is paid, and analysis and conclusion are to be told apart by tags, <dx> and <conclusion>. The released
+reward (BoyangGu1/Clinical-R1-3B, 5c068fd, verl/utils/reward_score/medical_rule_based.py) comes to the same 12 and reads no
+rationale: 10 for the answer, up to 1.5 for a form <think>...</think><answer>...</answer> with a summary before the boxed letter,
+0.5 for the share of English characters. So it may be that the form is all that the paper pays beside the answer; `form` pays the
+two tags. There n boxes lose 10 n, if they are several, and one without a letter loses 5; here such replies earn nothing.
 """
 
 from typing import Any

@@ -6,9 +6,9 @@ H is the mean entropy of the policy over the tokens of a phase, in nats, whateve
 belongs to neither phase; a reply without one is all thinking, and its H_answer is 0. Replies that explore are longer, so less
 entropy makes them shorter, without a budget. Measured against the answer's, entropy is not pressed down everywhere.
 
-Huang et al. 2025, arXiv:2510.08026, after summaries of its equations and its reviews: the paper and its code were not at hand.
-alpha = 1 is the paper's, and so is that a reply without a marker is all thinking. (inferred): P is at most 1, so that being right
-never pays less than being wrong.
+Huang et al. 2025, arXiv:2510.08026, by a note that quotes its equations; its code was not at hand. alpha = 1 and that a reply
+without a marker is all thinking are the paper's. That P is at most 1 is ours: there a right reply with more excess than a nat earns
+less than a wrong one.
 """
 
 from bisect import bisect_left, bisect_right
@@ -78,7 +78,7 @@ def pear(base: Recipe | None = None, *, alpha: float = 1.0, most: float = 1.0, m
 
 
 fidelity = "core"
-left_out = "the KL to the reference; the equations were read in summaries."
+left_out = "the KL to the reference."
 
 data = Data(
     answer="the gold answer",
