@@ -43,6 +43,11 @@ def test_rules_behind_the_form_and_the_judge_beside_them():
     assert totals(invented, faith=2.0) == [4.5]
 
 
+def test_thinking_before_the_trace_is_not_of_it():
+    thought = f"<think>\nThe form is <plan>...</plan><gold_docs>[2]</gold_docs><answer>...</answer>.\n</think>\n\n{RIGHT}"
+    assert totals(thought, RIGHT) == [4, 4]
+
+
 def test_a_broken_form_earns_what_the_judge_gives_alone():
     around = f"Sure! {RIGHT}"
     # the sections are there, so that the judge can read them, but the reply is not of the form

@@ -6,7 +6,8 @@ import pytest
 from lengths import credits, group_of, reply, run_at, totals
 
 from rewardlab import registry
-from rewardlab.methods.shaping.curriculum_grpo import budget, triangle
+from rewardlab.core import ask, rollout
+from rewardlab.methods.shaping.curriculum_grpo import budget, told_budget, triangle
 from rewardlab.registry.describe import entry
 
 SMALL = {"start": 16, "end": 4, "decays": 2}
@@ -37,6 +38,22 @@ def test_the_reward_follows_the_budget_and_pays_length_without_being_right():
     assert totals(recipe, [group], run_at(29, 30))[0] == pytest.approx([0.9, 0.6, 0.0, None])
     fixed = registry.build("curriculum_grpo", {**SMALL, "decays": 0})
     assert totals(fixed, [group], run_at(0, 30)) == totals(recipe, [group], run_at(29, 30))
+
+
+def test_the_policy_is_told_the_budget_of_the_step_after_the_question():
+    asked = []
+
+    @rollout
+    def sampler(problems, run):
+        asked.extend(problems)
+        return [[reply(1, "x")] for _ in problems]
+
+    recipe = registry.build("curriculum_grpo", SMALL)
+    part = recipe.rollout
+    told_budget(**{**part.settings, "of": sampler()})([ask("2+2?", "4")], run_at(10, 30))
+    assert asked[0].question == "2+2? IMPORTANT: You should use exactly 8 tokens in your response."
+    assert asked[0].answer == "4"
+    assert "told_budget" not in str(registry.build("curriculum_grpo", {"told": ""}).rollout)
 
 
 def test_tags_earn_their_share():

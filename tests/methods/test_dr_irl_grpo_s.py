@@ -13,7 +13,7 @@ from rewardlab.core import Run, Score, Task, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.shaping.dr_irl_grpo_s import MEMORY, difficulty, rewards_first, weights_of
+from rewardlab.methods.shaping.dr_irl_grpo_s import MEMORY, difficulty, distance, rewards_first, weights_of
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.rewards.reward import reward
@@ -31,13 +31,28 @@ def sigmoid(x: float) -> float:
 
 
 def test_weights_by_hand():
-    # h .2 and .6, over .4;  sigmoid(0) and sigmoid(2)
-    mean = (0.5 + sigmoid(2)) / 2
-    assert weights_of([(0.2, 0.0), (0.6, 2.0)]) == pytest.approx([0.5 * 0.5 / mean, 1.5 * sigmoid(2) / mean])
+    # h .2 and .6, mean .4; no gap is an outlier
+    weights = [sigmoid(h) / sigmoid(0.4) for h in (0.2, 0.6)]
+    assert weights_of([(0.2, 0.0), (0.6, 2.0)]) == pytest.approx(weights)
     assert weights_of([(0.3, 5.0)]) == pytest.approx([1.0])
-    # replies that are the demonstration: the gap alone decides
-    assert weights_of([(0.0, 0.0), (0.0, 0.0)]) == pytest.approx([1.0, 1.0])
     assert weights_of([]) == []
+
+
+def test_a_gap_that_is_an_outlier_weighs_on_all_prompts_of_its_category():
+    # gaps 1 (nine times) and 11: mean 2, variance 9; (11 - 2)^2 = 81 > 4 * 9, so that the mean of the others is 1
+    found = weights_of([(0.5, 1.0)] * 9 + [(0.5, 11.0)])
+    assert found == pytest.approx([sigmoid(1) / sigmoid(2)] * 10)
+    # far below 0, where a sigmoid is 0 in floating point: e^-900 / e^-800
+    low = weights_of([(0.0, -900.0)] * 9 + [(0.0, 100.0)])
+    assert low == pytest.approx([math.exp(-100)] * 10)
+
+
+def test_the_distance_is_by_sentences():
+    assert distance("so so", "so so") == pytest.approx(0, abs=1e-6)
+    # one sentence has its like in the demonstration, the other shares no word: (0 + 1) / 2; its order does not count
+    assert distance("Call help. No way!", "Not that. Call help.") == pytest.approx(0.5)
+    assert distance("call help.\nNo way!", "Not that. Call help.") == pytest.approx(0.5)
+    assert distance("", "so so") == distance("x", "so so") == 1.0
 
 
 @reward
@@ -50,11 +65,17 @@ def test_a_prompt_weighs_what_its_replies_lack_and_one_without_demonstration_wei
     run = Run(untrained())
     same, far = [row("so so", solution="so so")] * 2, [row("x", solution="so so"), row("", solution="so so")]
     found = difficulty(of=worth())([same, far, [row("x")]], run)
-    # h 0 and 1 (no word is shared; the empty reply shares none either);  g 0 and 5/3 - 1/3
-    gaps = (sigmoid(0), sigmoid(4 / 3))
-    assert [s.value for s in found[0]] == pytest.approx([0, 0], abs=1e-6)
-    assert [s.value for s in found[1]] == pytest.approx([2 * gaps[1] / np.mean(gaps)] * 2)
+    # h 0 and 1 (no word is shared; the empty reply shares none either), mean 1/2
+    assert [s.value for s in found[0]] == pytest.approx([sigmoid(0) / sigmoid(0.5)] * 2)
+    assert [s.value for s in found[1]] == pytest.approx([sigmoid(1) / sigmoid(0.5)] * 2)
     assert [s.value for s in found[2]] == [1.0]
+
+
+def test_each_category_has_means_of_its_own():
+    near, far = [row("so so", solution="so so", kind="a")], [row("x", solution="so so", kind="b")]
+    for column, expected in (("kind", [1.0, 1.0]), ("", [sigmoid(0) / sigmoid(0.5), sigmoid(1) / sigmoid(0.5)])):
+        found = difficulty(of=worth(), column=column)([near, far], Run(untrained()))
+        assert [group[0].value for group in found] == pytest.approx(expected)
 
 
 def test_the_weights_multiply_the_advantages_and_not_the_rewards():

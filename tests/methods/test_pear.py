@@ -43,6 +43,8 @@ ANSWERED = reply([1, 5, 3, 7, 8, 2, 0])
         (["Answer: 5?", "no", "</think>", "Answer: ", "4"], ["Answer: 5?", "no"], ["Answer: ", "4"]),
         # a token may hold a marker's first or last letters and more
         (["a", "b</th", "ink> 4", "c"], ["a"], ["c"]),
+        # a box of LaTeX, where a reply says neither
+        (["so ", "\\boxed", "{", "4", "}"], ["so "], ["4", "}"]),
         (["hm", "m"], ["hm", "m"], []),
         (["</think>", "4"], [], ["4"]),
         ([], [], []),

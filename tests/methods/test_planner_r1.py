@@ -80,7 +80,7 @@ def test_plans_that_all_fail_are_told_apart_and_a_problem_without_constraints_ge
         ({"constraints": [{"category": "hard", "rule": "at_most", "field": "price", "value": 9}]}, "'price', which is none of the"),
         ({"fields": {"city": "text", "cost": "int"}}, "'cost' is of no known kind"),
         ({"constraints": [{"rule": "count", "value": 9}]}, "cannot be used"),
-        ({"fields": None}, "cannot be used"),
+        ({"fields": None}, "no columns `fields`"),
     ],
 )
 def test_columns_that_cannot_be_used_give_no_verdict_whatever_the_reply(meta, why):
@@ -98,6 +98,22 @@ def test_plans_are_read_strictly():
     assert read_plan(f"<think>hm</think>```json\n{json.dumps([ROME])}\n```", fields) == [ROME]
     for broken in ([], [{**ROME, "day": 1}], [{"city": "Rome", "cost": "4"}], [{"city": "Rome", "cost": True}], ROME, "Rome"):
         assert read_plan(json.dumps(broken), fields) is None
+
+
+@pytest.mark.parametrize(
+    "reply", ["Enjoy!\n<answer>\n{}\n</answer>", "My plan:\n```\n{}\n```\nEnjoy!", "<answer>```json\n{}\n```</answer>"]
+)
+def test_plans_are_read_out_of_a_reply_that_says_more(reply):
+    assert read_plan(reply.format(json.dumps([ROME])), META["fields"]) == [ROME]
+
+
+def test_columns_may_be_json_as_tables_hold_them():
+    passes = registry.part("reward", "plan_passes")
+    columns = {name: json.dumps(column) for name, column in META.items()}
+    z = np.zeros(1, np.float32)
+    for text, value in ((json.dumps([ROME, OSLO]), 1.0), (json.dumps([OSLO]), 0.0)):
+        turns = (Turn(None, np.zeros(1, np.int64)), Turn("policy", np.zeros(1, np.int64), z, z, text))
+        assert passes([[Trajectory(ask("Where?", **columns), turns, "end")]], Run(None))[0][0].value == value
 
 
 def test_rules():

@@ -37,6 +37,10 @@ def test_answers_are_listed_each_with_the_confidence_that_follows_it():
     tagged = "<answer1>Paris</answer1> <confidence1>0.9</confidence1>\n<answer2>Lyon</answer2> <confidence2>2</confidence2>"
     assert stated_answers(tagged) == [Stated("Paris", 0.9), Stated("Lyon")]
     assert stated_answers("Confidence: 0.5\nAnswer:\n") == []
+    # on one line, in brackets or after a comma; brackets of the answer itself stay
+    assert stated_answers("Answer: f(2) (Confidence: 0.6)\nAnswer: Rubella, confidence: 20%.") == [
+        Stated("f(2)", 0.6), Stated("Rubella", 0.2),
+    ]  # fmt: skip
 
 
 def test_answers_are_one_where_they_are_the_same_number_or_the_same_words():

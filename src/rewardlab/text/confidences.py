@@ -99,11 +99,12 @@ def _paired(answers: list[Stated], verdicts: list[Score]) -> Judged | None:
 def _content(text: str, tagged: bool) -> str:
     """What a mark is followed by: up to the closing tag, or to the end of the line."""
     text = text.partition("</")[0] if tagged else text.lstrip(" ").partition("\n")[0]
-    return text.strip(" \t\r\n*_")
+    # the bracket of "36 (confidence: 0.7)" stands before the next mark
+    return text.strip(" \t\r\n*_").rstrip("(,; \t*_")
 
 
 def _confidence(text: str) -> float | None:
-    match = _CONFIDENCE.fullmatch(text.rstrip("."))
+    match = _CONFIDENCE.fullmatch(text.rstrip(".)"))
     if not match:
         return None
     value = float(match[1]) if match[1] else float(match[2]) / 100

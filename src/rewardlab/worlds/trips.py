@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 from rewardlab.core import Problem, Score, Task, Trajectory, ask
+from rewardlab.data.values import list_of, map_of
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import PositiveInt, Share
@@ -75,9 +76,11 @@ def unusable(fields: Mapping[str, str], constraints: Sequence[Record]) -> str:
 
 
 def read_plan(reply: str, fields: Mapping[str, str]) -> list[Record] | None:
-    """The records of a plan: JSON, as the last ```json block or the whole reply; None unless each has just these fields."""
-    text = after_thinking(reply)
-    block = last_block(text, "json")
+    """The records of a plan, as JSON: the last ``` block, or all that stands in the last <answer> or, without one, in the reply.
+    None unless each has just these fields.
+    """
+    text = after_thinking(reply).rpartition("<answer>")[2].partition("</answer>")[0]
+    block = last_block(text, "json", "")
     try:
         plan = strict_json.parse(text.strip() if block is None else block)
     except ValueError:
@@ -196,14 +199,15 @@ def _demonstrate(problem: Problem, rng: random.Random, *, error: float, biased: 
 def _judged(trajectory: Trajectory, score: Callable[[Sequence[Record], Sequence[Record]], float]) -> Score:
     """The score of the reply's plan under the problem's constraints; 0 without a plan."""
     meta = trajectory.problem.meta
-    if not {"fields", "constraints"} <= meta.keys():
+    fields, constraints = map_of(meta.get("fields")), list_of(meta.get("constraints"))
+    if fields is None or constraints is None:
         return Score(None, why="the problem has no columns `fields` and `constraints`")
     try:
         # before the reply is looked at: a policy that writes no plans yet is to be told too
-        if wrong := unusable(meta["fields"], meta["constraints"]):
+        if wrong := unusable(fields, constraints):
             return Score(None, why=wrong)
-        plan = read_plan(trajectory.reply, meta["fields"])
-        return Score(0.0, why="no plan of these fields") if plan is None else Score(score(plan, meta["constraints"]))
+        plan = read_plan(trajectory.reply, fields)
+        return Score(0.0, why="no plan of these fields") if plan is None else Score(score(plan, constraints))
     except (KeyError, TypeError, AttributeError) as problem:
         return Score(None, why=f"a field or constraint of the problem cannot be used: {problem!r}")
 

@@ -12,16 +12,12 @@ Xiao et al. 2025, arXiv:2510.23272 (ICLR 2026): weights, scores, gate and the 3 
 judge of screenshots gives 40 points for what was asked, 30 for aesthetics and readability, 30 for structure, and its agent scores
 each use of a control 0 or 1. (inferred): s_static is that score / 100, s_interact is divided by 3. Where the paper asks GPT-5 and
 GPT-4o, `web_page` measures: a linter's rules and errors of scripts; contrast, overlaps, alignment; real clicks in Chromium. `looks`
-takes a judge of your own, which can see the page (`page_picture`). Left out: fine-tuning on AesCode-358K before it (`sft`), the
-paper's KL coefficient and clip range (`grpo`'s are its own), and the rewards of plots. A page with no tag, and one that hangs, does
-not run.
-
-Data: prompts, with the verifier `web_page`, which needs Chromium; its `answer` is what was asked for, {"shows", "controls",
-"theme"}, or null.
+takes a judge of your own, which can see the page (`page_picture`). A page with no tag, and one that hangs, does not run.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
@@ -60,15 +56,40 @@ def aescoder_grpo_ar(
     return base.but(reward=reward if base.reward in (None, correct()) else base.reward + reward, measure=measure)
 
 
+fidelity = "core"
+left_out = (
+    "programs that measure a page stand for GPT-5 and GPT-4o; fine-tuning on AesCode-358K before it, the paper's KL "
+    "coefficient and clip range, and the rewards of plots."
+)
+
+data = Data(
+    answer=Column("what was asked for: {'shows': [texts], 'controls': [labels], 'theme': 'dark' or 'light'}", optional=True),
+    verified_by="web_page",
+    rows=[
+        {
+            "prompt": "Write an HTML page for a bakery: its name, Miller's, its opening hours, and a button Order that thanks the "
+            "visitor. Dark colours.",
+            "answer": {"shows": ["Miller's"], "controls": ["Order"], "theme": "dark"},
+        },
+        {
+            "prompt": "Write an HTML page with a counter that starts at 0, and the buttons More and Less.",
+            "answer": {"controls": ["More", "Less"]},
+        },
+        {"prompt": "Write an HTML page that introduces the planets of the solar system.", "answer": {"shows": ["Jupiter"]}},
+    ],
+)
+
 ALL = agentic_reward().named("agents")
 LOOKS = agentic_reward(0.0, 1.0, 0.0).named("static")
 RUNS = agentic_reward(1.0, 0.0, 0.0).named("execution")
-claim = Claim(
+check = Check(
     says="the three agents pay pages as asked more than pages with one fault, oftener than looks alone, which sees no dead button",
     versus=None, task="pages:test_size=1600", measure="pair_accuracy.agents", direction="higher", margin=0.1,
     against="pair_accuracy.static", model="untrained", by=own_share(of=pair_agreement(reward=ALL + LOOKS + RUNS)), problems=1600,
     steps=1, fault=Within("pair_accuracy.static", high=0.9, says="pages as asked above those with one fault, by looks alone"),
-    learns=None, start=None, sanity=True,
+    sanity=True,
     tried="a script on 60 pairs of training problems: agents 1.00, looks alone 0.80, running alone 0.62; margin: half of it",
+    finding="The three agents order all pairs rightly, looks alone 80% of them, running alone 67%. Each fault was planted "
+    "where one agent looks: this shows that the reward is put together as meant, not that pages become better.",
 )  # fmt: skip
 baseline = "grpo"

@@ -9,17 +9,14 @@ in training the thinking is what can be learnt; late, a judge that can be please
 
 Deng et al. 2025, arXiv:2508.12800; the authors have released a demo and no training code (antgroup/Research-Venus, 186f126). F1 is
 the task's verifier here (`--verifier token_f1`). (inferred): the mean is over atoms of all turns; every reply needs one atom, and
-after its thinking a call or an answer. Left out: what keeps the entropy up in the paper, and SFT on atomic thoughts before it.
-`whole=True` has the judge score each thought as a whole.
-
-Data: questions with answers, a policy that thinks in such tags, and judge="mine.py:score", which scores a thought, 0 to 1, in its
-episode. Without it a program says 1 where names and numbers have been read, else 0 (`grounded`).
+after its thinking a call or an answer. `whole=True` has the judge score each thought as a whole.
 """
 
 from typing import Any
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Environment, Recipe, Score, Trajectory
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.groups import told_apart
@@ -54,8 +51,9 @@ def atom_searcher(
     base: Recipe | None = None, *, judge: Reward | None = None, alpha: float = 0.5, whole: bool = False,
     env: Environment | None = None, corpus: str = "", n: int = 8, turns: int = 6,
 ) -> Recipe:  # fmt: skip
-    """corpus: a file of documents to search (`tools`).  judge: a reward of single thoughts.  alpha: what a starts at.  whole:
-    judge thoughts as a whole.  env: the tools; without it, those that the base plays with, else a search.  n: of grpo.  turns:
+    """corpus: a file of documents to search (`tools`).  judge: a reward from 0 to 1 of single thoughts in their
+    episode; without one, whether their names and numbers have been read (`grounded`).  alpha: what a starts at.  whole: judge
+    thoughts as a whole.  env: the tools; without it, those that the base plays with, else a search.  n: of grpo.  turns:
     the most that an episode may have.
     """
     base = base or grpo(n=n)
@@ -71,15 +69,45 @@ def atom_searcher(
     )
 
 
+fidelity = "core"
+left_out = (
+    "SFT on atomic thoughts before it, what keeps the entropy up, and the reasoning reward model, for which a rule stands "
+    "without `judge`."
+)
+
+data = Data(
+    answer="the gold answer",
+    facts=Column("documents to search, texts or {'title', 'text'}; not read with --corpus or --env", optional=True),
+    verified_by="token_f1",
+    rows=[
+        {
+            "prompt": "In which country was the author of The Trial born? Think between <think> and </think>, in parts such as "
+            "<plan>...</plan> and <check>...</check>. Then search by <search>...</search>, or answer by <answer>...</answer>.",
+            "answer": "Austria-Hungary",
+            "facts": [
+                {"title": "The Trial", "text": "The Trial is a novel by Franz Kafka, published in 1925."},
+                {"title": "Franz Kafka", "text": "Franz Kafka was born in Prague, then in Austria-Hungary, in 1883."},
+            ],
+        },
+        {
+            "prompt": "Which river flows through the capital of Hungary? Think between <think> and </think>, in parts such as "
+            "<plan>...</plan>. Then search by <search>...</search>, or answer by <answer>...</answer>.",
+            "answer": ["Danube", "the Danube"],
+            "facts": ["Budapest is the capital of Hungary.", "The Danube divides Budapest into Buda and Pest."],
+        },
+    ],
+)
+
 BY_ATOMS = atomic_thoughts(of=grounded()).named("atoms")
 AS_A_WHOLE = atomic_thoughts(of=grounded(), whole=True).named("whole")
-claim = Claim(
+check = Check(
     says="of two searches that differ in how much they make up, the sounder is paid more oftener by atoms than by whole thoughts",
     versus=None, task="inquiries:test_size=4000", measure="agreement.atoms", direction="higher", margin=0.07,
     against="agreement.whole", model="untrained",
     by=own_share(of=told_apart(reward=BY_ATOMS + AS_A_WHOLE, truth=score_in_data(), rollout=recorded(fields=("sound", "unsound")))),
     problems=4000, steps=1,
     fault=Within("agreement.whole", high=0.85, says="the sounder of two searches paid more, judged by whole thoughts"),
-    learns=None, start=None,
+    finding="Of two searches the sounder is paid more in 92% of the pairs by its atoms, and in 78% by whole thoughts. The "
+    "judge is a rule that knows made-up names exactly; what a model says of single thoughts may gain less.",
 )  # fmt: skip
 baseline = "grpo"

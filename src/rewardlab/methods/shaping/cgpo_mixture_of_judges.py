@@ -6,12 +6,8 @@
 Judges are rules or models that say whether something must not pass: a wrong answer, a form that is not asked for, a trick that a
 reward model falls for. A penalty could be outweighed by the reward; behind a constraint nothing is paid.
 
-Xu et al. 2024, arXiv:2409.20370: the policy-gradient optimiser (CRPG) of a single task. y_0 is sampled, where the paper takes the
-baseline reply of the data; KL_max is (inferred). Left out: CODPO and CRRAFT, the optimisers that learn from the best reply that
-keeps all constraints, by preference or by imitation; and several tasks at once, each with its own judges and reward model.
-
-Data: prompts, with answers where the judge is the verifier, and either the columns `chosen` and `rejected`, or --reward-model PATH.
-In Python any product of rewards can be the judges.
+Xu et al. 2024, arXiv:2409.20370: the policy-gradient optimiser (CRPG) of a single task. Equations 5, 8, 11 and 12. y_0 is the
+second of its options, a reply of the reference, here sampled whenever the prompt comes; KL_max is (inferred).
 """
 
 from typing import Any
@@ -21,6 +17,7 @@ from rewardlab.core import Recipe
 from rewardlab.credit.group import center_batch
 from rewardlab.credit.kl import fade_to_kl
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.rewards.algebra import threshold
@@ -51,6 +48,32 @@ def cgpo_mixture_of_judges(
     )
 
 
+fidelity = "core"
+left_out = (
+    "CODPO and CRRAFT, the optimisers that learn from the best reply that keeps all constraints, and several tasks at once, "
+    "each with its own judges and reward model."
+)
+
+data = Data(
+    answer=Column("the gold answer, by which the verifier judges; not read with `form` or `judges`", optional=True),
+    chosen=Column("a reply that was preferred, for teaching the reward model; not read with --reward-model PATH", optional=True),
+    rejected=Column("the reply that it was preferred to", optional=True),
+    rows=[
+        {
+            "prompt": "A shop sells pens at 3 for $2. What do 12 pens cost?",
+            "answer": "8",
+            "chosen": "12 pens are 4 times 3 pens, so they cost 4 * $2 = $8.\nAnswer: 8",
+            "rejected": "It depends on the shop, but about 8, 18 or 24 dollars.",
+        },
+        {
+            "prompt": "How many days has a leap year?",
+            "answer": "366",
+            "chosen": "A leap year has one day more than 365.\nAnswer: 366",
+            "rejected": "Great question! Years are fascinating.\nAnswer: 365",
+        },
+    ],
+)
+
 HACKED = {"score": number_mentioned(), "n": 4}
 # by construction: the rule shuts out exactly the trick that was planted
 claim = Claim(
@@ -59,4 +82,6 @@ claim = Claim(
     margin=0.23, settings={**HACKED, "form": ONE_ANSWER}, versus_settings=HACKED, by=accuracy(), steps=40,
     fault=Within("train.truth", high=0.25, says="right answers late in training on the raw reward; 0.37 at the start"), learns=None,
     sanity=True,
+    finding="Right answers rise from 35% to 53% with the rule, and fall to 10% without it: the lenient reward alone teaches "
+    "its trick. The rule shuts out just that trick; tricks that no judge knows are not tested.",
 )  # fmt: skip

@@ -8,12 +8,10 @@
 In a flat sum a policy buys style for correctness, where style is the easier to get; behind a gate, style is worth nothing on a
 wrong answer, and saving calls nothing on a bad one. The choice of rollouts makes good and short stand against bad and long.
 
-Cheng et al. 2026, arXiv:2603.06065. The abstract names gates by logical dependence, and selection by reward and reasoning length;
-no code or equations could be consulted: (inferred) are the order of the levels, additions within them, the thresholds, weights, the
-efficiency 1 - calls / most, and that lengths break ties of reward. `gated=False` leaves the flat sum, `keep=None` all rollouts.
-
-Data: prompts with answers to verify by; `style`, a judge of persuasiveness or any other reward from 0 to 1 (without it, all right
-answers count as persuasive); optionally a regular expression for the form, and tools, of a base that plays an environment.
+Cheng et al. 2026, arXiv:2603.06065. The abstract names gates by logical dependence, and selection by reward and reasoning length, a
+summary that half of 16 rollouts are chosen; no code or equations could be consulted: (inferred) are the order of the levels,
+additions within them, the thresholds, weights, the efficiency 1 - calls / most, and that lengths break ties of reward.
+`gated=False` leaves the flat sum, `keep=None` all rollouts.
 """
 
 from __future__ import annotations
@@ -21,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Trajectory, rollout
+from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
@@ -101,8 +100,9 @@ def chatshopbuddy(
     base: Recipe | None = None, *, style: Reward | None = None, form: str = "", at: float = 1.0, style_at: float = 0.5,
     persuasion: float = 1.0, economy: float = 0.5, most: int = 6, gated: bool = True, n: int = 16, keep: int | None = 8,
 ) -> Recipe:  # fmt: skip
-    """style: the judge of persuasiveness.  form: a regular expression that replies must match.  at, style_at: t and u.  persuasion,
-    economy: a and b.  most: calls that are worth nothing.  n, keep: replies that are sampled, and trained on; None: all of them.
+    """style: the judge of persuasiveness, from 0 to 1; without it all right answers are persuasive.  form: a regular expression
+    that replies must match.  at, style_at: t and u.  persuasion, economy: a and b.  most: calls that are worth
+    nothing.  n, keep: replies that are sampled, and trained on; None: all of them.
     """
     base = base or grpo(n=n)
     levels = {"at": at, "style_at": style_at, "persuasion": persuasion, "economy": economy}
@@ -112,19 +112,40 @@ def chatshopbuddy(
     return base.but(reward=paid, rollout=contrastive(of=rollout, reward=paid, keep=keep) if keep else rollout)
 
 
+fidelity = "reading"
+left_out = "the formulas, since no equations could be read; SFT on 480 episodes before it, and the benchmark with its two levels of quality."
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {
+            "prompt": "A kettle costs $40 at shop A, less 10%, and $35 at shop B, plus $4 for delivery. What is the lowest price? "
+            "Recommend a shop, and end with the price: Answer: ...",
+            "answer": "36",
+        },
+        {
+            "prompt": "I need 30 m of cable. Rolls of 8 m cost $5. How many rolls do I have to buy? Explain it in a friendly way, "
+            "and end with the number: Answer: ...",
+            "answer": "4",
+        },
+    ],
+)
+
 # correct is what comes near the gold note; a shallow judge likes words of praise, of which more than two make a note worse
 LEVELS = {
     name: aggregate(hierarchy(rouge(), praise_words(), at=0.66, economy=0.0, gated=gated)).named(name)
     for name, gated in (("gated", True), ("flat", False))
 }
 # by construction: both kinds of reply are written so that the rival orders them wrongly
-claim = Claim(
+check = Check(
     says="with style behind a gate of correctness, the reward prefers the truly better of two notes more often than the flat sum",
     versus=None, task="notes:test_size=4000", measure="pair_accuracy.gated", direction="higher", margin=0.04,
     against="pair_accuracy.flat", model="untrained", by=own_share(of=pair_agreement(reward=LEVELS["gated"] + LEVELS["flat"])),
     problems=4000, steps=1,
-    fault=Within("pair_accuracy.flat", high=0.74, says="better notes above worse ones, by the flat sum"), learns=None, start=None,
+    fault=Within("pair_accuracy.flat", high=0.74, says="better notes above worse ones, by the flat sum"),
     sanity=True,
     tried="the share of instructions followed as correctness, with the same style: a point or two between gate and sum",
+    finding="Behind the gate the better of two notes is paid more in 77% of the pairs, by the flat sum in 69%. The pairs were "
+    "written so that style misleads, and the choice of rollouts (DCPO) is not tested.",
 )  # fmt: skip
 baseline = "grpo"

@@ -6,20 +6,19 @@ agrees: the option that the rationale ends at is the one that is answered. cover
 column of the data, that the rationale mentions. Both are rules, so that no one annotates rationales. With the answer alone a
 rationale that contradicts it, or skips what is known, earns as much as a sound one.
 
-Gu et al. 2025, arXiv:2512.00601. The two rules are ours (inferred): the paper says that they are verifiable and need no annotation,
-and that at most 10 + 2 is paid (by a summary of it). The released reward (BoyangGu1/Clinical-R1-3B, 5c068fd,
-verl/utils/reward_score/medical_rule_based.py) comes to the same 12 and reads no rationale: 10 for the answer, up to 1.5 for a form
-<think>...</think><answer>...</answer> with a summary before the boxed letter, 0.5 for the share of English characters. So it may be
-that the form is all that the paper pays beside the answer; `form` pays the two tags. There n boxes lose 10 n, if they are several,
-and one without a letter loses 5; here such replies earn nothing. Left out: the English characters, and the KL of 0.001.
-
-Data: multiple choice: prompts, answers (letters), `options` (their texts), and `required`: what a rationale should mention, a list.
+Gu et al. 2025, arXiv:2512.00601. The two rules are ours (inferred): by summaries of the paper they are verifiable and need no
+annotation, at most 10 + 2 is paid, and analysis and conclusion are to be told apart by tags, <dx> and <conclusion>. The released
+reward (BoyangGu1/Clinical-R1-3B, 5c068fd, verl/utils/reward_score/medical_rule_based.py) comes to the same 12 and reads no
+rationale: 10 for the answer, up to 1.5 for a form <think>...</think><answer>...</answer> with a summary before the boxed letter,
+0.5 for the share of English characters. So it may be that the form is all that the paper pays beside the answer; `form` pays the
+two tags. There n boxes lose 10 n, if they are several, and one without a letter loses 5; here such replies earn nothing.
 """
 
 from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.format import tagged
@@ -41,6 +40,35 @@ def clinical_r1_crpo(
     return base.but(reward=reward + form * tagged() if form else reward)
 
 
+fidelity = "reading"
+left_out = (
+    "the rules of the paper: those for agreement and coverage are ours, the released reward reads no rationale; the share "
+    "of English characters, the penalties of several boxes, and the KL of 0.001."
+)
+
+data = Data(
+    answer="the letter of the right option, or its text",
+    options="the texts of the options, a list or by letter",
+    required=Column("the findings that a rationale should mention, a list of phrases", setting="column"),
+    verified_by="choice",
+    rows=[
+        {
+            "prompt": "A 24-year-old woman has had fever and a stiff neck since yesterday, and light hurts her eyes. What is the "
+            "most likely diagnosis?\nA. Migraine\nB. Meningitis\nC. Sinusitis\nThink first, then write: Answer: letter",
+            "answer": "B",
+            "options": ["Migraine", "Meningitis", "Sinusitis"],
+            "required": ["fever", "stiff neck", "light"],
+        },
+        {
+            "prompt": "A 60-year-old smoker coughs up blood and has lost 8 kg. What should be done first?\nA. Chest X-ray\n"
+            "B. Antibiotics\nC. Wait\nD. Spirometry\nThink first, then write: Answer: letter",
+            "answer": "A",
+            "options": {"A": "Chest X-ray", "B": "Antibiotics", "C": "Wait", "D": "Spirometry"},
+            "required": ["smoker", "blood", "lost 8 kg"],
+        },
+    ],
+)
+
 claim = Claim(
     says="more replies are right, faithful and complete at once than with GRPO on the answers alone, at the same accuracy",
     versus="grpo", task="choices", measure="all", direction="higher", margin=0.05, settings={"problems": 24, "lr": 1e-4},
@@ -51,6 +79,7 @@ claim = Claim(
     tried="8 problems, 40 steps, three seeds: +.040, but right answers fell by .05 with GRPO; "
     "24 problems, 60 steps at 3e-4: +.175, sd .06, but right answers fell; "
     "as written here, three seeds: +.072, sd .018, but rationales led to the answer less often than with GRPO, by .028",
-    finding="what is known is covered in .68 of the replies, not .51, but rationales lead to the answer as rarely as with "
-    "GRPO (.72, .74)",
+    finding="Findings are covered to 68%, with GRPO to 51%, and all three hold at once in 15% of the replies, not 5% (2% at "
+    "the start); but rationales lead to the answer as rarely as with GRPO (72%, 74%), and right are 48% and 51%: one "
+    "of the two rules did the work.",
 )  # fmt: skip

@@ -13,18 +13,16 @@ and v5 has no reasons to be judged.
 Liu et al. 2026, arXiv:2602.01348; templates, rewards, weights of 1, the gate of the form, n = 8 and a KL of 0.04 are those of the
 released code (Ameame1/CRAFT, 5d3b812, src/rewards and cfg/grpo_7b_v1_20k_full_8gpu_offline.yaml), where Qwen3-30B makes the four
 checks. Here a program makes them, by words (`text/traces.py`); it needs the documents, and cannot see what is wrong but for the
-words. `faith=0` leaves the judge out. Left out: its top-k and top-p.
-
-Data: prompts that ask for such a trace of numbered documents, answers to verify by `tagged_answer`, the columns `documents`, a list
-of texts, and `supporting`, the numbers of those that are needed (v1 and v2). judge="mine.py:faithful" is a judge of your own.
+words. `faith=0` leaves the judge out.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe, Score, Trajectory
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of, number_of
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
@@ -35,6 +33,7 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.text import traces
+from rewardlab.text.answers import after_thinking
 
 # ----------------------------------------------------------------------------------------------------------------------
 #
@@ -43,8 +42,9 @@ from rewardlab.text import traces
 
 @reward
 def trace_form(trajectory: Trajectory, *, template: Literal["v1", "v2", "v3", "v4", "v5"] = "v1") -> Score:
-    """1 where the reply is the template's sections in their order and nothing else (`text/traces.py`)."""
-    right = traces.well_formed(trajectory.reply, template)
+    """1 where the reply, but for thinking, is the template's sections in their order and nothing else (`text/traces.py`)."""
+    # a reasoning model thinks before the trace begins
+    right = traces.well_formed(after_thinking(trajectory.reply), template)
     return Score(float(right), why=f"{'' if right else 'not '}the sections {', '.join(traces.TEMPLATES[template])}")
 
 
@@ -54,7 +54,8 @@ def receipt(trajectory: Trajectory, *, column: str = "supporting") -> Score:
     wanted = [number_of(value) for value in list_of(trajectory.problem.meta.get(column)) or [None]]
     if None in wanted:
         return Score(None, why=f"the problem has no column {column!r} with a list of numbers")
-    said, numbers = traces.listed(traces.section(trajectory.reply, "gold_docs") or ""), {int(n) for n in wanted if n is not None}
+    said = traces.listed(traces.section(after_thinking(trajectory.reply), "gold_docs") or "")
+    numbers = {int(n) for n in wanted if n is not None}
     return Score(1.0 if said == numbers else 0.5 if said & numbers else 0.0, why=f"lists {sorted(said)} for {sorted(numbers)}")
 
 
@@ -69,7 +70,7 @@ def trace_consistency(
     documents = list_of(trajectory.problem.meta.get(column))
     if not documents or not all(isinstance(text, str) for text in documents):
         return Score(None, why=f"the problem has no column {column!r} with a list of texts")
-    found = traces.checks(trajectory.reply, template, documents)
+    found = traces.checks(after_thinking(trajectory.reply), template, documents)
     failed = [name for name, passed in found.items() if not passed]
     return Score(1 - len(failed) / max(1, len(found)), why=f"fails {', '.join(failed)}" if failed else "passes all checks")
 
@@ -100,14 +101,50 @@ def craft_faithful_traces(
     return base.but(reward=paid, measure=own_reward(reward=paid, rollout=independent(n=1)))
 
 
+fidelity = "core"
+left_out = "the judge, Qwen3-30B, for which checks of words stand without `judge`, and its top-k and top-p."
+
+data = Data(
+    prompt="the question with its documents, numbered from 1, asking for the template's sections: <plan>, <gold_docs>, ...",
+    answer="the gold answer, or a list of accepted ones",
+    documents=Column("texts of the documents in their order; not read with a `judge` of your own, or faith=0", optional=True),
+    supporting=Column("the numbers of the documents that are needed, for the templates v1 and v2", optional=True),
+    verified_by="tagged_answer",
+    rows=[
+        {
+            "prompt": "[1] The Trial is a novel by Franz Kafka.\n[2] Prague is the capital of the Czech Republic.\n[3] Franz Kafka "
+            "was born in Prague in 1883.\nIn which city was the author of The Trial born? Write <plan>Subquestion1: ... "
+            "Subquestion2: ...</plan><gold_docs>[numbers]</gold_docs><reason>Subquestion1: ... Evidence: doc [n] ...</reason>"
+            "<answer>...</answer>.",
+            "answer": "Prague",
+            "documents": [
+                "The Trial is a novel by Franz Kafka.",
+                "Prague is the capital of the Czech Republic.",
+                "Franz Kafka was born in Prague in 1883.",
+            ],
+            "supporting": [1, 3],
+        },
+        {
+            "prompt": "[1] The Nile flows through Cairo.\n[2] Cairo is the capital of Egypt.\nWhich river flows through the "
+            "capital of Egypt? Write <plan>...</plan><gold_docs>[numbers]</gold_docs><reason>...</reason><answer>...</answer>.",
+            "answer": ["Nile", "the Nile"],
+            "documents": ["The Nile flows through Cairo.", "Cairo is the capital of Egypt."],
+            "supporting": [1, 2],
+        },
+    ],
+)
+
 JUDGED = aggregate(by_rule(correct()) + trace_consistency()).named("judged")
 RULES = aggregate(by_rule(correct())).named("rules")
 # by construction: both kinds of reply are written so that the rival orders them wrongly
-claim = Claim(
+check = Check(
     says="with a judge of consistency, the reward prefers faithful traces with slips to right answers that are badly reasoned",
     versus=None, task="traces:test_size=4000", measure="pair_accuracy.judged", direction="higher", margin=0.14,
     against="pair_accuracy.rules", model="untrained", by=own_share(of=pair_agreement(reward=JUDGED + RULES)), problems=4000,
     steps=1, fault=Within("pair_accuracy.rules", high=0.6, says="faithful traces above unfaithful ones, by the rules alone"),
-    learns=None, start=None, sanity=True,
+    sanity=True,
+    finding="The rules alone prefer the faithful trace in 37% of the pairs, with the checks of consistency it is 66%. The "
+    "pairs were written against the rules, and the checks compare words: a judge may see more, or be fooled "
+    "otherwise.",
 )  # fmt: skip
 baseline = "grpo"

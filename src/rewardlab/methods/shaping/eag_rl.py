@@ -6,13 +6,9 @@
 A risk is high or low: the answer alone does not tell a reason from a habit of the ward that goes along with it. A small model that
 was fitted to many records has attention, or coefficients, which tell what its own prediction rests on.
 
-Fang et al. 2025, arXiv:2508.13579, as far as its abstract goes, since the code was not to be had: two stages, guided trajectories
-first, then rewards for attention that is the expert's. (inferred): that the features which a reply names stand for its attention,
-Jaccard, and w. In the place of the expert-guided Monte Carlo tree search, stage 1 searches among whole replies.
-
-Data: records as prompts with answers, and the columns `features`, names of all values, and `salient`, those that an expert goes by:
-the highest attention, attributions or coefficients of any model fitted to the training records. `rewardlab data salient` fits a
-regression and writes both. Where they are missing, answers alone are paid.
+Fang et al. 2025, arXiv:2508.13579, by a summary of all of it, since the code was not to be had: the policy names the features that
+it goes by, and the Jaccard similarity with the expert's is its reward beside the answer's, in the search of the first stage and in
+the second. (inferred): w. In the place of the expert-guided Monte Carlo tree search, stage 1 searches among whole replies.
 """
 
 from __future__ import annotations
@@ -22,6 +18,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Loop, Recipe, Run, Score, Scores, Trajectory, loop
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.kinds import accuracy_by_kind
@@ -96,13 +93,45 @@ def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10,
     return base.but(reward=right + weight * where_known(of=feature_match()).named("salient"), loop=stages)
 
 
+fidelity = "core"
+left_out = (
+    "the tree search that the expert guides, for which whole replies stand; a reward by the confidence of the answer; and "
+    "the upper clip range that rises with the entropy of the features, from .2 to .4."
+)
+
+data = Data(
+    prompt="a record, as text, and a question about it",
+    answer="the gold answer",
+    features=Column("the names of all values of the record; `rewardlab data salient` writes them", optional=True),
+    salient=Column("the names that an expert model goes by in this record; without them answers alone are paid", optional=True),
+    rows=[
+        {
+            "prompt": "Patient: heart rate 118, lactate 4.2, sodium 139, age 71. Is the risk of death in the ICU high or low? Name "
+            "what you go by, then write: Answer: high, or Answer: low",
+            "answer": "high",
+            "features": ["heart rate", "lactate", "sodium", "age"],
+            "salient": ["lactate", "age"],
+        },
+        {
+            "prompt": "Patient: heart rate 80, lactate 1.0, sodium 141, age 35. Is the risk of death in the ICU high or low? Name "
+            "what you go by, then write: Answer: high, or Answer: low",
+            "answer": "low",
+            "features": ["heart rate", "lactate", "sodium", "age"],
+            "salient": ["lactate", "heart rate"],
+        },
+    ],
+)
+
 claim = Claim(
     says="where habits of the ward change, more risks are told rightly than after training on answers alone",
     versus="eag_rl", task="charts", measure="pass@1.shifted", direction="higher", margin=0.081, versus_settings={"weight": 0.0},
     by=accuracy_by_kind(), steps=25, guard=Within("pass@1.same", low=-0.03),
     fault=Within("pass@1.shifted", high=0.8, says="of shifted charts, rightly told after training on answers alone"),
     moved=Within("train.reward/salient", low=0.1, says="overlap with what the expert goes by"), learns=None, start=None,
-    finding="at 40 steps, tried first, answers alone told .88 of shifted charts rightly, which left too little to gain",
+    tried="40 steps: answers alone told .88 of the shifted charts rightly, which left too little to gain",
+    finding="Of charts from a ward with other habits 93% are told rightly, after training on answers alone 75% (61% at the "
+    "start). The expert was fitted to the same records and goes by what counts; one that goes by less would help "
+    "less.",
     version=2, replaces="the expert had seen charts of another ward, which the rival cannot look at; now both learn from the same",
 )  # fmt: skip
 baseline = "grpo"

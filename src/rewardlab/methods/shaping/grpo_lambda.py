@@ -6,9 +6,9 @@
 mean and std are over the lengths of the group's right replies. Where a prompt is rarely solved, brevity would cost the reasoning
 that it needs. A penalty on every group makes accuracy collapse early in training; plain 0/1 rewards leave replies long.
 
-Dai et al. 2025, arXiv:2505.18086. lambda = 0.2, alpha, and the sigmoid of the length normalised over right replies, are inferred
-(after Arora & Zanette 2025, arXiv:2502.04463, whose penalty it is), and so is that ties are ranked by position. `share=1` is GRPO
-with the length penalty everywhere.
+Dai et al. 2025, arXiv:2505.18086, by an article that quotes its formulas and lambda = 0.2; the penalty is that of Arora & Zanette
+2025, arXiv:2502.04463. (inferred): alpha, and that ties are ranked by position. `share=1` is GRPO with the length penalty
+everywhere.
 """
 
 import math
@@ -17,6 +17,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores
+from rewardlab.data.columns import Data
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import reward
@@ -59,9 +60,22 @@ def grpo_lambda(base: Recipe | None = None, *, share: float = 0.2, alpha: float 
     return base.but(reward=(base.reward or correct()) - alpha * length_where_solved(share=share))
 
 
+fidelity = "whole"
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A recipe for 4 people takes 300 g of flour. How much do 10 people need, in g?", "answer": "750"},
+        {"prompt": "Let $f(x) = 2x^2 - 3$. What is $f(-2)$? Put your answer in \\boxed{}.", "answer": "5"},
+        {"prompt": "How many even numbers are there from 1 to 99?", "answer": "49"},
+    ],
+)
+
 claim = Claim(
     says="right replies become shorter than GRPO's after equal updates, at the same accuracy",
     versus="grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="log_right_length", direction="lower",
     margin=0.04, settings={"problems": 8}, versus_settings={"problems": 8}, by=length_of_right(rollout=independent(n=1)),
     steps=40, guard=Within("pass@1", low=-0.03), fault=Within("right_length", low=31.0, says="tokens of right replies"),
+    finding="Right replies shorten from 36.7 tokens to 31.6, with GRPO alone to 34.5, and as many are right (65%, 64%; 33% at "
+    "the start).",
 )  # fmt: skip

@@ -7,12 +7,10 @@ min and max are over the replies of the group with the same verdict, so that a g
 w weighs each prompt: where the scores differ more than usual there is more to learn.
 
 Tao et al. 2025, arXiv:2510.07242. alpha = beta = 0.05 are the paper's for verifiable problems (0.1 for others), as are w_min = 0.4,
-w_max = 3 and k = 6 (as in a public reimplementation in verl; the authors released no code; a summary of the published version, and
-another reimplementation, have 0.5, 2 and 5). sigma_mean is a moving average with decay 0.9 (inferred). The paper multiplies the
-reward by w, and GRPO's division by the group's standard deviation cancels that factor again; here w multiplies the advantages. That
-division also cancels alpha and beta in groups with one verdict.
-
-Data: prompts with answers to verify by, and either the columns `chosen` and `rejected`, or --reward-model PATH.
+w_max = 3 and k = 6 (appendix A.1, of the training runs; section 3.2 has 0.5, 2 and 5), n = 8 and no KL; the authors released no
+code. sigma_mean is a running mean, with decay 0.9 (inferred). The paper multiplies the reward by w, and GRPO's division by the
+group's standard deviation cancels that factor again; here w multiplies the advantages. That division also cancels alpha and beta in
+groups with one verdict.
 """
 
 from torch import Tensor
@@ -20,6 +18,7 @@ from torch import Tensor
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.group import group_sums
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import unknown
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -87,6 +86,29 @@ def hero_hybrid_reward(
     )
 
 
+fidelity = "core"
+left_out = "the short SFT before it; and the weight multiplies advantages, where the paper multiplies rewards, which GRPO undoes."
+
+data = Data(
+    answer="the gold answer",
+    chosen=Column("a reply that was preferred, for teaching the reward model; not read with --reward-model PATH", optional=True),
+    rejected=Column("the reply that it was preferred to", optional=True),
+    rows=[
+        {
+            "prompt": "A car drives 150 km in 2.5 hours. How fast is it, in km/h?",
+            "answer": "60",
+            "chosen": "Speed is distance by time: 150 / 2.5 = 60.\nAnswer: 60",
+            "rejected": "150 * 2.5 = 375.\nAnswer: 375",
+        },
+        {
+            "prompt": "What is the sum of the angles of a hexagon, in degrees? Put your answer in \\boxed{}.",
+            "answer": "720",
+            "chosen": "It is made of 4 triangles: 4 * 180 = \\boxed{720}.",
+            "rejected": "Each angle is 60, so \\boxed{360}.",
+        },
+    ],
+)
+
 claim = Claim(
     says="where many groups are all wrong, more is learnt in as many updates than from the verifier alone",
     versus="grpo", task="preferences:writer=policy,difficulty=[4,6],error=0.1,biased=0.75", measure="auc.truth",
@@ -98,6 +120,6 @@ claim = Claim(
     tried="writer=several, three seeds: -.067, sd .044; difficulty=[4,8],error=0.4 was not run: nobody learns such chains; "
     "[3,5], three seeds: -.023, sd .038, and groups with a signal grew by .127 where .15 were asked; "
     "as written here: -.134, sd .174, one seed of three collapses",
-    finding="groups with a signal rise from .61 to .80, and right replies to .50, GRPO's to .63: scores that rank pairs at "
-    ".72 teach less than verdicts",
+    finding="Right replies rise from 36% to 50%, with the verifier alone to 63%, though groups with a signal rise from 61% to "
+    "80%: where a reward model ranks 72% of pairs rightly, what it says of wrong replies teaches worse than silence.",
 )  # fmt: skip

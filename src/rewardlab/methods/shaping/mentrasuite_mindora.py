@@ -8,18 +8,14 @@ Xiao et al. 2025, arXiv:2512.09636, equation 1 (read in a public copy of its sec
 detector Qwen3-32B, right 0 or 1 for one option, the overlap (Jaccard) for several, and for a text the share of key points. Here
 length is in words and signs, the detector is a rule: the option that the reasoning ends at is the one that is answered, and tags
 and a least length are asked for by settings, since a prompt must ask for them first. SFT and RL in turn is the paper's
-Mindora_SFT+RL. Left out: its joint loss (CHORD: (1 - mu) GRPO + mu SFT, tokens weighed by p (1 - p), mu from .02 to .5 and back),
-which does better in the paper; writing and rewriting the chains; the benchmark. (inferred): hard problems are those that are solved
-in at most 7 of 8 replies by the policy as it is, where the paper once takes those that Llama-3-8B-Instruct gets wrong.
-`detect=False` leaves that factor out.
-
-Data: multiple choice: prompts, answers and `options`; worked chains in the column `solution`, if sft_steps is above 0.
-The rule reads one right option; where several are right, or the answer is a text, detector="mine.py:consistent" is a rule or judge
-of your own, 1 where nothing contradicts.
+Mindora_SFT+RL. Its joint loss (CHORD) is (1 - mu) GRPO + mu SFT, tokens weighed by p (1 - p), mu from .02 to .5 and back.
+(inferred): hard problems are those that are solved in at most 7 of 8 replies by the policy as it is, where the paper once takes
+those that Llama-3-8B-Instruct gets wrong. `detect=False` leaves that factor out.
 """
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft_first
@@ -36,8 +32,9 @@ def mentrasuite_mindora(
     base: Recipe | None = None, *, detector: Reward | None = None, detect: bool = True, form: bool = False, shortest: int = 0,
     longest: int = 2048, hardest: float = 0.875, sft_steps: int = 0,
 ) -> Recipe:  # fmt: skip
-    """detector: a reward that is at least 1 where reasoning and answer agree.  form: whether the tags <think> and <answer> must be
-    there.  shortest, longest: words and signs of the thinking.  hardest: the share of right replies up to which a problem is kept.
+    """detector: a reward that is at least 1 where reasoning and answer agree; the rule does not read answers that are texts, or of
+    several options.  form: whether the tags <think> and <answer> must be there.  shortest, longest: words and signs of
+    the thinking.  hardest: the share of right replies up to which a problem is kept.
     sft_steps: steps of SFT before; 0 where the policy had them.
     """
     base = base or grpo()
@@ -53,6 +50,36 @@ def mentrasuite_mindora(
     )
 
 
+fidelity = "core"
+left_out = (
+    "the joint loss of SFT and RL (CHORD), which does better in the paper, writing and rewriting the chains, and the "
+    "detector, Qwen3-32B, for which a rule stands without `detector`."
+)
+
+data = Data(
+    answer="the letter of the right option, or its text; a list where several are right",
+    options=Column("the texts of the options; not read with a `detector` of your own", optional=True),
+    solution=Column("a worked chain of reasoning with its answer, if `sft_steps` is above 0", optional=True),
+    verified_by="choice",
+    rows=[
+        {
+            "prompt": "\"I've slept three hours a night for a week, I feel like I could run the company alone, and I bought two "
+            'cars today." Which state does the post point to?\nA. Depression\nB. Mania\nC. Panic\nReason first, then write: '
+            "Answer: letter",
+            "answer": "B",
+            "options": ["Depression", "Mania", "Panic"],
+            "solution": "Little sleep without tiredness, grand ideas and reckless spending are signs of mania.\nAnswer: B",
+        },
+        {
+            "prompt": '"If I don\'t get this job, my life is over." Which distortion is it?\nA. Catastrophising\nB. Mind reading\n'
+            "C. Labelling\nReason first, then write: Answer: letter",
+            "answer": "A",
+            "options": ["Catastrophising", "Mind reading", "Labelling"],
+            "solution": "One bad event is taken for the end of everything, which is catastrophising.\nAnswer: A",
+        },
+    ],
+)
+
 claim = Claim(
     says="more replies are right and consistent than where the answer alone is paid, at the same accuracy",
     versus="mentrasuite_mindora", task="choices", measure="all", direction="higher", margin=0.13,
@@ -62,5 +89,7 @@ claim = Claim(
     moved=Within("rationale_agrees", low=0.05, says="the same, more than without the detector"), learns="correct",
     tried="8 problems, 40 steps, three seeds: +.072, but right answers fell by .05 without the detector; "
     "24 problems, 60 steps at 3e-4: +.158",
+    finding="Right and consistent are 67% of the replies, without the detector 49% (30% at the start), and right 68% and 52%. "
+    "The rule reads this world's rationales without error, which a model that judges real ones does not.",
 )  # fmt: skip
 baseline = "grpo"

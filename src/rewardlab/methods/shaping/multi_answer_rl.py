@@ -9,12 +9,10 @@ it is RLCR; `calibrated=False` pays coverage alone, as if nothing were said of c
 Multi-RLCR).
 
 Puri et al. 2026, arXiv:2603.24844. Stages, the mean of the squares and the advantage without the standard deviation are those of
-the released code (ishapuri/multi_answer_rl 918e956, reward_fns.py; arguments.py 18d056e): .5 for the form, .5 for a right
-answer among different ones, .5 (1 - mean) if they differ and the sum is at most 1: twice that, less 2, is r where one answer is
-right. Of several right ones it counts one, or, by a switch, their number over K; the sum is the paper's (read in a summary of it).
-Left out: <think> and <analysis>. The base's reward is replaced: it judges one answer.
-
-Data: prompts and answers (a list, where several are right), and a policy that lists answers: ask for them with --system.
+the released code (ishapuri/multi_answer_rl 918e956, reward_fns.py; arguments.py 18d056e): .5 for the form, .5 for a right answer
+among different ones, .5 (1 - mean) if they differ and the sum is at most 1: twice that, less 2, is r where one answer is right. Of
+several right ones it counts one, or, by a switch, their number over K; the sum is the paper's (read in a summary of it). The base's
+reward is replaced: it judges one answer.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.evals.calibration import answer_sets
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.operator import operator
@@ -115,6 +114,26 @@ def multi_answer_rl(base: Recipe | None = None, *, k: int = 3, calibrated: bool 
     return base.but(reward=set_reward(*form, *stated, k=k), measure=answer_sets(rollout=independent(n=1)))
 
 
+fidelity = "core"
+left_out = "the sections <think> and <analysis> of a reply."
+
+data = Data(
+    prompt="a question that may have several answers, asking for k of them with a confidence each (or ask for them by --system)",
+    answer="the right answer, or a list where several are right",
+    rows=[
+        {
+            "prompt": "A child has a fever and a red rash. What may it be? Give three different diagnoses, the likeliest first, "
+            "each as two lines: Answer: ... and Confidence: 0 to 1. The confidences sum to 1 at most.",
+            "answer": ["measles", "scarlet fever"],
+        },
+        {
+            "prompt": "Which city is the largest of its country, but not the capital? Give three different answers, each as "
+            "two lines: Answer: ... and Confidence: 0 to 1. The confidences sum to 1 at most.",
+            "answer": ["Istanbul", "Sydney", "Toronto", "Zurich"],
+        },
+    ],
+)
+
 claim = Claim(
     says="replies of several answers contain the right one more often than where GRPO pays for one answer, after equal updates",
     versus="grpo", task="ambiguous:difficulty=1,readings=4,answers=3,again=0.4",
@@ -125,6 +144,7 @@ claim = Claim(
     moved=Within("distinct", low=0.2, says="different answers in a reply, more than with GRPO"), learns=None,
     tried="again=0.7, 40 steps at 3e-4, three seeds: 1.0 more different answers, the right one among them .10 less often; "
     "chains of two at 1e-4, 60 steps: -.042, sd .063",
-    finding="confidence becomes honest (Brier .18, not .45) and answers more different, but sets with the right one fall "
-    "on both sides, from .50 to .31 and .37",
+    finding="Confidence becomes honest (Brier score from 0.44 to 0.18, with GRPO 0.45), and a reply lists 2.5 different answers, "
+    "not 2.0; but lists with the right one fall on both sides, from 50% to 31% and 37%: answers are more varied and "
+    "less often right.",
 )  # fmt: skip

@@ -1,21 +1,18 @@
-"""MultiRole-R1: besides the answer, a reply is paid for the different perspectives that it takes, and for varied language.
+"""MultiRole-R1: besides the answer, a reply is paid for varied language; the perspectives that it takes can be paid too.
 
-    r = [right] + w (lexical + perspectives) / 2,    perspectives = min(1, different roles / most);    then GRPO's advantage of r
+    r = (1 - w) [right] + w D (+ p perspectives),    D: the mean of eight measures of one reply;    then GRPO's advantage of r
+    D: different words, their entropy, how sentence lengths vary, kinds of sentences, change from sentence to sentence,
+       Yule's K, different pairs of words, entropy of function words;    perspectives = min(1, different roles / most)
 
 What is right may depend on who is asked. A reward for one answer makes a policy see the question from one side; here a reply that
-goes through several roles earns more, right or wrong, and variety within it, which widens the search, counts as well.
+varies, which widens the search, earns more, right or wrong, so that a group that is all right or all wrong teaches too.
 
-Wang et al. 2025, arXiv:2507.20187: delta R_acc + (1 - delta) R_div, R_div a weighted sum of eight signals (notes on the paper in
-public repositories; its code could not be read): vocabulary, entropy, lengths, structure and change of sentences, Yule's K,
-different n-grams, function words. Here w stands for (1 - delta) / delta, and four of the eight are measured: different words and
-bigrams, entropy, and change from sentence to sentence. (inferred): w = 0.2, equal weights, and that roles are paid, of which the
-abstract says that reward functions promote them; they are counted by a regular expression, which fits the form that replies are
-taught. Left out: credit for each role's answer, and the first stage, SFT on chains of several roles, which a model writes without
-labels (roles are made up, asked in turn, and kept where they agree with themselves): train `sft` on such chains, and give its
-folder as --model.
-
-Data: prompts and answers, and a policy that marks its roles: roles="^As an? ([^,:]+)". The default takes every answer that a reply
-states for a perspective of its own.
+Wang et al. 2025, arXiv:2507.20187 (fourth version, read in a public copy; its code could not be): delta R_acc + (1 - delta) R_div,
+eight measures of equal weight (appendix F), w = 0.1 (appendix B.2). (inferred): kinds of sentences are told by . ? !, Yule's K
+becomes 1 / (1 + K / 100), the list of function words, and that a measure that is above 1 counts as 1. In the paper roles are not
+paid: replies learn them in a first stage, SFT on chains of three roles with contrasting views, which a model writes without labels
+(each role is asked several times, and kept where it agrees with itself): train `sft` on such chains, and give its folder as
+--model. `perspective` pays roles, which a regular expression counts.
 """
 
 from __future__ import annotations
@@ -24,9 +21,12 @@ import math
 import re
 from collections import Counter
 from itertools import pairwise
+from statistics import fmean, pstdev
+from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Score, Trajectory
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.calibration import answer_sets
 from rewardlab.methods.baselines.grpo import grpo
@@ -40,22 +40,40 @@ from rewardlab.text.words import ngrams, sentences, words
 
 LONGEST = 20_000
 """Characters at the end of a reply that are read."""
+FUNCTION_WORDS = (
+    "the", "a", "an", "and", "or", "but", "if", "of", "to", "in", "on", "at", "by", "for", "with", "from", "as", "than", "that",
+    "not",
+)  # fmt: skip
+YULE = 100.0
+"""The value of Yule's K, of texts in English about 100, that counts as 1/2."""
 
 
 @reward
 def lexical_diversity(trajectory: Trajectory) -> Score:
-    """The mean of four measures from 0 to 1; 0 for a reply without words.
+    """The mean of eight measures from 0 to 1; 0 for a reply without words.
 
-    types: different words, of all.  bigrams: different pairs of neighbouring words, of all.  entropy: of the words, divided by that
-    of as many different ones.  sentences: 1 less the share of words that neighbouring sentences have in common (Jaccard).
+    types: different words, of all.  entropy: of the words, divided by the most that these words could have.  lengths: the standard
+    deviation of the lengths of sentences, divided by their mean.  kinds: entropy of statements, questions and exclamations.
+    sentences: 1 less the share of words that neighbouring sentences have in common (Jaccard).  yule: 1 / (1 + K / 100).
+    bigrams: different pairs of neighbouring words, of all.  function: entropy of function words in English.
     A single word, or sentence, has nothing that it could vary: 0 there, or the shortest reply would be the most varied.
     """
     text = trajectory.reply[-LONGEST:]
     said = words(text)
     if not said:
         return Score(0.0, why="no words")
-    found = {"types": len(set(said)) / len(said), "bigrams": _different(ngrams(said, 2)), "entropy": _entropy(said)}
-    found["sentences"] = _change([set(words(sentence)) for line in text.splitlines() for sentence in sentences(line)])
+    parts = [part for line in text.splitlines() for part in sentences(line) if words(part)]
+    counts = Counter(said)
+    found = {
+        "types": len(counts) / len(said),
+        "entropy": _entropy(counts, len(counts)),
+        "lengths": _variation([len(words(part)) for part in parts]),
+        "kinds": _entropy(Counter("?" if "?" in part[-3:] else "!" if "!" in part[-3:] else "." for part in parts), 3),
+        "sentences": _change([set(words(part)) for part in parts]),
+        "yule": 1 / (1 + _yule(counts) / YULE) if len(said) > 1 else 0.0,
+        "bigrams": _different(ngrams(said, 2)),
+        "function": _entropy(Counter(word for word in said if word in FUNCTION_WORDS), len(FUNCTION_WORDS)),
+    }
     return Score(math.fsum(found.values()) / len(found), why=", ".join(f"{name} {value:.2f}" for name, value in found.items()))
 
 
@@ -79,13 +97,24 @@ def _different(counts: Counter) -> float:
     return len(counts) / counts.total() if counts else 0.0
 
 
-def _entropy(said: list[str]) -> float:
-    shares = [count / len(said) for count in Counter(said).values()]
-    return -math.fsum(p * math.log(p) for p in shares) / math.log(len(said)) if len(said) > 1 else 0.0
+def _entropy(counts: Counter, kinds: int) -> float:
+    """Entropy of what is counted, divided by the most that so many kinds can have."""
+    shares = [count / counts.total() for count in counts.values()]
+    return -math.fsum(p * math.log(p) for p in shares) / math.log(kinds) if kinds > 1 else 0.0
+
+
+def _variation(lengths: list[int]) -> float:
+    return min(1.0, pstdev(lengths) / fmean(lengths)) if lengths else 0.0
+
+
+def _yule(counts: Counter) -> float:
+    """K = 10^4 (sum over words of their count squared - N) / N^2."""
+    total = counts.total()
+    return 1e4 * (math.fsum(count**2 for count in counts.values()) - total) / total**2
 
 
 def _change(parts: list[set[str]]) -> float:
-    common = [len(a & b) / len(a | b) for a, b in pairwise(part for part in parts if part)]
+    common = [len(a & b) / len(a | b) for a, b in pairwise(parts)]
     return 1 - math.fsum(common) / len(common) if common else 0.0
 
 
@@ -93,25 +122,51 @@ def _change(parts: list[set[str]]) -> float:
 
 
 def multirole_r1(
-    base: Recipe | None = None, *, weight: float = 0.2, roles: str = r"^Answer[ 0-9]*: *(.+)", most: int = 4
+    base: Recipe | None = None, *, weight: float = 0.1, perspective: float = 0.0, roles: str = r"^Answer[ 0-9]*: *(.+)",
+    most: int = 4,
 ) -> Recipe:  # fmt: skip
-    """weight: of diversity, beside 1 for a right answer.  roles: a regular expression that finds a role in a line.
-    most: roles beyond which no more is paid.
+    """weight: w, of varied language.  perspective: p, of different roles.  roles: a regular expression that finds a role in a
+    line; that given takes every answer that a reply states for a perspective.  most: roles beyond which no more is paid.
     """
     base = base or grpo()
-    diversity = 0.5 * lexical_diversity() + 0.5 * perspectives(pattern=roles, most=most)
-    return base.but(reward=(base.reward or correct()) + weight * diversity)
+    paid: Any = (1 - weight) * (base.reward or correct()) + weight * lexical_diversity()
+    # with a weight of 0 they are logged
+    return base.but(reward=paid + perspective * perspectives(pattern=roles, most=most))
 
+
+fidelity = "core"
+left_out = (
+    "the first stage, SFT on chains of several roles; answers that are judged role by role, or by what most roles say; and "
+    "the measures' normalisation by length."
+)
+
+data = Data(
+    prompt="the question, asking for several roles; with `perspective`, in a form that the pattern `roles` finds",
+    answer="the gold answer",
+    rows=[
+        {
+            "prompt": "Is it polite to arrive a quarter of an hour late to a dinner? Think as a guest from Brazil, as one from "
+            'Japan and as the host in Germany, each with a line "Answer: yes or no", and give the host\'s answer last.',
+            "answer": "no",
+        },
+        {
+            "prompt": "Should a nurse tell a patient the diagnosis before the doctor does? Think as a patient, as a nurse and as a "
+            'lawyer, each with a line "Answer: yes or no", and give what most would say last.',
+            "answer": "no",
+        },
+    ],
+)
 
 claim = Claim(
     says="replies that go through several readings contain the one that was meant more often than GRPO's after equal updates",
     versus="grpo", task="ambiguous:difficulty=1,readings=4,answers=3,again=0.4",
     measure="coverage", direction="higher", margin=0.063,
-    settings={"weight": 1.0, "most": 3, "lr": 3e-4}, versus_settings={"lr": 3e-4},
+    settings={"weight": 1 / 3, "perspective": 1 / 3, "most": 3, "lr": 3e-4}, versus_settings={"lr": 3e-4},
     by=answer_sets(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("unique", high=0.85, says="different answers among those listed"),
     moved=Within("distinct", low=0.2, says="different answers in a reply, more than with GRPO"), learns=None,
     tried="again=0.7, 40 steps at 3e-4, three seeds: 1.9 more different answers, the right one among them .17 less often; "
-    "chains of two at 1e-4, 60 steps: -.006, sd .046; as written here: +.056, sd .063, but first replies right less often by .039",
-    finding="2.6 different answers in a reply, not 2.0; sets with the right one fall on both sides, from .50 to .32 and .35",
+    "chains of two at 1e-4, 60 steps: -.006, sd .046; as written here: +.056, sd .063, but first replies right less often by .039; "
+    "version 1: 2.6 different answers, not 2.0, and the right one among them in .32 and .35, of .50 at the start",
+    version=2, replaces="varied language was four measures, now it is the paper's eight; weights are shares, as there",
 )  # fmt: skip

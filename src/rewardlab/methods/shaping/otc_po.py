@@ -6,17 +6,17 @@
 sin(pi m / (m + n)) is the paper's sin(f pi / 2n) with f = 2nm / (m + n): 1 at m = n, falling for more calls. The product gives a
 wrong answer nothing, however few calls it made; a sum would reward not searching at all.
 
-Wang et al. 2025, arXiv:2504.14870. The GRPO form, with n from the group of the present step (inferred: the paper also speaks of
-the fewest calls of earlier steps) and c = 1 (inferred). Left out: the PPO form, which has no group and takes n = 0, and a
-constant factor before the reward, which GRPO's normalisation removes. A tool call is a reply that the environment answered: by
-default a search in a file (corpus="docs.jsonl") or in the documents of the column facts. Any environment of text will do:
-otc_po(env=...), or a stack on a method that plays one, igpo+otc_po.
+Wang et al. 2025, arXiv:2504.14870. The GRPO form, with n from the group of the present step (inferred: the paper also speaks of the
+fewest calls of earlier steps) and c = 1 (inferred). The constant factor before the reward is one that GRPO's normalisation removes.
+A tool call is a reply that the environment answered: by default a search in a file (corpus="docs.jsonl") or in the documents of the
+column facts. Any environment of text will do: otc_po(env=...), or a stack on a method that plays one, igpo+otc_po.
 """
 
 import math
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import length_of_right
@@ -73,6 +73,33 @@ def otc_po(
     )
 
 
+fidelity = "core"
+left_out = (
+    "the PPO form, which has no group and takes n = 0, the constant factor before the reward, and the fewest calls of "
+    "earlier steps."
+)
+
+data = Data(
+    answer="the gold answer",
+    facts=Column("documents to search, texts or {'title', 'text'}; not read with --corpus or --env", optional=True),
+    rows=[
+        {
+            "prompt": "What is 17 times 3? Answer at once if you know, else search: <search>what to look up</search>.",
+            "answer": "51",
+            "facts": ["Multiplication is repeated addition.", "17 is a prime number."],
+        },
+        {
+            "prompt": "Who wrote the novel that the film Blade Runner is based on? To search, write <search>what to look up"
+            "</search>. To answer, write <answer>...</answer>.",
+            "answer": "Philip K. Dick",
+            "facts": [
+                {"title": "Blade Runner", "text": "Blade Runner (1982) is based on Do Androids Dream of Electric Sheep?"},
+                {"title": "Do Androids Dream of Electric Sheep?", "text": "A novel of 1968 by Philip K. Dick."},
+            ],
+        },
+    ],
+)
+
 SEARCHES = interactive(env=search(), n=2, turns=6)
 claim = Claim(
     says="right answers take fewer tool calls than with the outcome alone after equal updates, at comparable accuracy",
@@ -80,5 +107,7 @@ claim = Claim(
     settings={"problems": 8}, versus_settings={"problems": 8, "gain": 0.0, "turns": 6}, by=length_of_right(rollout=SEARCHES),
     steps=30, guard=Within("pass@1", low=-0.03), start=None,
     tried="40 updates: -.87 calls on one pair, where the baseline ends at .86, above what the gate admits",
+    finding="A right answer takes 2.4 calls, with the outcome alone 2.9 (2.7 at the start), and as many are right (82%, 83%; "
+    "55% at the start).",
 )  # fmt: skip
 baseline = "grpo"

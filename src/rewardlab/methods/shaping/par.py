@@ -5,16 +5,15 @@
 Between 0 and 1, steep where a reply is about as good as the references, and flat far above them: there a higher score earns next to
 nothing, which is where a reward model is wrong most often. One reference is enough.
 
-Fu et al. 2025, arXiv:2502.18770. Followed: the released script (PorUna-byte/PAR, f054b56: sigmoids averaged over the references,
-KL coefficient 0.005). There the references are written once for each prompt, here whenever it comes, so that endless tasks have
-them too. The policy learns by leave-one-out REINFORCE: the division by the group's standard deviation, as in GRPO, would stretch
-the flat part again. Left out: the penalty on length beside the reward.
-
-Data: as for rlhf, prompts and either the columns `chosen` and `rejected`, or --reward-model PATH.
+Fu et al. 2025, arXiv:2502.18770. Followed: the released script (PorUna-byte/PAR, f054b56: sigmoids averaged over the references, KL
+coefficient 0.005). There the references are written once for each prompt, here whenever it comes, so that endless tasks have them
+too. The policy learns by leave-one-out REINFORCE: the division by the group's standard deviation, as in GRPO, would stretch the
+flat part again.
 """
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.rewards.model import preferred
@@ -29,6 +28,29 @@ def par(
     return base.but(reward=preferred(of=base.required("reward"), n=references))
 
 
+fidelity = "core"
+left_out = (
+    "PPO with a critic, for which leave-one-out REINFORCE stands, references written once for each prompt, and a penalty on length."
+)
+
+data = Data(
+    answer=Column("the gold answer, if accuracy is to be measured beside the score", optional=True),
+    chosen=Column("a reply that was preferred, for teaching the reward model; not read with --reward-model PATH", optional=True),
+    rejected=Column("the reply that it was preferred to", optional=True),
+    rows=[
+        {
+            "prompt": "Write a birthday wish for a colleague.",
+            "chosen": "Happy birthday, Sam! May the year ahead bring you good coffee and few meetings.",
+            "rejected": "Happy birthday.",
+        },
+        {
+            "prompt": "Explain to a child why the sky is blue.",
+            "chosen": "Sunlight is made of all colours. The air throws the blue ones around most, so blue comes from everywhere.",
+            "rejected": "Rayleigh scattering is proportional to the inverse fourth power of the wavelength.",
+        },
+    ],
+)
+
 HACKED = {"pairs": 3000, "beta": 0.005, "lr": 1e-3}
 claim = Claim(
     says="after equal updates on an imperfect reward model, notes are truly better than those of a policy paid its raw score",
@@ -37,4 +59,6 @@ claim = Claim(
     fault=Within("train.truth", high=0.4, says="true quality late in training on the raw score; 0.55 at the start"),
     judge=Within("train.pair_accuracy", 0.56, 0.9, "better notes above worse ones: learnt, and imperfect"), learns=None,
     tried="annotators who err at random (flip=0.2, 800 pairs) on a development seed: the true quality hardly fell in 26 steps",
+    finding="True quality falls from 0.55 to 0.29, on the raw score to 0.08: with the sigmoid the policy loses less to the "
+    "reward model's faults, and neither helps. That the difference reaches the margin is left open.",
 )  # fmt: skip

@@ -6,11 +6,9 @@ H is the mean entropy of the policy over the tokens of a phase, in nats, whateve
 belongs to neither phase; a reply without one is all thinking, and its H_answer is 0. Replies that explore are longer, so less
 entropy makes them shorter, without a budget. Measured against the answer's, entropy is not pressed down everywhere.
 
-Huang et al. 2025, arXiv:2510.08026, after a summary of its equations: the paper and its code were not at hand. alpha = 1 is the
-paper's. (inferred): P is at most 1, so that being right never pays less than being wrong. Left out: the KL to the reference.
-
-Data: prompts and answers, and a policy whose replies have two phases. `markers` says how thinking ends: where a reply has the
-first of them, there, else at the second. Reasoning models write </think>; the small policies write "Answer:".
+Huang et al. 2025, arXiv:2510.08026, by a note that quotes its equations; its code was not at hand. alpha = 1 and that a reply
+without a marker is all thinking are the paper's. That P is at most 1 is ours: there a right reply with more excess than a nat earns
+less than a wrong one.
 """
 
 from bisect import bisect_left, bisect_right
@@ -21,6 +19,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory, entropies
+from rewardlab.data.columns import Data
 from rewardlab.evals.length import entropy_of_right
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import reward
@@ -28,7 +27,7 @@ from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 
-MARKERS = ("</think>", "Answer:")
+MARKERS = ("</think>", "Answer:", "\\boxed{")
 
 
 def phases(pieces: Sequence[str], markers: Sequence[str]) -> tuple[slice, slice]:
@@ -78,6 +77,18 @@ def pear(base: Recipe | None = None, *, alpha: float = 1.0, most: float = 1.0, m
     return base.but(reward=(base.reward or correct()) - hesitation(alpha=alpha, most=most, markers=markers))
 
 
+fidelity = "core"
+left_out = "the KL to the reference."
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "A tank holds 120 litres and is 3/8 full. How many litres are missing?", "answer": "75"},
+        {"prompt": "Solve $3x - 7 = 11$. Think between <think> and </think>, then put $x$ in \\boxed{}.", "answer": "6"},
+        {"prompt": 'What is the next number: 2, 6, 12, 20, ...? End with a line "Answer: number".', "answer": "30"},
+    ],
+)
+
 claim = Claim(
     says="right replies become shorter than GRPO's after equal updates, at comparable accuracy, though no length is rewarded",
     versus="grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5,difficulty=[1,3]",
@@ -88,5 +99,6 @@ claim = Claim(
     moved=Within("right_entropy", high=-0.005, says="right replies hesitate less"),
     tried="40 and 70 steps: hesitation fell by .004 and .003, not .005; as written here, three seeds: by .0006; "
     "redundant=0.4: longer right replies hesitate less there at the start (entropy_to_length -0.5): a check is certain",
-    finding="its reward falls on a difference of entropies that stays as it is: right replies hesitate as much as GRPO's",
+    finding="Right replies hesitate as much as GRPO's (.054 nats on both sides, .119 at the start) and are as long (21.4 "
+    "tokens): beside 1 for being right, the difference of two small entropies moves nothing here.",
 )  # fmt: skip

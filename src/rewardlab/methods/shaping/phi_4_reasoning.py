@@ -8,18 +8,14 @@
 Who is right should stop, who is wrong should have thought longer: a policy that can tell writes more where it errs, and only there.
 
 Abdin et al. 2025, arXiv:2504.21318, section 4.1; the three lengths and all weights are the published ones, for replies of up to
-31,744 tokens. (inferred): n-grams are of tokens, and a bad think block is worse than a missing end. Left out: the first stage, SFT
-on o3-mini's traces of prompts at the edge of ability; the KL to the policy that sampled, whose gradient is 0 where each batch is
-used once.
-
-Data: prompts and answers. Set the three lengths to what your policy writes, or they change nothing; `think=True` is for one that
-writes <think>...</think> before its answer.
+31,744 tokens. (inferred): n-grams are of tokens, and a bad think block is worse than a missing end.
 """
 
 import math
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.length import length_by_verdict
 from rewardlab.methods.baselines.grpo import grpo
@@ -62,7 +58,8 @@ def phi_4_reasoning(
     entropy: float = 0.001,
 ) -> Recipe:  # fmt: skip
     """right_until: tokens up to which a right reply loses nothing.  wrong_from: from which a wrong one loses least.
-    longest: at which a right reply is worth half.  think: replies need one <think> block.  entropy: weight of its bonus.
+    longest: at which a right reply is worth half. Set all three to what your policy writes, or they change little.  think: replies
+    need one <think> block, as those of reasoning models have.  entropy: weight of its bonus.
     """
     base = base or grpo()
     read = ((base.reward or correct()), tokens(), cut_off(), tagged(tags=("think",)))
@@ -74,6 +71,21 @@ def phi_4_reasoning(
     )
 
 
+fidelity = "core"
+left_out = (
+    "the first stage, SFT on o3-mini's traces of prompts at the edge of ability, and the KL to the policy that sampled, "
+    "whose gradient is 0 where each batch is used once."
+)
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "In how many ways can 5 people stand in a row? Put your answer in \\boxed{}.", "answer": "120"},
+        {"prompt": "Find the remainder of $7^{100}$ divided by 5.", "answer": "1"},
+        {"prompt": "A train of 200 m passes a post in 8 s. How fast is it, in m/s?", "answer": "25"},
+    ],
+)
+
 LENGTHS = {"right_until": 48, "wrong_from": 48, "longest": 96}
 claim = Claim(
     says="wrong replies become longer, against right ones, than with a binary reward after equal updates, at the same accuracy",
@@ -81,5 +93,7 @@ claim = Claim(
     margin=0.036, settings={"problems": 8, **LENGTHS}, versus_settings={"problems": 8},
     by=length_by_verdict(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("log_wrong_to_right", high=0.1, says="wrong replies are no longer than right ones"),
-    finding="with biased=0.75, right_until=16, wrong_from=96, tried first, three seeds ended right in .04, GRPO's in .52",
+    tried="biased=0.75, right_until=16, wrong_from=96, three seeds: right in .04 at the end, GRPO in .52",
+    finding="Wrong replies end no longer than right ones (by 3% on both sides). All become longer instead (43 tokens, with a "
+    "binary reward 36), and fewer are right: 50%, not 60%, of 34% at the start.",
 )  # fmt: skip

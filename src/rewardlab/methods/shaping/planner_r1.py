@@ -10,18 +10,14 @@ policy passes too rarely to learn from that alone; dense terms tell its plans ap
 
 Zhu et al. 2025, arXiv:2509.25779 (no code is public). Formula and stages, of 100, 300 and 100 steps, are the paper's (through a
 reading of its second version). The paper finds dense rewards best, above all for small models, and no significant gain from the
-curriculum. GRPO without a KL term. Left out: TravelPlanner's tools and its checks: plans are written in one reply, or in the last
-one of an environment that the base plays, and a problem brings its constraints as data.
-
-Data: prompts with the columns `fields`, {"city": "text", "cost": "number"}, and `constraints`, a list of {"category", "rule",
-"field", "value"} with category "commonsense" or "hard" and a rule of worlds/trips.py: count, among, distinct, at_most,
-includes, excludes, as_listed.
+curriculum. GRPO without a KL term. A problem brings its constraints as data.
 """
 
 from typing import Literal
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.algebra import scheduled
@@ -64,6 +60,44 @@ def planner_r1(base: Recipe | None = None, *, stages: Stages = "dense", n: int =
     return base.but(reward=reward, measure=own_reward(reward=plan_passes(), rollout=independent(n=1)))
 
 
+fidelity = "core"
+left_out = (
+    "TravelPlanner's seven tools and its checks: plans are written in one reply, or in the last one of an environment that "
+    "the base plays."
+)
+
+data = Data(
+    prompt="the request, and what can be chosen from, asking for a JSON list of records with the fields",
+    fields="what each record of a plan holds: {'city': 'text', 'cost': 'number'}",
+    constraints="a list of {'category', 'rule', 'field', 'value'}: 'commonsense' or 'hard', and count, among, distinct, at_most, "
+    "includes, excludes or as_listed (its 'by' is the field that the table 'value' is read by)",
+    rows=[
+        {
+            "prompt": "Plan three days in Italy for at most 300 euros, with Rome among the cities. A night costs 120 in Rome, "
+            "80 in Bari and 90 in Pisa. Answer with a JSON list, one record a day: [{\"city\": \"...\", \"cost\": 0}, ...]",
+            "fields": {"city": "text", "cost": "number"},
+            "constraints": [
+                {"category": "commonsense", "rule": "count", "value": 3},
+                {"category": "commonsense", "rule": "among", "field": "city", "value": ["Rome", "Bari", "Pisa"]},
+                {"category": "commonsense", "rule": "as_listed", "field": "cost", "by": "city",
+                 "value": {"Rome": 120, "Bari": 80, "Pisa": 90}},
+                {"category": "hard", "rule": "at_most", "field": "cost", "value": 300},
+                {"category": "hard", "rule": "includes", "field": "city", "value": "Rome"},
+            ],
+        },
+        {
+            "prompt": "Plan two dinners this week without fish, from: soup 5, trout 14, pasta 8 (euros). Answer with a JSON list: "
+            "[{\"dish\": \"...\", \"price\": 0}, ...]",
+            "fields": {"dish": "text", "price": "number"},
+            "constraints": [
+                {"category": "commonsense", "rule": "count", "value": 2},
+                {"category": "commonsense", "rule": "distinct", "field": "dish"},
+                {"category": "hard", "rule": "excludes", "field": "dish", "value": "trout"},
+            ],
+        },
+    ],
+)  # fmt: skip
+
 SMALL = {"problems": 8}
 claim = Claim(
     says="paid for single constraints too, a small policy makes more plans that pass while it learns than if passing alone is paid",
@@ -71,7 +105,9 @@ claim = Claim(
     versus_settings={**SMALL, "stages": "sparse"}, steps=60,
     fault=Within("train.signal", high=0.8, says="share of groups that teach anything, where passing alone is paid"),
     moved=Within("train.signal", low=0.15, says="share of groups that teach anything"), start=None,
-    finding="in trips:biased=0.9, tried first, the baseline ended at .06 and plans paid in part at +.07 (three seeds)",
+    tried="trips:biased=0.9: the baseline ended at .06 and plans paid in part at +.07 (three seeds)",
+    finding="Plans that pass rise from 5% to 17% and, paid for passing alone, to 18%: single constraints give 89% of the "
+    "groups a signal instead of 23%, and no more plans pass for it in 60 steps.",
     version=2, replaces="40 steps: the baseline ended at .148 where .15 were asked (-.010 in 5 pairs)",
 )  # fmt: skip
 baseline = "grpo"
