@@ -29,8 +29,9 @@ def side(name: str, prompt: int, rollouts: int, reply: int, repeats: int) -> flo
     """Replies per processor second, forward and backward."""
     import numpy as np
 
-    from rewardlab.core import Trajectory, Turn, ask, forward_batch
+    from rewardlab.core import Trajectory, Turn, ask
     from rewardlab.models.load import load_policy
+    from rewardlab.util.outputs import forward_batch
 
     policy: Any = load_policy(SIDES[name], "cpu", "float32", RANK)
     if name == "whole":

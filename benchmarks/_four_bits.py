@@ -33,8 +33,9 @@ def run(*, problems: int = 4, rollouts: int = 8, max_new: int = 32, repeats: int
 
 def side(name: str, problems: int, rollouts: int, max_new: int, repeats: int) -> dict[str, float]:
     """MiB of all weights and of those of the layers, and tokens per processor second of sampling and of training."""
-    from rewardlab.core import Run, Sampling, Trajectory, ask, forward_batch
+    from rewardlab.core import Run, Sampling, Trajectory, ask
     from rewardlab.models.load import load_policy
+    from rewardlab.util.outputs import forward_batch
 
     policy = load_policy(FORMATS[name], "cpu", "bfloat16", RANK)
     # all replies at full length, so that both sides sample as many tokens

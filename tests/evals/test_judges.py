@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from rewardlab import registry
-from rewardlab.core import Run, Sampling, Trajectory, rollout, values
+from rewardlab.core import Run, Sampling, Trajectory, rollout
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judges import first_error, first_error_f1, judge_auc
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.text.splitters import mark
+from rewardlab.util.outputs import values
 from rewardlab.util.ranking import auc_of
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rewardlab.core import Run, ask, entropies
+from rewardlab.core import Run, ask
 from rewardlab.methods.sampling.qerl import entropy_with_noise
 from rewardlab.models.embedded import untrained
 from rewardlab.rollouts.independent import independent
+from rewardlab.util.outputs import entropies
 
 PROBLEMS = [ask("1 + 2 = ?", "3"), ask("2 + 2 = ?", "4")]
 

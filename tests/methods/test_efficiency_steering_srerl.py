@@ -12,7 +12,7 @@ import torch
 
 from rewardlab import registry
 from rewardlab.api import answer
-from rewardlab.core import Run, Trajectory, ask, forward_batch
+from rewardlab.core import Run, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.search.efficiency_steering_srerl import (
     activation_steering,
@@ -24,6 +24,7 @@ from rewardlab.methods.search.efficiency_steering_srerl import (
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
+from rewardlab.util.outputs import forward_batch
 from tests.helpers.lengths import credits, group_of, run_at, totals, verify
 
 PROMPTS = ["1 + 2 = ?", "what is 12 * 3, and then 7 more?"]

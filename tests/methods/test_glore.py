@@ -7,13 +7,14 @@ import pytest
 import torch
 
 from rewardlab import registry
-from rewardlab.core import Run, values
+from rewardlab.core import Run
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.methods.process.glore import chance, claim, glore
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.steps import outcome_at_steps
 from rewardlab.runs.config import RunConfig
+from rewardlab.util.outputs import values
 
 
 @reward

@@ -9,13 +9,14 @@ from safetensors.torch import load_file
 from rewardlab import build, registry
 from rewardlab.api import resume, train
 from rewardlab.backends.trl.refusals import cannot_carry
-from rewardlab.core import Run, last_values
+from rewardlab.core import Run
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.runs.config import RunConfig
+from rewardlab.util.outputs import last_values
 
 SURPRISED = {"init": "value-head:surprise", "keep_language": 0.5}
 

@@ -10,9 +10,10 @@ import torch
 from lengths import credits, reply, run_at, totals
 
 from rewardlab import registry
-from rewardlab.core import Outputs, Trajectory, ask, entropies
+from rewardlab.core import Outputs, Trajectory, ask
 from rewardlab.methods.shaping.pear import MARKERS, excess, phases
 from rewardlab.models.embedded import untrained
+from rewardlab.util.outputs import entropies
 
 TEXTS = {1: "2+2", 5: "=4", 3: "\n", 7: "Answer", 8: ": ", 2: "4", 9: "</think>", 0: ""}
 

@@ -9,7 +9,7 @@ import torch
 from rewardlab import registry
 from rewardlab.api import answer
 from rewardlab.api.inputs import begin_run
-from rewardlab.core import Task, ask, forward_batch
+from rewardlab.core import Task, ask
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
@@ -18,6 +18,7 @@ from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Listed
+from rewardlab.util.outputs import forward_batch
 
 PROBLEMS = [ask(f"Add {i}", str(i)) for i in range(4)]
 TASK = Task("sums", Listed(PROBLEMS), PROBLEMS[:2], "final_number")

@@ -9,13 +9,14 @@ from safetensors.torch import load_file
 from rewardlab import registry
 from rewardlab.api import resume, train
 from rewardlab.backends.trl.refusals import cannot_carry
-from rewardlab.core import Learner, Run, Task, ask, last_values
+from rewardlab.core import Learner, Run, Task, ask
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled
+from rewardlab.util.outputs import last_values
 
 TAUGHT = {"problems": 2, "n": 2, "pairs": 8, "passes": 15, "rm_lr": 1e-2}
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from rewardlab import registry
-from rewardlab.core import Run, Trajectory, Turn, ask, entropies
+from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.evals.pairs import reward_gap
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.intrinsic import self_certainty
+from rewardlab.util.outputs import entropies
 from rewardlab.worlds.shopping import action_right, action_value, write
 
 CLICK = {"type": "click", "name": "red running shoes now"}

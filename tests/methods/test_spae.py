@@ -10,7 +10,7 @@ import torch
 from rows import batch_of, outcome, steps
 
 from rewardlab import registry
-from rewardlab.core import Run, Sampling, Trajectory, ask, entropies
+from rewardlab.core import Run, Sampling, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.step_worth import step_agreement
 from rewardlab.methods.credit.spae import by_potential, check, potential, spae, step_potential
@@ -18,6 +18,7 @@ from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.text.splitters import mark
+from rewardlab.util.outputs import entropies
 
 
 def credit_of(*rows, **settings):

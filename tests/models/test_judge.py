@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from rewardlab import registry
-from rewardlab.core import Learner, Recipe, Trajectory, last_values
+from rewardlab.core import Learner, Recipe, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.models import embedded, judge
 from rewardlab.models.checkpoint import absolute_name
@@ -13,6 +13,7 @@ from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model, load_policy
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.objectives.ratio import imitate
+from rewardlab.util.outputs import last_values
 
 TASK = registry.task("arithmetic", test_size=4)
 

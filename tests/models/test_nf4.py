@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rewardlab.api import train
-from rewardlab.core import Sampling, Trajectory, ask, forward_batch
+from rewardlab.core import Sampling, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.sampling.qerl import qerl
@@ -16,6 +16,7 @@ from rewardlab.models.embedded import untrained
 from rewardlab.models.load import load_policy
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.util import extras
+from rewardlab.util.outputs import forward_batch
 
 QUESTIONS = ["1 + 2 = ?", "what is 12 * 3, and then 7 more?"]
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rewardlab.core import Learner, Recipe, Sampling, Trajectory, ask, forward_batch
+from rewardlab.core import Learner, Recipe, Sampling, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.policies.heads import Heads
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.llama.policy import LlamaPolicy
+from rewardlab.util.outputs import forward_batch
 
 KINDS = ["lean", "hf"]
 

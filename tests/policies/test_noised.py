@@ -7,10 +7,11 @@ import copy
 import pytest
 import torch
 
-from rewardlab.core import Sampling, Trajectory, ask, forward_batch
+from rewardlab.core import Sampling, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.hf.policy import HFPolicy
+from rewardlab.util.outputs import forward_batch
 
 QUESTIONS = ["1 + 2 = ?", "what is 12 * 3, and then 7 more?"]
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab.core import Sampling, Trajectory, ask, entropies
+from rewardlab.core import Sampling, Trajectory, ask
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.hf.policy import HFPolicy
+from rewardlab.util.outputs import entropies
 
 QUESTIONS = ["1 + 2 = ?", "what is 12 * 3, and then 7 more?"]
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab.core import Sampling, Trajectory, Turn, ask, forward_batch
+from rewardlab.core import Sampling, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.assistant import Assistant
 from rewardlab.policies.vectors import NO_TOKEN, numbered
+from rewardlab.util.outputs import forward_batch
 
 QUESTIONS = ["1 + 2 = ?", "what is 12 * 3, and then 7 more?"]
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab.core import Run, Score, Turn, ask, entropies
+from rewardlab.core import Run, Score, Turn, ask
 from rewardlab.errors import NotFinite
 from rewardlab.methods.search.cards import bar, cascade, chance
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
+from rewardlab.util.outputs import entropies
 
 PROBLEMS = [ask("1 + 2 = ?"), ask("what is 12 * 3, and then 7 more?")]
 

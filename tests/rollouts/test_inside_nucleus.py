@@ -7,13 +7,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from rewardlab.core import Run, Sampling, ask, forward_batch
+from rewardlab.core import Run, Sampling, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.objectives.nlpo import restricted_vocabulary
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.head import nucleus_logprobs
 from rewardlab.policies.sampler import warp
 from rewardlab.rollouts.independent import independent
+from rewardlab.util.outputs import forward_batch
 
 PROBLEMS = [ask(f"{i}+{i}=?", str(2 * i)) for i in range(4)]
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab.core import Batch, Problem, Run, Score, Trajectory, Turn, ask, last_values, values
+from rewardlab.core import Batch, Problem, Run, Score, Trajectory, Turn, ask
 from rewardlab.credit.tree import quality, step_quality
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.tree import best_right_once, each_step_end_once, shares
 from rewardlab.rollouts.tree import Node, back_up, descend, tree_search
+from rewardlab.util.outputs import last_values, values
 
 
 def row(path, lengths, problem=None):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rewardlab.core.batch import Batch, Events, Outputs
     from rewardlab.core.part import Part, PartFactory
-    from rewardlab.core.policy import Policy, TokenCount, embeddings, entropies, forward_batch, last_values, uncounted, values
+    from rewardlab.core.policy import Policy, TokenCount, uncounted
     from rewardlab.core.problem import Message, Problem, ProblemSource, Task, ask
     from rewardlab.core.recipe import Learner, Recipe, Update, with_surprise
     from rewardlab.core.run import Run, seed_of, stream, uniform_of
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "batch": ("Batch", "Events", "Outputs"),
     "part": ("Part", "PartFactory"),
-    "policy": ("Policy", "TokenCount", "embeddings", "entropies", "forward_batch", "last_values", "uncounted", "values"),
+    "policy": ("Policy", "TokenCount", "uncounted"),
     "problem": ("Message", "Problem", "ProblemSource", "Task", "ask"),
     "recipe": ("Learner", "Recipe", "Update", "with_surprise"),
     "run": ("Run", "seed_of", "stream", "uniform_of"),
@@ -54,58 +54,12 @@ _WHERE = {
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
-    "Batch",
-    "Chain",
-    "Credit",
-    "Environment",
-    "Events",
-    "Group",
-    "Learner",
-    "Loop",
-    "Measure",
-    "Message",
-    "Objective",
-    "Outputs",
-    "Part",
-    "PartFactory",
-    "Policy",
-    "Problem",
-    "ProblemSource",
-    "Recipe",
-    "Rollout",
-    "Run",
-    "Sampling",
-    "Score",
-    "Scores",
-    "Select",
-    "Task",
-    "Term",
-    "TokenCount",
-    "Trajectory",
-    "Turn",
-    "Update",
-    "Weighting",
-    "ask",
-    "check_finite",
-    "credit",
-    "embeddings",
-    "entropies",
-    "environment",
-    "forward_batch",
-    "last_values",
-    "loop",
-    "measure",
-    "objective",
-    "rollout",
-    "seed_of",
-    "select",
-    "stream",
-    "uncounted",
-    "uniform_of",
-    "values",
-    "weighting",
-    "with_surprise",
-]  # fmt: skip
+    "Batch", "Chain", "Credit", "Environment", "Events", "Group", "Learner", "Loop", "Measure", "Message", "Objective",
+    "Outputs", "Part", "PartFactory", "Policy", "Problem", "ProblemSource", "Recipe", "Rollout", "Run", "Sampling", "Score",
+    "Scores", "Select", "Task", "Term", "TokenCount", "Trajectory", "Turn", "Update", "Weighting", "ask", "check_finite",
+    "credit", "environment", "loop", "measure", "objective", "rollout", "seed_of", "select", "stream", "uncounted",
+    "uniform_of", "weighting", "with_surprise",
+]  # fmt: skip  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

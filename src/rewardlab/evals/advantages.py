@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from rewardlab.core import Batch, Credit, Group, Problem, Rollout, Run, Score, forward_batch, measure
+from rewardlab.core import Batch, Credit, Group, Problem, Rollout, Run, Score, measure
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
+from rewardlab.util.outputs import forward_batch
 
 SAME = 1e-9
 """Rewards that differ by less are equal."""

@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.core import Batch, Credit, Problem, Rollout, Run, Score, Trajectory, forward_batch, measure
+from rewardlab.core import Batch, Credit, Problem, Rollout, Run, Score, Trajectory, measure
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.domain import PositiveInt
+from rewardlab.util.outputs import forward_batch
 
 
 @measure

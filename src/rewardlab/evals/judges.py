@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, measure, values
+from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, measure
 from rewardlab.rewards.reward import Reward
+from rewardlab.util.outputs import values
 from rewardlab.util.ranking import auc_of
 
 

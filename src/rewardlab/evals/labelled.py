@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 import torch
 
-from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, forward_batch, measure, values
+from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, measure
 from rewardlab.data.solutions import Solution
 from rewardlab.evals.process import Judged, first_errors, steps
 from rewardlab.settings.domain import PositiveFloat
+from rewardlab.util.outputs import forward_batch, values
 
 
 @measure

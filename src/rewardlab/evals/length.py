@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rewardlab.core import Problem, Rollout, Run, Trajectory, entropies, measure
+from rewardlab.core import Problem, Rollout, Run, Trajectory, measure
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
+from rewardlab.util.outputs import entropies
 
 
 @measure

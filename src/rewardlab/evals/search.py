@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rewardlab.core import Group, Problem, Rollout, Run, Sampling, Trajectory, last_values, measure
+from rewardlab.core import Group, Problem, Rollout, Run, Sampling, Trajectory, measure
 from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.votes import answer_of, majority_of
+from rewardlab.util.outputs import last_values
 from rewardlab.util.ranking import auc_of
 
 

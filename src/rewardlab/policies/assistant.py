@@ -24,12 +24,13 @@ import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from rewardlab.core import Batch, Outputs, TokenCount, Trajectory, Turn, forward_batch
+from rewardlab.core import Batch, Outputs, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.vectors import NO_TOKEN
 from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import moved
+from rewardlab.util.outputs import forward_batch
 
 KIND = "rewardlab_assistant"
 """The model type of its checkpoints."""

@@ -6,11 +6,11 @@ import math
 from typing import Literal
 
 from rewardlab.core import Group, Run, Score, Scores
-from rewardlab.core.policy import values
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.splitters import mark
+from rewardlab.util.outputs import values
 
 
 def chance_of_count(p: float, k: int, least: int) -> float:

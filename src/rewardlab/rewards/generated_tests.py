@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory, last_values
+from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.monte_carlo import count_cost
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.unit_tests import asked_for_test, distinct, read_test
+from rewardlab.util.outputs import last_values
 
 TERM = "passed_generated"
 AHEAD = 4

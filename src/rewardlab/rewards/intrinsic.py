@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rewardlab.core import Group, Run, Score, Scores, Trajectory, entropies
+from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.rewards.reward import reward
+from rewardlab.util.outputs import entropies
 
 
 @reward

@@ -7,12 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory, last_values, values
+from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory
 from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.splitters import mark
+from rewardlab.util.outputs import last_values, values
 
 
 @reward(over="groups")

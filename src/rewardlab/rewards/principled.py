@@ -7,10 +7,11 @@ import re
 
 import numpy as np
 
-from rewardlab.core import Group, Run, Score, Scores, Term, Trajectory, values
+from rewardlab.core import Group, Run, Score, Scores, Term, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.settings.domain import NonNegativeFloat, Share
+from rewardlab.util.outputs import values
 
 
 def _check(form: str, **_: object) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rewardlab.core import Group, Run, Score, Scores, Trajectory, embeddings
+from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.rewards.reward import reward
 from rewardlab.text.words import LONGEST, similarity
+from rewardlab.util.outputs import embeddings
 
 
 @reward(over="groups")

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, last_values, rollout, values
+from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
+from rewardlab.util.outputs import last_values, values
 
 
 @dataclass

@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 
 from rewardlab.core import Sampling, Trajectory
-from rewardlab.core.policy import forward_batch
 from rewardlab.errors import RewardlabError
+from rewardlab.util.outputs import forward_batch
 
 CHUNK = 16
 """Tokens after which a reply that is streamed is shown. Its text is read anew each time, which costs less than the tokens do."""

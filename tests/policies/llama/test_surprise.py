@@ -8,7 +8,7 @@ import torch
 import transformers
 
 from rewardlab import registry
-from rewardlab.core import Learner, Recipe, Sampling, Trajectory, last_values
+from rewardlab.core import Learner, Recipe, Sampling, Trajectory
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
@@ -17,6 +17,7 @@ from rewardlab.objectives.labels import label_cross_entropy, language_model
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.llama.layout import Layout, layout
 from rewardlab.policies.llama.surprise import MOST
+from rewardlab.util.outputs import last_values
 
 
 @pytest.fixture

@@ -44,7 +44,6 @@ from rewardlab.core import (
     credit,
     measure,
     objective,
-    values,
 )
 from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import search, tools
@@ -56,6 +55,7 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.text.searches import query_of
+from rewardlab.util.outputs import values
 from rewardlab.util.ranking import auc_of
 
 # ---- Whether a model of progress finds the turns that bring an episode on --------------------------------------------

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.checks.claim import Check, Within
-from rewardlab.core import Batch, Credit, Group, Recipe, Run, Sampling, Score, Scores, Term, Trajectory, Turn, credit, entropies
+from rewardlab.core import Batch, Credit, Group, Recipe, Run, Sampling, Score, Scores, Term, Trajectory, Turn, credit
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import credit_of
 from rewardlab.credit.tokens import over_steps
@@ -43,6 +43,7 @@ from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.reasoned import gold_text, with_gold
+from rewardlab.util.outputs import entropies
 
 # ---- How far reasoning has come: after each step an answer is forced, and read for how sure and how right it is ------
 

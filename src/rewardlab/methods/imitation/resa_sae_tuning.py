@@ -32,27 +32,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import (
-    Batch,
-    Group,
-    Learner,
-    Loop,
-    Outputs,
-    Problem,
-    Recipe,
-    Run,
-    Trajectory,
-    forward_batch,
-    loop,
-    objective,
-    rollout,
-)
+from rewardlab.core import Batch, Group, Learner, Loop, Outputs, Problem, Recipe, Run, Trajectory, loop, objective, rollout
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.settings.domain import PositiveFloat, PositiveInt, Share
 from rewardlab.text.filled import filled
+from rewardlab.util.outputs import forward_batch
 from rewardlab.util.progress import Bar
 
 # ---- Learning to say what another model would say --------------------------------------------------------------------

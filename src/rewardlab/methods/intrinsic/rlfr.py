@@ -28,7 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rewardlab.checks.claim import Check, Within
-from rewardlab.core import Batch, Credit, Loop, Problem, Recipe, Rollout, Run, credit, forward_batch, loop, measure
+from rewardlab.core import Batch, Credit, Loop, Problem, Recipe, Rollout, Run, credit, loop, measure
 from rewardlab.credit.value import discounted_sums
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
@@ -37,6 +37,7 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare, Share
+from rewardlab.util.outputs import forward_batch
 from rewardlab.util.ranking import auc_of
 
 # ---- Whether what a part has learnt from right replies tells right from wrong; the policy stays as it is -------------

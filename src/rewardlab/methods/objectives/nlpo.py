@@ -40,7 +40,6 @@ from rewardlab.core import (
     Run,
     Sampling,
     Trajectory,
-    forward_batch,
     loop,
     objective,
     rollout,
@@ -50,6 +49,7 @@ from rewardlab.methods.baselines.ipo import accuracy_and_kl
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.settings.domain import PositiveFloat, PositiveInt, PositiveShare
+from rewardlab.util.outputs import forward_batch
 
 # ---- Replies of tokens that another model finds likely enough --------------------------------------------------------
 

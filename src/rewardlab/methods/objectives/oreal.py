@@ -48,7 +48,6 @@ from rewardlab.core import (
     measure,
     rollout,
 )
-from rewardlab.core.policy import values
 from rewardlab.credit.value import value_before
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
@@ -60,6 +59,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt
+from rewardlab.util.outputs import values
 from rewardlab.util.ranking import auc_of
 
 # ---- Whether a model that was taught on outcomes alone knows when a reply has gone wrong -----------------------------

@@ -39,7 +39,6 @@ from rewardlab.core import (
     Trajectory,
     Update,
     credit,
-    last_values,
     measure,
     objective,
     with_surprise,
@@ -54,6 +53,7 @@ from rewardlab.rewards.monte_carlo import monte_carlo_steps
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
+from rewardlab.util.outputs import last_values
 
 # ---- Best-of-n where a model that foretells success says how many samples each problem gets --------------------------
 

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewardlab.checks.claim import Claim
-from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Update, measure, values
+from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Update, measure
 from rewardlab.evals.judges import first_error_f1
 from rewardlab.objectives.labels import balanced_labels, each_label_cross_entropy
 from rewardlab.objectives.weighting import token_mean
@@ -33,6 +33,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import derived_steps, sound_steps
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import Share
+from rewardlab.util.outputs import values
 from rewardlab.util.ranking import auc_of
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -25,21 +25,7 @@ from itertools import pairwise
 import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import (
-    Group,
-    Learner,
-    Problem,
-    Recipe,
-    Rollout,
-    Run,
-    Score,
-    Scores,
-    Update,
-    measure,
-    uniform_of,
-    values,
-    with_surprise,
-)
+from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Score, Scores, Update, measure, uniform_of, with_surprise
 from rewardlab.core.part import Part, decorator
 from rewardlab.errors import RewardlabError
 from rewardlab.objectives.labels import label_cross_entropy
@@ -52,6 +38,7 @@ from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.monte_carlo import monte_carlo_tree
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import PositiveInt, Share
+from rewardlab.util.outputs import values
 from rewardlab.util.ranking import auc_of
 
 # ---- Whether a model of steps tells, after an error, a reply that corrects itself from one that goes on wrongly ------

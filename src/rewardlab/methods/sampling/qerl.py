@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Trajectory, Turn, entropies, measure, rollout
+from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Trajectory, Turn, measure, rollout
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import PositiveFloat, PositiveInt
+from rewardlab.util.outputs import entropies
 
 # ---- How sure a policy is of its next tokens with noise on the scales of its norms, and without ----------------------
 

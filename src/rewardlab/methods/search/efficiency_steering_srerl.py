@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Scores, Trajectory, Update, ask, forward_batch, measure, rollout
+from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Scores, Trajectory, Update, ask, measure, rollout
 from rewardlab.data.step_formats import read_solutions
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.length import length_of_right
@@ -37,6 +37,7 @@ from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.vote import majority
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
+from rewardlab.util.outputs import forward_batch
 
 # ---- Replies sampled while a direction is added to what a layer passes on, and how that direction is found -----------
 

@@ -41,7 +41,7 @@ def info_nce(out: Outputs, batch: Batch, run: Run, *, temperature: PositiveFloat
     """-log of the chance to pick a text's partner among those of all groups, by similarity / temperature; both ways, in the mean.
 
     Groups are of two rows, two texts that belong together; the partners of the other groups are what they are told from. A text
-    is embedded as `core.policy.embeddings` does it. van den Oord et al. 2018, arXiv:1807.03748
+    is embedded as `util.outputs.embeddings` does it. van den Oord et al. 2018, arXiv:1807.03748
     """
     if len(batch) != 2 * batch.groups or not torch.equal(batch.group[::2], batch.group[1::2]):
         raise RewardlabError("info_nce needs groups of two rows, two texts that belong together")

@@ -18,7 +18,7 @@ from itertools import accumulate
 import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory, entropies
+from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
 from rewardlab.data.columns import Data
 from rewardlab.evals.length import entropy_of_right
 from rewardlab.methods.baselines.grpo import grpo
@@ -26,6 +26,7 @@ from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
+from rewardlab.util.outputs import entropies
 
 MARKERS = ("</think>", "Answer:", "\\boxed{")
 

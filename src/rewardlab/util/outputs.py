@@ -1,0 +1,63 @@
+"""What a policy computes of rows: values, entropies, embeddings, in forward passes of bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from rewardlab.core import Batch, Trajectory
+
+ROWS_AT_ONCE = 256
+"""Rows of one forward pass, which bounds its memory."""
+
+
+def values(model: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
+    """(len,) for each row: the value of the text up to and including each position."""
+    return _output(model, rows, "value")
+
+
+def entropies(model: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
+    """(len,) for each row: the entropy in nats of the distribution from which each decision was taken; 0 where text was only read.
+
+    Of the whole distribution, before temperature, top-k and top-p.
+    """
+    return _output(model, rows, "entropy")
+
+
+def embeddings(model: Any, rows: Sequence[Trajectory]) -> np.ndarray:
+    """(n, D) a vector of length 1 for each row: the mean of the model's hidden states at its decisions."""
+    means = [h[t.mask].mean(0) for t, h in zip(rows, _output(model, rows, "hidden"), strict=True)]
+    return np.stack([m / max(float(np.linalg.norm(m)), 1e-12) for m in means])
+
+
+@torch.no_grad()
+def _output(model: Any, rows: Sequence[Trajectory], name: str) -> list[np.ndarray]:
+    per_row: list[np.ndarray] = []
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        part = rows[start : start + ROWS_AT_ONCE]
+        table = getattr(model.evaluate(forward_batch(part, model.device), (name,)), name).cpu().numpy()  # (B, T)
+        per_row += [row[: len(t)] for row, t in zip(table, part, strict=True)]
+    return per_row
+
+
+def last_values(model: Any, rows: Sequence[Trajectory]) -> list[float]:
+    """The value at the end of each row."""
+    return [float(v[-1]) for v in values(model, rows)]
+
+
+def forward_batch(rows: Sequence[Trajectory], device: torch.device) -> Batch:
+    """A batch for a forward pass alone: no rewards, no old log-probs, every row its own group."""
+    length = torch.tensor([len(t) for t in rows])
+    shape = (len(rows), int(length.max()))
+    ids, mask = np.zeros(shape, np.int64), np.zeros(shape, bool)
+    for i, t in enumerate(rows):
+        ids[i, : len(t)], mask[i, : len(t)] = t.ids, t.mask
+    # one tensor for all unused columns: nobody writes to them
+    blank = torch.zeros(shape, device=device)
+    on_device, decided = torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
+    group = torch.arange(len(rows), device=device)
+    # the rows too: what stands beside their ids (images, vectors) is read from them
+    return Batch(on_device, decided, length.to(device), blank, blank, blank.bool(), group, rows=[(t, None) for t in rows])
