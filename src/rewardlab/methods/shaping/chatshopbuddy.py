@@ -113,7 +113,9 @@ def chatshopbuddy(
 
 
 fidelity = "reading"
-left_out = "the formulas, since no equations could be read; SFT on 480 episodes before it, and the benchmark with its two levels of quality."
+left_out = (
+    "the formulas, since no equations could be read; SFT on 480 episodes before it, the benchmark with two levels of quality."
+)
 
 data = Data(
     answer="the gold answer",

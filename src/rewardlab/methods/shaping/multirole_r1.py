@@ -129,7 +129,8 @@ def multirole_r1(
     line; that given takes every answer that a reply states for a perspective.  most: roles beyond which no more is paid.
     """
     base = base or grpo()
-    paid: Any = (1 - weight) * (base.reward or correct()) + weight * lexical_diversity()
+    right: Any = base.reward or correct()
+    paid: Any = (1 - weight) * right + weight * lexical_diversity()
     # with a weight of 0 they are logged
     return base.but(reward=paid + perspective * perspectives(pattern=roles, most=most))
 
