@@ -18,6 +18,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
 from rewardlab.settings.hyperparameters import hyperparameters
 from tests.helpers.checkpoints import checkpoint
+from tests.helpers.chromium import BROWSER, MISSING
 
 STATED = {row["name"]: Data.from_json(row["data"]) for row in registry.rows() if row["data"]}
 KINDS = {row["name"]: row["kind"] for row in registry.rows()}
@@ -58,12 +59,14 @@ def test_a_method_runs_on_its_template_rows_with_any_model(name, model, tmp_path
     rows.write_text(data.jsonl())
     verifier = {"verifier": data.verified_by} if data.verified_by else {}
     task = registry.task(str(rows), **verifier)
+    if data.verified_by == "web_page" and not BROWSER:
+        pytest.skip(MISSING)
     recipe = registry.build(name, small(name))
     if recipe.study is not None:
         pytest.skip("a study has no model")
     if not recipe.learns:
         found = answer(recipe, model, task, problems=2, max_new=6, device="cpu")
-        assert math.isfinite(found["accuracy"])
+        assert math.isfinite(found["accuracy"]["value"])
         return
     short = {"steps": 1, "eval_problems": 2, "max_new": 6, "device": "cpu", "patience": 0, "max_missing": 1.0}
     result = train(recipe, model, task, out=tmp_path / "run", **short)
@@ -86,4 +89,4 @@ def test_rows_that_lack_its_columns_are_refused_with_all_of_their_names(name, tm
 
 
 def test_methods_that_state_no_rows_become_fewer():
-    assert len(UNSTATED) <= 202, UNSTATED
+    assert len(UNSTATED) <= 90, UNSTATED

@@ -93,8 +93,7 @@ def row_means(table: Tensor, where: Tensor) -> Tensor:
 #     x_s = s x + (1 - s) noise;    loss = mean over the entries of (v(x_s, s, context, layer) - (x - noise))^2
 #
 # The velocity deviation, this loss at one time s, is high for states that the field has not learnt. `context` is the state one
-# token earlier. Residual blocks have scale, shift and gate by time, layer and context, as in flow_simple.py; there the last layer
-# is modulated too, and time and layer pass two layers, not one.
+# token earlier. Residual blocks have scale, shift and gate by time, layer and context; flow_simple.py modulates the last layer too.
 
 States = list[tuple[float, Tensor]]
 """For each layer its height, 0 to 1, and its states (B, T, hidden)."""
@@ -283,7 +282,7 @@ data = Data(
     answer="the gold answer",
     solution=Column("a worked solution, from which the flow learns first; not with fit_steps=0", optional=True, setting="field"),
     rows=[
-        {"prompt": "A car drives 60 km in an hour. How far in 3?", "answer": "180", "solution": "60 x 3 = 180.\nAnswer: 180"},
+        {"prompt": "A car drives 60 km an hour. How far in 3?", "answer": "180", "solution": "60 x 3 = 180.\nAnswer: 180"},
         {"prompt": "What is 5 squared plus 1?", "answer": "26", "solution": "$5^2 = 25$, and $25 + 1 = 26$.\n\\boxed{26}"},
     ],
 )

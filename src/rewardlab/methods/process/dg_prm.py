@@ -30,6 +30,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Score, Trajectory, measure, rollout
+from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.rewards.correct_so_far import correct_so_far
@@ -150,6 +151,15 @@ def dg_prm(
 
 TWO = imperfect(auc=0.75, of=correct_so_far()).named("the calculation is right") + own_probability().named("it is as one expects")
 """A judge who is often wrong, and the policy's own expectation, which a wrong rule misleads."""
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="pairs of dominance prefer the right step more often than pairs by the sum of the same criteria",

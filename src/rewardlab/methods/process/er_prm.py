@@ -19,6 +19,7 @@ Data: prompts with gold answers; the policy continues its own solutions. Steps a
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update, with_surprise
+from rewardlab.data.columns import Data
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.rewards.algebra import aggregate
@@ -49,6 +50,15 @@ def er_prm(
 
 TRUNK = {"init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 4}
 """A trunk that was taught to judge: on the policy's own the head hardly learns from so few labels."""
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="the best of 8 by a model of soft maxima is right more often than by one of the mean of the same continuations",

@@ -18,6 +18,7 @@ Data: prompts with gold answers, the knowledge base in the column `passages`, wh
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update, with_surprise
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
@@ -68,6 +69,26 @@ def fin_prm(
         also=(*base.also, *judges, Learner("prm", with_surprise(init, surprise), prm)),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    passages="the knowledge base: a list of texts",
+    knowledge=Column("what the question needs of it: a list of texts", optional=True),
+    rows=[
+        {
+            "prompt": "Which planet is nearest to the sun?",
+            "answer": "Mercury",
+            "passages": ["Mercury is the planet nearest to the sun.", "A year on Mercury takes 88 days."],
+            "knowledge": ["Mercury is nearest"],
+        },
+        {
+            "prompt": "How many days does a year on Mercury take?",
+            "answer": "88",
+            "passages": ["Mercury is the planet nearest to the sun.", "A year on Mercury takes 88 days."],
+            "knowledge": ["88 days"],
+        },
+    ],
+)
 
 claim = Claim(
     says="continuations and an incomplete knowledge base together find more first errors than as many continuations alone",

@@ -24,6 +24,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Trajectory, Update, measure, with_surprise
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.evals.step_labels import label_quality
@@ -135,6 +136,15 @@ def glore(
         also=(*base.also, Learner("sorm", with_surprise(init, surprise), sorm), Learner("orm", with_surprise(init, surprise), orm)),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="the stepwise model ranks right steps above wrong ones more often than the outcome model, after as many updates",

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, Update, with_surprise
+from rewardlab.data.columns import Data
 from rewardlab.evals.search import search_accuracy
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
@@ -137,6 +138,15 @@ def groundedprm(
 
 
 # by construction: the tool alone finds .998 of the errors
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
+
 claim = Claim(
     says="labels of tool and outcomes find more first errors of the same trees than those of the outcomes alone",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="f1.fused", direction="higher", margin=0.17,

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Scores, Trajectory, Update, rollout
 from rewardlab.core.part import Part, decorator
+from rewardlab.data.columns import Data
 from rewardlab.data.mutants import mutant_of, syntax_mutants
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
@@ -179,6 +180,15 @@ def hgs_prm(
 
 NOISY = imperfect(auc=0.95, of=correct_so_far())
 """Right beginnings above wrong ones in 95 of 100 pairs."""
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="steps that are refused and sampled anew make more answers right than whole chains of thought ranked by the same judge, "

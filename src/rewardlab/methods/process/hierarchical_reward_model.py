@@ -27,6 +27,7 @@ import numpy as np
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Score, Scores, Update, measure, uniform_of, with_surprise
 from rewardlab.core.part import Part, decorator
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.rewards.monte_carlo import rows_in_steps
@@ -154,6 +155,15 @@ def hierarchical_reward_model(
         also=(*base.also, Learner("prm", with_surprise(init, surprise), prm, fine_and_coarse_solutions(pairs=pairs, cut=cut))),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="after a wrong step, steps that correct it are valued above others more often than by a model of single steps",

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, objective
+from rewardlab.data.columns import Data
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.pairs import row_sum
 from rewardlab.rewards.algebra import aggregate
@@ -104,6 +105,15 @@ def implicit_prm(
         also=(*base.also, Learner("prm", "copy:policy", prm)),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="taught by outcomes alone, it picks right ones of 8 oftener than a head taught by four continuations of every step",

@@ -22,6 +22,7 @@ from torch import Tensor
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Recipe, Run, Update, credit
 from rewardlab.credit.implicit import log_fit
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.ppo import ppo
@@ -71,6 +72,24 @@ def ircoco(
         also=(*own, Learner("evaluator", init, evaluator)),
     )
 
+
+data = Data(
+    answer=Column("tests or a gold answer, for a base that pays for it", optional=True),
+    solution="the reference completion",
+    rows=[
+        {
+            "prompt": "Write a function add(a, b) that returns their sum.",
+            "answer": {"tests": "assert add(2, 3) == 5\nassert add(0, 0) == 0"},
+            "solution": "def add(a, b):\n    return a + b",
+        },
+        {
+            "prompt": "Write a function twice(text) that returns the text two times.",
+            "answer": {"tests": "assert twice('ab') == 'abab'\nassert twice('') == ''"},
+            "solution": "def twice(text):\n    return text * 2",
+        },
+    ],
+    verified_by="code",
+)
 
 claim = Claim(
     says="completions become more like the references than with PPO on their similarity at the end, after equal updates",

@@ -20,6 +20,7 @@ Data: prompts whose answers a rule verifies (choices, short answers), of any dom
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update, with_surprise
 from rewardlab.credit.tree import right_below
+from rewardlab.data.columns import Data
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.tree import each_step_end_once, right_once, value_here_cross_entropy
@@ -52,6 +53,15 @@ def meds3(
         also=(*base.also, Learner("prm", with_surprise(init, surprise), prm)),
     )  # fmt: skip
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="of 16 replies the one that the model of the searches trusts most is right more often than the most frequent answer",

@@ -27,6 +27,7 @@ from typing import Literal
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Trajectory, Turn, Update, rollout, with_surprise
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
@@ -222,6 +223,15 @@ def omegaprm(
         also=(*base.also, Learner("prm", with_surprise(init, surprise), prm)),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="for about as many continuations, more first errors are found by halving than by continuing every step half as often",

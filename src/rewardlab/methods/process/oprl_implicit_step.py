@@ -23,6 +23,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Learner, Recipe, Update
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.implicit import plus_implicit_turns
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -51,6 +52,23 @@ def oprl_implicit_step(
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    facts=Column("documents to search, a list of texts; a file is given by --corpus", optional=True),
+    rows=[
+        {
+            "prompt": "Who wrote Emma?",
+            "answer": "Jane Austen",
+            "facts": ["Emma is a novel by Jane Austen.", "Dublin is the capital of Ireland."],
+        },
+        {
+            "prompt": "What is the capital of Ireland?",
+            "answer": "Dublin",
+            "facts": ["Emma is a novel by Jane Austen.", "Dublin is the capital of Ireland."],
+        },
+    ],
+)
 
 claim = Claim(
     says="turns credited by a model of the group's preferences learn more than the outcome alone after equal updates",

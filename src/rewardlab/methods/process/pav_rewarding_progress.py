@@ -22,6 +22,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.tokens import over_steps
+from rewardlab.data.columns import Data
 from rewardlab.evals.step_worth import step_agreement
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
@@ -58,6 +59,15 @@ def pav_rewarding_progress(
 
 
 Q = monte_carlo_steps(n=16)
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
+
 claim = Claim(
     says="progress under the best of 4 tells steps that go wrong from sound ones better than progress under the policy itself",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="agreement.progress", direction="higher", margin=0.028,

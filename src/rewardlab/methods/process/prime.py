@@ -22,6 +22,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, credit, objective
 from rewardlab.credit.group import leave_one_out, subtract_mean_of_others, whiten
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.pairs import row_sum
@@ -79,6 +80,15 @@ def prime(
         also=(*base.also, Learner("prm", "copy:policy", prm, every=1 if online else 0)),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="process rewards learned online from outcomes teach more than the outcomes alone in as many updates",

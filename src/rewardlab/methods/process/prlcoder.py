@@ -23,6 +23,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Group, Learner, Problem, Recipe, Run, Scores, Update, credit
 from rewardlab.core.part import Part, decorator
 from rewardlab.credit.implicit import log_fit
+from rewardlab.data.columns import Data
 from rewardlab.data.mutants import mutant_of
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.ppo import ppo
@@ -79,6 +80,24 @@ def prlcoder(
     rollout = separated(of=base.required("rollout"), at=separator, program=True)
     return base.but(rollout=rollout, credit=pays >> base.required("credit"), also=(*own, learner))
 
+
+data = Data(
+    answer='tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
+    solution="a program that passes them",
+    rows=[
+        {
+            "prompt": "Write a function add(a, b) that returns their sum.",
+            "answer": {"tests": "assert add(2, 3) == 5\nassert add(0, 0) == 0"},
+            "solution": "def add(a, b):\n    return a + b",
+        },
+        {
+            "prompt": "Write a function twice(text) that returns the text two times.",
+            "answer": {"tests": "assert twice('ab') == 'abab'\nassert twice('') == ''"},
+            "solution": "def twice(text):\n    return text * 2",
+        },
+    ],
+    verified_by="code",
+)
 
 claim = Claim(
     says="programs pass their tests sooner when lines are paid too than with PPO on the tests alone, after equal updates",

@@ -17,6 +17,7 @@ Data: prompts, texts to search in the column `passages`, and a judge (`judge="op
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.rewards.algebra import aggregate
@@ -45,6 +46,23 @@ def process_reward_agents(
 
 SURE = imperfect(auc=0.95, of=aggregate(borne_out(), by="min"))
 """An agent that ranks beginnings without a false step above others in 95 of 100 pairs."""
+
+data = Data(
+    answer=Column("the gold answer, by which held-out replies are judged", optional=True),
+    passages="texts to search: a list",
+    rows=[
+        {
+            "prompt": "Which planet is nearest to the sun?",
+            "answer": "Mercury",
+            "passages": ["Mercury is the planet nearest to the sun.", "A year on Mercury takes 88 days."],
+        },
+        {
+            "prompt": "How many days does a year on Mercury take?",
+            "answer": "88",
+            "passages": ["Mercury is the planet nearest to the sun.", "A year on Mercury takes 88 days."],
+        },
+    ],
+)
 
 claim = Claim(
     says="beams pruned after every step by what is looked up are right more often than the best of as many tokens' replies by it",

@@ -20,6 +20,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.weighted_vote import own_probability
@@ -52,6 +53,15 @@ def rearter(
 
 
 NOISY = imperfect(auc=0.8, of=correct_so_far())
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="steps chosen by scores with a look ahead give more right answers than the same scores of more steps, at no more tokens",

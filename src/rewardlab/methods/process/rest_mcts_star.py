@@ -14,6 +14,7 @@ Zhang et al. 2024, arXiv:2406.03816
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update
 from rewardlab.credit.tree import step_quality
+from rewardlab.data.columns import Data
 from rewardlab.evals.search import search_accuracy
 from rewardlab.objectives.labels import language_model
 from rewardlab.objectives.ratio import imitate
@@ -48,6 +49,15 @@ def rest_mcts_star(
         also=(*base.also, Learner("value", init, value_recipe)),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="for as many tokens, those of the values among them, the search finds more right answers than a vote of plain replies",

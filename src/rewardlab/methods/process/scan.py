@@ -21,6 +21,7 @@ Data: prompts with gold answers; the policy continues its own solutions. Steps a
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Update, with_surprise
+from rewardlab.data.columns import Data
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
@@ -52,6 +53,15 @@ def scan(
         also=(*base.also, Learner("prm", with_surprise(init, surprise), prm)),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="fewer labelled replies have a misplaced first error than by as many continuations of every step of every reply",

@@ -28,6 +28,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Problem, Recipe, Score, Trajectory
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.corpus import corpus_of
 from rewardlab.data.values import list_of
 from rewardlab.envs.search import tools
@@ -170,6 +171,27 @@ def stepsearch(
 
 
 SLOW = {"problems": 64, "lr": 1e-4}
+
+data = Data(
+    answer="the gold answer",
+    searches="the gold queries: a list of texts",
+    facts=Column("documents to search, a list of texts; a file is given by --corpus", optional=True),
+    gold_documents=Column("the texts that the gold queries find; without them, they are looked up", optional=True),
+    rows=[
+        {
+            "prompt": "Who wrote Emma?",
+            "answer": "Jane Austen",
+            "searches": ["Emma novel"],
+            "facts": ["Emma is a novel by Jane Austen.", "Dublin is in Ireland."],
+        },
+        {
+            "prompt": "Where is Dublin?",
+            "answer": "Ireland",
+            "searches": ["Dublin"],
+            "facts": ["Emma is a novel by Jane Austen.", "Dublin is in Ireland."],
+        },
+    ],
+)
 
 claim = Claim(
     says="paying each search for new evidence learns more than the answer alone does with PPO after equal updates",

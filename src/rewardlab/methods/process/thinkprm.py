@@ -24,6 +24,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Score, Trajectory, measure, rollout
+from rewardlab.data.columns import Data
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judges import first_error_f1
@@ -110,6 +111,19 @@ def thinkprm(
     also = (*base.also, Learner("writer", writer, Recipe(), every=0))
     return base.but(rollout=kept, measure=judged(chains=chains), also=also, lr=lr, small_lr=3e-4, problems=problems)
 
+
+data = Data(
+    answer='"right" or "wrong": the verdict on the whole solution',
+    verdicts="a label for each step: true where it is right",
+    rows=[
+        {
+            "prompt": "Problem: 3 + 4 * 2\nStep 1: 4 * 2 = 8\nStep 2: 3 + 8 = 12\nJudge each step.",
+            "answer": "wrong",
+            "verdicts": [True, False],
+        },
+        {"prompt": "Problem: half of 46\nStep 1: 46 / 2 = 23\nJudge each step.", "answer": "right", "verdicts": [True]},
+    ],
+)
 
 claim = Claim(
     says="tuned on chains with every verdict right, a verifier finds first errors better than on chains with the last one right",

@@ -18,6 +18,7 @@ Data: prompts with gold answers. Sentences that begin a reflection divide a repl
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Scores, Term
 from rewardlab.core.score import derive
+from rewardlab.data.columns import Data
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.rewards.forced_answer import forced_accuracy
@@ -72,6 +73,15 @@ def vsrm_stepwise(
         rollout=base.required("rollout").but_innermost(steps=splitter), reward=(base.reward or correct()) + weight * steps
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="right replies become shorter than PPO's on outcomes alone after equal updates, at the same accuracy",

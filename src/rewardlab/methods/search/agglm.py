@@ -25,6 +25,7 @@ import torch
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Policy, Problem, Recipe, Rollout, Run, Sampling, Trajectory, measure, rollout
+from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.task import correct
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
@@ -158,6 +159,15 @@ def agglm(
         also=(*base.also, Learner(SOLVER, solver, Recipe(), every=0)),
     )  # fmt: skip
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="a policy that learnt to aggregate is right more often than the vote of the solutions that it reads",

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, objective
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.reranked import reranked
 from rewardlab.objectives.pairs import row_sum
@@ -75,6 +76,24 @@ def coderm_8b(
 
 # the same programs and the same tests, of which the baseline is given the first: more evidence of one kind, so by construction.
 # Who writes the tests, and who is given how many, is not put to the test
+data = Data(
+    answer='tests that are never read in answering, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
+    generated=Column("tests that a model wrote, [input, output] or an assert each; `rewardlab data tests` writes it"),
+    rows=[
+        {
+            "prompt": "Write a function add(a, b) that returns their sum.",
+            "answer": {"tests": "assert add(2, 3) == 5\nassert add(0, 0) == 0"},
+            "generated": ["assert add(1, 1) == 2"],
+        },
+        {
+            "prompt": "Write a function twice(text) that returns the text two times.",
+            "answer": {"tests": "assert twice('ab') == 'abab'\nassert twice('') == ''"},
+            "generated": ["assert twice('a') == 'aa'"],
+        },
+    ],
+    verified_by="code",
+)
+
 claim = Claim(
     says="of the same programs, sixteen generated tests, a third of them wrong, choose a right one more often than two do",
     versus="coderm_8b", task="poor_tests", measure="accuracy", direction="higher", margin=0.053,

@@ -28,6 +28,7 @@ import torch
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Trajectory, Turn, Update, rollout
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.rewards.correct_so_far import correct_so_far
@@ -219,6 +220,16 @@ def darwin_reward_steering(
 
 STRICT = {"score": correct_so_far(), "n": 6, "keep": 2, "iterations": 1, "every": 8, "temperature": 1.0}
 """An exact judge of finished lines, about as often as there are lines."""
+
+data = Data(
+    answer="the gold answer",
+    rewrite=Column('other wordings of the prompt, a list; read by mutate="column"', optional=True),
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="beams of mutated instructions and of the one that was asked find right replies oftener than as many of the latter alone",

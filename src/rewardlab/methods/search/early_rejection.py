@@ -16,6 +16,7 @@ Data: prompts, and a scorer that reads unfinished steps, such as a process rewar
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Update
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.rewards.correct_so_far import correct_so_far
@@ -37,6 +38,15 @@ def early_rejection(
     )  # fmt: skip
     return base.but(rollout=search, select=best())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="scoring begun steps and completing only the best costs fewer tokens than beam search, and is as often right",

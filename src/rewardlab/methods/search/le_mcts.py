@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Trajectory, Update, rollout
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.rewards.correct_so_far import correct_so_far
@@ -160,6 +161,15 @@ def le_mcts(
 SMALL = {"iterations": 24, "width": 4}
 CAREFUL = "embedded:arithmetic:biased=0.9,error=0.02,rules=*"
 """It always multiplies wrongly, and hardly ever errs otherwise; the policy always subtracts wrongly."""
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="two models that each get one operation wrong are right more often in one tree than one of them in a tree as large",

@@ -12,6 +12,7 @@ geometric mean of the policy's own probabilities is the score.
 from typing import Literal
 
 from rewardlab.core import Recipe, Update
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
 from rewardlab.rollouts.best import best
@@ -32,6 +33,15 @@ def mcts(
     )  # fmt: skip
     return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = None
 baseline = None

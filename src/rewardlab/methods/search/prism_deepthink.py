@@ -31,6 +31,7 @@ import torch
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Scores, Term, Trajectory, Update, rollout
 from rewardlab.core.score import derive
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
 from rewardlab.rewards.correct_so_far import correct_so_far
@@ -189,6 +190,15 @@ def prism_deepthink(
     )  # fmt: skip
     return base.but(rollout=search, reward=score_of_answered(of=score), select=weighted_majority())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="a population refined by scores is right more often than a vote by the same scores over more replies, at no more tokens",

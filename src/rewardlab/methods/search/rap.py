@@ -27,6 +27,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Trajectory, Update, rollout, select
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.stepwise import Stepping, grown, marked, one_step, started, worths
@@ -196,6 +197,15 @@ def rap(
     )  # fmt: skip
     return base.but(rollout=search, select=first())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="planning with foreseen states is right more often than a majority vote over chains of thought, at no more tokens",

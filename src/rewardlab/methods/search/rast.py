@@ -16,6 +16,7 @@ same tokenizer, after and before RL. Without them both are the --model, whose sh
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Update, rollout
+from rewardlab.data.columns import Data
 from rewardlab.evals.logit_ensemble import together
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -66,6 +67,15 @@ def rast(
 def _frozen(name: str, init: str) -> Learner:
     return Learner(name, init, Recipe(), every=0)
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="a model that is never trained is right more often with what GRPO changed in another one added to its logits",

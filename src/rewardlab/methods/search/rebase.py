@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rewardlab.core import Group, Problem, Recipe, Run, Trajectory, Update, rollout
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
 from rewardlab.rewards.reward import Reward
@@ -85,6 +86,15 @@ def rebase(
     )
     return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = None
 baseline = None

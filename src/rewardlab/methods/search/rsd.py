@@ -21,6 +21,7 @@ import torch
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Trajectory, Update, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
@@ -106,6 +107,15 @@ WEAKER = {"draft": "embedded:arithmetic:biased=0.75,error=0.4", "temperature": 1
 """A draft model whose teacher slipped four times as often; both are of one size, so that tokens are what they cost."""
 
 # by construction: the rival accepts at random, and the reward comes from the truth, with noise
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
+
 claim = Claim(
     says="drafts accepted by reward lead to more right answers than drafts accepted at random, at no more tokens",
     versus="rsd", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.049,

@@ -13,6 +13,7 @@ score.
 from __future__ import annotations
 
 from rewardlab.core import Group, Problem, Recipe, Run, Update, rollout
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability
 from rewardlab.rewards.reward import Reward
@@ -66,6 +67,15 @@ def speculative_rejection(
     search = rejecting(score=base.required("reward"), n=n, reject=reject, every=every, temperature=temperature)
     return base.but(rollout=search, select=best())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = None
 baseline = None

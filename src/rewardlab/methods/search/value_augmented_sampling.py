@@ -22,6 +22,7 @@ from torch import Tensor
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, objective
 from rewardlab.credit.value import lambda_return
+from rewardlab.data.columns import Data
 from rewardlab.evals.logit_ensemble import together
 from rewardlab.evals.passk import accuracy
 from rewardlab.evals.rewards import mean_reward
@@ -68,6 +69,15 @@ def value_augmented_sampling(
     # without an objective the policy is sampled alone, and stays as it is
     return base.but(credit=None, objective=None, measure=measured, also=(*base.also, Learner(CRITIC, init, critic)))
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="with the values of the frozen policy's own replies its next replies earn more, and no weight of it has moved",

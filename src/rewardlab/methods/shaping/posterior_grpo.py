@@ -19,6 +19,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rlhf import rlhf
@@ -51,6 +52,26 @@ def posterior_grpo(
 
 
 FEW_NOISY = {"reward_model": "value-head:surprise", "pairs": 300, "passes": 4}
+data = Data(
+    answer="the gold answer",
+    chosen=Column("the better reasoning; not needed with --reward-model", optional=True),
+    rejected=Column("the worse reasoning", optional=True),
+    rows=[
+        {
+            "prompt": "What is 3 * 4 + 2?",
+            "answer": "14",
+            "chosen": "3 * 4 is 12, and 2 more are 14.",
+            "rejected": "It is about 14.",
+        },
+        {
+            "prompt": "What is half of 46?",
+            "answer": "23",
+            "chosen": "Half of 40 is 20, half of 6 is 3: 23.",
+            "rejected": "23, I think.",
+        },
+    ],
+)
+
 claim = Claim(
     says="behind the outcome, a reward model of few, noisy pairs costs no accuracy; paid to all replies, it does",
     versus="posterior_grpo", task="preferences:biased=0.75,error=0.1,flip=0.3", measure="auc.truth", direction="higher",

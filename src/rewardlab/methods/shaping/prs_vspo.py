@@ -29,6 +29,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Group, Problem, Recipe, Rollout, Run, Score, Scores, Trajectory, credit, rollout
+from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.format import answer_given, format_ok
 from rewardlab.rewards.operator import operator
@@ -162,6 +163,15 @@ def prs_vspo(
         credit=base.required("credit") >> cap_prompts(most=most),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="where many groups have no signal, staged rewards and prompts sampled by value learn more in as many updates than GRPO",

@@ -23,6 +23,7 @@ from typing import Literal
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Term
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.rewards.length import words
@@ -90,6 +91,15 @@ def r3_regularized_relevance(
     base = base or ppo().but(measure=mean_reward())
     return base.but(reward=regularized_relevance(embed=embed, longest=longest) if mixed else relevance(embed=embed))
 
+
+data = Data(
+    answer=Column("the reference of a closed question; all rows have one, or none", optional=True),
+    qtype=Column("CONSTRAINED marks a closed question; without it all are open", optional=True),
+    rows=[
+        {"prompt": "Which planet is nearest to the sun?", "answer": "Mercury", "qtype": "CONSTRAINED"},
+        {"prompt": "Why do leaves turn red in autumn?", "answer": "The green fades first.", "qtype": "OPEN"},
+    ],
+)
 
 claim = Claim(
     says="the true reward ends higher than when relevance alone is paid, which falls for being near to the prompt",

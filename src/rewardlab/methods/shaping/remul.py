@@ -23,6 +23,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Rollout, Run, Sampling, Score, Scores, Trajectory, loop, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
 from rewardlab.evals.own_reward import own_reward
@@ -158,6 +159,15 @@ def remul(
 
 
 HEARD = reasoning_transfer(models=("listener1",)).named("heard") + 0.0 * correct()
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
+
 claim = Claim(
     says="of two right answers, listeners prefer the one that its lines lead to, which being right cannot tell apart", versus=None,
     task="hindsight:test_size=1000", measure="agreement.heard", direction="higher", margin=0.155, against="agreement.correct",

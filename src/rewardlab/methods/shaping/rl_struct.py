@@ -15,6 +15,7 @@ Data: prompts whose answer is a JSON value, to verify by `json_value`.
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.another_answer import with_answer
@@ -40,6 +41,15 @@ def rl_struct(
     # content is the verdict in parts, and takes its place
     return base.but(reward=terms if base.reward in (None, correct()) else base.reward + terms)
 
+
+data = Data(
+    answer="a JSON value",
+    rows=[
+        {"prompt": "Give name and age of Ann, who is 34, as JSON.", "answer": {"name": "Ann", "age": 34}},
+        {"prompt": "List the primes below 6 as JSON.", "answer": [2, 3, 5]},
+    ],
+    verified_by="json_value",
+)
 
 claim = Claim(
     says="of two replies the one that takes fewer edits to be right is paid more, oftener than where being right alone is paid",

@@ -24,6 +24,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.evals.calibration import calibration
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import reward
@@ -82,6 +83,15 @@ def rlcr(base: Recipe | None = None, *, weight: float = 1.0, rule: Literal["brie
     reward = (base.reward or correct()) - weight * calibration_loss(rule=rule)
     return base.but(reward=reward, measure=calibration(rollout=independent(n=1)))
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="stated confidences are better calibrated than with GRPO after equal updates, at the same accuracy",

@@ -15,6 +15,7 @@ Data: prompts and answers. judge="mine.py:search_well", or a judge of your own i
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.rewards.format import answer_given
@@ -34,6 +35,15 @@ def rlsp(base: Recipe | None = None, *, scale: float = 20.0, unstated: float = 0
     reward = (base.reward or correct()) - unstated * (1 - answer_given()) + short_penalty(scale=scale)
     return base.but(reward=reward if judge is None else ALPHA * reward + (1 - ALPHA) * judge)
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="right replies take more steps than PPO's after equal updates, at no loss of accuracy",

@@ -22,6 +22,7 @@ JSON.
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import reward_gap
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
@@ -43,6 +44,20 @@ def shop_r1(
 
 SCALED, EXACT = action_value().named("scaled"), action_right().named("exact")
 # by construction: both kinds of reply are written so that the rival orders them wrongly
+data = Data(
+    answer='the next action, {"type", "name"?, "text"?}, or its JSON',
+    rows=[
+        {
+            "prompt": "Page: search box, button Buy. Done: nothing. What does the shopper do next?",
+            "answer": {"type": "type_and_submit", "name": "search box", "text": "red shoes"},
+        },
+        {
+            "prompt": "Page: red shoes, $40, button Buy. Done: searched red shoes. What next?",
+            "answer": {"type": "click", "name": "Buy"},
+        },
+    ],
+)
+
 claim = Claim(
     says="paid by parts, a careful simulator of shoppers earns more than one for whom everybody leaves; by exact actions, less",
     versus=None, task="shopping:test_size=4000", measure="gap.scaled", direction="higher", margin=0.34, against="gap.exact",

@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Score, Trajectory, Update
+from rewardlab.data.columns import Data
 from rewardlab.data.sotopia import RANGES
 from rewardlab.data.values import number_of
 from rewardlab.evals.pairs import pair_accuracy
@@ -97,6 +98,26 @@ def sotopia_rl(
 
 
 SAID = {"field": "said", "rm_lr": 3e-3, "utterances": 300, "passes": 7}
+data = Data(
+    solution="what was said next",
+    scores='how well the episode went by each dimension, {"goal": 7, ...}',
+    attributions='how much this utterance did for each, {"goal": 3, ...}',
+    rows=[
+        {
+            "prompt": "Ann wants the last ticket. Bo: it is mine.",
+            "solution": "Shall we toss a coin?",
+            "scores": {"goal": 7},
+            "attributions": {"goal": 3},
+        },
+        {
+            "prompt": "Ann wants a lower rent. Bo: it is 900.",
+            "solution": "Could you do 850, for two years?",
+            "scores": {"goal": 5},
+            "attributions": {"goal": 2},
+        },
+    ],
+)
+
 claim = Claim(
     says="a reward model of attributed scores ranks utterances rightly oftener than one that gives each its talk's scores",
     versus="sotopia_rl", task="bargaining:noise=0.3", measure="pair_accuracy", direction="higher", margin=0.02, model="untrained",

@@ -22,6 +22,7 @@ import re
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Score, Trajectory
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import reward
@@ -62,6 +63,24 @@ def toolrl(base: Recipe | None = None, *, grain: Grain = "fine", most: float = 3
 
 
 HARD = {"problems": 8}
+data = Data(
+    answer='the calls, {"name", "parameters"} each; of every row, [] where none is wanted in a task made in Python',
+    tools=Column("the JSON schemas of the tools", optional=True),
+    response=Column("true where words are wanted besides calls", optional=True),
+    rows=[
+        {
+            "prompt": "Tools: weather(city). What is the weather in Oslo? Use <think>, <tool_call> and <response>.",
+            "answer": [{"name": "weather", "parameters": {"city": "Oslo"}}],
+        },
+        {
+            "prompt": "Tools: weather(city). Is it warm in Rome? Say that you look it up. Use <think>, <tool_call> and <response>.",
+            "answer": [{"name": "weather", "parameters": {"city": "Rome"}}],
+            "response": True,
+        },
+    ],
+    verified_by="function_calls",
+)
+
 claim = Claim(
     says="paid part by part, a policy makes more calls right while it learns than one that is paid for exact calls alone",
     versus="toolrl", task="calls:least=2,biased=0.9", measure="auc.truth", direction="higher", margin=0.16, settings=HARD,

@@ -21,6 +21,7 @@ from rewardlab.credit.group import center
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.turns import turn_to_go
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.evals.advantages import advantage_cosine
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.another_answer import with_answer
@@ -52,6 +53,21 @@ def verpo(
     chains = {"tests": center() >> turn_to_go(gamma=0.0)}
     return base.but(reward=outcome + dense(alpha, sigma, delta, beta), credit=by_term(chains=chains, others=center() >> to_go()))
 
+
+data = Data(
+    answer='tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
+    rows=[
+        {
+            "prompt": "Write a function add(a, b) that returns their sum.",
+            "answer": {"tests": "assert add(2, 3) == 5\nassert add(0, 0) == 0"},
+        },
+        {
+            "prompt": "Write a function twice(text) that returns the text two times.",
+            "answer": {"tests": "assert twice('ab') == 'abab'\nassert twice('') == ''"},
+        },
+    ],
+    verified_by="code",
+)
 
 claim = Claim(
     says="within groups, what programs are paid goes more with how many long inputs they are right on than the share of tests does",

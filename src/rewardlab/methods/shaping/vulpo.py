@@ -24,6 +24,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.data.columns import Data
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import reward_gap
@@ -160,6 +161,26 @@ def vulpo(
 SCALED = difficulty_weighting(of=finding(), momentum=1.0).named("scaled")
 UNSCALED = aggregate(finding()).named("unscaled")
 # by construction: both kinds of reply are written so that the rival orders them wrongly
+data = Data(
+    answer='"vulnerable" or "safe"',
+    lines="the numbers of the wrong lines: a list",
+    analysis="what is wrong, in words",
+    rows=[
+        {
+            "prompt": "1: char b[8];\n2: strcpy(b, name);\nIs it vulnerable?",
+            "answer": "vulnerable",
+            "lines": [2],
+            "analysis": "strcpy may write beyond b",
+        },
+        {
+            "prompt": "1: char b[8];\n2: strncpy(b, name, 7);\nIs it vulnerable?",
+            "answer": "safe",
+            "lines": [],
+            "analysis": "the copy is bounded",
+        },
+    ],
+)
+
 claim = Claim(
     says="scaled by how hard label and sample are, a careful reader earns more than one who calls everything sound; unscaled, less",
     versus=None, task="flaws:test_size=4000", measure="gap.scaled", direction="higher", margin=0.2, against="gap.unscaled",

@@ -23,6 +23,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.task import correct
@@ -107,6 +108,15 @@ def alphamed(
 
 
 GIVEN = {"problems": 16, "questions": 60, "pool": 320}
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
+
 claim = Claim(
     says="evenly from all levels of difficulty, as many questions teach more in as many updates than easy ones alone",
     versus="alphamed", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.068,

@@ -20,6 +20,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.evals.groups import best_paid
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.operator import operator
@@ -59,6 +60,21 @@ def autobool(base: Recipe | None = None, *, alpha: float = 1.0, precision: float
 
 
 # by construction: what is compared is the precision that only one side is paid for
+data = Data(
+    answer='{"relevant", "documents"}: indices of relevant texts, and the texts',
+    rows=[
+        {
+            "prompt": "Write a boolean query for trials of aspirin against headache.",
+            "answer": {"relevant": [0], "documents": ["aspirin for headache: a trial", "knee surgery outcomes"]},
+        },
+        {
+            "prompt": "Write a boolean query for studies of sleep in children.",
+            "answer": {"relevant": [1], "documents": ["aspirin for headache", "sleep of school children"]},
+        },
+    ],
+    verified_by="boolean_query",
+)
+
 claim = Claim(
     says="of a policy's queries the one paid most finds fewer documents than where recall alone is paid, and as many relevant ones",
     versus="autobool", task="reviews", measure="best.found", direction="lower", margin=1.0, versus_settings={"precision": 0.0},

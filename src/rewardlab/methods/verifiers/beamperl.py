@@ -19,6 +19,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.kinds import accuracy_by_kind
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.format import answer_given, format_ok
@@ -38,6 +39,16 @@ def beamperl(
 
 
 SMALL = {"n": 8, "temperature": 1.0}
+data = Data(
+    answer='multiples of a symbol, ["0.5P", "1.5P"]',
+    kind=Column("by which held-out problems are told apart", optional=True),
+    rows=[
+        {"prompt": "A beam of length L on two supports carries P at its middle. Which reactions?", "answer": ["0.5P", "0.5P"]},
+        {"prompt": "The load P stands at a quarter of the length. Which reactions?", "answer": ["0.75P", "0.25P"]},
+    ],
+    verified_by="coefficients",
+)
+
 claim = Claim(
     says="trained on one load, the policy gains more on beams with more loads than on beams with moved supports",
     versus=None, task="beams:train=one", measure="apart", direction="higher", margin=0.05, against="before.apart",

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Sampling, Trajectory, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
@@ -100,6 +101,17 @@ def bleuberi(base: Recipe | None = None, *, references: int | None = None, hard:
 
 
 MANY, ONE = (bleu(variant="nmt", references=n).named(name) for n, name in ((8, "eight"), (1, "one")))
+data = Data(
+    answer="a good reply, or a list of several (by different models, say)",
+    rows=[
+        {
+            "prompt": "Why is the sky blue?",
+            "answer": ["Air scatters blue light more than red light.", "Blue light is scattered most by the air."],
+        },
+        {"prompt": "Name a use of salt.", "answer": ["Salt keeps food from spoiling.", "It seasons food."]},
+    ],
+)
+
 claim = Claim(
     says="BLEU against eight references prefers the better of two replies more often than BLEU against one",
     versus=None, task="notes:references=8,test_size=4000", measure="pair_accuracy.eight", direction="higher", margin=0.03,

@@ -20,6 +20,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores
+from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.reward import Reward, reward
@@ -63,6 +64,27 @@ def reasoning_sql(
     right: Any = base.reward or correct()
     return base.but(reward=sum(parts, start=execution * right))
 
+
+data = Data(
+    answer='the gold query and what it is run on, {"query", "database"}: a file, or a script that makes one',
+    rows=[
+        {
+            "prompt": "How many people are there? Table people(name).",
+            "answer": {
+                "query": "SELECT count(*) FROM people",
+                "database": "CREATE TABLE people(name TEXT); INSERT INTO people VALUES ('Ann'), ('Bo');",
+            },
+        },
+        {
+            "prompt": "Who comes first by name? Table people(name).",
+            "answer": {
+                "query": "SELECT min(name) FROM people",
+                "database": "CREATE TABLE people(name TEXT); INSERT INTO people VALUES ('Ann'), ('Bo');",
+            },
+        },
+    ],
+    verified_by="sql",
+)
 
 claim = Claim(
     says="in as many updates more queries are right than where being right alone is paid, on questions that are rarely got right",

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Score, Trajectory
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.format import answer_given, format_ok
@@ -65,6 +66,23 @@ def reasoning_table(
     grounded = (base.reward or correct()) * (1 + evidence * cited_cells().named("evidence"))
     return base.but(reward=grounded + form_weight * formed.named("form"))
 
+
+data = Data(
+    answer="the gold answer",
+    evidence=Column('the cells that it rests on, {"value", "column"} each', optional=True),
+    rows=[
+        {
+            "prompt": "| city | people |\n| Oslo | 700 |\n| Rome | 2800 |\nWhich city is larger?",
+            "answer": "Rome",
+            "evidence": [{"value": "2800", "column": "people"}],
+        },
+        {
+            "prompt": "| day | rain |\n| Mon | 3 |\n| Tue | 5 |\nHow much rain in all?",
+            "answer": "8",
+            "evidence": [{"value": "3", "column": "rain"}, {"value": "5", "column": "rain"}],
+        },
+    ],
+)
 
 claim = Claim(
     says="the whole right reply, cells and answer, becomes likelier in as many updates than where the answer alone is paid",

@@ -21,6 +21,7 @@ import re
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.methods.baselines.bradley_terry import bradley_terry
@@ -128,6 +129,21 @@ def rewardagent(
     served = verified_preference(model=agent, preference=model_score(model="reward"), form=form, facts=facts) if agent else None
     return base.but(measure=pair_agreement(reward=served or agent_reward(form, facts, form_when, facts_when)))
 
+
+data = Data(
+    chosen="the better reply",
+    rejected="the worse reply",
+    instructions=Column('constraints in IFEval\'s form, a list of {"id", ...}', optional=True),
+    passages=Column("texts that are known to be true: a list", optional=True),
+    rows=[
+        {
+            "prompt": "Name a planet, in at most three words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, and one of them is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+    ],
+)
 
 claim = Claim(
     says="with verifiers added, a reward model of biased preferences prefers the better reply more often than alone",

@@ -13,6 +13,7 @@ Data: prompts with an image, and `boxes`, a list of [left, top, right, bottom]; 
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import unknown
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.evals.term_means import term_means
@@ -54,6 +55,16 @@ def vlm_r1(base: Recipe | None = None, *, beta: float = 0.04, od_length: bool = 
         objective=base.required("objective") + beta * kl_to_reference(),
     )
 
+
+data = Data(
+    boxes="the gold boxes, [left, top, right, bottom] each",
+    answer="any text: boxes are compared",
+    kind=Column('"refer" to one object or "detect" all; without it, one box is referred to', optional=True),
+    rows=[
+        {"prompt": "Where is the red cup?", "boxes": [[0, 0, 40, 40]], "answer": "box"},
+        {"prompt": "Where are the two chairs?", "boxes": [[0, 0, 40, 40], [50, 50, 90, 90]], "answer": "boxes"},
+    ],
+)
 
 claim = Claim(
     says="the price on boxes too many keeps replies to as many boxes as there are, at the same precision, where mAP alone is gamed",
