@@ -14,6 +14,7 @@ from rewardlab.commands.cli import main
 from rewardlab.models.embedded import untrained
 from rewardlab.models.formats import stored_dtype
 from rewardlab.models.load import load_policy
+from rewardlab.util.outputs import last_values
 
 SMALL = {"steps": 1, "max_new": 4, "eval_problems": 0, "device": "cpu", "dtype": "float32"}
 
@@ -77,7 +78,7 @@ def test_a_reward_model_is_a_sequence_classifier_that_transformers_reads(tmp_pat
     (row,) = critic.read([Trajectory(ask("1 + 2"))], [ask("1 + 2").prompt])
     with torch.no_grad():
         logits = model(input_ids=torch.from_numpy(row.ids)[None]).logits
-    assert float(logits) == pytest.approx(rewardlab.core.last_values(critic, [row])[0], abs=1e-4)
+    assert float(logits) == pytest.approx(last_values(critic, [row])[0], abs=1e-4)
 
 
 @pytest.mark.parametrize("task", ["pointmass", "flows"])

@@ -238,7 +238,12 @@ def test_no_present_name_is_listed_as_an_old_one():
 
 CONFIGS = json.loads(Path(__file__).with_name("old_recipes.json").read_text())
 """Recipes as the first version saved them in config.json, by method."""
-DEFAULTS = {"ppo": {"beta": 0.0, "epochs": 1, "minibatches": 2}, "prime": {"attempts": 1}}
+DEFAULTS = {
+    # a small language stood in for Python
+    "absolute_zero": {"past": 2, "language": "list"},
+    "ppo": {"beta": 0.0, "epochs": 1, "minibatches": 2},
+    "prime": {"attempts": 1},
+}
 """Settings by which the method of today is that of the first version, where its defaults have changed."""
 
 

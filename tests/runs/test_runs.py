@@ -238,7 +238,8 @@ def test_a_dry_run_names_the_rewards_that_lack_a_column(asked, tmp_path):
     lacking, whole = tmp_path / "lacking.jsonl", tmp_path / "whole.jsonl"
     lacking.write_text("".join(json.dumps(row) + "\n" for row in rows))
     whole.write_text("".join(json.dumps(row | {"options": ["one", "two"], "required": ["one"]}) + "\n" for row in rows))
-    line = "train clinical_r1_crpo --max-new 6 --model {home}/model --dry-run --task"
+    reward = "correct()+rationale_agrees()+rationale_coverage()"
+    line = f"train grpo --reward {reward} --max-new 6 --model {{home}}/model --dry-run --task"
     missing = asked(f"{line} {lacking}")["no_verdict"]
     assert "'options'" in missing["rationale_agrees"]
     assert "'required'" in missing["rationale_coverage"]

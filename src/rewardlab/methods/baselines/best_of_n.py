@@ -8,6 +8,7 @@ mean log-probability is the score.
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, Update
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rollouts.best import best
@@ -19,6 +20,15 @@ def best_of_n(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.
     base = base or Recipe(name="best_of_n", reward=likelihood(), measure=accuracy(), update=Update())
     return base.but(rollout=independent(n=n, temperature=temperature), select=best())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 # pass@1 here is the mean over the same n replies, so that both numbers come from the same samples
 claim = Claim(

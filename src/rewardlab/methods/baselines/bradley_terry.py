@@ -11,6 +11,7 @@ The policy is not trained; the run's model is the reward model.
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Learner, Recipe, Update
+from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import pair_accuracy
 from rewardlab.objectives.labels import language_model
 from rewardlab.objectives.pairs import preference_loss
@@ -38,6 +39,20 @@ def bradley_terry(
         problems=problems,
     )
 
+
+data = Data(
+    chosen="the better reply",
+    rejected="the worse reply",
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)
 
 # by construction: the rival is its own start, before anything was learnt
 claim = Claim(

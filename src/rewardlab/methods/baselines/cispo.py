@@ -16,6 +16,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Outputs, Recipe, Run, objective
+from rewardlab.data.columns import Data
 from rewardlab.objectives.weighting import token_mean
 
 from .grpo import grpo
@@ -35,6 +36,15 @@ def cispo(base: Recipe | None = None, *, n: int = 8, eps_low: float = 1.0, eps_h
     base = base or grpo(n=n).but(minibatches=4)
     return base.but(objective=clipped_weight(eps_low=eps_low, eps_high=eps_high), weighting=token_mean())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="with many updates per batch, keeping every token learns more than GRPO, which drops the clipped ones",

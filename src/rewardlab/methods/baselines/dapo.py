@@ -14,6 +14,7 @@ per batch (the paper: 16): in the first the ratio is 1 and nothing is clipped.
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Run, Trajectory
+from rewardlab.data.columns import Data
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.reward import reward
@@ -52,6 +53,15 @@ def dapo(
         weighting=token_mean(),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="where many groups are all right or all wrong, refilling the batch with mixed groups learns more in as many updates",

@@ -8,6 +8,7 @@ imitates them first, as in the paper (its learning rate is (inferred)).
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, Update
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.pairs import dpo_loss
 from rewardlab.rollouts.recorded import recorded
@@ -32,6 +33,20 @@ def dpo(
         problems=problems,
     )
 
+
+data = Data(
+    chosen="the better reply",
+    rejected="the worse reply",
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)
 
 claim = Claim(
     says="on the policy's own pairs, telling replies apart raises accuracy above imitating the better ones after equal updates",

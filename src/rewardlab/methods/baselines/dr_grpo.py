@@ -16,6 +16,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Problem, Recipe, Run, measure
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import mean_interval
 from rewardlab.objectives.weighting import constant_length
 from rewardlab.rollouts.independent import independent
@@ -51,6 +52,15 @@ def dr_grpo(base: Recipe | None = None, *, length: int = 64) -> Recipe:
     base = base or grpo()
     return base.but(credit=center() >> to_go(), weighting=constant_length(length=length))
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="wrong replies end shorter than with GRPO after equal updates",

@@ -11,6 +11,7 @@ from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, Update
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.regularise import kl_to_reference
@@ -31,6 +32,15 @@ def grpo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, ep
         weighting=row_mean(),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="after equal updates on as many replies, group-relative credit learns more than PPO does with a critic",

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Outputs, Problem, Recipe, Run, Sampling, Trajectory, Update, measure, objective
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.pairs import margin, row_sum
@@ -68,6 +69,20 @@ def ipo(
         problems=problems,
     )
 
+
+data = Data(
+    chosen="the better reply",
+    rejected="the worse reply",
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)
 
 claim = Claim(
     says="where preferences are certain and pairs are gone over many times, the policy stays nearer to its reference than DPO's",

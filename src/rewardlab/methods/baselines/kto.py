@@ -19,6 +19,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Group, Outputs, Problem, Recipe, Run, Update, credit, objective, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.pairs import row_sum
@@ -106,6 +107,20 @@ def kto(
         problems=problems,
     )
 
+
+data = Data(
+    chosen="the better reply",
+    rejected="the worse reply",
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)
 
 claim = Claim(
     says="with labels turned round now and then, single good and bad replies teach more than the pairs teach DPO",

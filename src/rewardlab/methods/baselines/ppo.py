@@ -14,6 +14,7 @@ from rewardlab.core import Learner, Recipe, Update
 from rewardlab.credit.group import whiten
 from rewardlab.credit.kl import less_kl
 from rewardlab.credit.value import gae, lambda_return
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.regularise import value_error
@@ -52,6 +53,15 @@ def ppo(
         also=(*base.also, Learner("critic", "value-head", critic)),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="clipped policy gradients with a critic raise pass@1 above the policy they start from",

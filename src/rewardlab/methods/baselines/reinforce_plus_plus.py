@@ -17,6 +17,7 @@ from rewardlab.core import Batch, Outputs, Recipe, Run, Update, objective
 from rewardlab.credit.group import center, whiten
 from rewardlab.credit.kl import less_kl
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import clipped_ratio
@@ -55,6 +56,15 @@ def reinforce_plus_plus(
         weighting=token_mean(),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="after equal updates on as many replies, advantages normalised over the batch learn more than PPO does with a critic",

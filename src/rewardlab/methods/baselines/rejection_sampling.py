@@ -15,6 +15,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Recipe, Update, weighting
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import imitate
 from rewardlab.rewards.task import correct
@@ -48,6 +49,15 @@ def rejection_sampling(
         rollout=independent(n=n, temperature=temperature), objective=imitate(), weighting=best_right(keep=keep, right=right)
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="imitating one's own right replies solves more than imitating written solutions of which some are wrong",

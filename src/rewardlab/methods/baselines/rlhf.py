@@ -20,6 +20,7 @@ import torch
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Run, Update, loop
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_accuracy
@@ -107,6 +108,20 @@ def rlhf(
     measure = own_reward(reward=model_score(), rollout=independent(n=1))
     return base.but(reward=model_score(), also=(*base.also, model), loop=first, measure=measure)
 
+
+data = Data(
+    chosen=Column("the better reply, of which the reward model learns; not with a reward or model of your own", optional=True),
+    rejected=Column("the worse reply", optional=True),
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)
 
 claim = Claim(
     says="to go on maximising the score of an imperfect reward model ends with a true quality below that at the start",

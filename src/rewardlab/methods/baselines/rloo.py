@@ -10,6 +10,7 @@ from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, Update
 from rewardlab.credit.group import leave_one_out
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.regularise import kl_to_reference
@@ -30,6 +31,15 @@ def rloo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, be
         weighting=constant_length(length=length),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="after equal updates on as many replies, leave-one-out REINFORCE learns more than PPO",

@@ -11,6 +11,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Loop, Recipe, Run, Update, loop
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import token_mean
@@ -60,6 +61,19 @@ def other_first(recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: Positi
         run.memory[key] = True
     ops.standard_step(recipe)
 
+
+data = Data(
+    answer=Column("the gold answer, by which held-out replies are judged", optional=True),
+    solution="the reply to imitate",
+    rows=[
+        {
+            "prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?",
+            "solution": "2 bags are 8 apples. 3 + 8 = 11.",
+            "answer": "11",
+        },
+        {"prompt": "What is half of 46?", "solution": "Half of 40 is 20, half of 6 is 3: 23.", "answer": "23"},
+    ],
+)
 
 claim = Claim(
     says="imitating right solutions raises pass@1 of a policy warmed up on careless ones",

@@ -16,6 +16,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Trajectory, Turn, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.text.splitters import mark
 
@@ -66,6 +67,15 @@ def step_dpo(base: Recipe | None = None, *, beta: float = 0.4, splitter: str = "
     base = base or dpo(beta=beta, sft_steps=sft_steps)
     return base.but(rollout=to_first_difference(of=base.required("rollout"), splitter=splitter))
 
+
+data = Data(
+    chosen="the better next step, after the beginning in the prompt",
+    rejected="the worse next step",
+    rows=[
+        {"prompt": "What is 3 + 4 * 2?\nStep 1: 4 * 2 = 8", "chosen": "Step 2: 3 + 8 = 11", "rejected": "Step 2: 3 + 8 = 12"},
+        {"prompt": "What is half of 46?", "chosen": "Step 1: half of 40 is 20", "rejected": "Step 1: half of 46 is 22"},
+    ],
+)
 
 claim = Claim(
     says="learning the first wrong step alone raises pass@1 above DPO's on whole replies after equal updates",

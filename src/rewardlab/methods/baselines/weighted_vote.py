@@ -17,6 +17,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, Update, select
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.rewards.imperfect import imperfect
@@ -70,6 +71,15 @@ def weighted_vote(base: Recipe | None = None, *, n: int = 8, temperature: float 
         base = base.but(reward=said_right(), also=(*base.also, frozen))
     return base.but(rollout=independent(n=n, temperature=temperature), select=weighted_majority())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 # by construction: the weights come from the truth, with noise
 claim = Claim(

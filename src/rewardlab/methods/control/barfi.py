@@ -25,6 +25,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Message, Problem, Recipe, Run, Turn, Update, credit, environment, loop
 from rewardlab.credit.group import whiten, with_verdict
 from rewardlab.credit.value import next_decision, over_decisions
+from rewardlab.data.columns import Data
 from rewardlab.evals.returns import episode_return
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.regularise import negative_entropy
@@ -221,6 +222,8 @@ def barfi(
         loop=bilevel(gamma=gamma, outer_lr=outer_lr, every=every, cost=cost, damping=damping, iterations=iterations),
     )
 
+
+data = Data(refuses="a world of moves: train it on --task gridworld")
 
 claim = Claim(
     says="a second reward that leads astray loses weight, and more is earned than by naive sums", versus="barfi", task="gridworld",

@@ -42,6 +42,7 @@ from rewardlab.core import (
     objective,
     rollout,
 )
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.returns import episode_return
 from rewardlab.objectives.pairs import margin, row_sum
@@ -246,6 +247,8 @@ def ipl(
         also=(*base.also, Learner("critic", "value-head", critic)),
     )
 
+
+data = Data(refuses="a world of forces, not of text: train it on --task pointmass")
 
 claim = Claim(
     says="a policy learnt from preferences by way of Q alone earns more than a clone of the preferred segments",

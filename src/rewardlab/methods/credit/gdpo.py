@@ -48,7 +48,8 @@ claim = Claim(
     says="more replies are both right and of the wanted form than with GRPO on the sum after equal updates",
     versus="gdpo", task="countdown:largest=30,habit=0.9", measure="all", direction="higher", margin=0.02,
     versus_settings={"decoupled": False}, by=term_means(reward=correct() + format_ok(pattern=ADD_FIRST)), steps=40, learns="all",
-    start=None, version=2, replaces="tokens were the budget, and the form was learnt fully on both sides",
+    start=None,
     finding="replies that are right and in form: start 31%, both end at 48%: the form is learnt on either side",
+    version=2, replaces="tokens were the budget, and the form was learnt fully on both sides",
 )  # fmt: skip
 baseline = "grpo"

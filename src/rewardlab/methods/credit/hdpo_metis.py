@@ -74,7 +74,6 @@ def hdpo_metis(
     return paid.but(rollout=interactive(env=env, n=n, turns=turns), measure=measure)
 
 
-SEARCHES = interactive(env=search(), n=2, turns=6)
 data = Data(
     answer="the gold answer",
     facts=Column("a list of texts that can be searched; needed unless corpus or env is set", optional=True),
@@ -91,6 +90,8 @@ data = Data(
         },
     ],
 )
+
+SEARCHES = interactive(env=search(), n=2, turns=6)
 claim = Claim(
     says="right answers take fewer tool calls than where the same economy is one reward with being right, and as many are right",
     versus="hdpo_metis", task="facts:hops=3,error=0.6,redundant=0.4,test_size=1000", measure="right_calls", direction="lower",

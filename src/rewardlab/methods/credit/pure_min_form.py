@@ -90,8 +90,9 @@ claim = Claim(
     says="with step rewards that also pay padding, replies stay shorter under the minimum than the sum, and are as often right",
     versus="pure_min_form", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="train.length", direction="lower",
     margin=5.0, versus_settings={"minimum": False}, steps=40, guard=Within("pass@1", low=-0.03),
-    fault=Within("train.length", low=40.0, says="tokens of a reply under the sum, 38 at the start"), version=2,
-    replaces="the baseline of the steps paid wrong replies for length on both sides",
+    fault=Within("train.length", low=40.0, says="tokens of a reply under the sum, 38 at the start"),
     finding="start 32% right; the minimum ends at 76%, the sum at 67%, with replies about 10 tokens longer",
+    version=2,
+    replaces="the baseline of the steps paid wrong replies for length on both sides",
 )  # fmt: skip
 baseline = "grpo"

@@ -102,7 +102,6 @@ def limr(base: Recipe | None = None, *, first: float = 0.5, threshold: float = 0
     return base.but(loop=again, also=(*base.also, Learner(BASE, "copy:policy", Recipe(), every=0)))
 
 
-GIVEN = {"problems": 16, "first": 0.55}
 data = Data(
     answer="the gold answer",
     rows=[
@@ -112,6 +111,8 @@ data = Data(
         {"prompt": "How many prime numbers are there below 20?", "answer": "8"},
     ],
 )
+
+GIVEN = {"problems": 16, "first": 0.55}
 claim = Claim(
     says="from the base model, the problems kept by their score teach more than as many at random, in as many updates",
     versus="limr", task="arithmetic:biased=0.8,error=0.05,difficulty=[2,5],size=96", measure="gold", direction="higher",

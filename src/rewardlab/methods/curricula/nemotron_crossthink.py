@@ -33,7 +33,6 @@ def nemotron_crossthink(base: Recipe | None = None, *, form: str = "") -> Recipe
     return base.but(reward=(base.reward or correct()) * formed.named("form"))
 
 
-BY_FORM = by_domain(of=pair_agreement(reward=named_verifier()), column="form")
 data = Data(
     answer="the gold answer: a letter, or a text of at most ten words",
     verifier=Column("the name of the verifier of the row; `rewardlab data template` writes it", optional=True),
@@ -49,6 +48,8 @@ data = Data(
         {"prompt": "Which planet is the largest of the solar system?", "answer": "Jupiter", "form": "open"},
     ],
 )
+
+BY_FORM = by_domain(of=pair_agreement(reward=named_verifier()), column="form")
 check = Check(
     says="asked openly, careful replies are paid above guesses more often than where there are options to choose from",
     versus=None, task="quiz:test_size=4000", measure="pair_accuracy.open", direction="higher", margin=0.02,

@@ -134,8 +134,6 @@ def rip(
     return base.but(rollout=filter_pairs(of=rollout, by=by, **bounds, pool=pool))
 
 
-KNOWN = {"score": note_quality(), "problems": 8, "pool": 128, "lr": 1e-4}
-ALL = {"rejected_score": None, "rejected_length": None, "gap": None}
 data = Data(
     chosen=Column("a good reply: teaches the reward model, unless one is given; and the pair where sampled is off", optional=True),
     rejected=Column("a worse reply, read with chosen", optional=True),
@@ -158,13 +156,17 @@ data = Data(
         },
     ],
 )
+
+KNOWN = {"score": note_quality(), "problems": 8, "pool": 128, "lr": 1e-4}
+ALL = {"rejected_score": None, "rejected_length": None, "gap": None}
 claim = Claim(
     says="DPO on the prompts that survive gives better replies to clear prompts than DPO on as many pairs of all prompts",
     versus="rip", task="notes:poor=0.6", measure="reward", direction="higher", margin=0.02, settings=KNOWN,
     versus_settings={**KNOWN, **ALL}, by=mean_reward(), steps=40,
     fault=Within("train.rejected_score", high=0.3, says="what rejected replies are worth where all prompts are learnt from"),
-    learns="reward", start=None, version=2, replaces="at the rate of 3e-4 neither side learnt reliably: .44 to .79 unfiltered",
+    learns="reward", start=None,
     finding="true reward: start .54, surviving prompts end at .62, all prompts at .64: dropping prompts costs a little here",
+    version=2, replaces="at the rate of 3e-4 neither side learnt reliably: .44 to .79 unfiltered",
 )  # fmt: skip
 system = "rip-survival-prompts"
 baseline = "dpo"

@@ -68,7 +68,6 @@ def ultramedical(
     return base.but(loop=then_own_pairs(**steps, n=n, field=field, faster=faster, of=base.loop))
 
 
-LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4, "faster": 1.0}
 data = Data(
     chosen="a good reply, which SFT imitates and DPO and the reward model prefer",
     rejected="a worse reply",
@@ -85,6 +84,8 @@ data = Data(
         },
     ],
 )
+
+LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4, "faster": 1.0}
 claim = Claim(
     says="DPO in rounds on own replies, ranked by the own reward model, improves them further than going on with annotated pairs",
     versus="ultramedical", task="preferences:writer=policy,biased=0.75,error=0.1", measure="pass@1",

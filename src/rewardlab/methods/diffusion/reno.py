@@ -20,6 +20,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Problem, Recipe, Run, Trajectory, Turn, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.rewards.reward import Reward
@@ -119,6 +120,8 @@ def reno(base: Recipe | None = None, *, n: int = 50, lr: float = 0.3, clip: floa
 
 
 kind = "answer"
+data = Data(refuses="it denoises vectors: use --task flows")
+
 claim = Claim(
     says="ascent in the noise earns more of a held-out reward than the best of as many samples by the same rewards",
     versus="reno", task="flows", measure="accuracy", direction="higher", margin=0.12, settings={"n": 50},

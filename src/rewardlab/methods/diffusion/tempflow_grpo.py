@@ -22,6 +22,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Group, Problem, Recipe, Run, Sampling, Trajectory, credit, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.grpo import grpo
@@ -79,6 +80,8 @@ def tempflow_grpo(
         credit=base.required("credit") >> by_noise_level() if noise_weight else base.credit,
     )
 
+
+data = Data(refuses="it denoises vectors: train it on --task flows")
 
 claim = Claim(
     says="credit for single steps, weighed by their noise, earns more reward than uniform credit after equal updates",

@@ -41,6 +41,7 @@ from rewardlab.core.part import decorator
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.terms import credit_of
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.evals.judges import first_error_f1
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -178,6 +179,15 @@ def rl_tango(
         ),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="a verifier rewarded for final verdicts alone gets better at finding the first wrong step", versus=None,

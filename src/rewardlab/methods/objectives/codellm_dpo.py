@@ -17,6 +17,7 @@ Data: prompts with tests, {"tests": "assert ..."} or {"io": [["input", "output"]
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Score, rollout
+from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.objectives.pairs import dpo_loss
 from rewardlab.rewards.reward import Reward
@@ -62,6 +63,21 @@ def codellm_dpo(
     made = executed_pairs(by=correct(), n=n, pairs=pairs, temperature=temperature)
     return base.but(rollout=made, objective=dpo_loss(beta=beta))
 
+
+data = Data(
+    answer='tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
+    rows=[
+        {
+            "prompt": "Write a function add(a, b) that returns their sum.",
+            "answer": {"tests": "assert add(2, 3) == 5\nassert add(0, 0) == 0"},
+        },
+        {
+            "prompt": "Write a function twice(text) that returns the text two times.",
+            "answer": {"tests": "assert twice('ab') == 'abab'"},
+        },
+    ],
+    verified_by="code",
+)
 
 claim = Claim(
     says="from as many programs DPO on pairs of right and wrong ones learns more than PPO whose tiers pay a failed test too well",

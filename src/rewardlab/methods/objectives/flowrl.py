@@ -19,6 +19,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Outputs, Recipe, Run, Update, objective
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.pairs import row_sum
@@ -72,6 +73,15 @@ def flowrl(
         objective=trajectory_balance(beta=beta, eps=eps), also=(*base.also, Learner("partition", "value-head", partition))
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="more different right answers stay open than after GRPO's equal updates, at the same accuracy",

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Loop, Outputs, Recipe, Run, loop, objective
+from rewardlab.data.columns import Column, Data
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
@@ -67,6 +68,20 @@ def irepo(
     rounds = in_rounds(round_steps=round_steps, of=base.loop)
     return base.but(rollout=ranked(by=voted, n=n), reward=voted, objective=vote_regression(beta=beta), loop=rounds)
 
+
+data = Data(
+    chosen=Column("the better reply, of which the reward model learns; not with a reward or model of your own", optional=True),
+    rejected=Column("the worse reply", optional=True),
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)
 
 claim = Claim(
     says="votes on own replies, in rounds, make replies better than DPO on as many pairs with labels of one such voter",

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Outputs, Recipe, Run, objective
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import clipped_ratio
@@ -75,6 +76,15 @@ def lp_reg(
     loss = clipped_ratio(eps=eps, eps_high=eps_high)
     return base.but(objective=loss + beta * hold_up_rare_tokens(share=share, kappa=kappa) if beta else loss, weighting=token_mean())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="solutions by rare ways stay likelier than without the protection after equal updates, at the same accuracy",

@@ -27,6 +27,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Run, Sampling, Trajectory, loop, measure
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.objectives.joint import by_head
@@ -128,6 +129,33 @@ def mah_dpo(
         also=(*base.also, Learner(HEADS, f"heads:{','.join(names)}", learnt)),
     )  # fmt: skip
 
+
+data = Data(
+    chosen="the better reply",
+    rejected="the worse reply",
+    objective="the name of what the two were compared by",
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+            "objective": "brief",
+        },
+        {
+            "prompt": "Why do leaves fall?",
+            "chosen": "Trees save water in winter.",
+            "rejected": "Because of gravity alone.",
+            "objective": "right",
+        },
+        {
+            "prompt": "How does one boil an egg?",
+            "chosen": "Seven minutes in boiling water.",
+            "rejected": "In a pan, somehow.",
+            "objective": "brief",
+        },
+    ],
+    settings={"heads": "brief,right"},
+)
 
 claim = Claim(
     says="whoever wants one of two objectives gets more of it by its own head than by one head that learnt from the pairs of both",

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Recipe, Run, credit
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.methods.baselines.dpo import dpo
@@ -93,6 +94,36 @@ def mappo(base: Recipe | None = None, *, score: Reward | None = None, scale: flo
         scale = None
     return base.but(credit=prior_gap(by=score, scale=scale), objective=objective)
 
+
+data = Data(
+    chosen="the better reply",
+    rejected="the worse reply",
+    chosen_score=Column("how good the better reply is; not with a score of your own", optional=True),
+    rejected_score=Column("how good the worse reply is", optional=True),
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+            "chosen_score": 9,
+            "rejected_score": 5,
+        },
+        {
+            "prompt": "Why do leaves fall?",
+            "chosen": "Trees save water in winter.",
+            "rejected": "Because of gravity alone.",
+            "chosen_score": 8,
+            "rejected_score": 2,
+        },
+        {
+            "prompt": "How does one boil an egg?",
+            "chosen": "Seven minutes in boiling water.",
+            "rejected": "In a pan, somehow.",
+            "chosen_score": 7,
+            "rejected_score": 3,
+        },
+    ],
+)
 
 claim = Claim(
     says="where many pairs are near-ties, chosen and rejected replies lose less likelihood than after DPO, and are told apart",

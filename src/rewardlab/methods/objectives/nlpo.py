@@ -44,6 +44,7 @@ from rewardlab.core import (
     objective,
     rollout,
 )
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.ipo import accuracy_and_kl
 from rewardlab.methods.baselines.ppo import ppo
@@ -196,6 +197,15 @@ def nlpo(base: Recipe | None = None, *, top_p: float = 0.9, mu: int = 5, epochs:
         also=(*base.also, Learner(MASK, "copy:policy", Recipe(), every=0)),
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="the policy stays nearer to its start than PPO's after as many updates on as many replies, and solves no less",

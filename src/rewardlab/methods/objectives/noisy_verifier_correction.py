@@ -31,6 +31,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, Trajectory, measure, uniform_of
 from rewardlab.credit.group import center_batch
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.data.values import kind_in
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
@@ -224,6 +225,15 @@ def noisy_verifier_correction(
     )  # fmt: skip
     return base.but(reward=paid, credit=center_batch() >> to_go() if way == "backward" else to_go())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 NOISY = noisy_verdict(false_positive=0.15, false_negative=0.35, spread=0.6, by="steps")
 BACKWARD = corrected(of=NOISY, false_positive=0.15, appeals=imperfect(auc=0.95), by="steps")

@@ -17,6 +17,7 @@ Data: prompts and answers; one reply per prompt is enough.
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
 from rewardlab.credit.sign_credit import sign_credit
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import clipped_ratio
@@ -34,6 +35,15 @@ def nsr_w_reinforce(
     loss = clipped_ratio(eps=eps) + bonus * negative_entropy() if bonus else clipped_ratio(eps=eps)
     return base.but(credit=sign_credit(positive=positive, negative=negative), objective=loss, weighting=token_mean())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="one of eight replies is right oftener than after as many updates on right replies alone, which make them alike",

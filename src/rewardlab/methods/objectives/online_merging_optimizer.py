@@ -22,6 +22,7 @@ import torch
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Loop, Recipe, Run, loop
+from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.sft import sft_first
@@ -83,6 +84,20 @@ def online_merging_optimizer(
     frozen = Learner(PRETRAINED, pretrained or "copy:policy", Recipe(), every=0)
     return base.but(loop=merged_updates(after=after, how=how, density=density, alpha=alpha, of=steps), also=(*base.also, frozen))
 
+
+data = Data(
+    chosen="the better reply",
+    rejected="the worse reply",
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)
 
 SFT = {"sft_steps": 20, "lr": 1e-4}
 claim = Claim(

@@ -27,6 +27,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Learner, Loop, Outputs, Problem, Recipe, Run, loop, measure, objective
+from rewardlab.data.columns import Column, Data
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
 from rewardlab.objectives.pairs import margin, row_sum
@@ -151,6 +152,20 @@ def onpo(
     aux = Learner(AUX, "copy:policy", Recipe(objective=win_over_base(eta=eta), update=base.update), every=0)
     return base.but(objective=win_over_base(eta=eta), loop=optimistic_rounds(of=base.loop), also=(*base.also, aux))
 
+
+data = Data(
+    chosen=Column("the better reply, of which the reward model learns; not with a reward or model of your own", optional=True),
+    rejected=Column("the worse reply", optional=True),
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)
 
 # by construction: the rule is played exactly on games for which its rate is proven
 claim = Claim(

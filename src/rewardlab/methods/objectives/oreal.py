@@ -49,6 +49,7 @@ from rewardlab.core import (
     rollout,
 )
 from rewardlab.credit.value import value_before
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.labels import mean_label_cross_entropy
@@ -216,6 +217,15 @@ def oreal(
     also = (*base.also, Learner(MODEL, reward_model, model))
     return kept.but(credit=paid >> at_decisive_tokens(), also=also, loop=reward_model_first(freeze=freeze, of=base.loop))
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 SAMPLED = independent(n=4, steps="newline")
 # by construction: the rival is its own start, before anything was learnt

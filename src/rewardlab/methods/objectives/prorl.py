@@ -19,6 +19,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Loop, Recipe, Run, loop
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dapo import dapo
 from rewardlab.methods.baselines.grpo import grpo
@@ -70,6 +71,15 @@ def prorl(
     resets = reset_when_stalled(check=check, stalls=stalls, gain=gain, of=base.loop)
     return mixed.but(reward=base.reward or correct(), objective=loss, loop=resets)
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 GIVEN = {"n": 8, "problems": 8, "beta": 0.3, "check": 5}
 claim = Claim(

@@ -26,6 +26,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Measure, Problem, Recipe, Rollout, Run, measure
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.rewards.recorded import score_in_data
@@ -99,6 +100,36 @@ def reward_augmented_dpo(
     asked = with_system_prompt(of=base.required("measure"), system=told.replace("{goal}", f"{best:g}"))
     return base.but(rollout=goals, measure=asked)
 
+
+data = Data(
+    chosen="the better reply",
+    rejected="the worse reply",
+    chosen_score=Column("how good the better reply is; not with a score of your own", optional=True),
+    rejected_score=Column("how good the worse reply is", optional=True),
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+            "chosen_score": 9,
+            "rejected_score": 5,
+        },
+        {
+            "prompt": "Why do leaves fall?",
+            "chosen": "Trees save water in winter.",
+            "rejected": "Because of gravity alone.",
+            "chosen_score": 8,
+            "rejected_score": 2,
+        },
+        {
+            "prompt": "How does one boil an egg?",
+            "chosen": "Seven minutes in boiling water.",
+            "rejected": "In a pan, somehow.",
+            "chosen_score": 7,
+            "rejected_score": 3,
+        },
+    ],
+)
 
 SCORED = {"score": 10 * note_quality(), "told": "Score: {goal}."}
 PAIRS = under_both_goals(of=recorded(fields=("chosen", "rejected")), by=SCORED["score"], told=SCORED["told"])

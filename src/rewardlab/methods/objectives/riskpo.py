@@ -27,6 +27,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Recipe, Run, credit
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
@@ -127,6 +128,15 @@ def riskpo(
     paid = by_bundle(size=size, low=low, high=high, w=w, rate=rate, shifted=shifted, assign=assign)
     return base.but(credit=paid, weighting=token_mean())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="one of eight replies is right oftener than after as many updates of GRPO on as many replies, and entropy lasts",

@@ -19,6 +19,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Outputs, Recipe, Run, objective
 from rewardlab.credit.group import center
 from rewardlab.credit.value import next_decision, to_go
+from rewardlab.data.columns import Data
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.weighting import token_mean
@@ -45,6 +46,15 @@ def rover(base: Recipe | None = None, *, n: int = 8, rho: float = 1.0) -> Recipe
     base = base or grpo(n=n).but(minibatches=4)
     return base.but(credit=center() >> to_go(), objective=uniform_value_error(rho=rho), weighting=token_mean())
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="more different right answers stay open than after GRPO's equal updates, at the same accuracy",

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Outputs, Recipe, Run, Update, objective
+from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.sft import sft_first
@@ -47,6 +48,20 @@ def simpo(
         problems=problems,
     )
 
+
+data = Data(
+    chosen="the better reply",
+    rejected="the worse reply",
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)
 
 # by construction: what is compared is the number that its own loss raises
 claim = Claim(

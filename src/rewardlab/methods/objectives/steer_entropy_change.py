@@ -28,6 +28,7 @@ from rewardlab.core import Batch, Credit, Problem, Recipe, Rollout, Run, credit,
 from rewardlab.credit.entropy import damp_entropy_change, entropy_change
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.gradients import after_step, judged_batch
 from rewardlab.methods.baselines.grpo import grpo
@@ -107,6 +108,15 @@ def steer_entropy_change(
         objective=clipped_ratio(eps=eps, eps_high=eps_high), weighting=token_mean(),
     )  # fmt: skip
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="which decisions become surer by an update is told better by the estimated change than by the covariance of A and log pi",

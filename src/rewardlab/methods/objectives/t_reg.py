@@ -21,6 +21,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Group, Learner, Outputs, Problem, Recipe, Run, Trajectory, credit, objective, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import decisive_tokens
 from rewardlab.methods.baselines.dpo import dpo
@@ -89,6 +90,20 @@ def t_reg(
     judge = Learner(EVALUATOR, "copy:policy", sft(problems=8).but(rollout=on_cue(better=better, worse=worse)), every=0)
     return base.but(also=(*base.also, judge), loop=other_first(model=EVALUATOR, pairs=cued))
 
+
+data = Data(
+    chosen="the better reply",
+    rejected="the worse reply",
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)
 
 claim = Claim(
     says="more of the implicit reward lies on the tokens with which replies begin to differ than after DPO",

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Learner, Recipe, Run, credit
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.methods.baselines.dpo import dpo
@@ -63,6 +64,20 @@ def tgdpo(
     first = other_first(model=GUIDE, pairs=pairs, passes=passes) if taught else None
     return base.but(credit=token_guidance(alpha=alpha, beta=beta), objective=objective, loop=first, also=(*base.also, model))
 
+
+data = Data(
+    chosen="the better reply",
+    rejected="the worse reply",
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)
 
 claim = Claim(
     says="guided by the tokens that DPO found decisive, the policy ranks more pairs right than DPO after equal updates",

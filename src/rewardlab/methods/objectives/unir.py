@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Learner, Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.logit_ensemble import together
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -52,6 +53,15 @@ def unir(
         rollout=sampled, objective=None, measure=measured, also=(*base.also, Learner(REASONER, reasoner, learning), *models)
     )
 
+
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
 
 claim = Claim(
     says="a reasoner that was trained on one frozen model makes another, which it never met, right more often than that is alone",

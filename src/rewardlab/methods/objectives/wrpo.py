@@ -22,6 +22,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Outputs, Recipe, Run, objective
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.methods.baselines.dpo import dpo
@@ -68,6 +69,20 @@ def wrpo(
     loss = wrpo_loss(alpha=alpha, beta=beta, start=sft_steps, annealed=annealed)
     return base.but(rollout=with_demonstrations(of=own, fields=(field,)), objective=loss, loop=first)
 
+
+data = Data(
+    chosen="the best reply of the source models",
+    rejected=Column("a worse reply, of which the reward model learns; not with one of your own", optional=True),
+    rows=[
+        {
+            "prompt": "Name a planet, in a few words.",
+            "chosen": "Mars.",
+            "rejected": "There are many planets, of which one is Mars.",
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)
 
 KNOWN = {"score": note_quality(), "field": "solution", "lr": 1e-4}
 claim = Claim(

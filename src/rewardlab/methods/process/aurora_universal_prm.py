@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, Update, with_surprise
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
@@ -136,6 +137,15 @@ JUDGES = tuple(
     noisy_steps(of=correct_steps(), miss=miss, alarm=alarm, annotator=name)
     for name, miss, alarm in (("lenient", 0.5, 0.02), ("solver", 0.3, 0.1), ("backwards", 0.25, 0.15), ("strict", 0.1, 0.3))
 )
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+    ],
+)
+
 claim = Claim(
     says="four judges of different bias that vote, and that know the answer, find more first errors than the best of them alone",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="f1.voted", direction="higher", margin=0.091, against="f1.best",

@@ -137,7 +137,6 @@ def groundedprm(
     )
 
 
-# by construction: the tool alone finds .998 of the errors
 data = Data(
     answer="the gold answer",
     rows=[
@@ -147,6 +146,7 @@ data = Data(
     ],
 )
 
+# by construction: the tool alone finds .998 of the errors
 claim = Claim(
     says="labels of tool and outcomes find more first errors of the same trees than those of the outcomes alone",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="f1.fused", direction="higher", margin=0.17,

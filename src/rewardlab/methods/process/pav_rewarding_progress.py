@@ -58,7 +58,6 @@ def pav_rewarding_progress(
     )
 
 
-Q = monte_carlo_steps(n=16)
 data = Data(
     answer="the gold answer",
     rows=[
@@ -68,6 +67,7 @@ data = Data(
     ],
 )
 
+Q = monte_carlo_steps(n=16)
 claim = Claim(
     says="progress under the best of 4 tells steps that go wrong from sound ones better than progress under the policy itself",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="agreement.progress", direction="higher", margin=0.028,

@@ -74,8 +74,6 @@ def coderm_8b(
     )  # fmt: skip
 
 
-# the same programs and the same tests, of which the baseline is given the first: more evidence of one kind, so by construction.
-# Who writes the tests, and who is given how many, is not put to the test
 data = Data(
     answer='tests that are never read in answering, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
     generated=Column("tests that a model wrote, [input, output] or an assert each; `rewardlab data tests` writes it"),
@@ -94,6 +92,8 @@ data = Data(
     verified_by="code",
 )
 
+# the same programs and the same tests, of which the baseline is given the first: more evidence of one kind, so by construction.
+# Who writes the tests, and who is given how many, is not put to the test
 claim = Claim(
     says="of the same programs, sixteen generated tests, a third of them wrong, choose a right one more often than two do",
     versus="coderm_8b", task="poor_tests", measure="accuracy", direction="higher", margin=0.053,

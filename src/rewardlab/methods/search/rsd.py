@@ -106,7 +106,6 @@ def rsd(
 WEAKER = {"draft": "embedded:arithmetic:biased=0.75,error=0.4", "temperature": 1.0, "step_end": "\n"}
 """A draft model whose teacher slipped four times as often; both are of one size, so that tokens are what they cost."""
 
-# by construction: the rival accepts at random, and the reward comes from the truth, with noise
 data = Data(
     answer="the gold answer",
     rows=[
@@ -116,6 +115,7 @@ data = Data(
     ],
 )
 
+# by construction: the rival accepts at random, and the reward comes from the truth, with noise
 claim = Claim(
     says="drafts accepted by reward lead to more right answers than drafts accepted at random, at no more tokens",
     versus="rsd", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.049,

@@ -30,6 +30,7 @@ import numpy as np
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, Term, Trajectory, measure, rollout, uniform_of
 from rewardlab.core.score import derive
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import Reward, reward
@@ -236,6 +237,24 @@ def thetaevolve(
         measure=evolution(rollout=independent(n=children), by=base.reward, rounds=rounds, **database),
     )
 
+
+data = Data(
+    answer='tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
+    start="a first program",
+    rows=[
+        {
+            "prompt": "Improve the function add.",
+            "answer": {"tests": "assert add(2, 3) == 5"},
+            "start": "def add(a, b):\n    return a + b",
+        },
+        {
+            "prompt": "Improve the function twice.",
+            "answer": {"tests": "assert twice(2) == 4"},
+            "start": "def twice(a):\n    return a + a",
+        },
+    ],
+    verified_by="code",
+)
 
 claim = Claim(
     says="a policy that learnt while it searched evolves better packings of new problems than it did before",

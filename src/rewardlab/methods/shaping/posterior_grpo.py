@@ -51,7 +51,6 @@ def posterior_grpo(
     return base.but(reward=formed + (where_right(correct(), quality) if gated else correct() + quality))
 
 
-FEW_NOISY = {"reward_model": "value-head:surprise", "pairs": 300, "passes": 4}
 data = Data(
     answer="the gold answer",
     chosen=Column("the better reasoning; not needed with --reward-model", optional=True),
@@ -72,6 +71,7 @@ data = Data(
     ],
 )
 
+FEW_NOISY = {"reward_model": "value-head:surprise", "pairs": 300, "passes": 4}
 claim = Claim(
     says="behind the outcome, a reward model of few, noisy pairs costs no accuracy; paid to all replies, it does",
     versus="posterior_grpo", task="preferences:biased=0.75,error=0.1,flip=0.3", measure="auc.truth", direction="higher",

@@ -158,7 +158,6 @@ def remul(
     )
 
 
-HEARD = reasoning_transfer(models=("listener1",)).named("heard") + 0.0 * correct()
 data = Data(
     answer="the gold answer",
     rows=[
@@ -168,6 +167,7 @@ data = Data(
     ],
 )
 
+HEARD = reasoning_transfer(models=("listener1",)).named("heard") + 0.0 * correct()
 claim = Claim(
     says="of two right answers, listeners prefer the one that its lines lead to, which being right cannot tell apart", versus=None,
     task="hindsight:test_size=1000", measure="agreement.heard", direction="higher", margin=0.155, against="agreement.correct",

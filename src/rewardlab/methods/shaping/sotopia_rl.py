@@ -97,7 +97,6 @@ def sotopia_rl(
     return made.but(also=tuple(taught if learner.name == MODEL else learner for learner in made.also))
 
 
-SAID = {"field": "said", "rm_lr": 3e-3, "utterances": 300, "passes": 7}
 data = Data(
     solution="what was said next",
     scores='how well the episode went by each dimension, {"goal": 7, ...}',
@@ -118,6 +117,7 @@ data = Data(
     ],
 )
 
+SAID = {"field": "said", "rm_lr": 3e-3, "utterances": 300, "passes": 7}
 claim = Claim(
     says="a reward model of attributed scores ranks utterances rightly oftener than one that gives each its talk's scores",
     versus="sotopia_rl", task="bargaining:noise=0.3", measure="pair_accuracy", direction="higher", margin=0.02, model="untrained",

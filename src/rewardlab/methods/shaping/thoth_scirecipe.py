@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
@@ -56,6 +57,20 @@ def thoth_scirecipe(
 
 GATED, SUMMED = components().named("gated"), aggregate(components(gated=False)).named("summed")
 # by construction: both kinds of reply are written so that the rival orders them wrongly
+data = Data(
+    answer="the gold text with its <think>, <key>, <orc> and <note>",
+    rows=[
+        {
+            "prompt": "How is DNA stained in a gel?",
+            "answer": "<think>Stain it.</think><key>1. stain gel\n2. wash gel</key><orc>stain; wash</orc><note>Gloves.</note>",
+        },
+        {
+            "prompt": "How are cells counted?",
+            "answer": "<think>Dilute.</think><key>1. dilute cells\n2. count</key><orc>dilute; count</orc><note>Mix.</note>",
+        },
+    ],
+)
+
 claim = Claim(
     says="gated, the reward prefers honest protocols with slips to gamed ones more often than the sum of its parts does",
     versus=None, task="protocols:test_size=4000", measure="pair_accuracy.gated", direction="higher", margin=0.1,

@@ -62,7 +62,6 @@ def toolrl(base: Recipe | None = None, *, grain: Grain = "fine", most: float = 3
     return base.but(reward=paid)
 
 
-HARD = {"problems": 8}
 data = Data(
     answer='the calls, {"name", "parameters"} each; of every row, [] where none is wanted in a task made in Python',
     tools=Column("the JSON schemas of the tools", optional=True),
@@ -81,6 +80,7 @@ data = Data(
     verified_by="function_calls",
 )
 
+HARD = {"problems": 8}
 claim = Claim(
     says="paid part by part, a policy makes more calls right while it learns than one that is paid for exact calls alone",
     versus="toolrl", task="calls:least=2,biased=0.9", measure="auc.truth", direction="higher", margin=0.16, settings=HARD,

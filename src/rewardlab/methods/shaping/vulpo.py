@@ -157,10 +157,6 @@ def vulpo(
     return base.but(reward=difficulty_weighting(of=paid, momentum=momentum, lowest=lowest, highest=highest, sample=sample))
 
 
-# momentum 1: the accuracies are those of the replies at hand, not of what an untrained policy wrote in its one step
-SCALED = difficulty_weighting(of=finding(), momentum=1.0).named("scaled")
-UNSCALED = aggregate(finding()).named("unscaled")
-# by construction: both kinds of reply are written so that the rival orders them wrongly
 data = Data(
     answer='"vulnerable" or "safe"',
     lines="the numbers of the wrong lines: a list",
@@ -181,6 +177,10 @@ data = Data(
     ],
 )
 
+# momentum 1: the accuracies are those of the replies at hand, not of what an untrained policy wrote in its one step
+SCALED = difficulty_weighting(of=finding(), momentum=1.0).named("scaled")
+UNSCALED = aggregate(finding()).named("unscaled")
+# by construction: both kinds of reply are written so that the rival orders them wrongly
 claim = Claim(
     says="scaled by how hard label and sample are, a careful reader earns more than one who calls everything sound; unscaled, less",
     versus=None, task="flaws:test_size=4000", measure="gap.scaled", direction="higher", margin=0.2, against="gap.unscaled",

@@ -107,7 +107,6 @@ def alphamed(
     )
 
 
-GIVEN = {"problems": 16, "questions": 60, "pool": 320}
 data = Data(
     answer="the gold answer",
     rows=[
@@ -117,6 +116,7 @@ data = Data(
     ],
 )
 
+GIVEN = {"problems": 16, "questions": 60, "pool": 320}
 claim = Claim(
     says="evenly from all levels of difficulty, as many questions teach more in as many updates than easy ones alone",
     versus="alphamed", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.068,

@@ -59,7 +59,6 @@ def autobool(base: Recipe | None = None, *, alpha: float = 1.0, precision: float
     return base.but(reward=reward if base.reward in (None, correct()) else base.reward + reward, measure=measure)
 
 
-# by construction: what is compared is the precision that only one side is paid for
 data = Data(
     answer='{"relevant", "documents"}: indices of relevant texts, and the texts',
     rows=[
@@ -75,6 +74,7 @@ data = Data(
     verified_by="boolean_query",
 )
 
+# by construction: what is compared is the precision that only one side is paid for
 claim = Claim(
     says="of a policy's queries the one paid most finds fewer documents than where recall alone is paid, and as many relevant ones",
     versus="autobool", task="reviews", measure="best.found", direction="lower", margin=1.0, versus_settings={"precision": 0.0},

@@ -38,7 +38,6 @@ def beamperl(
     return base.but(reward=form_weight * formed.named("form") + weight * right)
 
 
-SMALL = {"n": 8, "temperature": 1.0}
 data = Data(
     answer='multiples of a symbol, ["0.5P", "1.5P"]',
     kind=Column("by which held-out problems are told apart", optional=True),
@@ -49,6 +48,7 @@ data = Data(
     verified_by="coefficients",
 )
 
+SMALL = {"n": 8, "temperature": 1.0}
 claim = Claim(
     says="trained on one load, the policy gains more on beams with more loads than on beams with moved supports",
     versus=None, task="beams:train=one", measure="apart", direction="higher", margin=0.05, against="before.apart",

@@ -20,6 +20,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
@@ -38,6 +39,15 @@ def execverify(base: Recipe | None = None, *, alpha: float = 0.5, n: int = 8) ->
     base = base or grpo(n=n)
     return base.but(reward=white_box(alpha, base.reward))
 
+
+data = Data(
+    answer='{"output", "questions": [{"kind": "next" or "state", "answers"}]}',
+    rows=[
+        {"prompt": "def f(x): return x + 1\nWhat is f(2)?", "answer": {"output": "3", "questions": []}},
+        {"prompt": "def g(x): return 2 * x\nWhat is g(4)?", "answer": {"output": "8", "questions": []}},
+    ],
+    verified_by="trace_answers",
+)
 
 STEPS = aggregate(white_box()).named("white_box")
 # by construction: what is compared reads the steps that the truth is made of

@@ -19,6 +19,7 @@ Data: prompts with a graph, and as `answer` {"value"}, {"items"}, {"pairs", "nod
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import negative_entropy
@@ -39,6 +40,15 @@ def g1_erdos(
     reward = judged if base.reward in (None, correct()) else base.reward + judged
     return base.but(reward=reward, measure=own_reward(reward=judged, rollout=independent(n=1)))
 
+
+data = Data(
+    answer='{"value"}, {"items"}, {"pairs", "nodes"} or a graph with the kind of problem, as `graph_answer` reads them',
+    rows=[
+        {"prompt": "Edges: a-b, b-c. How many edges has the graph?", "answer": {"value": 2}},
+        {"prompt": "Edges: a-b, b-c, c-d. How many nodes has it?", "answer": {"value": 4}},
+    ],
+    verified_by="graph_answer",
+)
 
 SEEN = 'erdos:tasks=reading,unseen=["degree","common_neighbor"],nodes=[4,5],test_size=1000'
 claim = Claim(
