@@ -44,6 +44,9 @@ Under its name stands how much of the published method it is:
 
 {fidelities}
 
+Then the columns that it reads of a user's rows, in brackets those that rows may lack; `rewardlab show NAME` says what each holds, and
+`rewardlab show NAME --rows` prints template rows.
+
 A result says first what was run, and the levels on both sides, then the effect: the mean difference of pairs, with its interval.
 Pairs are looked at after 5, 8, 12 and 20, each time with a 98.4% Student t interval of the effects:
 
@@ -117,7 +120,7 @@ def _table(folder: str, rows: list[dict[str, Any]]) -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for row in rows:
         where = Path(row["path"]).relative_to(registry.PACKAGE.parents[1])
-        cells = (f"[{row['name']}](../{where.as_posix()})<br>{_fidelity(row)}", _changes(row), _says(row), _result(row))
+        cells = (f"[{row['name']}](../{where.as_posix()})<br>{_fidelity(row)}{_rows(row)}", _changes(row), _says(row), _result(row))
         yield f"| {' | '.join(cells)} |"
     yield ""
 
@@ -126,6 +129,16 @@ def _fidelity(row: Mapping[str, Any]) -> str:
     """How much of the published method it is, and what it leaves out."""
     left_out = f"; left out: {cell_text(row['left_out'])}" if row["left_out"] else ""
     return f"{row['fidelity'] or 'not yet read'}{left_out}"
+
+
+def _rows(row: Mapping[str, Any]) -> str:
+    """The columns that it reads, those in brackets that rows may lack."""
+    if not (data := row["data"]):
+        return ""
+    if data["refuses"]:
+        return f"<br>takes no rows of text: {cell_text(data['refuses'])}"
+    columns = (f"({name})" if optional else name for name, (_, optional, _) in data["columns"].items())
+    return f"<br>rows: {cell_text(', '.join(columns))}"
 
 
 def _says(row: Mapping[str, Any]) -> str:
