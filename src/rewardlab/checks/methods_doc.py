@@ -44,8 +44,8 @@ Under its name stands how much of the published method it is:
 
 {fidelities}
 
-Then the columns that it reads of a user's rows, in brackets those that rows may lack; `rewardlab show NAME` says what each holds, and
-`rewardlab show NAME --rows` prints template rows.
+Then the columns that it reads of a user's rows, in brackets those that rows may lack; `rewardlab show NAME` says what each holds,
+and `rewardlab show NAME --rows` prints template rows.
 
 A result says first what was run, and the levels on both sides, then the effect: the mean difference of pairs, with its interval.
 Pairs are looked at after 5, 8, 12 and 20, each time with a 98.4% Student t interval of the effects:
@@ -120,7 +120,12 @@ def _table(folder: str, rows: list[dict[str, Any]]) -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for row in rows:
         where = Path(row["path"]).relative_to(registry.PACKAGE.parents[1])
-        cells = (f"[{row['name']}](../{where.as_posix()})<br>{_fidelity(row)}{_rows(row)}", _changes(row), _says(row), _result(row))
+        cells = (
+            f"[{row['name']}](../{where.as_posix()})<br>{_fidelity(row)}{_columns(row)}",
+            _changes(row),
+            _says(row),
+            _result(row),
+        )
         yield f"| {' | '.join(cells)} |"
     yield ""
 
@@ -131,7 +136,7 @@ def _fidelity(row: Mapping[str, Any]) -> str:
     return f"{row['fidelity'] or 'not yet read'}{left_out}"
 
 
-def _rows(row: Mapping[str, Any]) -> str:
+def _columns(row: Mapping[str, Any]) -> str:
     """The columns that it reads, those in brackets that rows may lack."""
     if not (data := row["data"]):
         return ""
