@@ -16,25 +16,10 @@ if TYPE_CHECKING:
     from rewardlab.core.recipe import Learner, Recipe, Update, with_surprise
     from rewardlab.core.run import Run, seed_of, stream, uniform_of
     from rewardlab.core.score import Score, Scores, Term, check_finite
-    from rewardlab.core.slots import (
-        Chain,
-        Credit,
-        Environment,
-        Loop,
-        Measure,
-        Objective,
-        Rollout,
-        Select,
-        Weighting,
-        credit,
-        environment,
-        loop,
-        measure,
-        objective,
-        rollout,
-        select,
-        weighting,
-    )
+    from rewardlab.core.slots import (  # isort: skip
+        Chain, Credit, Environment, Loop, Measure, Objective, Rollout, Select, Weighting, credit, environment, loop, measure,
+        objective, rollout, select, weighting,
+    )  # fmt: skip
     from rewardlab.core.trajectory import Group, Sampling, Trajectory, Turn
 
 _WHERE = {
