@@ -139,7 +139,7 @@ def test_of_an_endless_task_a_sample_is_looked_at_and_the_rest_as_it_comes(polic
 
 
 def test_data_without_replies_is_refused_before_a_method_imitates_them(mine, tmp_path):
-    with pytest.raises(RewardlabError, match=r"no text in 'solution' to learn from; it has: nothing.*--completion-column"):
+    with pytest.raises(RewardlabError, match=r"solution: the reply to imitate.*--completion-column"):
         rewardlab.train("sft", out=tmp_path / "run", overlong="drop", **mine, **SMALL)
     assert not (tmp_path / "run").exists()
 

@@ -89,14 +89,14 @@ def test_the_generator_and_the_verifier_of_tango_are_the_users_model(model, tmp_
 @pytest.mark.parametrize(
     ("method", "columns", "match"),
     [
-        ("barfi", {}, r"gridworld needs the columns 'size'.*It is a world of moves, not of text"),
+        ("barfi", {}, "barfi takes no rows of text: a world of moves: train it on --task gridworld"),
         (
             "ipl",
             {"chosen": "yes", "rejected": "no"},
-            r"pointmass needs the columns 'start'",
+            "ipl takes no rows of text: a world of forces, not of text: train it on --task pointmass",
         ),
-        ("thinkprm", {}, r"thinkprm needs the columns 'verdicts'.*a prompt that numbers the steps"),
-        ("vlm_r1", {}, r"vlm_r1 needs the columns 'boxes'.*\[left, top, right, bottom\]"),
+        ("thinkprm", {}, r"thinkprm needs a column that the data lacks:\s+verdicts: a label for each step"),
+        ("vlm_r1", {}, r"vlm_r1 needs a column that the data lacks:\s+boxes: .*\[left, top, right, bottom\]"),
     ],
 )
 def test_rows_without_what_a_method_reads_are_refused_in_words(method, columns, match, model, tmp_path):

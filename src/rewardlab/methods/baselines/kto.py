@@ -19,7 +19,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Group, Outputs, Problem, Recipe, Run, Update, credit, objective, rollout
-from rewardlab.data.columns import Data
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.pairs import row_sum
@@ -109,8 +109,8 @@ def kto(
 
 
 data = Data(
-    chosen="the better reply",
-    rejected="the worse reply",
+    chosen=Column("a good reply; a row may have a good one, a bad one, or both", optional=True),
+    rejected=Column("a bad reply", optional=True),
     rows=[
         {
             "prompt": "Name a planet, in a few words.",

@@ -64,7 +64,7 @@ def other_first(recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: Positi
 
 data = Data(
     answer=Column("the gold answer, by which held-out replies are judged", optional=True),
-    solution="the reply to imitate",
+    solution="the reply to imitate (--completion-column names another)",
     rows=[
         {
             "prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?",

@@ -27,7 +27,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Run, Sampling, Trajectory, loop, measure
-from rewardlab.data.columns import Data
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.objectives.joint import by_head
@@ -131,9 +131,9 @@ def mah_dpo(
 
 
 data = Data(
-    chosen="the better reply",
-    rejected="the worse reply",
-    objective="the name of what the two were compared by",
+    chosen=Column("the better reply; not with objectives given in Python", optional=True),
+    rejected=Column("the worse reply", optional=True),
+    objective=Column("the name of what the two were compared by", optional=True),
     rows=[
         {
             "prompt": "Name a planet, in a few words.",

@@ -71,7 +71,7 @@ def wrpo(
 
 
 data = Data(
-    chosen="the best reply of the source models",
+    chosen=Column("the best reply of the source models; --field names another column", optional=True),
     rejected=Column("a worse reply, of which the reward model learns; not with one of your own", optional=True),
     rows=[
         {

@@ -72,7 +72,7 @@ def fin_prm(
 
 data = Data(
     answer="the gold answer",
-    passages="the knowledge base: a list of texts",
+    passages=Column("the knowledge base: a list of texts", optional=True),
     knowledge=Column("what the question needs of it: a list of texts", optional=True),
     rows=[
         {

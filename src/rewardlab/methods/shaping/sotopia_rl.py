@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Learner, Recipe, Score, Trajectory, Update
-from rewardlab.data.columns import Data
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.sotopia import RANGES
 from rewardlab.data.values import number_of
 from rewardlab.evals.pairs import pair_accuracy
@@ -99,8 +99,8 @@ def sotopia_rl(
 
 data = Data(
     solution="what was said next",
-    scores='how well the episode went by each dimension, {"goal": 7, ...}',
-    attributions='how much this utterance did for each, {"goal": 3, ...}',
+    scores=Column('how well the episode went by each dimension, {"goal": 7, ...}; not with --reward-model', optional=True),
+    attributions=Column('how much this utterance did for each, {"goal": 3, ...}', optional=True),
     rows=[
         {
             "prompt": "Ann wants the last ticket. Bo: it is mine.",
