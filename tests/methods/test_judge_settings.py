@@ -79,7 +79,7 @@ def test_votes_are_weighed_by_a_saved_judge_that_reads_surprise(tmp_path):
     judge = learner_model(learner, policy)
     torch.nn.init.normal_(judge.model.value_head, generator=torch.Generator().manual_seed(1))
     judge.save(tmp_path / "judge")
-    recipe = build("weighted_vote", {"verifier": str(tmp_path / "judge"), "n": 3})
+    recipe = build("weighted_vote", {"scorer": str(tmp_path / "judge"), "n": 3})
     run = Run(policy, max_new=6, models={"verifier": learner_model(recipe.also[0], policy)})
     groups = recipe.rollout(registry.task("arithmetic", test_size=2).test, run)
     odds = last_values(judge, [t for group in groups for t in group])

@@ -45,6 +45,21 @@ def test_overlaps_by_hand():
     assert boxes_in("[1,2,3] nothing").shape == (0, 4)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<answer>[0, 0, 2, 2]</answer>",
+        '<answer>{"bbox_2d": [0, 0, 2, 2], "label": "cup"}</answer>',
+        "<answer>[0.0,0.0,2.0,2.0]</answer>",
+        '<answer>\n```json\n[{"bbox_2d": [0, 0, 2, 2]}]\n```\n</answer>',
+    ],
+)
+def test_boxes_are_read_as_models_write_them(text):
+    assert value(first_box_iou(), text, ONE) == 1.0
+    # one for the box and one for the form
+    assert vlm_r1().reward([[said(text, ONE)]], None)[0][0].total == pytest.approx(2.0)
+
+
 def test_the_first_box_counts_where_one_is_asked_for():
     assert value(first_box_iou(), "[1,0,3,2][0,0,2,2]", ONE) == pytest.approx(2 / 6)
     assert value(first_box_iou(), "nowhere", ONE) == 0.0

@@ -95,7 +95,7 @@ def test_a_verifiers_value_is_the_log_odds_of_being_right(policy, verifier):
 def test_a_trained_verifier_is_loaded_from_its_folder_and_its_reading_counted(policy, verifier):
     task = registry.task("arithmetic", test_size=20)
     plain = answer(weighted_vote(n=4), policy, task, problems=3, max_new=5)
-    judged = answer(weighted_vote(n=4, verifier=str(verifier[1])), policy, task, problems=3, max_new=5)
+    judged = answer(weighted_vote(n=4, scorer=str(verifier[1])), policy, task, problems=3, max_new=5)
     assert judged["replies"] == 4
     assert judged["tokens"] > plain["tokens"]
 

@@ -27,8 +27,8 @@ from rewardlab.util.files import check_writable, write_json
 Record = dict[str, Any]
 
 DECIDING = (
-    "methods", "rewards", "verifiers", "tasks", "worlds", "envs", "rollouts", "credit", "objectives", "select", "evals", "text",
-    "data", "policies", "scorers", "prm",
+    "methods", "rewards", "verifiers", "tasks", "worlds", "envs", "rollouts", "credit", "objectives", "evals", "text",
+    "data", "policies", "prm",
 )  # fmt: skip
 """Rooms whose definitions decide what a method computes."""
 MACHINERY = (

@@ -22,6 +22,18 @@ from rewardlab.errors import RewardlabError
 
 from .files import Row, encoded
 
+PROBLEMS: tuple[Row, ...] = (
+    {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
+    {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
+    {"prompt": "What is $2^5 - 7$?", "answer": "25"},
+)
+PAIRS: tuple[Row, ...] = (
+    {"prompt": "Name a planet.", "chosen": "Mars.", "rejected": "There are many planets, of which one is Mars."},
+    {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+    {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+)
+"""Template rows of methods that read problems with answers, or pairs of replies, and nothing of their own."""
+
 PROMPT = "the question: a text, or a list of messages"
 SHOWN = 3
 """Places of a missing column that a message names."""
@@ -44,7 +56,8 @@ class Data:
     """The rows that a method reads.
 
     columns: name to a sentence (every row must have it) or a Column; `prompt` is implied, and its sentence may be given.
-    rows: template rows as JSON holds them, of two different prompts at least, since one is held out.
+    rows: template rows as JSON holds them, of two different prompts at least, since one is held out; without any, word problems
+    with answers, or pairs of replies, where these columns will do.
     settings: without which the method does not run on them, a judge or a corpus, say.
     verified_by: the verifier of rows in a file, unless another is named; "": `final_answer`.
     refuses: why no rows of text can be given, instead of columns and rows ("reads images").
@@ -56,12 +69,20 @@ class Data:
     ) -> None:  # fmt: skip
         told = {"prompt": PROMPT, **columns} if not refuses else columns
         self.columns = {name: Column(of) if isinstance(of, str) else of for name, of in told.items()}
-        self.rows, self.settings, self.verified_by, self.refuses = list(rows), dict(settings or {}), verified_by, refuses
+        self.settings, self.verified_by, self.refuses = dict(settings or {}), verified_by, refuses
+        self.rows = list(rows) or self._plain()
         self._check()
+
+    def _plain(self) -> list[Row]:
+        """Rows of problems or of pairs, if they hold what is required and nothing that is not described."""
+        fits = (rows for rows in (PROBLEMS, PAIRS) if {*self.required} <= rows[0].keys() <= self.columns.keys())
+        return list(next(fits, ()))
 
     def _check(self) -> None:
         if self.refuses and (self.columns or self.rows):
             raise RewardlabError("Data: what refuses rows has neither columns nor rows")
+        if not self.refuses and len({str(row.get("prompt")) for row in self.rows}) < 2:
+            raise RewardlabError("Data: give template rows, of two different prompts at least")
         for number, row in enumerate(self.rows, 1):
             if absent := [name for name in self.required if row.get(name) is None]:
                 raise RewardlabError(f"Data: template row {number} lacks {', '.join(absent)}")
@@ -102,11 +123,11 @@ class Data:
         """The template rows, one a line."""
         return "".join(map(encoded, self.rows))
 
-    def command(self, method: str) -> str:
-        """How the method is run on the template rows, or on others like them."""
+    def command(self, method: str, verb: str = "train") -> str:
+        """How the method is run on the template rows, or on others like them.  verb: "answer" for what trains nothing."""
         verifier = f" --verifier {self.verified_by}" if self.verified_by else ""
         settings = "".join(f" --{name.replace('_', '-')} {_typed(value)}" for name, value in self.settings.items())
-        return f"rewardlab train {method} --task rows.jsonl --model hf:FOLDER{verifier}{settings}"
+        return f"rewardlab {verb} {method} --task rows.jsonl --model hf:FOLDER{verifier}{settings}"
 
     def missing(self, rows: Iterable[tuple[str, Row]], settings: Mapping[str, Any] | None = None) -> dict[str, list[str]]:
         """Name of each required column that a row lacks or leaves empty, and the places of those rows.

@@ -40,17 +40,19 @@ def _method_details(name: str) -> dict[str, Any]:
     baseline_recipe = _baseline(entry)
     return {
         **entry,
-        **_rows_of(name),
+        **_rows_of(name, recipe),
         "formula": str(recipe),
         "changes": changes(baseline_recipe, recipe) if baseline_recipe else {},
         "parameters": plain_parameters(parameters(name)),
     }
 
 
-def _rows_of(name: str) -> dict[str, Any]:
+def _rows_of(name: str, recipe: Recipe) -> dict[str, Any]:
     """The rows that it reads, and the command that runs it on them."""
     data = data_of(name)
-    return {"data": data.to_json(), "command": data.command(name)} if data else {"data": None}
+    return (
+        {"data": data.to_json(), "command": data.command(name, "train" if recipe.learns else "answer")} if data else {"data": None}
+    )
 
 
 def _baseline(entry: Mapping[str, Any]) -> Recipe | None:
@@ -71,7 +73,7 @@ def _stack_details(name: str) -> dict[str, Any]:
         "kind": "stack",
         "idea": "\n".join(f"{method['name']}: {method['idea']}" for method in methods),
         "baseline": first,
-        **_rows_of(name),
+        **_rows_of(name, recipe),
         "formula": str(recipe),
         "changes": changes(build(first), recipe),
         "parameters": plain_parameters(parameters(name)),

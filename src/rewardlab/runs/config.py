@@ -27,7 +27,7 @@ MICRO_TOKENS = 16384
 IN_PYTHON = "given"
 """The model's name in the config.json of a run that was started in Python with a model object."""
 
-COLUMNS = ("test", "prompt_column", "answer_column", "completion_column", "system", "order")
+COLUMNS = ("test", "prompt_column", "answer_column", "completion_column", "system", "order", "verifier")
 """Settings that say how the user's own problems are read: the options of the task `records`."""
 ORDERS = ("shuffled", "file")
 OVERLONG = ("error", "drop", "truncate-left")
@@ -103,6 +103,10 @@ class RunConfig:
         group=PROBLEMS,
     )  # fmt: skip
     system: str | None = setting(None, NAME, "a system message put before each prompt", metavar="TEXT", group=PROBLEMS)
+    verifier: str | None = setting(
+        None, NAME, "what tells right replies to these problems (default: final_answer; `rewardlab parts reward` lists verifiers)",
+        metavar="NAME", group=PROBLEMS,
+    )  # fmt: skip
     order: str | None = setting(
         None, one_of(*ORDERS),
         "order of the training problems: shuffled (default; anew in each epoch), or file (as they stand there)", metavar="ORDER",

@@ -127,15 +127,16 @@ def _slipped(box: Box, rng: random.Random, slip: float) -> Box:
 #
 # Rewards for boxes in text, compared with those of the problem (`meta["boxes"]`, [left, top, right, bottom], ends not included).
 #
-# A box in a reply is [1,2,3,4]. One whose end does not lie behind its beginning covers nothing.
+# A box in a reply is [1,2,3,4], with spaces or without, of whole numbers or decimals, within JSON or not. One whose end does not
+# lie behind its beginning covers nothing.
 
-BOX = re.compile(r"\[(\d+),(\d+),(\d+),(\d+)\]")
+BOX = re.compile(r"\[" + ",".join([r"\s*(\d+(?:\.\d+)?)\s*"] * 4) + r"\]")
 LEVELS = tuple(0.5 + 0.05 * i for i in range(10))
 
 
 def boxes_in(text: str) -> np.ndarray:
     """(n, 4) the boxes of a reply, in order."""
-    return np.array([[int(edge) for edge in edges] for edges in BOX.findall(text)], float).reshape(-1, 4)
+    return np.array([[float(edge) for edge in edges] for edges in BOX.findall(text)], float).reshape(-1, 4)
 
 
 def overlaps(a: np.ndarray, b: np.ndarray) -> np.ndarray:

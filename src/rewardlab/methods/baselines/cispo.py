@@ -37,14 +37,7 @@ def cispo(base: Recipe | None = None, *, n: int = 8, eps_low: float = 1.0, eps_h
     return base.but(objective=clipped_weight(eps_low=eps_low, eps_high=eps_high), weighting=token_mean())
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="with many updates per batch, keeping every token learns more than GRPO, which drops the clipped ones",

@@ -53,14 +53,7 @@ def dr_grpo(base: Recipe | None = None, *, length: int = 64) -> Recipe:
     return base.but(credit=center() >> to_go(), weighting=constant_length(length=length))
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="wrong replies end shorter than with GRPO after equal updates",

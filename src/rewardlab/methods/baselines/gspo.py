@@ -40,14 +40,7 @@ def gspo(base: Recipe | None = None, *, n: int = 8, eps: float = 3e-4, eps_high:
     return base.but(objective=sequence_ratio(eps=eps, eps_high=eps_high))
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 # replies of 32 tokens instead of 8192: sqrt(256) = 16 times wider ranges
 claim = Claim(

@@ -70,19 +70,7 @@ def ipo(
     )
 
 
-data = Data(
-    chosen="the better reply",
-    rejected="the worse reply",
-    rows=[
-        {
-            "prompt": "Name a planet, in a few words.",
-            "chosen": "Mars.",
-            "rejected": "There are many planets, of which one is Mars.",
-        },
-        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
-        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
-    ],
-)
+data = Data(chosen="the better reply", rejected="the worse reply")
 
 claim = Claim(
     says="where preferences are certain and pairs are gone over many times, the policy stays nearer to its reference than DPO's",

@@ -111,15 +111,6 @@ def kto(
 data = Data(
     chosen=Column("a good reply; a row may have a good one, a bad one, or both", optional=True),
     rejected=Column("a bad reply", optional=True),
-    rows=[
-        {
-            "prompt": "Name a planet, in a few words.",
-            "chosen": "Mars.",
-            "rejected": "There are many planets, of which one is Mars.",
-        },
-        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
-        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
-    ],
 )
 
 claim = Claim(

@@ -19,14 +19,7 @@ def majority_vote(base: Recipe | None = None, *, n: int = 8, temperature: float 
     return base.but(rollout=independent(n=n, temperature=temperature), select=majority())
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 # pass@1 here is the mean over the same n replies, so that both numbers come from the same samples
 claim = Claim(

@@ -59,14 +59,7 @@ def remax(base: Recipe | None = None, *, n: int = 1, greedy: bool = True) -> Rec
     return base.but(reward=less_greedy(of=sampled_reward) if greedy else sampled_reward, credit=to_go())
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="with the greedy reply as a baseline more is learned than by REINFORCE without one",

@@ -112,15 +112,6 @@ def rlhf(
 data = Data(
     chosen=Column("the better reply, of which the reward model learns; not with a reward or model of your own", optional=True),
     rejected=Column("the worse reply", optional=True),
-    rows=[
-        {
-            "prompt": "Name a planet, in a few words.",
-            "chosen": "Mars.",
-            "rejected": "There are many planets, of which one is Mars.",
-        },
-        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
-        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
-    ],
 )
 
 claim = Claim(

@@ -32,14 +32,7 @@ def rloo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, be
     )
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="after equal updates on as many replies, leave-one-out REINFORCE learns more than PPO",

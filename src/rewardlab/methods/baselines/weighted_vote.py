@@ -62,24 +62,17 @@ def weighted_majority(group: Group, scores: list[Score], run: Run) -> Trajectory
     return max(winners, key=lambda vote: vote[0])[1]
 
 
-def weighted_vote(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, verifier: str = "") -> Recipe:
-    """n: replies per problem.  verifier: a checkpoint or run folder of a model with a value head, such as bradley_terry trains."""
+def weighted_vote(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, scorer: str = "") -> Recipe:
+    """n: replies per problem.  scorer: a checkpoint or run folder of a model with a value head, such as bradley_terry trains."""
     base = base or Recipe(name="weighted_vote", reward=own_probability(), measure=accuracy(), update=Update())
-    if verifier:
+    if scorer:
         # every=0: the verifier is loaded with the run and never updated
-        frozen = Learner("verifier", verifier, Recipe(), every=0)
+        frozen = Learner("verifier", scorer, Recipe(), every=0)
         base = base.but(reward=said_right(), also=(*base.also, frozen))
     return base.but(rollout=independent(n=n, temperature=temperature), select=weighted_majority())
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 # by construction: the weights come from the truth, with noise
 claim = Claim(

@@ -10,8 +10,6 @@ Zhu et al. 2025, arXiv:2509.15207. beta = 15, means over the tokens, the advanta
 code (Xuekai-Zhu/FlowRL, guide at 4b0b3be). w is clipped as in the paper; the guide computes the clipped weight and uses the other.
 There Z is three layers on the policy's mean prompt state and its gradient reaches the policy; here it is a copy of the policy with
 a scalar head at the last token of the prompt, which learns after the policy on each batch. (inferred): four updates of a batch.
-
-Data: prompts and answers.
 """
 
 import torch
@@ -74,14 +72,7 @@ def flowrl(
     )
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="more different right answers stay open than after GRPO's equal updates, at the same accuracy",

@@ -14,8 +14,6 @@ probability there too. The least are found among the failed tokens of a batch, t
 
 In one update the proxy is above the policy only by the noise that it leaves out. In eight (--minibatches 8), as in
 Qwen3_14b_lp_reg_offpolicy_64gpu.sh, it stays where it was, and holds up what the updates before have pushed down.
-
-Data: prompts and answers.
 """
 
 import math
@@ -77,14 +75,7 @@ def lp_reg(
     return base.but(objective=loss + beta * hold_up_rare_tokens(share=share, kappa=kappa) if beta else loss, weighting=token_mean())
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="solutions by rare ways stay likelier than without the protection after equal updates, at the same accuracy",

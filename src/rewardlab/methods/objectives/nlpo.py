@@ -198,14 +198,7 @@ def nlpo(base: Recipe | None = None, *, top_p: float = 0.9, mu: int = 5, epochs:
     )
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="the policy stays nearer to its start than PPO's after as many updates on as many replies, and solves no less",

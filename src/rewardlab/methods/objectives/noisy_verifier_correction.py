@@ -226,14 +226,7 @@ def noisy_verifier_correction(
     return base.but(reward=paid, credit=center_batch() >> to_go() if way == "backward" else to_go())
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 NOISY = noisy_verdict(false_positive=0.15, false_negative=0.35, spread=0.6, by="steps")
 BACKWARD = corrected(of=NOISY, false_positive=0.15, appeals=imperfect(auc=0.95), by="steps")

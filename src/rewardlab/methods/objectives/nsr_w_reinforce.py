@@ -36,14 +36,7 @@ def nsr_w_reinforce(
     return base.but(credit=sign_credit(positive=positive, negative=negative), objective=loss, weighting=token_mean())
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="one of eight replies is right oftener than after as many updates on right replies alone, which make them alike",

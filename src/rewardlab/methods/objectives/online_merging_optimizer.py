@@ -85,19 +85,7 @@ def online_merging_optimizer(
     return base.but(loop=merged_updates(after=after, how=how, density=density, alpha=alpha, of=steps), also=(*base.also, frozen))
 
 
-data = Data(
-    chosen="the better reply",
-    rejected="the worse reply",
-    rows=[
-        {
-            "prompt": "Name a planet, in a few words.",
-            "chosen": "Mars.",
-            "rejected": "There are many planets, of which one is Mars.",
-        },
-        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
-        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
-    ],
-)
+data = Data(chosen="the better reply", rejected="the worse reply")
 
 SFT = {"sft_steps": 20, "lr": 1e-4}
 claim = Claim(

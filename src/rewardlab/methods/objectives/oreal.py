@@ -15,8 +15,6 @@ weighs cloning by F+ too, and reads a token's score one position before it. With
 gradient that of log pi, so both losses are policy gradients. (inferred): the reward model's rate; its learning on what is kept
 alone follows the trainer. Its judge pays 1 and -1, so that F is twice as large there, and the KL half as heavy beside it; what has
 no verdict is wrong there, and left out here. Left out: prompts repeated by their difficulty, and skills that are trained before.
-
-Data: prompts with answers that a verifier compares.
 """
 
 from __future__ import annotations
@@ -218,14 +216,7 @@ def oreal(
     return kept.but(credit=paid >> at_decisive_tokens(), also=also, loop=reward_model_first(freeze=freeze, of=base.loop))
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 SAMPLED = independent(n=4, steps="newline")
 # by construction: the rival is its own start, before anything was learnt

@@ -72,14 +72,7 @@ def prorl(
     return mixed.but(reward=base.reward or correct(), objective=loss, loop=resets)
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 GIVEN = {"n": 8, "problems": 8, "beta": 0.3, "check": 5}
 claim = Claim(

@@ -129,14 +129,7 @@ def riskpo(
     return base.but(credit=paid, weighting=token_mean())
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="one of eight replies is right oftener than after as many updates of GRPO on as many replies, and entropy lasts",

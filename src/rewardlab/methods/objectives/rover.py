@@ -47,14 +47,7 @@ def rover(base: Recipe | None = None, *, n: int = 8, rho: float = 1.0) -> Recipe
     return base.but(credit=center() >> to_go(), objective=uniform_value_error(rho=rho), weighting=token_mean())
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="more different right answers stay open than after GRPO's equal updates, at the same accuracy",

@@ -49,19 +49,7 @@ def simpo(
     )
 
 
-data = Data(
-    chosen="the better reply",
-    rejected="the worse reply",
-    rows=[
-        {
-            "prompt": "Name a planet, in a few words.",
-            "chosen": "Mars.",
-            "rejected": "There are many planets, of which one is Mars.",
-        },
-        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
-        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
-    ],
-)
+data = Data(chosen="the better reply", rejected="the worse reply")
 
 # by construction: what is compared is the number that its own loss raises
 claim = Claim(

@@ -10,8 +10,6 @@ tokens too. Rises are damped as falls are: the entropy is held steady, not raise
 Hao et al. 2025, arXiv:2510.10150. Omega, weights, least = 0.8, floor 0.02 and the upper clip of 0.28 are those of the released
 code and script (zz-haooo/STEER, 08add1c as copied in a fork, b31df71), whose sixteen updates per batch are four here. There Omega
 is found anew at every update, and its maximum over a micro-batch; here before the first, over the batch. Left out: dual clip at 10.
-
-Data: prompts and answers.
 """
 
 from __future__ import annotations
@@ -109,14 +107,7 @@ def steer_entropy_change(
     )  # fmt: skip
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="which decisions become surer by an update is told better by the estimated change than by the covariance of A and log pi",

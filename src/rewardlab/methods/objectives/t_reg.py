@@ -91,19 +91,7 @@ def t_reg(
     return base.but(also=(*base.also, judge), loop=other_first(model=EVALUATOR, pairs=cued))
 
 
-data = Data(
-    chosen="the better reply",
-    rejected="the worse reply",
-    rows=[
-        {
-            "prompt": "Name a planet, in a few words.",
-            "chosen": "Mars.",
-            "rejected": "There are many planets, of which one is Mars.",
-        },
-        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
-        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
-    ],
-)
+data = Data(chosen="the better reply", rejected="the worse reply")
 
 claim = Claim(
     says="more of the implicit reward lies on the tokens with which replies begin to differ than after DPO",

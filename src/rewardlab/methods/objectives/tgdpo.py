@@ -65,19 +65,7 @@ def tgdpo(
     return base.but(credit=token_guidance(alpha=alpha, beta=beta), objective=objective, loop=first, also=(*base.also, model))
 
 
-data = Data(
-    chosen="the better reply",
-    rejected="the worse reply",
-    rows=[
-        {
-            "prompt": "Name a planet, in a few words.",
-            "chosen": "Mars.",
-            "rejected": "There are many planets, of which one is Mars.",
-        },
-        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
-        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
-    ],
-)
+data = Data(chosen="the better reply", rejected="the worse reply")
 
 claim = Claim(
     says="guided by the tokens that DPO found decisive, the policy ranks more pairs right than DPO after equal updates",

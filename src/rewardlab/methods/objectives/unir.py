@@ -54,14 +54,7 @@ def unir(
     )
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="a reasoner that was trained on one frozen model makes another, which it never met, right more often than that is alone",

@@ -71,17 +71,8 @@ def wrpo(
 
 
 data = Data(
-    chosen=Column("the best reply of the source models; --field names another column", optional=True),
+    chosen=Column("the best reply of the source models; `--field` names another column", optional=True),
     rejected=Column("a worse reply, of which the reward model learns; not with one of your own", optional=True),
-    rows=[
-        {
-            "prompt": "Name a planet, in a few words.",
-            "chosen": "Mars.",
-            "rejected": "There are many planets, of which one is Mars.",
-        },
-        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
-        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
-    ],
 )
 
 KNOWN = {"score": note_quality(), "field": "solution", "lr": 1e-4}

@@ -137,14 +137,7 @@ JUDGES = tuple(
     noisy_steps(of=correct_steps(), miss=miss, alarm=alarm, annotator=name)
     for name, miss, alarm in (("lenient", 0.5, 0.02), ("solver", 0.3, 0.1), ("backwards", 0.25, 0.15), ("strict", 0.1, 0.3))
 )
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="four judges of different bias that vote, and that know the answer, find more first errors than the best of them alone",

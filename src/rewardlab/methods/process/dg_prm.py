@@ -152,14 +152,7 @@ def dg_prm(
 TWO = imperfect(auc=0.75, of=correct_so_far()).named("the calculation is right") + own_probability().named("it is as one expects")
 """A judge who is often wrong, and the policy's own expectation, which a wrong rule misleads."""
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="pairs of dominance prefer the right step more often than pairs by the sum of the same criteria",

@@ -51,14 +51,7 @@ def er_prm(
 TRUNK = {"init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 4}
 """A trunk that was taught to judge: on the policy's own the head hardly learns from so few labels."""
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="the best of 8 by a model of soft maxima is right more often than by one of the mean of the same continuations",

@@ -181,14 +181,7 @@ def hgs_prm(
 NOISY = imperfect(auc=0.95, of=correct_so_far())
 """Right beginnings above wrong ones in 95 of 100 pairs."""
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="steps that are refused and sampled anew make more answers right than whole chains of thought ranked by the same judge, "

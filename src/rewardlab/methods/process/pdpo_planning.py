@@ -121,14 +121,7 @@ def pdpo_planning(
 
 TAUGHT = {"prm_init": "embedded:arithmetic:judge", "prm_lr": 3e-4, "prm_epochs": 4, "lr": 1e-4}
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="pairs of two right replies, by their steps, leave fewer wrong steps in right replies than pairs by outcome alone",

@@ -52,14 +52,7 @@ def pqm(
 TRUNK = {"init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 32, "epochs": 2}
 """A trunk that was taught to judge: on the policy's own the head hardly learns from so few labels."""
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="the best of 8 by the least Q of its steps is right more often than by a classifier of the same steps",

@@ -54,14 +54,7 @@ def rearter(
 
 NOISY = imperfect(auc=0.8, of=correct_so_far())
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="steps chosen by scores with a look ahead give more right answers than the same scores of more steps, at no more tokens",

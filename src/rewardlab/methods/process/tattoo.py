@@ -51,6 +51,9 @@ def inspections_right(
     rows = [t for group in rollout(list(problems), run) for t in group]
     gold, said, each = [], [], []
     for t in rows:
+        t.problem.required(
+            steps, verdicts, by="tattoo", how="They are lists: the steps of the solution to judge, and true for right ones"
+        )
         labels = [bool(x) for x in list_of(t.problem.meta[verdicts]) or []]
         texts, found = list_of(t.problem.meta[steps]) or [], inspections_of(t)
         gold.append(labels)

@@ -13,7 +13,7 @@ them; the prompts; how the steps are divided; a faster SFT. The policy as it was
 
 Departure: the paper trains a copy of the model for each role. Here one policy plays all three, each by its prompt, and a role
 weighs as many rows as it has. `roles="refiner"` trains one role alone, on the same trees; three such runs are the paper's three
-models, and `verifier`, `refiner` name those that take part in the test.
+models, and `critic`, `refiner` name those that take part in the test.
 
 The policy must be one that can be asked to verify and to refine; a reward that judges a reply may stand for answers.
 """
@@ -217,11 +217,11 @@ def positives_first(
 def malt(
     base: Recipe | None = None, *, n: int = 3, threshold: float = 0.5, sft_steps: int = 10, faster: float = 3.0,
     roles: str = "generator,verifier,refiner", compared: str = "verifier,refiner", chains: int = 3, temperature: float = 0.3,
-    verify: str = VERIFY, refine: str = REFINE, verifier: str | None = None, refiner: str | None = None,
+    verify: str = VERIFY, refine: str = REFINE, critic: str | None = None, refiner: str | None = None,
 ) -> Recipe:  # fmt: skip
     """n: what each role says to an input.  threshold: of values.  sft_steps: of SFT, before DPO.  faster: the learning rate of SFT,
     as a multiple of DPO's.  roles: that learn.  compared: those of them that DPO goes on with.  chains: that vote at test.
-    verify, refine: what the later roles read, with {question}, {attempt}, {critique}.  verifier, refiner: models for these at test.
+    verify, refine: what the later roles read, with {question}, {attempt}, {critique}.  critic, refiner: models of these at test.
     """
     base = base or dpo(problems=4, beta=0.2)
     learnt, both = (tuple(role.strip() for role in names.split(",")) for names in (roles, compared))
@@ -231,7 +231,7 @@ def malt(
     trees = by_role(
         by=reward, n=n, threshold=threshold, roles=learnt, model=WRITER, temperature=temperature, verify=verify, refine=refine
     )
-    others = [Learner(role, init, Recipe(), every=0) for role, init in (("verifier", verifier), ("refiner", refiner)) if init]
+    others = [Learner(role, init, Recipe(), every=0) for role, init in (("verifier", critic), ("refiner", refiner)) if init]
     return base.but(
         rollout=trees, reward=reward, loop=positives_first(steps=sft_steps, compared=both, faster=faster, of=base.loop),
         also=(*base.also, Learner(WRITER, "copy:policy", Recipe(), every=0), *others),

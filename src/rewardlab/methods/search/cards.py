@@ -159,14 +159,7 @@ def cards(
 STRICT = {"score": correct_so_far(), "target": 1.0, "beta": 0.2, "temperature": 1.0, "top_k": 0}
 """An exact judge of beginnings: a reply with a wrong line is accepted with probability exp(-5)."""
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="rejecting segments costs fewer tokens an answer than rejecting whole replies by the same reward, and is as often right",

@@ -224,11 +224,6 @@ STRICT = {"score": correct_so_far(), "n": 6, "keep": 2, "iterations": 1, "every"
 data = Data(
     answer="the gold answer",
     rewrite=Column('other wordings of the prompt, a list; read by mutate="column"', optional=True),
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
 )
 
 claim = Claim(

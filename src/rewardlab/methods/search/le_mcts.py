@@ -162,14 +162,7 @@ SMALL = {"iterations": 24, "width": 4}
 CAREFUL = "embedded:arithmetic:biased=0.9,error=0.02,rules=*"
 """It always multiplies wrongly, and hardly ever errs otherwise; the policy always subtracts wrongly."""
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="two models that each get one operation wrong are right more often in one tree than one of them in a tree as large",

@@ -191,14 +191,7 @@ def prism_deepthink(
     return base.but(rollout=search, reward=score_of_answered(of=score), select=weighted_majority())
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="a population refined by scores is right more often than a vote by the same scores over more replies, at no more tokens",

@@ -68,14 +68,7 @@ def _frozen(name: str, init: str) -> Learner:
     return Learner(name, init, Recipe(), every=0)
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="a model that is never trained is right more often with what GRPO changed in another one added to its logits",

@@ -106,14 +106,7 @@ def rsd(
 WEAKER = {"draft": "embedded:arithmetic:biased=0.75,error=0.4", "temperature": 1.0, "step_end": "\n"}
 """A draft model whose teacher slipped four times as often; both are of one size, so that tokens are what they cost."""
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 # by construction: the rival accepts at random, and the reward comes from the truth, with noise
 claim = Claim(

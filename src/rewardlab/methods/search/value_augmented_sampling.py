@@ -70,14 +70,7 @@ def value_augmented_sampling(
     return base.but(credit=None, objective=None, measure=measured, also=(*base.also, Learner(CRITIC, init, critic)))
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="with the values of the frozen policy's own replies its next replies earn more, and no weight of it has moved",

@@ -84,14 +84,7 @@ def rlcr(base: Recipe | None = None, *, weight: float = 1.0, rule: Literal["brie
     return base.but(reward=reward, measure=calibration(rollout=independent(n=1)))
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="stated confidences are better calibrated than with GRPO after equal updates, at the same accuracy",

@@ -36,14 +36,7 @@ def rlsp(base: Recipe | None = None, *, scale: float = 20.0, unstated: float = 0
     return base.but(reward=reward if judge is None else ALPHA * reward + (1 - ALPHA) * judge)
 
 
-data = Data(
-    answer="the gold answer",
-    rows=[
-        {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
-        {"prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?", "answer": "16"},
-        {"prompt": "What is $2^5 - 7$?", "answer": "25"},
-    ],
-)
+data = Data(answer="the gold answer")
 
 claim = Claim(
     says="right replies take more steps than PPO's after equal updates, at no loss of accuracy",

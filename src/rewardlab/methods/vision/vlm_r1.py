@@ -7,8 +7,6 @@ r"""VLM-R1: visual tasks with exact checks let a vision-language model learn by 
 Shen et al. 2025, arXiv:2504.07615. Without the factor `od_length`, extra boxes after the last hit cost nothing, and the
 policy learns to write more and more of them. R_format asks for the answer between its tags; the think tags of the paper are left
 out, since the small policy writes no reasoning.
-
-Data: prompts with an image, and `boxes`, a list of [left, top, right, bottom]; perhaps `kind`, refer or detect.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -21,9 +19,9 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import kl_to_reference
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.reward import reward
-from rewardlab.worlds.scenes import average_precision, first_box_iou, no_more_boxes
+from rewardlab.worlds.scenes import BOX, average_precision, first_box_iou, no_more_boxes
 
-FORMAT = r"<answer>(\[\d+,\d+,\d+,\d+\])+</answer>"
+FORMAT = rf"<answer>[^<]*{BOX.pattern}[^<]*</answer>"
 
 
 @reward(over="groups")
@@ -57,9 +55,12 @@ def vlm_r1(base: Recipe | None = None, *, beta: float = 0.04, od_length: bool = 
 
 
 data = Data(
+    prompt="what to find; a file holds no image, which a task made in Python adds (`Message(images=...)`)",
     boxes="the gold boxes, [left, top, right, bottom] each",
     answer="any text: boxes are compared",
-    kind=Column('"refer" to one object or "detect" all; without it, one box is referred to', optional=True),
+    kind=Column(
+        '"refer" to one object or "detect" all; without it, one gold box is referred to, and several are detected', optional=True
+    ),
     rows=[
         {"prompt": "Where is the red cup?", "boxes": [[0, 0, 40, 40]], "answer": "box"},
         {"prompt": "Where are the two chairs?", "boxes": [[0, 0, 40, 40], [50, 50, 90, 90]], "answer": "boxes"},
