@@ -2,8 +2,9 @@
 
 python benchmarks/_report.py [--out FILE] [--repeats 5]
 
-Rollouts are those of tests/test_report_browser.py: 20 steps of 500, 98 random words each with four numbers of every word. Seconds
-to load (the first time and the median of the later ones), milliseconds of filters, sorts and scrolling (medians), the page's size.
+Rollouts are those of tests/report/test_report_browser.py: 20 steps of 500, 98 random words each with four numbers of every word.
+Seconds to load (the first time and the median of the later ones), milliseconds of filters, sorts and scrolling (medians), the
+page's size.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import Any
 
 from rewardlab.report.page import write_report
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "report"))
 from chromium import MISSING, Chromium
 from test_report_browser import large_run
 
