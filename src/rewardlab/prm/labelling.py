@@ -252,7 +252,7 @@ def _read(path: Path | str) -> Read:
 class Labeller:
     """Labels all batches.  items: problems to solve, or solutions with their problems (None: not known, and no answer to judge by).
 
-    solved: what a batch's solver makes of (number, batch) pairs, in their order (`prm/labelling.py`).
+    solved: what a batch's solver makes of (number, batch) pairs, in their order.
     """
 
     labels: Labels

@@ -273,7 +273,7 @@ def _reply(problem: Problem, rng: random.Random, care: float, taste: float) -> R
 
 @reward
 def note_quality(trajectory: Trajectory) -> Score:
-    """How good the note is, from 0 to 1, by its wording alone (`worlds/notes.py`)."""
+    """How good the note is, from 0 to 1, by its wording alone."""
     meta = trajectory.problem.meta
     if not {"need", "hurry", "kind"} <= meta.keys():
         return Score(None, why="the problem does not say what is needed, and how to ask for it")
