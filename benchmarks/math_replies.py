@@ -2,25 +2,51 @@
 
 The labelled pairs are those of tests/helpers/labelled_replies.jsonl; the last rows of each half list the pairs that either side
 gets wrong.
+
+Where the shared data is, also on what a model of today writes: StrictPRMBench's 16,000 solutions to GSM8K and 15,264 to MATH-500
+(those of its problems whose true answers RewardMATH has). Its labels miss numbers with commas, and many of its gold answers are
+cut; where it, we and Math-Verify did not agree the replies were read, and adjudicated/ keeps which are right, by their ids.
+Seconds are of the processor, one process a side.
 """
 
 from __future__ import annotations
 
+import functools
+import gzip
+import json
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from _math import Triple, by_math_verify, by_rewardlab, errors
-from _sides import Rows, in_own_process, main
+from _math import Triple, by_math_verify, by_rewardlab, errors, math_verify_says
+from _sides import Rows, in_own_process, main, row
+
+from rewardlab.errors import RewardlabError
+from rewardlab.tasks.sources import data_file
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 PEER = "math-verify 0.9.0"
+MODERN = ("gsm8k", "math500")
 
 
 def run() -> Rows:
     """For each class, both kinds of errors, of which there should be none."""
-    return table(*(in_own_process(__file__, side, {}) for side in ("ours", "peer")))
+    rows = table(*(in_own_process(__file__, side, {}) for side in ("ours", "peer")))
+    return rows + [row for name in MODERN if _there(name) for row in modern(name)]
+
+
+def modern(name: str) -> Rows:
+    """Both kinds of errors on a model's solutions, and pairs per second of processor time."""
+    sides = ("ours_on_solutions", "peer_on_solutions")
+    ours, peer = (in_own_process(__file__, side, {"name": name}) for side in sides)
+    labels = [right for _, _, _, right in solutions(name)]
+    judged = [(Solution(right), a, b) for right, a, b in zip(labels, ours["verdicts"], peer["verdicts"], strict=True)]
+    about = {"replies": len(labels), "adjudicated": len(adjudicated(name)), "peer": PEER}
+    rate = row(f"solutions to {name}", ours["rate"], peer["rate"], "pairs/s", about)
+    return [*_errors(f"solutions to {name}", judged), rate]
 
 
 def table(ours: list[bool | None], peer: list[bool | None]) -> Rows:
@@ -51,6 +77,79 @@ def _errors(name: str, judged: list[tuple[Any, bool | None, bool | None]], **abo
     ]  # fmt: skip
 
 
+class Solution(NamedTuple):
+    """A reply by its label alone."""
+
+    correct: bool
+
+
+def solutions(name: str) -> list[tuple[str, str, str, bool]]:
+    """(reply, gold answer, question, whether it is right) of every solution whose true answer is known."""
+    answers = {(r["problem_id"], r["candidate_index"]): r["is_correct"] for r in lines("strictprm", f"answers_{name}.jsonl.gz")}
+    candidates = lines("strictprm", f"candidates_{name}.jsonl.gz")
+    questions = {r["problem_id"]: r["problem"] for r in candidates if "problem" in r}
+    golds = {problem: _gold(name, about) for problem, about in questions.items()}
+    judged = answers | adjudicated(name)
+    return [
+        ("\n\n".join(r["steps"]), gold, questions[r["problem_id"]]["question"], judged[r["problem_id"], r["candidate_index"]])
+        for r in candidates
+        if (gold := golds[r["problem_id"]]) is not None
+    ]
+
+
+def adjudicated(name: str) -> dict[tuple[str, int], bool]:
+    """Whether each of the replies that were read is right, by problem and candidate."""
+    kept = json.loads((Path(__file__).parent / "adjudicated" / f"{name}.json").read_text())
+    return {(problem, i): verdict == "right" for verdict, ids in kept.items() for problem, found in ids.items() for i in found}
+
+
+def _gold(name: str, about: dict[str, Any]) -> str | None:
+    return about["ground_truth"] if name == "gsm8k" else _true_answers().get(" ".join(about["question"].split()))
+
+
+@functools.cache
+def _true_answers() -> dict[str, str]:
+    found = lines("rewardmath", "problems.jsonl.gz")
+    return {" ".join(r["problem"].split()): r["answer"] for r in found if "answer" in r}
+
+
+def lines(*parts: str) -> list[dict[str, Any]]:
+    with gzip.open(data_file(*parts), "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def _there(name: str) -> bool:
+    try:
+        return all(
+            data_file(*parts) for parts in (("strictprm", f"candidates_{name}.jsonl.gz"), ("rewardmath", "problems.jsonl.gz"))
+        )
+    except RewardlabError as missing:
+        print(f"math-replies: {missing}; left out", file=sys.stderr)
+        return False
+
+
+def ours_on_solutions(*, name: str) -> dict[str, Any]:
+    from rewardlab.verifiers.contract import Pair
+    from rewardlab.verifiers.math.verifier import math
+
+    def verify(found: list[tuple[str, str, str, bool]]) -> list[bool | None]:
+        batches = [found[start : start + 256] for start in range(0, len(found), 256)]
+        return [v.correct for batch in batches for v in math().check_all([Pair(*one[:3]) for one in batch])]
+
+    return by_processor(verify, solutions(name))
+
+
+def peer_on_solutions(*, name: str) -> dict[str, Any]:
+    return by_processor(lambda found: [math_verify_says(reply, gold) for reply, gold, *_ in found], solutions(name))
+
+
+def by_processor(verify: Callable[[list[Any]], list[bool | None]], found: list[Any]) -> dict[str, Any]:
+    """Verdicts, and pairs per second of processor time of this process, not counting the first hundred."""
+    first, start = verify(found[:100]), time.process_time()
+    rest = verify(found[100:])
+    return {"verdicts": first + rest, "rate": len(rest) / (time.process_time() - start)}
+
+
 def pairs() -> list[Triple]:
     from labelled_replies import replies
 
@@ -66,4 +165,5 @@ def peer() -> list[bool | None]:
 
 
 if __name__ == "__main__":
-    main(run, {"ours": ours, "peer": peer})
+    sides = (ours, peer, ours_on_solutions, peer_on_solutions)
+    main(run, {side.__name__: side for side in sides})

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labelled_replies import replies
 
+from rewardlab.text.answers import NO_ANSWER
 from rewardlab.verifiers.math.verifier import math
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -90,7 +91,7 @@ def test_boxes_that_are_joined_state_one_answer(reply, answer, right):
         ("The total is 5 dollars and 3 cents.", "5", False),
         ("The number of solutions is 7 if $n$ is even and 8 if $n$ is odd.", "7", False),
         ("The total is 42. No wait, that is wrong.", "42", False),
-        ("Of the 30 students, 12 are girls.", "12", False),
+        ("Of the 30 students, 12 are girls.", "12", True),
         ("The total is 45 dollars in 3 days.", "45", True),
         ("Since $a$ is 3, the area is 9.", "9", True),
         ("The side is 3, so the area is 9.", "9", True),
@@ -113,11 +114,12 @@ def test_a_sentence_states_what_something_is_said_to_be(reply, answer, right):
     assert said(reply, answer) is right
 
 
-def test_the_last_of_several_numbers_counts_only_if_asked_for():
-    reply = "In 5 days he earns 60 dollars."
-    assert said(reply, "60") is False
-    assert said(reply, "60", find="last") is True
-    assert said(reply, "5", find="last") is False
+def test_the_last_of_several_numbers_counts_whatever_was_computed_if_asked_for():
+    reply = "8 x 8 = 64\n\nSo he pays 64 dollars for 16 glasses."
+    assert said(reply, "64") is True
+    assert said(reply, "16") is False
+    assert said(reply, "16", find="last") is True
+    assert said(reply, "64", find="last") is False
 
 
 @pytest.mark.parametrize(
@@ -275,7 +277,7 @@ def test_the_gold_answer_letter_for_letter_is_right(gold):
     assert said(gold, gold, find="boxed") is False
 
 
-@pytest.mark.parametrize("reply", ["B12", "H2O", "x12y34", "v_2", "2nd", "The code is 7F2.", "a1, b2"])
+@pytest.mark.parametrize("reply", ["B12", "H2O", "x12y34", "v_2", "The code is 7F2.", "a1, b2"])
 def test_digits_within_a_word_are_no_number(reply):
     for number in ("12", "2", "34", "1"):
         assert said(reply, number) is False
@@ -283,6 +285,139 @@ def test_digits_within_a_word_are_no_number(reply):
 
 def test_a_currency_before_a_number_is_no_word():
     assert said("It costs USD12.", "12") is True
+
+
+# ---- what models of today write --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "right"),
+    [
+        # the last sentence has several numbers: the one in bold, else the result of the last equation, else the last
+        ("Therefore, the 5 people brought in a total of 14 old records.", "14", True),
+        ("Therefore, the 5 people brought in a total of 14 old records.", "5", False),
+        ("42 baps are equivalent to 40 daps.", "40", True),
+        ("So 8 pens will cost $12.00.", "12", True),
+        ("So 8 pens will cost $12.00.", "8", False),
+        ("So **14** of the 50 candles explode.", "14", True),
+        ("So **14** of the 50 candles explode.", "50", False),
+        ("24 + 40 = 64\n\nSo 64 dollars buy 16 glasses.", "64", True),
+        ("\\frac{3}{24} = \\frac{1}{8}\n\nSo 3 inches is $\\frac{1}{8}$ of 2 feet.", "1/8", True),
+        ("11 - 9 = 2 dollars\n\nSo Box C is $2 more expensive than Box B.", "2", True),
+        ("So Box C is $2 more expensive than Box B.", "2", False),
+        ("It costs a profit of $125 compared to $96 for the other.", "125", True),
+        ("It takes Anna and Ben 8 hours to fill 16 pools.", "8", True),
+        ("There are 3 distinct ways to put 5 balls into 2 boxes.", "3", True),
+        ("Its speed is $12\\pi$ inches per second, or approximately 37.7 inches per second.", r"12\pi", True),
+        ("So there are 3 or 4 of them.", "4", False),
+        ("So he has 3 apples and 4 pears.", "4", False),
+        ("He pays $10,200 + $255 = $10,455.", "10455", True),
+        ("He pays $10,200 + $255 = $10,455.", "255", False),
+        # a heading is no answer
+        ("#### Height:\n3 x 24 = 72\n\nSo the volume of all 3 boxes is **72 cubic inches**.", "72", True),
+        ("#### 4. Solve for S:\n2S = 16\n\nSo the pool has 8 gallons.", "8", True),
+        ("#### Step 4: Add both days\n46 + 27 = 73\n\nSo he killed 73 animals.", "73", True),
+        ("#### Euros (EUR)\n114 - 92 = 22\n\nSo she has **22 more euros than pounds**.", "22", True),
+        ("#### 42\n\nI checked 40 + 2.", "42", True),
+        ("The answer is the sum of these:\n\n3 + 4 = 7", "7", True),
+        ("The questions that he can answer: $5t$.\n\nSo he left 105 of them.", "105", True),
+        ("The answer is unknown.", "5", False),
+        # a mark, then a sentence
+        ("Final Answer: The largest $n$ is 34.", "34", True),
+        ("So the answer is: the number of $k$-subsets is 15", "15", True),
+        ("the answer is that the 5 people brought in **14 old records**.", "14", True),
+        ("The answer remains 36 miles.", "36", True),
+        ("The answer is 40 percent more than 10.", r"40\%", False),
+        # ordinals
+        ("So Bill is now on the 18th floor.", "18", True),
+        ("So Bill is now on the 18th floor.", "8", False),
+        (r"\boxed{12th}", "12", True),
+        (r"\boxed{12^{\text{th}}}", "12", True),
+        (r"\boxed{13^{th}}", "12", False),
+        ("the 2nd", "2", True),
+        # function values
+        (r"$t(g(16)) = 1.$", "1", True),
+        (r"$t(g(16)) = 2.$", "1", False),
+        (r"$f(2)g(3) = 1$", "1", False),
+        # marks and signs in LaTeX and markdown
+        (r"\textbf{Answer: } 12 cm^2", "12", True),
+        ("Answer: 12 (twelve)", "12", True),
+        (r"Answer: the probability is $\tfrac{1}{2}$ (i.e., 50%).", "1/2", True),
+        ("Answer: 12 (mod 15)", "12", False),
+        (r"\fbox{42}", "42", True),
+        (r"\boxed 42", "42", True),
+        (r"\boxed{\underline{42}}", "42", True),
+        (r"\boxed{\textcolor{red}{42}}", "42", True),
+        (r"\boxed{\bf 42}", "42", True),
+        (r"\boxed{17\text{, }44}", "17, 44", True),
+        (r"\boxed{168,000 \, \text{\$}}", "168000", True),
+        (r"\boxed{6:15\text{ PM}}", "6:15 p.m.", True),
+        ("6:15 a.m.", "6:15 PM", False),
+        (r"\boxed{(2516)_8}", "2516_8", True),
+        (r"\boxed{2516_{\text{eight}}}", "2516_8", True),
+        (r"\boxed{2516_{\text{nine}}}", "2516_8", False),
+        # end tokens, invented questions and whole conversations
+        ("42<|im_end|>", "42", True),
+        ("42<|eot_id|>\n", "42", True),
+        ("42</s></s>", "42", True),
+        ("The answer is 42.\n\nuser\nWhat is 5+6?\nassistant\nThe answer is 11.", "42", True),
+        ("The answer is 42.\n\nExercise 2. What is 5+6? The answer is 11.", "42", True),
+        ("The answer is 42.\n\nNext problem: what is 5+6?\nThe answer is 11.", "11", False),
+        ("system\nPut it in \\boxed{}.\nuser\nWhat is 40 + 2?\nassistant\nIt is \\boxed{42}", "42", True),
+    ],
+)
+def test_replies_of_models_of_today(reply, answer, right):
+    assert said(reply, answer) is right
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "right"),
+    [
+        ("So Navin earns the most, with 39.52 USD.", r"\text{Navin}", True),
+        ("Therefore, after an eight-hour day, Navin would earn the most.", r"\text{Navin}", True),
+        ("So Navin or Luka earns the most.", r"\text{Navin}", False),
+        ("Unlike Navin, Luka earns the most.", r"\text{Navin}", False),
+        ("So Luka earns more than Navin.", r"\text{Navin}", False),
+        ("Navin does not earn the most.", r"\text{Navin}", False),
+        ("The graph of $x^2 + y^2 = 10$ is an ellipse.", r"\text{ellipse}", True),
+        ("The graph of $x^2 + y^2 = 10$ is not an ellipse.", r"\text{ellipse}", False),
+        ("The fastest is **Evelyn**, with 3.6 units.", r"\text{Evelyn}", True),
+        ("After turning 2250 degrees she is facing east.", r"\text{east}", True),
+        ("She is facing southeast.", r"\text{east}", False),
+        ("Is it Navin?", r"\text{Navin}", False),
+        (r"Navin earns the most: \boxed{\text{Luka}}", r"\text{Navin}", False),
+    ],
+)
+def test_answers_in_words_are_read_from_the_last_sentence(reply, answer, right):
+    assert said(reply, answer) is right
+
+
+def test_digits_are_in_the_base_that_the_question_asks_for():
+    for prompt in ("Write 1358 in base 8.", "the octal number", "in base eight", "the base $8$ representation"):
+        assert said(r"\boxed{2516}", "2516_8", prompt) is True
+    assert said(r"\boxed{2516}", "2516_8", "Write it in base 9.") is False
+    assert said(r"\boxed{2516}", "2516_8") is False
+    assert said(r"\boxed{2517}", "2516_8", "Write it in base 8.") is False
+
+
+def test_repeating_what_is_to_be_worked_out_is_no_answer():
+    question = r"Simplify $\tan 80^\circ - 4 \sin 80^\circ.$"
+    assert said(r"\boxed{\tan 80^\circ - 4\sin 80^\circ}", r"-\sqrt{3}", question) is False
+    assert said(r"\boxed{-\sqrt{3}}", r"-\sqrt{3}", question) is True
+    assert said(r"\boxed{\cot 10^\circ}", r"\tan 80^\circ", question) is True
+
+
+def test_any_of_a_list_of_gold_answers_is_right_and_one_that_is_cut_off_gets_no_verdict():
+    for golds in (["5", "6"], '["5","6"]'):
+        assert [said(reply, golds) for reply in ("5", "6", "7")] == [True, True, False]
+    assert said("5", r"$x=\boxed 5$") is True
+    assert said("1", r"\frac{1}{") is None
+    assert math().check("1", r"\frac{1}{").why == r"the gold answer '\\frac{1}{' has a brace that does not close"
+
+
+def test_a_reply_without_an_answer_says_so():
+    assert math().check("I am not sure about this one.", "5").why == NO_ANSWER
+    assert math().check("I am not sure about this one.", "(B)").why.startswith(NO_ANSWER)
 
 
 # ---- hostile text ----------------------------------------------------------------------------------------------------

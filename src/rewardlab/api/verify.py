@@ -28,6 +28,7 @@ from rewardlab.registry.parts import shared_part
 from rewardlab.registry.settings import fit
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.hyperparameters import hyperparameters
+from rewardlab.text.answers import NO_ANSWER
 from rewardlab.util.progress import Bar
 from rewardlab.verifiers.contract import Pair, Verdict, Verifier
 
@@ -110,14 +111,16 @@ def verify_file(
     wrong with which line; if it is not a JSON object, it is kept as it is under "raw". A blank line stays blank.
     workers: "ray" or "ray:N", to judge over a Ray cluster.
 
-    Returns how many rows are right, wrong, without a verdict and broken, and rows per second. Raises RewardlabError, before
-    anything is written, for a wrong name, setting or path, and for a missing package.
+    Returns how many rows are right, wrong (of these no_answer: those in which the verifier finds none), without a verdict and
+    broken, and rows per second. Raises RewardlabError, before anything is written, for a wrong name, setting or path, and for a
+    missing package.
     """
     # made and refused once before any file is opened
     kind, values = fitted(*named(kind, settings or {}))
     columns = Columns(prompt_column, answer_column, response_column)
     check_paths(source, out)
     counts: Counter[bool | None] = Counter()
+    unfound = 0
     broken: list[str] = []
     causes: Counter[str] = Counter()
     started = time.perf_counter()
@@ -129,13 +132,15 @@ def verify_file(
                 broken.append(item.why)
             elif item is not BLANK:
                 counts[row["correct"]] += 1
+                unfound += row["correct"] is False and NO_ANSWER in row["why"]
                 causes.update([row["why"]] if row["correct"] is None else ())
             file.write(encoded(row) if row else "\n")
             bar.advance()
     rows = counts.total() + len(broken)
     return {
-        "verifier": kind, "rows": rows, "right": counts[True], "wrong": counts[False], "no_verdict": counts[None],
-        "broken": len(broken), "rows_per_second": round(rows / (time.perf_counter() - started), 1), "out": str(out),
+        "verifier": kind, "rows": rows, "right": counts[True], "wrong": counts[False], "no_answer": unfound,
+        "no_verdict": counts[None], "broken": len(broken), "rows_per_second": round(rows / (time.perf_counter() - started), 1),
+        "out": str(out),
         "broken_lines": broken, "no_verdict_because": causes.most_common(1)[0][0] if causes else None,
     }  # fmt: skip
 

@@ -21,6 +21,7 @@ from rewardlab.engine.rates import with_rates
 from rewardlab.engine.update import update
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.runs.config import RunConfig
+from rewardlab.text.answers import NO_ANSWER
 
 
 class StepData(NamedTuple):
@@ -263,6 +264,8 @@ class Ops:
         if len(missing) > self.settings.max_missing * len(flat):
             why = next((s.why for s in missing if s.why), "the reward gave no reason")
             raise RewardlabError(f"{len(missing)} of {len(flat)} rollouts got no verdict at step {self.run.step + 1}: {why}")
+        if any(s.extracted or NO_ANSWER in s.why for s in flat):
+            self.run.log("no_answer", sum(NO_ANSWER in s.why for s in flat) / len(flat))
         totals = [s.total for s in flat if s.total is not None]
         self.run.log("reward", float(np.mean(totals)))
         # only where rewards differ does a group teach anything by comparison; one reply alone is not compared

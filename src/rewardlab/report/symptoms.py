@@ -23,6 +23,7 @@ COLLAPSED = 0.1  # of the entropy at the start: the policy hardly explores any m
 DISSOLVED, NATS = 3.0, 1.0  # times the entropy at the start, and nats per token, at which a policy writes noise
 GROWN, SHRUNK = 1.5, 0.5  # times the length at the start
 CUT = 0.1  # of replies that end at the length limit: each earns what half a reply earns
+UNFOUND = 0.02  # of replies without an answer that the verifier finds: each right one among them earns nothing
 WITHOUT_SIGNAL = 0.5  # of groups: more than half of what is generated teaches nothing
 CLIPPED = 0.2  # of tokens: DAPO's and GRPO's healthy runs clip a few in a hundred
 MISMATCH = {"mismatch_far": 0.02, "mismatch": 0.1, "mismatch_probability": 0.03}
@@ -204,6 +205,19 @@ def kl(curves: Curves) -> Finding | None:
     return Finding("KL explosion", text, "go back to a checkpoint before, lower the rate, raise the KL's weight")
 
 
+def unfound(curves: Curves) -> Finding | None:
+    share = curves.late("no_answer")
+    if share is None or share < UNFOUND:
+        return None
+    text = f"{share:.0%} of replies in the last quarter have no answer that the verifier can find; each counts as wrong."
+    return Finding(
+        "answers not found",
+        text,
+        'read the rollouts whose reason is "no answer found": if their answers are right, ask for \\boxed{} in the prompt, or use '
+        "another verifier (rewardlab audit compares them); if they are cut off, raise --max-new",
+    )
+
+
 def gradients(curves: Curves) -> Finding | None:
     steps, values = curves["grad_norm"]
     if len(values) < SHORTEST or not (median := float(np.median(values))):
@@ -244,6 +258,7 @@ SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]
     "entropy": (("entropy",), entropy),
     "length": (("length",), length),
     "replies cut off": (("cut_off",), cut_off),
+    "answers not found": (("no_answer",), unfound),
     "groups without signal": (("signal",), groups),
     "clipped share": (("clip_share", "ratio_far"), clipped),
     "sampler/trainer mismatch": (tuple(MISMATCH), mismatch),

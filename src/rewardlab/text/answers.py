@@ -11,12 +11,20 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from .boxes import boxes, inside, joint
+from .boxes import boxes, braced, inside, joint
 from .claims import claim
 from .numbers import IN_TEXT, LONGEST, alone, denied, last_number
-from .turns import retracted, without_courtesies
+from .turns import own_turn, retracted, without_courtesies
 
-_MARK = re.compile(r"answer[*_]{0,3}\s{0,3}(?:is\b|:|=)\s{0,3}:?|####", re.IGNORECASE)
+NO_ANSWER = "no answer found"
+"""The reason of a verdict on a reply in which none was found. Such replies are counted apart: a right answer may be among them."""
+
+_MARK = re.compile(r"answer[*_}]{0,3}\s{0,3}(?:(?:is|remains|(?:w|sh)ould\sbe|must\sbe|equals)\b|:|=)\s{0,3}:?|####", re.IGNORECASE)
+_DOING = ("can ", "to ", "will ", "could ", "must ")
+"""Before these, to answer is something to do: "the questions that he can answer: ..."."""
+_OPENED = re.compile(r"\\[a-z]{2,8}\s?\{[^{}]{0,14}$")
+_STEP = re.compile(r"(?:step|part|case|method|day|option|[0-9]{1,2}[.)])\s", re.IGNORECASE)
+_GLOSS = re.compile(r"\s\((?!\s?mod)[^()]{0,60}[A-Za-z]{2}[^()]{0,60}\)[\s.*$]{0,3}$")
 _DISPLAYS = (("$$", "$$"), ("\\[", "\\]"))
 _INLINE = (("\\(", "\\)"), ("$$", "$$"), ("$", "$"), ("\\[", "\\]"))
 _REASONS = re.compile(r"\b(?:because|since|as|so|which|where|when|after)\b|[,;]")
@@ -41,16 +49,48 @@ def boxed(text: str) -> str | None:
 
 
 def after_answer(text: str) -> str | None:
-    """The rest of the line after the last "answer is", "answer:" or "####"; None if there is none or nothing follows it."""
-    marks = list(_MARK.finditer(text))
-    if not marks:
-        return None
-    after_mark = text[marks[-1].end() :].strip(" \t\r\n*_:")
+    """The rest of the line after the last "answer is", "answer:" or "####"; None if there is none or nothing follows it.
+
+    A heading states nothing: "#### Step 2: Add the costs" and "the answer is the sum of these:", with more to come.
+    """
+    for mark in reversed(_marks(text)):
+        stated = _after(text, mark)
+        if stated is None or not _heading(mark.group(), *stated):
+            return stated and stated[0]
+    return None
+
+
+def _marks(text: str) -> list[re.Match[str]]:
+    # most replies have none, and finding that out takes less time than the pattern
+    if "####" not in text and "answer" not in text.lower():
+        return []
+    return [mark for mark in _MARK.finditer(text) if not text.endswith(_DOING, max(0, mark.start() - 8), mark.start())]
+
+
+def _after(text: str, mark: re.Match[str]) -> tuple[str, str] | None:
+    """The line or displayed formula after a mark, and the text after that."""
+    after_mark = text[mark.end() :].strip(" \t\r\n*_:")
     for opened, closed in _DISPLAYS:
         if after_mark.startswith(opened) and (end := after_mark.find(closed, len(opened))) > 0:
-            return after_mark[len(opened) : end].strip() or None
-    lines = after_mark.splitlines()
-    return lines[0].strip(" \t*_") or None if lines else None
+            formula = after_mark[len(opened) : end].strip()
+            return (formula, "") if formula else None
+    line, _, rest = after_mark.partition("\n")
+    line = line.strip(" \t\r*_")
+    if line.startswith("}") and _OPENED.search(text, max(0, mark.start() - 24), mark.start()):
+        # the brace of \textbf{Answer: } 12
+        line = line[1:].lstrip(" *_:")
+    return (line, rest) if line else None
+
+
+def _heading(mark: str, line: str, rest: str) -> bool:
+    """Whether what follows a mark is the title of what comes after it."""
+    if not rest or not rest.strip():
+        return False
+    if line.endswith(":"):
+        return True
+    if mark != "####" or (last_number(line) is not None and not _STEP.match(line) and len(line) <= 40):
+        return False
+    return any(sign.isdigit() for sign in rest)
 
 
 def final_answer(text: str) -> str | None:
@@ -66,6 +106,11 @@ def after_thinking(reply: str) -> str:
     """A reply without its thinking: the text after the last </think>; empty if a <think> is not closed."""
     visible = reply.rpartition("</think>")[2]
     return "" if "<think>" in visible else visible
+
+
+def own_words(reply: str) -> str:
+    r"""What a reply says itself: without thinking, and without turns that it invents after its answer, all boxes as \boxed{...}."""
+    return braced(own_turn(after_thinking(reply)))
 
 
 def statements(text: str, last: bool = False) -> Iterator[str]:
@@ -84,10 +129,15 @@ def statements(text: str, last: bool = False) -> Iterator[str]:
     return (form for form in forms if form)
 
 
+def states(text: str) -> bool:
+    """Whether a reply marks its answer, by a box or by "answer is"."""
+    return "\\boxed" in text or after_answer(text) is not None
+
+
 def _taken_back(text: str) -> bool:
     if not retracted(text):
         return False
-    marks = list(_MARK.finditer(text))
+    marks = _marks(text)
     found = boxes(text)
     return retracted(without_courtesies(text[found[-1].end if found else marks[-1].end() if marks else 0 :]))
 
@@ -95,14 +145,20 @@ def _taken_back(text: str) -> bool:
 def _of_line(line: str) -> Iterator[str]:
     end = _SENTENCE.search(line)
     # "Is the answer 5?" states nothing
-    if not (end and end.group() == "?"):
-        yield line
-        yield from _shorter((line[: end.start()] if end else line)[:1000])
+    if end and end.group() == "?":
+        return
+    yield line
+    if gloss := _GLOSS.search(line[:1000]):
+        yield line[: gloss.start()].rstrip()
+    sentence = (line[: end.start()] if end else line)[:1000]
+    if _PROSE.search(sentence) and (said := claim(sentence)):
+        yield said
+    yield from _shorter(sentence)
 
 
 def _of_text(text: str, last: bool) -> Iterator[str | None]:
-    line = _AROUND.sub("", text.strip())
-    if line and len(line) <= LONGEST and "\n" not in line and not _PROSE.search(line):
+    line = text.strip()
+    if line and len(line) <= LONGEST and "\n" not in line and not _PROSE.search(line := _AROUND.sub("", line)):
         yield line
     said = claim(text, last)
     yield _last_expression(text) if said is None else said

@@ -1,15 +1,18 @@
 """Find what a reply in prose says to be its answer: the volume of $ABCD$ is 120, the smallest such $n$ is 12, attained for $k = 5$.
 
 The last sentence with a value counts. What is said *to be* a value (is, are, equals, =) goes before values that are only mentioned,
-and a main clause before "since ...", "when ...". Linear in the length of the text; nothing raises.
+and a main clause before "since ...", "when ...". Of values that are only mentioned, the one in bold counts, else the result of the
+last equation, else the last: "So 8 pens cost $12.00." Linear in the length of the text; nothing raises.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from fractions import Fraction
 from typing import NamedTuple
 
-from .numbers import IN_TEXT, alone, denied, qualified
+from .numbers import IN_TEXT, alone, denied, number, qualified
 from .turns import retracted
 
 TAIL = 1000
@@ -19,12 +22,15 @@ _FORMULA = re.compile(
     r"|(?<!\\)\$(?P<d>[^$\s](?:[^$\n]{0,500}[^$\s\\])?)\$(?![0-9])"
 )
 _VALUE = "\x01"
+_DIGIT = re.compile("[0-9]")
+_TO_LAST_DIGIT = re.compile("(?s:.*)[0-9]")
+_SIGNS = ("minus", "Minus", "MINUS", "negative", "Negative", "NEGATIVE")
 _BARE = re.compile(r"(?:\\(?:angle|triangle|overline|ell|mathbf|vec|mathcal)\b|_\{?[0-9]\}?|[A-Za-z{}()\[\],_'\s|]){1,40}")
 _ATTACHED = re.compile(r"(?:st|nd|rd|th)\b|[A-Za-z]{1,9}[0-9_]")
 _END = re.compile(r"[.!?](?=\s|$)|\n")
 _SAID = re.compile(
     rf"(?:\b(?:is|(?:it|that|this)'s|are|was|were|be|equals?|becomes|totals|so|hence|thus|therefore|leaves|gives|yields|get|obtain)\b,?|(?<![<>!=])=(?!=)|(?<!{_VALUE}):)"
-    rf"(?:\s(?:(?:equal|down|up)\sto|exactly|simply|just|then|therefore|thus|hence|also|now|only|given\sby))?[\s*_:]{{0,5}}"
+    rf"(?:\s(?:(?:equal|equivalent|down|up)\sto|exactly|simply|just|then|therefore|thus|hence|also|now|only|given\sby))?[\s*_:]{{0,5}}"
     rf"(?P<values>{_VALUE}(?:[\s*_]{{0,3}}(?:,|;|,?\s?and|,?\s?or)[\s*_]{{0,3}}{_VALUE})*)"
 )
 _SAID_OF = re.compile(rf"(?P<values>{_VALUE})[\s*_]{{0,3}}(?:is|are)\s(?:the|our|an?)\b")
@@ -44,7 +50,24 @@ _ALSO = re.compile(rf"(?:\b(?:and|or|but)|,)[\s*_]{{1,3}}(?:it\sis\s)?{_VALUE}")
 _BESIDE = re.compile(
     rf"\b(?:in|at|after|per|within|during|on|every|from)\s(?:the\s)?(?:(?:first|last|next)\s)?{_VALUE}", re.IGNORECASE
 )
+_THAN = re.compile(rf"\b(?:than|compared\s(?:to|with)|instead\sof)\s(?:the\s)?{_VALUE}", re.IGNORECASE)
+_ASIDE = re.compile(
+    rf"\b(?:in|at|after|per|within|during|on|every|from|over|out\sof|to\s(?:[a-z]{{1,12}}\s){{1,4}})\s?(?:the\s)?"
+    rf"(?:(?:first|last|next)\s)?{_VALUE}",
+    re.IGNORECASE,
+)
 _MINUS = re.compile(r"^(?:minus|negative)\s", re.IGNORECASE)
+_ORDINAL = re.compile(r"(?<![\w.,$-])([0-9]{1,9})(?:st|nd|rd|th)\b")
+_OFFERED = re.compile(rf"\b(?:either|maybe|perhaps)\b|{_VALUE}[^{_VALUE}.;]{{0,24}}\bor[\s*_]{{1,3}}{_VALUE}", re.IGNORECASE)
+_RANGE = re.compile(rf"\bbetween\b|{_VALUE}[^{_VALUE}.;]{{0,24}}\b(?<!compared )to[\s*_]{{1,3}}{_VALUE}", re.IGNORECASE)
+_BOTH = re.compile(rf"{_VALUE}[^{_VALUE},;.]{{0,24}}\band[\s*_]{{1,3}}{_VALUE}$")
+_BOLD = re.compile(rf"\*\*[^*{_VALUE}]{{0,40}}{_VALUE}[^*{_VALUE}]{{0,40}}\*\*")
+_RESULT = re.compile(
+    r"(?:=|\\approx|≈)\s{0,3}(?:\\?\$\s?|\\text\{\s?)?(-?(?:\\[dt]?frac\{[0-9]{1,9}\}\{[0-9]{1,9}\}|[0-9][0-9,]*(?:\.[0-9]+)?))(?![0-9])"
+    r"(?!\s?(?:[-+*×÷^(!_]|/\s?[0-9(\\]|\\(?:times|cdot|div|frac|sqrt|pi)|[a-z]\b))"
+)
+_FOR = re.compile(r"\bto\s(?!the\b|an?\b|be\b)[a-z]{3,}\b")
+_ABOUT = re.compile(rf"\bor\s(?:approximately|about|roughly|around|nearly)[\s*_]{{1,3}}{_VALUE}", re.IGNORECASE)
 _UNTIL = re.compile(rf"[,;:()]|{_VALUE}|\b(?:but|so)\b")
 
 
@@ -56,60 +79,131 @@ class Value(NamedTuple):
     formula: bool
 
 
-def claim(text: str, last: bool = False) -> str | None:
+def claim(reply: str, last: bool = False) -> str | None:
     """What the last sentence with a value says; "" if it says nothing definite; None if the text has no value or cannot be read.
 
-    last: of several values, none of which is said to be the answer, the last counts; else the text says nothing definite.
+    last: of several values, none of which is said to be the answer, the last counts, whatever the text computes before it.
     """
-    text = _tail(text)
+    context, text = _tail(reply)
     values = _values(text)
     masked = _masked(text, values)
-    if not values or "\\" in masked:
+    if "\\" in masked:
         return None
-    ends = [match.end() for match in _END.finditer(masked, 0, masked.rindex(_VALUE))]
-    start = ends[-1] if ends else 0
-    stop = match.end() if (match := _END.search(masked, masked.rindex(_VALUE))) else len(masked)
+    if not values:
+        return _ordinal(text)
+    start, stop = _last_sentence(masked)
     sentence, own = masked[start:stop], values[masked.count(_VALUE, 0, start) :]
     if sentence.rstrip().endswith("?") or retracted(text[values[-1].end :]):
         return ""
+    before = context[: len(context) - len(text) + own[0].start]
     if found := _said(text, sentence, own):
-        start, stop = found.span("values")
-        first = sentence.count(_VALUE, 0, start)
-        rest = _rest(sentence, stop)
-        # 24 - 16 = 8 more than before states 8, while to be 8 more than before is to be more than 8
-        compared = found.group()[0] != "=" and _COMPARED.search(rest)
-        if compared or _CHANGED.search(rest) or _goes_on(text, sentence, own, stop):
-            return ""
-        return _stated(text, own[first : first + sentence.count(_VALUE, start, stop)])
-    if len({text[value.start : value.end] for value in own if not _bare(text, value)}) > 1 and not last:
-        return ""
+        return _told(before, text, sentence, own, found)
     # a name such as $ABC$ is no value where another one is
     meant = [value for value in own if not _bare(text, value)] or own
-    return _stated(text, meant[-1:])
+    if last or len({text[value.start : value.end] for value in meant}) == 1:
+        return _stated(text, meant[-1:])
+    chosen = _of_several(before, text, sentence, own, meant)
+    return _stated(text, [chosen]) if chosen else ""
 
 
-def _tail(text: str) -> str:
-    """The end of a reply, from the line of its last digit on, unless that line is part of a formula."""
+def _last_sentence(masked: str) -> tuple[int, int]:
+    """Where the last sentence with a value begins and ends."""
+    last = masked.rindex(_VALUE)
+    ends = [match.end() for match in _END.finditer(masked, 0, last)]
+    end = _END.search(masked, last)
+    return ends[-1] if ends else 0, end.end() if end else len(masked)
+
+
+def _told(before: str, text: str, sentence: str, own: list[Value], found: re.Match[str]) -> str | None:
+    """What the sentence says that something is, unless it goes on to change or compare it and no equation before it confirms it."""
+    start, stop = found.span("values")
+    first = sentence.count(_VALUE, 0, start)
+    rest = _rest(sentence, stop)
+    if _CHANGED.search(rest):
+        return ""
+    # 24 - 16 = 8 more than before states 8, while to be 8 more than before is to be more than 8
+    compared = found.group()[0] != "=" and _COMPARED.search(rest)
+    if compared or _goes_on(text, sentence, own, stop):
+        computed = None if _OFFERED.search(sentence) else _computed(before, text, own)
+        return _stated(text, [computed]) if computed else ""
+    return _stated(text, own[first : first + sentence.count(_VALUE, start, stop)])
+
+
+def _ordinal(text: str) -> str | None:
+    """The last ordinal of a text without other values: he is on the 18th floor."""
+    found = _ORDINAL.findall(text)
+    return found[-1] if found and not text.rstrip().endswith("?") else None
+
+
+def _of_several(before: str, text: str, sentence: str, own: list[Value], meant: list[Value]) -> Value | None:
+    """The one of several values that a sentence is about; None where it offers several, as in "3 or 4" and "3 and 4"."""
+    if _OFFERED.search(sentence):
+        return None
+    bold = _BOLD.findall(sentence)
+    if len(bold) == 1:
+        return own[sentence.count(_VALUE, 0, sentence.index(bold[0]))]
+    before_each = {value: _until(sentence, own.index(value)) for value in meant}
+    meant = [value for value in meant if not _joined(_THAN, before_each[value])] or meant
+    if computed := _computed(before, text, meant):
+        return computed
+    place = sentence.rindex(_VALUE) + 1
+    if any(pattern.search(sentence) for pattern in (_RANGE, _COMPARED)) or _BOTH.search(sentence, max(0, place - 40), place):
+        return None
+    # "in one week", "after 5 days" and "to fill 16 pools" are where, when and what for, not what
+    main = [value for value in meant if not _joined(_ASIDE, before_each[value])]
+    return (main or meant)[-1]
+
+
+def _until(sentence: str, index: int) -> str:
+    """The sentence up to its value of this index, that value included."""
+    place = -1
+    for _ in range(index + 1):
+        place = sentence.index(_VALUE, place + 1)
+    return sentence[: place + 1]
+
+
+def _computed(before: str, text: str, own: list[Value]) -> Value | None:
+    """The one of the values that is the result of the last equation before them."""
+    result, at = None, len(before)
+    while result is None and (at := max(before.rfind(sign, 0, at) for sign in ("=", "\\approx", "≈"))) >= 0:
+        result = _RESULT.match(before, at)
+    if result is None:
+        return None
+    wanted = number(result[1].rstrip(","))
+    return next((value for value in own if wanted is not None and _number_of(text, value) == wanted), None)
+
+
+def _number_of(text: str, value: Value) -> Fraction | None:
+    stated = text[value.start : value.end]
+    return number(_bare_of(stated).rpartition("=")[2] if value.formula else stated)
+
+
+def _tail(text: str) -> tuple[str, str]:
+    """The end of a reply, and of it what begins at the line of its last digit, unless that line is part of a formula."""
     text = text.strip()
     if len(text) > TAIL:
         text = text[-TAIL:]
         text = text[text.find("\n") + 1 :]
-    last = max(map(text.rfind, "0123456789"))
-    start = text.rfind("\n", 0, last) + 1 if last >= 0 else 0
+    text = text.replace("{,}", ",").replace("\\$", "$").replace("\\%", "%").replace("−", "-")
+    last = _TO_LAST_DIGIT.match(text)
+    start = text.rfind("\n", 0, last.end()) + 1 if last else 0
     before, line = text[:start], text[start:]
-    pairs = (("\\[", "\\]"), ("\\(", "\\)"))
-    whole = all(part.count("$") % 2 == 0 and all(part.count(a) == part.count(b) for a, b in pairs) for part in (before, line))
-    whole = whole and before.count("$$") % 2 == 0
-    return (line if whole else text).replace("{,}", ",").replace("\\$", "$").replace("\\%", "%").replace("−", "-")
+    return text, line if _closed(before) and _closed(line) and before.count("$$") % 2 == 0 else text
+
+
+def _closed(text: str) -> bool:
+    """Whether each formula that opens in the text closes in it."""
+    if "$" in text and text.count("$") % 2:
+        return False
+    return "\\" not in text or (text.count("\\[") == text.count("\\]") and text.count("\\(") == text.count("\\)"))
 
 
 def _values(text: str) -> list[Value]:
-    formulas = [Value(*match.span(), True) for match in _FORMULA.finditer(text)]
+    formulas = [Value(*match.span(), True) for match in _FORMULA.finditer(text)] if "$" in text or "\\" in text else []
     numbers: list[Value] = []
     at = 0
     for formula in [*formulas, Value(len(text), len(text), True)]:
-        for match in IN_TEXT.finditer(text, at, formula.start):
-            start, end = match.start(), match.start() + len(match.group().rstrip(","))
+        for start, end in _numbers(text, at, formula.start):
             if numbers and text[numbers[-1].end : start] == ":":
                 # 2:3 is one value
                 numbers[-1] = Value(numbers[-1].start, end, False)
@@ -117,6 +211,21 @@ def _values(text: str) -> list[Value]:
                 numbers.append(Value(start, end, False))
         at = formula.end
     return sorted(formulas + numbers)
+
+
+def _numbers(text: str, at: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Where the numbers of text[at:stop] are. Looking near digits alone takes less time than trying the pattern at every letter."""
+    while digit := _DIGIT.search(text, at, stop):
+        begin = digit.start()
+        while begin > at and text[begin - 1] in "$-−. ":
+            begin -= 1
+        if text.endswith(_SIGNS, at, begin):
+            begin = max(at, begin - 8)
+        match = IN_TEXT.search(text, begin, stop)
+        if match is None:
+            return
+        yield match.start(), match.start() + len(match.group().rstrip(","))
+        at = match.end()
 
 
 def _masked(text: str, values: list[Value]) -> str:
@@ -150,14 +259,15 @@ def _rest(sentence: str, start: int) -> str:
 def _goes_on(text: str, sentence: str, own: list[Value], start: int) -> bool:
     """Whether another value follows that belongs to the answer, or is one too: 5 dollars and 3 cents; 7 if n is even and 8 if not.
 
-    Equations such as $k = 5$, and values in a subordinate clause or after "in", "at", ..., do not.
+    Equations such as $k = 5$, values in a subordinate clause, after "in", "at", ... or "to fill", and approximations do not.
     """
     place = start
     while (place := sentence.find(_VALUE, place)) >= 0:
         value = own[sentence.count(_VALUE, 0, place)]
         before = sentence[start : place + 1]
         mentioned = _bare(text, value) or (value.formula and "=" in text[value.start : value.end])
-        if not mentioned and (_joined(_ALSO, before) or not (_SUBORDINATE.search(before) or _joined(_BESIDE, before))):
+        aside = _SUBORDINATE.search(before) or _FOR.search(before) or _joined(_BESIDE, before)
+        if not mentioned and not _joined(_ABOUT, before) and (_joined(_ALSO, before) or not aside):
             return True
         place += 1
     return False
@@ -173,8 +283,10 @@ def _stated(text: str, chosen: list[Value]) -> str | None:
     for value in chosen:
         if denied(text, value.start, value.end):
             return ""
-        if qualified(text, value.start) or not (value.formula or alone(text, value.start, value.end)):
-            return "" if value.formula else None
+        if value.formula and qualified(text, value.start):
+            return ""
+        if not value.formula and not alone(text, value.start, value.end):
+            return None
     start, end = chosen[0].start, chosen[-1].end
     percent = next((sign for sign in ("%", " %", " percent", " pct", " per cent") if text.startswith(sign, end)), "")
     formula = text[start:end]

@@ -56,6 +56,8 @@ _SHARE = re.compile(rf"(?<=[0-9])\s?([{''.join(_SHARES)}])|([{''.join(_SHARES)}]
 
 _NEGATION = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n't\b", re.IGNORECASE)
 _DENIED = re.compile(r"(?:\b(?:not|never|no|neither|cannot)|n't)\s(?:[a-z]{1,10}\s){0,3}\$?$|(?:≠|\\neq?)\s?$", re.IGNORECASE)
+_DENYING = re.compile("[nN][oOeE'’]|≠")
+_FUNCTIONS = ("sqrt", "root", "log", "ln", "sin", "cos", "tan", "exp", "abs")
 _REVOKED = re.compile(r"\W{0,3}\s?(?:is|was|are)(?:n't|\s(?:not|wrong|incorrect|false)\b)", re.IGNORECASE)
 _OPERATION = re.compile(
     # an operator, an inequality or a function to the left of it; a lone * is emphasis
@@ -72,6 +74,11 @@ _QUALIFIED = re.compile(
     r"|(?:any\w{0,5}|all|every\w{0,5})\sbut)\s(?:(?:of|the|a|about|around|exactly|only)\s)?\$?$",
     re.IGNORECASE,
 )
+_FILLERS = (" of", " the", " a", " about", " around", " exactly", " only")
+_QUALIFYING = (
+    "least", "most", "than", "between", "minus", "plus", "negative", "half", "twice", "double", "triple", "thrice", "times", "over",
+    "under", "above", "below", "root", "or", "except", "but",
+)  # fmt: skip
 _CONTINUED = re.compile(
     r"\s{0,2}(?:[_^!⁰¹²³⁴-⁹√π×·≤≥≠}]|\\(?![%$,)\]\s]|text|mathrm|circ|approx)|[-+*/]\s?(?:[a-z]\b|[(\\√π0-9])|[<>](?![/a-zA-Z!])"
     r"|(?:[xyzn]|pi|dozen|hundred|thousand|million|billion|trillion|tenths?|(?:hundred|thousand|million)ths?|squared|cubed|factorial|minus|plus"
@@ -151,18 +158,35 @@ def last_number(text: str) -> str | None:
 
 def denied(text: str, start: int, end: int) -> bool:
     """Whether the text rejects what it says at start:end, as in "not 42" or "42 is wrong"."""
-    return bool(_DENIED.search(text[max(0, start - 60) : start].rstrip(" $\\([") + " ") or _REVOKED.match(text, end))
+    before = text[max(0, start - 60) : start]
+    # most texts before a value have no such letters, and finding that out takes less time than the pattern
+    denies = _DENYING.search(before) and _DENIED.search(before.rstrip(" $\\([") + " ")
+    return bool(denies or _REVOKED.match(text, end))
 
 
 def alone(text: str, start: int, end: int) -> bool:
     """Whether the number at start:end stands for itself (unlike the 2 of \\frac{1}{2} or "2 million") and is not denied."""
-    before = _TAG.sub("", text[max(0, start - 60) : start])
+    before = text[max(0, start - 60) : start]
     if denied(text, start, end) or _CONTINUED.match(text, end) or _NAMES_ON.match(text, end):
         return False
-    named = _NAMED.search(before)
-    return not (_OPERATION.search(before) or _QUALIFIED.search(before) or (named and named["name"]))
+    if before.rstrip().endswith(">"):
+        before = _TAG.sub("", before)
+    named = _NAMED.search(before) if before[-1:].isalnum() or before[-1:] == "_" else None
+    if named and named["name"]:
+        return False
+    # after a plain word there is no operation, but sqrt and the like
+    word = before[:-1] if before.endswith(" ") else ""
+    plain = word[-1:].isalpha() and "\\" not in before and not word.lower().endswith(_FUNCTIONS)
+    return not ((not plain and _OPERATION.search(before)) or _qualified(before))
 
 
 def qualified(text: str, start: int) -> bool:
     """Whether words before the position change the value that follows, as in "twice 5" and "at least 5"."""
-    return bool(_QUALIFIED.search(text[max(0, start - 60) : start]))
+    return _qualified(text[max(0, start - 32) : start])
+
+
+def _qualified(before: str) -> bool:
+    last = before[-32:].rstrip(" $").lower()
+    for filler in _FILLERS:
+        last = last.removesuffix(filler)
+    return last.rstrip().endswith(_QUALIFYING) and bool(_QUALIFIED.search(before[-32:]))

@@ -15,14 +15,18 @@ _START = re.compile(
 _TOKEN = re.compile(r"<[|｜][A-Za-z][A-Za-z_▁]{2,40}[|｜]>|</?s>|<eos>|<(?:start|end)_of_turn>|\[/?INST\]")
 _FINAL = "<|channel|>final<|message|>"
 _NEXT = re.compile(
-    r"^[\s#*_>-]{0,8}(?:human|user|question|q|problem|exercise|instruction|example)(?:\s[0-9]{1,4})?[*_]{0,3}\s?[:：]",
+    r"\n[\s#*_>-]{0,8}(?:(?:human|user|(?:next\s)?(?:question|q|problem|exercise|instruction|example|task))(?:\s[0-9]{1,4})?[*_]{0,3}\s?[:：]"
+    r"|(?:next\s)?(?:question|problem|exercise|example|task)\s[0-9]{1,4}[*_]{0,3}\s?(?:[.)]|$)|(?:human|user)[*_]{0,3}\s{0,3}$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _STATED = re.compile(
     r"\\boxed\s?\{|answer[*_]{0,3}\s{0,3}(?:is\b|:|=)(?:[^\n]{0,40}[0-9$\\]|[\s*(]{0,5}[A-J]\b)|####\s?[-$]{0,2}[0-9]",
     re.IGNORECASE,
 )
-_ASKING = ("human", "user", "question", "q:", "problem", "exercise", "instruction", "example")
+_ASKING = ("human", "user", "question", "q:", "problem", "exercise", "instruction", "example", "task", "q：")
+_ENDS = re.compile(
+    r"<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|return|end_of_turn|eos)\|>|<｜end▁of▁sentence｜>|<end_of_turn>|<eos>|(?:\s?</s>)+\s*\Z"
+)
 _COURTESY = re.compile(
     r"(?:i hope|hope (?:this|that|it)|(?:please )?let me know|(?:please )?feel free|is there anything|"
     r"if you (?:have|need|would|want|'d)|would you like|do you (?:want|have|need)|thank|happy to|good luck)\b",
@@ -36,11 +40,25 @@ _RETRACTED = re.compile(
 )
 
 
+def ended(text: str) -> str:
+    """The text up to the token that ends its turn, as Qwen, Llama, Gemma, DeepSeek, Phi, gpt-oss and others write it.
+
+    Channels are left as they are: there the token ends one of them.
+    """
+    if "<" not in text or "<|channel|>" in text:
+        return text
+    end = _ENDS.search(text)
+    return text[: end.start()] if end else text
+
+
 def own_turn(text: str) -> str:
     """The text up to the token that ends its turn, or up to a question that it asks itself after it has stated an answer."""
     # a model that thinks in a channel of its own answers in another
     if _FINAL in text:
         text = text.partition(_FINAL)[2]
+    # a whole conversation decoded without its special tokens: the reply is its last part
+    if text.startswith(("system\n", "user\n")):
+        text = text.partition("\nassistant\n")[2] or text
     # a header of the chat template is where a turn starts; without a special token in it, it is a word like others
     if "<" in text[:40] and (header := _START.match(text)) and "<" in header.group():
         text = text[header.end() :]
@@ -48,8 +66,9 @@ def own_turn(text: str) -> str:
     if ("<" in text or "[" in text) and (end := _TOKEN.search(text)):
         text = text[: end.start()]
     lower = text.lower()
-    if any(name in lower for name in _ASKING) and (stated := _STATED.search(text)) and (asked := _NEXT.search(text, stated.end())):
-        text = text[: asked.start()]
+    if any(name in lower for name in _ASKING) and _NEXT.search(text) and (stated := _STATED.search(text)):
+        asked = _NEXT.search(text, stated.end())
+        return text[: asked.start()] if asked else text
     return text
 
 

@@ -26,6 +26,7 @@ from rewardlab.core.score import Score, Scores, Term
 from rewardlab.core.trajectory import Group
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.options import VerifierOptions
+from rewardlab.text.turns import ended
 from rewardlab.util import extras
 
 GOLD = ("answer", "solution", "ground_truth", "gold", "label")
@@ -104,7 +105,7 @@ class Verifier(Reward):
 
     def check_all(self, pairs: Sequence[Pair | tuple[str, Any]]) -> list[Verdict]:
         """One verdict for each pair, in their order. Never raises."""
-        full_pairs = [pair if isinstance(pair, Pair) else Pair(*pair) for pair in pairs]
+        full_pairs = [_ended(pair if isinstance(pair, Pair) else Pair(*pair)) for pair in pairs]
         if self.options.over == "pair":
             return [self._one(pair) for pair in full_pairs]
         try:
@@ -147,7 +148,10 @@ class Verifier(Reward):
         def compute_score(
             data_source: Any, solution_str: str, ground_truth: Any, extra_info: Any = None, **_: Any
         ) -> dict[str, Any]:
-            verdict = self.check(solution_str, ground_truth, **(extra_info if isinstance(extra_info, dict) else {}))
+            meta = dict(extra_info) if isinstance(extra_info, dict) else {}
+            # verl's own preprocessing keeps the question here; whether it asks for percent decides whether 20% is 20
+            prompt = meta.pop("prompt", None) or meta.get("question")
+            verdict = self.check(solution_str, ground_truth, prompt if isinstance(prompt, str) else "", **meta)
             return {"score": verdict.pays or 0.0, "acc": verdict.correct, "pred": verdict.extracted, "why": verdict.why}
 
         return compute_score
@@ -186,6 +190,13 @@ class Verifier(Reward):
         terms |= {f"{self.name}.{name}": Term(value, weight=None) for name, value in verdict.parts.items()}
         missing, tests = verdict.pays is None, tuple(verdict.tests)
         return Score(terms=terms, missing=missing, why=verdict.why, extracted=verdict.extracted, tests=tests)
+
+
+def _ended(pair: Pair) -> Pair:
+    """The pair, its reply without the tokens that end a turn: engines that decode them leave them in."""
+    if not isinstance(pair.response, str) or "<" not in pair.response:
+        return pair
+    return pair._replace(response=ended(pair.response))
 
 
 def _text(message: Any) -> str:

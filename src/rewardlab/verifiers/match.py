@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import unicodedata
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text import answers as extraction
 from rewardlab.text import words
-from rewardlab.text.answers import after_answer, after_thinking, boxed, tidy
+from rewardlab.text.answers import NO_ANSWER, after_answer, after_thinking, boxed, own_words, tidy
+from rewardlab.text.boxes import braced
 from rewardlab.text.numbers import exclaimed, last_number, number, one_number
 from rewardlab.text.replies import accepted, listed
 from rewardlab.text.traces import section
@@ -33,38 +34,43 @@ def final_number(response: str, answer: Any) -> Verdict:
     gold = _gold_number(answer)
     if gold is None:
         return no_verdict(f"the gold answer {answer!r} is not a number")
-    text = after_thinking(response)
+    text = own_words(response)
     stated = boxed(text) or exclaimed(after_answer(text) or "") or last_number(text)
     # "3 or 4" is not an answer, so a statement with two numbers is wrong
     value = one_number(stated) if stated else None
     if value is None:
-        return wrong(f"no single number in {stated[:60]!r}" if stated else "no answer found", stated or "")
+        return wrong(f"no single number in {stated[:60]!r}" if stated else NO_ANSWER, stated or "")
     return _compared(value == gold, str(value), str(gold))
 
 
 @verifier
 def final_answer(response: str, answer: Any) -> Verdict:
     """Right if the final answer equals the gold answer, or one of a list: by value if both are numbers, else as normalised text."""
-    golds = accepted(answer)
+    golds = [boxed(braced(gold)) or gold for gold in accepted(answer)]
     if not golds:
         return no_verdict(NO_GOLD)
-    stated = extraction.final_answer(after_thinking(response))
+    stated = extraction.final_answer(own_words(response))
     if stated is None:
-        return wrong("no answer found")
+        return wrong(NO_ANSWER)
     return _compared(any(_equal(stated, gold) for gold in golds), stated, listed(golds))
 
 
 @verifier
-def exact_match(response: str, answer: Any, *, normalised: bool = False) -> Verdict:
+def exact_match(response: str, answer: Any, *, normalised: bool = False, find: Literal["whole", "stated"] = "whole") -> Verdict:
     """Right if the whole reply, without surrounding spaces, is the gold answer, or one of a list.
 
     normalised: also ignore case, punctuation and articles, as in SQuAD. The sign of a number still counts: -5 is not 5.
+    find: "stated" compares what follows the last "answer is" or "answer:", without a full stop, and the whole reply where there is
+    none, as the graders of BIG-Bench Hard do: "... So the answer is False." is right for False.
     """
     golds = accepted(answer)
     if not golds or (normalised and not all(words.normalised(gold) for gold in golds)):
         return no_verdict(f"nothing of the gold answer {answer!r} is left to compare" if golds else NO_GOLD)
     same = _same_words if normalised else _same_text
-    return _compared(any(same(response.strip(), gold) for gold in golds), response.strip(), listed(golds))
+    stated = response.strip()
+    if find == "stated":
+        stated = (after_answer(own_words(response)) or stated).removesuffix(".").rstrip()
+    return _compared(any(same(stated, gold) for gold in golds), stated, listed(golds))
 
 
 @verifier
@@ -74,12 +80,12 @@ def two_way_match(response: str, answer: Any, *, longer: PositiveInt = 128) -> V
     So `Bob Lee of Rome` and `Bob` are right for `Bob Lee`, as is any other word of it, and a short list with it; numbers must be
     equal.  longer: characters by which an answer may be longer than the gold one.  Wang et al. 2025, arXiv:2510.19363
     """
-    golds = [gold for gold in accepted(answer) if words.normalised(gold)]
+    golds = [gold for gold in (boxed(braced(text)) or text for text in accepted(answer)) if words.normalised(gold)]
     if not golds:
         return no_verdict(f"nothing of the gold answer {answer!r} is left to compare")
-    stated = extraction.final_answer(after_thinking(response))
+    stated = extraction.final_answer(own_words(response))
     if stated is None or not words.normalised(stated):
-        return wrong("no answer found")
+        return wrong(NO_ANSWER)
     return _compared(any(_either_in_other(stated, gold, longer) for gold in golds), stated, listed(golds))
 
 
@@ -122,7 +128,8 @@ def tagged_answer(response: str, answer: Any, *, tag: str = "answer") -> Verdict
 
 def _gold_number(gold: object) -> Fraction | None:
     """The gold number; as in GSM8K, a worked solution and "####" may precede it."""
-    return None if gold is None else number(str(gold).rpartition("####")[2])
+    text = "" if gold is None else braced(str(gold).rpartition("####")[2])
+    return number(boxed(text) or text)
 
 
 def _equal(stated: str, gold: str) -> bool:

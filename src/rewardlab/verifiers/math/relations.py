@@ -62,11 +62,23 @@ def label(tokens: Sequence[Token]) -> tuple[str, str] | None:
         return texts[1], "shape"
     if texts[:3] in (["frac", "{", "d"], ["frac", "{", "\\partial"]) and texts[-1] == "}":
         return "".join(texts), "function"
-    if tokens[0].kind == "name" and texts[0][0] in _FUNCTIONS and texts[-1] == ")" and "(" in texts:
+    if tokens[0].kind == "name" and texts[-1] == ")" and "(" in texts:
         inner = texts[texts.index("(") + 1 : -1]
-        if inner and not {"+", "-", "*", "/", "^", "(", "="} & set(inner):
+        # t(5) may be a product, but t(g(5)) is none
+        named = texts[0][0] in _FUNCTIONS or (texts[1] == "(" and len(inner) > 3 and inner[0] in _FUNCTIONS and inner[1] == "(")
+        if named and inner and not {"+", "-", "*", "/", "^", "="} & set(inner) and _whole("".join(inner)):
             return "".join(texts), "function"
     return _symbol(tokens)
+
+
+def _whole(inner: str) -> bool:
+    """Whether each bracket that opens within closes within: f(g(2)), but not f(2)g(3)."""
+    depth = 0
+    for sign in inner:
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def _symbol(tokens: Sequence[Token]) -> tuple[str, str] | None:

@@ -78,13 +78,28 @@ _SUNK = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _POWERS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]{1,20}")
 _INDICES = re.compile("[₀₁₂₃₄₅₆₇₈₉]{1,20}")
 _SIZES = re.compile(
-    r"(?<!\\)\\(?:(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|quad|qquad|thinspace|middle)(?![A-Za-z])\.?"
+    r"(?<!\\)\\(?:(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|quad|qquad|thinspace|middle|bf|it|sf|tt|large|Large|bfseries|rm(?!\s?\{))(?![A-Za-z])\.?"
     r"|[,;:! ])|~|\\(?:hspace|vspace|label|tag|color)\*?\{[^{}]{0,40}\}"
 )
 _THOUSANDS = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|~|\s?\{\s?,\s?\}\s?(?:\\!)?|\s?,\s?\\!\s?)(?=[0-9]{3}(?![0-9]))")
 # {,} keeps TeX from putting a space after a comma that is no separator of items: where no thousands follow, a decimal comma
 _DECIMAL = re.compile(r"(?<=[0-9])\{,\}(?=[0-9])")
-_FONTS = re.compile(r"\\(?:mathbf|boldsymbol|bm|mathit|mathcal|vec|hat|mathsf|displaystyle)\s?\{([^{}]{0,100})\}")
+_FONTS = re.compile(
+    r"\\(?:mathbf|boldsymbol|bm|mathit|mathcal|vec|hat|mathsf|displaystyle|underline|emph|textcolor\s?\{[^{}]{0,40}\})\s?\{([^{}]{0,100})\}"
+)
+_TEXT_SIGN = re.compile(r"\\text\s?\{\s?(,|;|and|or|\\\$)\s?\}")
+_TH = "(?:st|nd|rd|th)"
+_ORDINAL = re.compile(
+    rf"(?<=[0-9])(?:\^?\\(?:text|mathrm|rm)\s?\{{{_TH}\}}|\^\{{\s?\\(?:text|mathrm|rm)\s?\{{{_TH}\}}\s?\}}|\^\{{{_TH}\}}|{_TH}(?![A-Za-z]))"
+)
+_HALF_OF_DAY = re.compile(r"(?<=[0-9])((?:\\[,;:! ]|\s|~|\\text\s?\{\s?){0,3})([AaPp])(?:\.\s?[Mm]\.?|[Mm])(?![A-Za-z])")
+BASES = {
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
+    "sixteen": 16,
+}  # fmt: skip
+_IN_BASE = re.compile(
+    rf"(?:(?<=[0-9A-Z])|\(([0-9A-Z]{{1,40}})\))\s?_\s?\{{?\s?(?:\\text\s?\{{\s?)?(?:base\s)?([0-9]{{1,2}}|{'|'.join(BASES)})\b\s?\}}{{0,2}}"
+)
 _TOKEN = re.compile(
     r"(?P<space>\s+)"
     r"|(?P<number>(?!0)[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:\x00[0-9]{3})+|(?: [0-9]{3}){1,10}(?!\s?/))(?![0-9])"
@@ -103,6 +118,7 @@ def clean(text: str) -> str:
     if not text.isascii():
         text = _POWERS.sub(lambda m: f"^{{{m.group().translate(_RAISED)}}}", text)
         text = _INDICES.sub(lambda m: f"_{{{m.group().translate(_SUNK)}}}", text).translate(_TRANSLATE)
+    text = _plainly(text)
     if "\\" in text or "{" in text or "~" in text:
         text = (
             text.replace("\\$", "\\text{dollars}").replace("\\(", " ").replace("\\)", " ").replace("\\[", " ").replace("\\]", " ")
@@ -114,6 +130,19 @@ def clean(text: str) -> str:
         # a single $ is not a delimiter but a currency sign
         text = text.replace("$", "\\text{dollars}" if text.count("$") == 1 else " ")
     return text.strip(" \t\r\n*`").rstrip(". ;,").strip()
+
+
+def _plainly(text: str) -> str:
+    """The text with ordinals as numbers, hours of the day in one spelling, and bases as indices: 12th, 6:15 p.m., (2516)_eight."""
+    if "\\text" in text:
+        text = _TEXT_SIGN.sub(r" \1 ", text)
+    if "h" in text or "t" in text or "d" in text:
+        text = _ORDINAL.sub("", text)
+    if "m" in text or "M" in text:
+        text = _HALF_OF_DAY.sub(lambda m: f"{m[1]}{m[2].lower()}m", text)
+    if "_" in text:
+        text = _IN_BASE.sub(lambda m: f"{m[1] or ''}_{{{BASES.get(m[2], m[2])}}}", text)
+    return text
 
 
 def tokens(text: str) -> list[Token]:

@@ -14,11 +14,11 @@ from typing import Any, Literal, NamedTuple
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, workers
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
-from rewardlab.text.answers import after_thinking, boxed, statements
-from rewardlab.text.boxes import by_part, joint
+from rewardlab.text.answers import NO_ANSWER, boxed, own_words, statements, states
+from rewardlab.text.boxes import braced, by_part, joint
 from rewardlab.text.escapes import undoubled
-from rewardlab.text.turns import own_turn
-from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong
+from rewardlab.text.replies import accepted, data
+from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, shorten, verifier, wrong
 
 from . import exact
 from .choices import Choice, choice, hedged, in_brackets, letters
@@ -26,14 +26,27 @@ from .compare import Comparison
 from .decimals import with_points
 from .kinds import Matrix, Parts, Several, Value, Words
 from .parts import parts
+from .prose import concludes
 from .reading import Reading, read
-from .text import LONGEST
+from .text import BASES, LONGEST
 from .trees import Tree
 
 SYMBOLIC = "rewardlab.verifiers.math.symbolic:equal"
 ROUNDS = 5
 """Most rounds of computer algebra: which expressions must be compared may depend on the results of earlier rounds."""
 _PERCENT = re.compile(r"percent|%|\bpct\b|per cent", re.IGNORECASE)
+_BASED = re.compile(r"([0-9A-Z]{1,40})_\{?([0-9]{1,2})\}?")
+_OF_NUMBER = re.compile(r"\\(sin|cos|tan|cot|sec|csc|ln|log)\s?[({\\ ]{0,3}[0-9]")
+_FUNCTION = re.compile(r"\b(?:sin|cos|tan|cot|sec|csc|ln|log)")
+_DIGITS = re.compile(r"[0-9A-Z]{1,40}")
+_BASE_ASKED = re.compile(r"\bbase[\s$\\({-]{1,4}([0-9]{1,2}|[a-z]{3,7})\b|\b(binary|ternary|octal|hexadecimal)\b", re.IGNORECASE)
+_NAMED_BASES = {
+    "binary": "2",
+    "ternary": "3",
+    "octal": "8",
+    "hexadecimal": "16",
+    **{name: str(base) for name, base in BASES.items()},
+}
 
 
 @verifier(over="pairs", modules=("sympy",))
@@ -46,14 +59,30 @@ def math(
     find: "final", the last \boxed with the boxes joined to it, else what follows "answer is", else what the last sentence with a
     value says, if that is one value; "last", the same, and of several values the last; "boxed", only the last \boxed; "whole", the
     whole reply. Thinking before </think> and turns after the reply's own are ignored. The gold answer may be plain, $...$, boxed,
-    or follow "####".
+    or follow "####"; of a list of gold answers any is right.
     strict: see `compare.py`.  tolerance: relative, for rational numbers.
     worked_out: if the gold answer is a number, accept 1023 but not "2^10 - 1".
     decimal_comma: read 3,5 as 3.5, in replies and gold answers; without it, only where the gold answer is a decimal fraction.
     seconds: time limit for one comparison by computer algebra; an answer that takes longer is wrong.
     """
     judge = Judge(strict, tolerance, seconds)
-    return judge.verdicts([begin(pair, Settings(find, worked_out, decimal_comma)) for pair in pairs])
+    golds = [_golds(pair.answer) for pair in pairs]
+    settings = Settings(find, worked_out, decimal_comma)
+    cases = [begin(pair._replace(answer=gold), settings) for pair, several in zip(pairs, golds, strict=True) for gold in several]
+    verdicts = iter(judge.verdicts(cases))
+    return [_best([next(verdicts) for _ in several]) for several in golds]
+
+
+def _golds(answer: Any) -> list[Any]:
+    """The gold answers, any of which is right: the items of a list of texts, also of its JSON text."""
+    several = data(answer) if isinstance(answer, str) and answer.lstrip().startswith('["') else answer
+    return (accepted(several) or [None]) if isinstance(several, list | tuple) else [answer]
+
+
+def _best(verdicts: list[Verdict]) -> Verdict:
+    """The verdict that is right, else the first that is one."""
+    judged = [verdict for verdict in verdicts if verdict.correct is not None]
+    return next((verdict for verdict in judged if verdict.correct), (judged or verdicts)[0])
 
 
 @dataclass(frozen=True)
@@ -141,9 +170,11 @@ def begin(pair: Pair, settings: Settings) -> Case | Verdict:
     text = gold_text(pair.answer)
     if not text or len(text) > LONGEST:
         return no_verdict("the gold answer is too long to be read" if text else "there is no gold answer")
+    if "{" in text and _cut_off(text):
+        return no_verdict(f"the gold answer {shorten(text)} has a brace that does not close")
     if not isinstance(pair.response, str):
         return wrong(f"the reply is not a text but {type(pair.response).__name__}")
-    reply = undoubled(own_turn(after_thinking(pair.response)))
+    reply = undoubled(own_words(pair.response))
     # letter for letter the gold answer, it is right whatever it is
     if settings.find != "boxed" and reply.strip() == str(pair.answer).strip():
         return right(reply.strip())
@@ -156,29 +187,45 @@ def begin(pair: Pair, settings: Settings) -> Case | Verdict:
     gold = settings.read(text)
     if isinstance(gold.answer, Parts | Several) and settings.find != "whole":
         forms = [*filter(None, _forms_in_parts(reply, gold.answer, settings.find)), *forms]
+    if isinstance(gold.answer, Words) and settings.find in ("final", "last") and not states(reply) and concludes(reply, gold.text):
+        return right(gold.text)
     return _compare_with(forms, gold, pair, settings)
 
 
 def _compare_with(forms: Iterable[str], gold: Reading, pair: Pair, settings: Settings) -> Case | Verdict:
-    stated = _readable(forms, gold, settings)
+    stated = _readable(forms, gold, settings, pair.prompt)
     if stated is None:
-        return wrong("no answer found")
+        return wrong(NO_ANSWER)
     # equal text is equal even where the parser understands neither side
     if stated.spelling == gold.spelling and stated.spelling:
         return right(stated.text)
     if stated.answer is None or gold.answer is None:
         why = differs(stated.text, gold.text)
         return wrong(f"{why}: {stated.why}" if stated.why else why, stated.text)
+    if "\\" in stated.text and _repeats(stated.text, gold.text, pair.prompt):
+        return wrong("it repeats what the question asks to work out", stated.text)
     # the check is on the tree: "2^10 - 1" parses to a sum, not to a number
     computed = isinstance(stated.answer, Matrix | Value) and (not _is_number(stated) or "begin{" in stated.spelling)
     if settings.worked_out and _is_number(gold) and computed:
         return wrong("the answer is not worked out", stated.text)
-    return Case(stated, gold, bool(_PERCENT.search(pair.prompt)))
+    in_percent = bool(_PERCENT.search(stated.text)) and bool(_PERCENT.search(pair.prompt))
+    return Case(stated, gold, in_percent)
+
+
+def _repeats(stated: str, gold: str, asked: str) -> bool:
+    """Whether an answer still has a function of the question, as tan 80, that is to be worked out: the gold answer has none."""
+    functions = set(_OF_NUMBER.findall(stated))
+    return bool(functions) and not _FUNCTION.search(gold) and not functions.isdisjoint(_OF_NUMBER.findall(asked[:10_000]))
+
+
+def _cut_off(text: str) -> bool:
+    plain = text.replace("\\\\", "").replace("\\{", "").replace("\\}", "")
+    return plain.count("{") != plain.count("}")
 
 
 def gold_text(answer: Any) -> str:
     """The gold answer, without the solution before it."""
-    text = "" if answer is None else undoubled(str(answer).rpartition("####")[2])
+    text = "" if answer is None else braced(undoubled(str(answer).rpartition("####")[2]))
     return (joint(text) or text).strip()
 
 
@@ -199,12 +246,14 @@ def _forms_in_parts(reply: str, gold: Parts | Several, find: str) -> Iterable[st
         yield reply.strip() if parts(reply.strip()) else None
 
 
-def _readable(forms: Iterable[str], gold: Reading, settings: Settings) -> Reading | None:
+def _readable(forms: Iterable[str], gold: Reading, settings: Settings, asked: str) -> Reading | None:
     """The first form that parses as mathematics or equals the gold answer; else the first form; None if there are none."""
     first = None
     for form in forms:
         offered = None if parts(form) else choice(form)
-        reading = settings.read(_as_decimal(offered.rest if offered and offered.rest and not hedged(offered.rest) else form, gold))
+        reading = settings.read(
+            _as_gold(offered.rest if offered and offered.rest and not hedged(offered.rest) else form, gold, asked)
+        )
         mathematics = reading.answer is not None and not isinstance(reading.answer, Words)
         if mathematics or reading.spelling == gold.spelling or (reading.answer is not None and reading.answer == gold.answer):
             return reading
@@ -212,8 +261,15 @@ def _readable(forms: Iterable[str], gold: Reading, settings: Settings) -> Readin
     return first
 
 
-def _as_decimal(form: str, gold: Reading) -> str:
-    """The form, with its decimal comma as a point where the gold answer is one decimal fraction: 3,75 is no list for 3.75."""
+def _as_gold(form: str, gold: Reading, asked: str) -> str:
+    """The form in the notation of the gold answer.
+
+    Its decimal comma is a point where the gold answer is one decimal fraction: 3,75 is no list for 3.75. Bare digits are in the
+    base of the gold answer where the question asks for that base: 2516 is 2516_8.
+    """
+    if "_" in gold.text and (based := _BASED.fullmatch(gold.text)) and _DIGITS.fullmatch(form.strip(" $")):
+        names = [(match[1] or match[2]).lower() for match in _BASE_ASKED.finditer(asked[:10_000])]
+        return f"{form.strip(' $')}_{{{based[2]}}}" if based[2] in [_NAMED_BASES.get(name, name) for name in names] else form
     return with_points(form) if "," in form and _is_number(gold) and "." in gold.text and "," not in gold.text else form
 
 
@@ -235,7 +291,7 @@ def _choice_and_forms(forms: Iterable[str], reply: str) -> tuple[Choice | None, 
 
 def _compare_choices(stated: Choice | None, gold: Choice) -> Verdict:
     if stated is None:
-        return wrong("no choice found")
+        return wrong(f"{NO_ANSWER}: no choice is stated")
     if hedged(stated.rest):
         return wrong("more than one choice is offered", stated.letter)
     return right(stated.letter) if stated.letter == gold.letter else wrong(differs(stated.letter, gold.letter), stated.letter)
