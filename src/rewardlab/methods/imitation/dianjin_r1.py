@@ -42,12 +42,15 @@ from rewardlab.util.progress import in_batches
 
 
 def in_tags(reply: str) -> str | None:
-    """A reply as <think>rationale</think><answer>the rest</answer>, unless it has such tags; None where one of the two is empty."""
-    if "</think>" in reply:
-        return reply
-    thought = rationale(reply)
-    answer = reply.strip().removeprefix(thought).strip()
-    return f"<think>{thought}</think><answer>{answer}</answer>" if thought and answer else None
+    """A reply as <think>rationale</think><answer>the rest</answer>; None where one of the two is empty.
+
+    Reasoning models close <think> and answer without a tag, and templates open <think> for them, in the prompt: both are mended.
+    """
+    thought, (_, closed, rest) = rationale(reply), reply.rpartition("</think>")
+    answer = rest if closed else reply.strip().removeprefix(thought)
+    if "<answer>" in answer:
+        answer = answer.partition("<answer>")[2].partition("</answer>")[0]
+    return f"<think>{thought}</think><answer>{answer.strip()}</answer>" if thought and answer.strip() else None
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
