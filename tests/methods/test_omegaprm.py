@@ -11,7 +11,7 @@ from rows import batch_of
 from rewardlab import registry
 from rewardlab.core import Outputs, Run, Term
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.methods.process.omegaprm import claim, omegaprm
+from rewardlab.methods.process.omegaprm import check, omegaprm
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
@@ -46,16 +46,16 @@ def test_the_model_learns_and_the_policy_does_not():
 
 def test_what_its_claim_measures():
     task = registry.task("arithmetic", test_size=3)
-    found = claim.by(task.test, Run(untrained(hidden=32, layers=1), max_new=24, seed=1, verify=even()))
-    assert {claim.measure, claim.against, claim.fault.number, claim.judge.number} <= set(found)
+    found = check.by(task.test, Run(untrained(hidden=32, layers=1), max_new=24, seed=1, verify=even()))
+    assert {check.measure, check.against, check.fault.number, check.judge.number} <= set(found)
     # halving samples what it needs while the tree grows
     assert found["sampled"] >= 3 * 8
     assert found["completions.tree"] == 0
 
 
 def test_on_both_sides_of_its_claim_a_step_is_wrong_if_no_continuation_is_right():
-    sides = claim.by.settings["annotators"]
+    sides = check.by.settings["annotators"]
     assert set(sides) == {"tree", "every"}
     for side in sides.values():
         said = [side.function(share, **side.settings) for share in (0.0, 1 / 8, 1.0)]
-        assert [label < claim.by.settings["threshold"] for label in said] == [True, False, False]
+        assert [label < check.by.settings["threshold"] for label in said] == [True, False, False]
