@@ -10,9 +10,9 @@ States before the error are right, those after it wrong, and a search asks for a
 
 Luo et al. 2024, arXiv:2406.06592: alpha = 1/2, beta = 0.9, L = 500, c = 1/8, n = 8, and soft labels with a pointwise loss are the
 paper's; it has 100 searches to a question. No code was released; the order of things is that of open versions of it. (inferred):
-that the last step of a wrong reply is known to be wrong, that lengths are tokens, 4 searches, and that a reply votes with the
-model's word on its end (a summary by others has the product over its steps). The model learns beside the policy, which stays as it
-is; there it learns once, from a file. Steps are lines.
+that the last step of a wrong reply is known to be wrong, that lengths are tokens, and 4 searches. A reply votes with the product of
+the model's chances of its steps, as a summary by others has it. The model learns beside the policy, which stays as it is; there it
+learns once, from a file. Steps are lines.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
-from rewardlab.methods.baselines.weighted_vote import said_right
 from rewardlab.objectives.labels import label_cross_entropy
+from rewardlab.rewards.algebra import aggregate, threshold
 from rewardlab.rewards.environment import found_labels
+from rewardlab.rewards.model import step_score
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
 from rewardlab.rewards.progress import soft_best
 from rewardlab.rewards.steps import correct_steps
@@ -217,7 +218,8 @@ def omegaprm(
     return base.but(
         rollout=tree,
         reward=base.reward or correct(),
-        measure=reranked(by=said_right(model="prm"), n=choose),
+        # the tree labels steps within replies: of their ends alone the model has learnt nothing
+        measure=reranked(by=aggregate(threshold(step_score(model="prm"), at=0.0, soft=1.0), by="product"), n=choose),
         also=(*base.also, Learner("prm", with_surprise(init, surprise), prm)),
     )
 
