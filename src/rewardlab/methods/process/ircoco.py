@@ -74,8 +74,8 @@ def ircoco(
 
 fidelity = "core"
 left_out = (
-    "the likelihood of references in the loss, BLEU as another S, and an evaluator that is trained before and stays as it is, on "
-    "completions of a model that was fine-tuned first"
+    "the likelihood of references in the loss; BLEU, which the released code has as S; completions of a fine-tuned model, written "
+    "before, from which its policy learns; and an evaluator of greedy completions of each beginning, which stays as it is"
 )
 data = Data(
     answer=Column("tests or a gold answer, for a base that pays for it", optional=True),
