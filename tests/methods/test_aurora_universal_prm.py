@@ -8,7 +8,7 @@ from rows import Replies
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.core.policy import TokenCount
-from rewardlab.methods.process.aurora_universal_prm import PROMPTS, aurora_universal_prm, claim
+from rewardlab.methods.process.aurora_universal_prm import PROMPTS, aurora_universal_prm, check
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 
@@ -50,5 +50,5 @@ def test_four_prompts_vote_with_the_reference_at_hand():
 
 def test_what_its_claim_measures():
     task = registry.task("arithmetic", test_size=4)
-    found = claim.by(task.test, Run(untrained(hidden=32, layers=1), max_new=24, seed=1, verify=even()))
-    assert {claim.measure, claim.against, claim.fault.number} <= set(found)
+    found = check.by(task.test, Run(untrained(hidden=32, layers=1), max_new=24, seed=1, verify=even()))
+    assert {check.measure, check.against, check.fault.number} <= set(found)

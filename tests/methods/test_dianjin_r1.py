@@ -116,6 +116,12 @@ def test_where_no_trace_passed_every_step_is_of_grpo_and_a_run_is_resumed_with_i
         (FORM, FORM),
         ("Answer: 12", None),
         ("I do not know.", None),
+        # as reasoning models answer: without a tag of the answer, and where the template has opened the reasoning for them
+        ("<think>\n7+5=12\n</think>\n\nIt is \\boxed{12}.", "<think>7+5=12</think><answer>It is \\boxed{12}.</answer>"),
+        ("7+5=12\n</think>\n<answer>12</answer>", "<think>7+5=12</think><answer>12</answer>"),
+        ("<think>put it in <answer> tags</think> 12", "<think>put it in <answer> tags</think><answer>12</answer>"),
+        ("<think>7+5=12</think>", None),
+        ("<think></think>12", None),
     ],
 )
 def test_a_reply_is_put_in_form(reply, trace):

@@ -84,6 +84,12 @@ def test_a_reply_is_worth_its_worst_step():
     assert by([[row]], run)[0][0].total == pytest.approx(min(said))
 
 
+def test_eta_is_that_of_the_released_command():
+    eta = er_prm().reward.settings["eta"]
+    # one of four continuations right, --coefficient 1: log(1 + (e - 1) / 4)
+    assert soft_best.function(0.25, eta=eta) == pytest.approx(released([1, 0, 0, 0], 1.0)) == pytest.approx(0.357374, abs=1e-6)
+
+
 def test_at_zero_it_is_the_mean():
     assert "eta=0" in str(registry.build("er-prm", claim.versus_settings).reward)
     assert [s.steps for s in soft_best(shares(), eta=0.0)([[batch_of([[("rdd", {})]]).rows[0][0]]], Run(policy=None))[0]] == [

@@ -13,7 +13,7 @@ from rewardlab.core import Run, Score
 from rewardlab.engine.collate import collate
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.process.fin_prm import claim, fin_prm
+from rewardlab.methods.process.fin_prm import check, fin_prm
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.weighed_steps import weighed_steps
@@ -85,4 +85,4 @@ def test_what_its_claim_measures():
     task = registry.task("recalled", written=0.6, test_size=3)
     assert len(task.test[0].meta["passages"]) < 20 * 6
     run = Run(untrained(hidden=32, layers=1), max_new=6, seed=1, verify=registry.part("reward", task.verifier))
-    assert {claim.measure, claim.against, claim.fault.number} <= set(claim.by(task.test, run))
+    assert {check.measure, check.against, check.fault.number} <= set(check.by(task.test, run))

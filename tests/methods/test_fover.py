@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from rewardlab import build, registry
-from rewardlab.core import Outputs, Run, Trajectory, rollout
+from rewardlab.core import Outputs, Run, Trajectory, ask, rollout
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models.embedded import untrained
 from rewardlab.runs.config import RunConfig
@@ -47,6 +47,20 @@ def taught(problems, run):
     texts = [f"{p.meta['steps'][0]}\n{len(p.meta['premises']) + 2} and 1:z" for p in problems]
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     return [[mark(t, "newline", run.policy.pieces)] for t in run.policy.write(prompts, texts)]
+
+
+def test_held_out_steps_are_checked_by_what_their_problem_has():
+    steps_of = build("fover").measure.settings["steps"]
+    policy = untrained(0)
+
+    def labels(problem, text):
+        (t,) = policy.write(policy.read([Trajectory(problem)], [problem.prompt]), [text])
+        return [x for _, x in steps_of([[mark(t, "newline", policy.pieces)]], Run(policy))[0][0].steps]
+
+    # p and p->q give q; nothing gives r
+    assert labels(ask("Show q.", "q", premises=["p->q", "p"]), "3 mp 1 2:q\n4 mp 1 2:r") == [1.0, 0.0]
+    # 7 * 2 is not 15
+    assert labels(ask("(4+3)*2?", "14", steps=["4+3=7", "7*2=14"]), "4+3=7\n7*2=15") == [1.0, 0.0]
 
 
 def test_the_model_learns_the_checkers_labels_and_the_policy_does_not_learn():

@@ -181,7 +181,7 @@ def test_the_network_never_sees_the_module():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"edges": [["A", "B"], ["A", "Z"]]}, "joins 'Z', which is not in nodes: A, B, C, D"),
+        ({"edges": [["A", "B"], ["A", "Z"]]}, "joins 'Z', which is none of its 4 nodes"),
         ({"seed": "Z"}, "the seed 'Z'"),
         ({"edges": ["AB", ["A"]]}, "no pair of names"),
         ({"nodes": {"A": [1.0], "B": ["high"]}, "edges": [], "samples": []}, "the features of 'B'"),

@@ -9,7 +9,17 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, Score, Term, TokenCount, Trajectory, Turn, ask, rollout
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.methods.process.genprm import DECIDE, agreed, any_right, executed_checks, first_errors_labelled, genprm
+from rewardlab.methods.process.genprm import (
+    DECIDE,
+    Checking,
+    agreed,
+    any_right,
+    executed_checks,
+    first_errors_labelled,
+    genprm,
+    rationales,
+    steps_to_check,
+)
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.progress import relative_progress
 from rewardlab.rewards.reward import reward
@@ -179,6 +189,16 @@ def test_the_judge_learns_what_it_agreed_on_and_the_policy_does_not():
     # an untrained model writes no verdict, and nothing is learnt from that
     assert same_after(policy.copy("writer")) == [True, True]
     assert same_after(Writer(policy, "Yes")) == [True, False]
+
+
+@pytest.mark.parametrize(("verdict", "right"), [("\\text{Yes}", True), ("no", False), (" Yes", True), ("Maybe", None)])
+def test_verdicts_are_read_as_models_write_them(verdict, right):
+    policy = untrained(hidden=32, layers=1)
+    t, run = solution(policy), Run(policy, models={"judge": Writer(policy, verdict)})
+    (found,) = rationales(run, "judge", steps_to_check(t)[:1], Checking())
+    assert found[0].right is right
+    (score,) = executed_checks()([[t]], run)[0]
+    assert [0 < x < 1 for _, x in score.steps] == ([] if right is None else [True, True])
 
 
 def test_unmarked_replies_are_cut_into_steps():

@@ -7,7 +7,7 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.methods.process.groundedprm import claim, groundedprm
+from rewardlab.methods.process.groundedprm import check, groundedprm
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.steps import sound_steps
@@ -35,5 +35,5 @@ def test_the_model_learns_and_the_policy_does_not():
 
 def test_what_its_claim_measures():
     task = registry.task("arithmetic", test_size=2)
-    found = claim.by(task.test, Run(untrained(hidden=32, layers=1), max_new=6, seed=1, verify=even()))
-    assert {claim.measure, claim.against, claim.fault.number} <= set(found)
+    found = check.by(task.test, Run(untrained(hidden=32, layers=1), max_new=6, seed=1, verify=even()))
+    assert {check.measure, check.against, check.fault.number} <= set(found)

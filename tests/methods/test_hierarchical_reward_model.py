@@ -73,6 +73,20 @@ def test_shares_of_a_tree_and_of_one_whose_nodes_are_merged():
     assert compressed_shares(compress=1.0, children=5)([group], run)[0][0].steps[0] == (1, 0.25)
 
 
+def test_a_node_that_was_given_away_keeps_its_children_and_a_reply_that_ends_is_no_child():
+    # four steps after a; of the four after ab, abw alone is right
+    texts = ["abw", "abx", "aby", "abz", "ac", "ad", "ae"]
+    group = [row(text, ask("?"), i) for i, text in enumerate(texts)]
+    run = Run(None, seed=3, verify=right_in({"abw", "ac"}))
+    scores = compressed_shares(compress=1.0)([group], run)[0]
+    # a gives ab away, and is right in one of ac, ad, ae; ab, which was given away, keeps abw: one of four
+    assert [share for _, share in scores[0].steps] == [pytest.approx(1 / 3), 0.25, 1.0]
+    # three steps after a, and a reply that ends there: too few to give one away
+    group = [row(text, ask("?"), i) for i, text in enumerate(["ab", "ac", "ad", "a"])]
+    scores = compressed_shares(compress=1.0)([group], Run(None, seed=3, verify=right_in({"ab"})))[0]
+    assert scores[0].steps == ((1, 0.25), (2, 1.0))
+
+
 def test_rows_that_the_model_reads_and_their_labels():
     policy = untrained(hidden=32, layers=1)
     asked = ask("Start with 7.")

@@ -90,6 +90,12 @@ def test_a_policy_checks_what_fits_its_context():
     assert own_verdict()([], Run(policy)) == []
 
 
+def test_checks_count_by_their_probability_where_asked():
+    by = registry.build("internlm_math", {"soft": True, "checks": 2}).measure.settings["by"]
+    assert (by.settings["soft"], by.settings["samples"]) == (True, 2)
+    assert registry.build("internlm_math").measure.settings["by"].settings["soft"] is False
+
+
 def test_reranking_by_hand():
     assert _mean_of_best([0.5, 1.0, 1.0], [True, True, False]) == 0.5
     assert _mean_of_best([-math.inf, 0.0], [True, False]) == 0.0

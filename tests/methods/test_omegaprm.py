@@ -9,10 +9,11 @@ import torch
 from rows import batch_of
 
 from rewardlab import registry
-from rewardlab.core import Outputs, Run, Term
+from rewardlab.core import Outputs, Run, Term, Trajectory, ask
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.methods.process.omegaprm import claim, omegaprm
+from rewardlab.methods.process.omegaprm import check, omegaprm
 from rewardlab.models.embedded import untrained
+from rewardlab.rewards.model import step_score
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 
@@ -44,18 +45,30 @@ def test_the_model_learns_and_the_policy_does_not():
     assert 0 <= recipe.measure(task.test, run)["voted"] <= 1
 
 
+def test_a_reply_votes_with_the_product_of_the_chances_of_its_steps():
+    policy, by = untrained(hidden=32, layers=1), omegaprm().measure.settings["by"]
+    prm = policy.copy("prm", value_head=True)
+    with torch.no_grad():
+        prm.model.value_head.normal_(generator=torch.Generator().manual_seed(0))
+    (row,) = policy.write(policy.read([Trajectory(ask("1+1=?"))], [ask("1+1=?").prompt]), ["1+1=3\n2+2=5\n3"])
+    run = Run(policy, models={"prm": prm})
+    said = [v for _, v in step_score(model="prm")([[row]], run)[0][0].steps]
+    assert len(set(said)) == 3
+    assert by([[row]], run)[0][0].total == pytest.approx(math.prod(1 / (1 + math.exp(-v)) for v in said), rel=1e-4)
+
+
 def test_what_its_claim_measures():
     task = registry.task("arithmetic", test_size=3)
-    found = claim.by(task.test, Run(untrained(hidden=32, layers=1), max_new=24, seed=1, verify=even()))
-    assert {claim.measure, claim.against, claim.fault.number, claim.judge.number} <= set(found)
+    found = check.by(task.test, Run(untrained(hidden=32, layers=1), max_new=24, seed=1, verify=even()))
+    assert {check.measure, check.against, check.fault.number, check.judge.number} <= set(found)
     # halving samples what it needs while the tree grows
     assert found["sampled"] >= 3 * 8
     assert found["completions.tree"] == 0
 
 
 def test_on_both_sides_of_its_claim_a_step_is_wrong_if_no_continuation_is_right():
-    sides = claim.by.settings["annotators"]
+    sides = check.by.settings["annotators"]
     assert set(sides) == {"tree", "every"}
     for side in sides.values():
         said = [side.function(share, **side.settings) for share in (0.0, 1 / 8, 1.0)]
-        assert [label < claim.by.settings["threshold"] for label in said] == [True, False, False]
+        assert [label < check.by.settings["threshold"] for label in said] == [True, False, False]

@@ -8,10 +8,11 @@ A right answer may follow from wrong reasoning, which SFT would copy: so both ar
 trace to copy, and is what is left to learn by trying; what it solves at once would teach GRPO little.
 
 Zhu et al. 2025, arXiv:2504.15716. The reward is that of the released code (DianJin-R1/README.md, src/rl/reward_score_cflue.py
-in a copy of aliyun/qwen-dianjin, c4aca50): 1 for form and answer together, where the paper speaks of two rewards; n = 8 and a
-KL of .001 are its grpo.sh's. What makes the traces is not public: T = 3, the two checks, and that the 4,096 questions of GRPO
-are those that failed, are as a public reproduction tells it (distill_cot.py, "rebuilt by the paper"). (inferred): how the steps
-are divided; `faster`. Choices are put as open questions by rewardlab data template.
+in a copy of aliyun/qwen-dianjin, Xianchao-Wu/qwen-dianjin c4aca50): 1 for form and answer together, where the paper speaks of two
+rewards; there the answer stands in a box as well. n = 8 and a KL of .001 are its grpo.sh's, and SFT at ten times the rate that of
+qwen2.5_sft.yaml. What makes the traces is not public: T = 3, the two checks, and that the 4,096 questions of GRPO are those that
+failed, are as a public reproduction tells it (distill_cot.py, "rebuilt by the paper"). (inferred): how the steps are divided.
+Choices are put as open questions by rewardlab data template.
 
 A teacher is a setting (teacher=PATH; by default the policy as it is), and so is what checks reasoning: consistent=judge or a
 rule. Without it the answer alone is checked.
@@ -42,12 +43,15 @@ from rewardlab.util.progress import in_batches
 
 
 def in_tags(reply: str) -> str | None:
-    """A reply as <think>rationale</think><answer>the rest</answer>, unless it has such tags; None where one of the two is empty."""
-    if "</think>" in reply:
-        return reply
-    thought = rationale(reply)
-    answer = reply.strip().removeprefix(thought).strip()
-    return f"<think>{thought}</think><answer>{answer}</answer>" if thought and answer else None
+    """A reply as <think>rationale</think><answer>the rest</answer>; None where one of the two is empty.
+
+    Reasoning models close <think> and answer without a tag, and templates open <think> for them, in the prompt: both are mended.
+    """
+    thought, (_, closed, rest) = rationale(reply), reply.rpartition("</think>")
+    answer = rest if closed else reply.strip().removeprefix(thought)
+    if "<answer>" in answer:
+        answer = answer.partition("<answer>")[2].partition("</answer>")[0]
+    return f"<think>{thought}</think><answer>{answer.strip()}</answer>" if thought and answer.strip() else None
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
@@ -126,7 +130,8 @@ def dianjin_r1(
 fidelity = "core"
 left_out = (
     "what makes the traces is not public, and follows a reproduction; SFT on the bare answers of the questions that "
-    "failed, temperature .6 and top-p .95 of GRPO's rollouts, and agents whose talk becomes traces (CCC)"
+    "failed, temperature .6 and top-p .95 of GRPO's rollouts and its four updates a batch (--minibatches 4), and agents whose talk "
+    "becomes traces (CCC)"
 )
 data = Data(
     answer="the gold answer",

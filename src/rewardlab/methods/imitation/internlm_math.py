@@ -10,8 +10,8 @@ answer (outcome) or on every line (process) is one more ability of the same weig
 Ying et al. 2024, arXiv:2402.06332. Its prompts end with the solution, and name no form of the verdict: "Given a question and an
 answer, check is it correct?" for the outcome, "check correctness of each step" for the process (InternLM/InternLM-Math,
 0ccaaad, README). (inferred): the words of ours, which ask for a verdict that can be read, that it is sampled with its check,
-where the README prefers probabilities of tokens, and `share`, by which lessons in judging are made in training: of the policy's
-own solutions, as the verifier judges them, with the outcome alone.
+where the README prefers probabilities of tokens (`soft`), and `share`, by which lessons in judging are made in training: of the
+policy's own solutions, as the verifier judges them, with the outcome alone.
 
 Rows of all abilities are mixed by `rewardlab data mix`.
 """
@@ -62,21 +62,23 @@ def with_lessons_in_judging(
 
 def internlm_math(
     base: Recipe | None = None, *, share: float = 0.5, ask: str = ASK, right: str = RIGHT, wrong: str = WRONG, checks: int = 1,
-    check_tokens: int = 256, n: int = 8,
+    check_tokens: int = 256, soft: bool = False, n: int = 8,
 ) -> Recipe:  # fmt: skip
     """share: of each step that are lessons in judging own solutions; 0: the rows alone teach it.  ask: what the judge reads, with
     {question}, {solution} or {steps}.  right, wrong: its verdicts.  checks, check_tokens: of each of n samples that are reranked.
+    soft: a check counts by the probability of its verdict.
     """
     base = base or sft()
     words = {"ask": ask, "right": right, "wrong": wrong}
     lessons = with_lessons_in_judging(of=base.required("rollout"), share=share, **words)
-    judged = own_verdict(**words, samples=checks, max_new=check_tokens)
+    judged = own_verdict(**words, samples=checks, max_new=check_tokens, soft=soft)
     return base.but(rollout=lessons if share else base.rollout, measure=reranked(by=judged, n=n))
 
 
 fidelity = "core"
 left_out = (
-    "continual pretraining, Lean 4 (no prover is a dependency here) and augmentation of questions, data of the same kind; "
+    "continual pretraining, Lean 4 (no prover is a dependency here) and augmentation of questions, data of the same kind; lessons "
+    "in which of two answers is better; no released code trains, so the mixture is one's own rows; "
     "lessons in judging are of the policy's own solutions, which is ours"
 )
 data = Data(

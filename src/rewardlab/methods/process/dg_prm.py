@@ -12,12 +12,10 @@ written. Where criteria disagree, neither step is preferred: there are fewer pai
 Yin et al. 2025, arXiv:2507.17849 (abstract, our row, and notes on the paper in zhaoyang97/Paper-Notes-en; no code was found): the
 optimal steps as positives, dominated ones as negatives. (inferred): the prompts, that texts of cosine .9 are one and of .4 of one
 branch, k = 4 where the paper has a least cosine, that siblings are judged by what suits the first, two pairs of each place, and
-that the path goes on with the first step that is not dominated. Left out: the judge's analysis of a better and a worse reply, of
-which criteria are extracted and filtered (here it is asked for criteria of a step at once), its word on whether the fine criteria
-of a branch are needed, and the scores of earlier steps that it is shown.
+that the path goes on with the first step that is not dominated.
 
-Data: prompts, and a judge that follows instructions (`judge="openai:URL#NAME"`), or `criteria`: a sum of rewards of
-unfinished replies, each `.named()` by its criterion.
+The judge must follow instructions (--judge openai:URL#NAME); in its place `criteria` may be a sum of rewards of unfinished
+replies, each `.named()` by its criterion.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from typing import Literal
 
 import numpy as np
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Score, Trajectory, measure, rollout
 from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.dpo import dpo
@@ -152,15 +150,23 @@ def dg_prm(
 TWO = imperfect(auc=0.75, of=correct_so_far()).named("the calculation is right") + own_probability().named("it is as one expects")
 """A judge who is often wrong, and the policy's own expectation, which a wrong rule misleads."""
 
-data = Data(answer="the gold answer")
+fidelity = "reading"
+left_out = (
+    "the judge's analysis of a better and a worse reply, of which criteria are extracted and filtered (here it is asked for "
+    "criteria of a step at once), its word on whether the fine criteria of a branch are needed, and the scores of earlier steps "
+    "that it is shown; no code was found"
+)
+data = Data(answer="the gold answer, by which the policy is measured")
 
-claim = Claim(
+check = Check(
     says="pairs of dominance prefer the right step more often than pairs by the sum of the same criteria",
     versus="dg_prm", task="arithmetic:biased=0.75,error=0.1", measure="purity", direction="higher", margin=0.017,
     settings={"criteria": TWO, "truth": correct_so_far(), "each": 12},
     versus_settings={"criteria": TWO, "truth": correct_so_far(), "each": 12, "rule": "sum"}, problems=150, steps=1,
     fault=Within("purity", high=0.75, says="pairs by the sum whose preferred step is the better one, ties half"), learns=None,
     start=None, tried="the share of reversed pairs as the fault: .036 (2 seeds); in most pairs both steps are right, or wrong",
-    finding="since dominated steps are no positives any more; with them .012 [.006, .018] in 20 pairs",
+    finding="pairs by dominance prefer the better step as often as pairs by the sum, .59 for both, and there are a third fewer of "
+    "them (1.2 and 1.8 a problem). In three of four pairs both steps are right, or both wrong, so that no rule could tell; whether "
+    "fewer and surer pairs teach DPO more is not tested",
 )  # fmt: skip
 baseline = "dpo"

@@ -8,15 +8,9 @@ An answer at the end does not say which node led astray, and nobody labels the g
 classes of samples knows which part of a graph makes a case of it, and no answers are needed for that.
 
 Zhang et al. 2025, arXiv:2509.20935, and the released code (FuhaiLiAiLab/GALAX, b2472fd, motasg_explainer.py, RLGenExplainer): both
-weights 1, validity 0 or -1, p less 1 / classes, and a node that earns no more than 0 is not kept. There a graph network of its own
-grows the subgraph from nodes that a language model names, which then answers with it in its prompt; here the language model grows
-it itself. As there, R_t needs no other baseline than 1/C: normalised with the answers, good nodes would be charged. There a walk
-has so many steps, each paid its own R_t; here the policy ends it. There 5 samples of one more step stand for what may become of G;
-here all neighbours, each once. (inferred): the answer's weight. Left out: omics; features are any numbers.
-
-Data: prompts that show a graph, with the columns `nodes` (name to a list of numbers), `edges` (pairs of names), `seed` and `label`
-(the class of the sample); `samples`, a list of {"label", "nodes"} on the same graph, if all prompts are of one class. Replies name
-a node a line, or list them.
+weights 1, validity 0 or -1, p less 1 / classes. There a walk has so many steps, each paid its own R_t; here the policy ends it. R_t
+is not normalised with the answers, which would charge good nodes. There 5 samples of one more step stand for what may become of G,
+here all neighbours; and p of an invalid step is that of G with it, here without. (inferred): the answer's weight.
 """
 
 from __future__ import annotations
@@ -34,6 +28,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, Trajectory, rollout, seed_of
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.value import to_go
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of, map_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.rewards import mean_reward
@@ -48,14 +43,11 @@ from rewardlab.text.named import added, visible
 from rewardlab.util.ranking import auc_of
 
 # ---- a small graph network that says from a subgraph what class a sample is of ---------------------------------------
-#
 # h_v = relu(W1 [x_v, mean of x over v's neighbours in the subgraph]);   g_v = relu(W2 [h_v, mean of h over them])
 # p(class | G) = softmax(W . mean of g_v over the subgraph + b)
 
-MEMORY, AUC, CLASSES = "subgraphs.model", "subgraphs.auc", "subgraphs.classes"
-"""The keys of `run.memory` that hold the weights, as nested lists, how well they tell, and the names of the classes."""
-EXAMPLES = "examples"
-"""The key that holds the columns of problems to learn from."""
+MEMORY, AUC, CLASSES, EXAMPLES = "subgraphs.model", "subgraphs.auc", "subgraphs.classes", "examples"
+"""The keys of `run.memory` of the weights, as nested lists, how well they tell, the classes, and columns to learn from."""
 HIDDEN, EACH = 16, 4  # width of the network, subgraphs of a sample in each step
 
 
@@ -78,15 +70,15 @@ class Graph:
             return None
         features = _features(nodes, "nodes")
         if meta["seed"] not in features:
-            raise RewardlabError(f"the seed {meta['seed']!r} of a graph is none of its nodes: {_some(features)}")
+            raise RewardlabError(f"the seed {meta['seed']!r} of a graph is none of its nodes: {', '.join(list(features)[:8])} ...")
         near: dict[str, set[str]] = {x: set() for x in features}
         for edge in edges:
             if not isinstance(edge, list | tuple) or len(edge) != 2 or not all(isinstance(x, str) for x in edge):
                 raise RewardlabError(f"the column edges holds {edge!r}, which is no pair of names")
             if unknown := [x for x in edge if x not in near]:
-                raise RewardlabError(f"the edge {list(edge)} joins {unknown[0]!r}, which is not in nodes: {_some(features)}")
-            near[edge[0]].add(edge[1])
-            near[edge[1]].add(edge[0])
+                raise RewardlabError(f"the edge {list(edge)} joins {unknown[0]!r}, which is none of its {len(near)} nodes")
+            for a, b in (edge, edge[::-1]):
+                near[a].add(b)
         label = None if meta.get("label") is None else str(meta["label"])
         return cls(features, {x: frozenset(y) for x, y in near.items()}, meta["seed"], label, _others(meta, features))
 
@@ -128,10 +120,6 @@ def _others(meta: Mapping[str, Any], features: Mapping[str, Any]) -> tuple[tuple
             raise RewardlabError('the column samples holds {"label": class, "nodes": features of the same nodes} for each sample')
         found.append((str(entry["label"]), _features(nodes, "samples")))
     return tuple(found)
-
-
-def _some(names: Mapping[str, Any]) -> str:
-    return ", ".join(list(names)[:8]) + (", ..." if len(names) > 8 else "")
 
 
 def logits(weights: Sequence[Tensor], graph: Graph, subsets: Sequence[Sequence[str]]) -> Tensor:
@@ -176,7 +164,6 @@ def learnt(
 
 
 def _subsets(graph: Graph, rng: random.Random) -> list[list[str]]:
-    """Subgraphs of all sizes from the seed on."""
     return [graph.grown(rng.randint(2, max(2, len(graph.features))), rng) for _ in range(EACH)]
 
 
@@ -204,13 +191,12 @@ def grown_subgraph(
 ) -> Scores:
     """At the end of each line that names a node: R = [p(G) - 1/C] + ahead mean over u [p(G + u) - 1/C] - invalid [no neighbour].
 
-    p: the chance of the sample's own class (column `label`), of C classes, from the subgraph alone. G: the seed and the nodes that
-    were kept before, with this one; u: the nodes joined to it, G itself where there are none. A node is kept if its R is above 0.
-    One that is there already, or not joined to G, is invalid, and p is that of what was there. A line that lists several nodes
-    earns the sum of theirs; one that names none, and what stands in the thinking, earns and costs nothing. p is a network's, learnt
-    once, at the first call, for so many steps (`learning`): from the problems of the step with the columns `label` and
-    `samples`, and those that `with_examples` has remembered. Logged: graph_auc, on samples that it has not seen.
-    No verdict where the problem has no graph (columns nodes, edges, seed) or no label.  Zhang et al. 2025, arXiv:2509.20935
+    p: the chance of the sample's own class (column `label`), of C, from G: the seed and the nodes kept before, with this one; u: a
+    node joined to it, G itself where there is none. One that is there already, or not joined to G, is invalid, and p is that of
+    what was there. A line that lists several nodes earns the sum of theirs; one that names none, and what stands in the thinking,
+    nothing. The network learns once, at the first call, for `learning` steps, from the problems of the step and those that
+    `with_examples` has remembered. Logged: graph_auc, on samples that it has not seen. No verdict where the problem has no graph
+    (columns nodes, edges, seed) or no label.
     """
     rows = rows_in_steps(groups, "grown_subgraph")
     weights = weights_in(groups, run, learning)
@@ -251,16 +237,11 @@ def step_worth(p: Sequence[float], ahead: float, chance: float = 0.5) -> float:
     return p[0] - chance + ahead * (sum(further) / len(further) - chance)
 
 
-# ---- Rollouts before which problems are put aside, for a reward to learn from ----------------------------------------
-
-
 @rollout(inner="of")
 def with_examples(
     problems: list[Problem], run: Run, *, of: Rollout, n: PositiveInt = 64, columns: tuple[str, ...] = ()
-) -> list[Group]:  # fmt: skip
-    """What `of` samples. Once, before the first step, n further problems are remembered, which are not answered then.
-
-    columns: those that are kept of each. Where no further problems can be asked for, those of the step are remembered."""
+) -> list[Group]:
+    """What `of` samples. Before the first step, these columns of n further problems are remembered, or of those of the step."""
     if EXAMPLES not in run.memory:
         seen = run.more_problems(n) if run.more_problems else problems
         run.memory[EXAMPLES] = [{c: p.meta[c] for c in columns if c in p.meta} for p in seen]
@@ -287,14 +268,32 @@ def galax(
     )  # fmt: skip
 
 
+fidelity = "core"
+left_out = "a graph network that grows the subgraph (here the language model does), and omics with a model pretrained on them"
+data = Data(
+    prompt="a question that shows a graph", answer="the nodes that it asks for, a list", label="the class of the sample",
+    nodes="the name of each node, and its features: a list of numbers", edges="pairs of names that are joined, a list",
+    seed="the node where the subgraph begins",
+    samples=Column("samples of other classes on this graph, a list of label and nodes; for rows of one class", optional=True),
+    rows=[
+        {"prompt": "TP53 2.1, MDM2 1.8, ALB 0.1; TP53-MDM2, MDM2-ALB. Which genes act with TP53? Name a gene a line.",
+         "answer": ["MDM2"], "nodes": {"TP53": [2.1], "MDM2": [1.8], "ALB": [0.1]}, "edges": [["TP53", "MDM2"], ["MDM2", "ALB"]],
+         "seed": "TP53", "label": "ill", "samples": [{"label": "well", "nodes": {"TP53": [0.2], "MDM2": [0.3], "ALB": [0.9]}}]},
+        {"prompt": "EGFR 1.9, KRAS 1.7, INS 0.2; EGFR-KRAS, EGFR-INS. Which genes act with EGFR? Name a gene a line.",
+         "answer": ["KRAS"], "nodes": {"EGFR": [1.9], "KRAS": [1.7], "INS": [0.2]}, "edges": [["EGFR", "KRAS"], ["EGFR", "INS"]],
+         "seed": "EGFR", "label": "ill", "samples": [{"label": "well", "nodes": {"EGFR": [0.3], "KRAS": [0.1], "INS": [0.8]}}]},
+    ], verified_by="same_set",
+)  # fmt: skip
+
 claim = Claim(
     says="paid for each node by the graph network as well, a policy finds more of planted modules than by the answer alone",
     versus="galax", task="modules:careful=0.8", measure="reward", direction="higher", margin=0.01, settings={"problems": 32},
     versus_settings={"weight": 0.0, "problems": 32}, by=mean_reward(), problems=500, steps=60,
     fault=Within("reward", high=0.9, says="F1 by the answer alone"),
     judge=Within("train.graph_auc", low=0.7, says="the network on graphs that it has not seen"), learns="reward", start=None,
-    tried="2 seeds each: careful=.45, at 1e-3 in 80 steps with R of each node alone: from .36, F1 by chance, to .45, the answer "
-    "alone stays there; nodes=6,members=3,careful=.8, at 1e-3 in 60 steps: from .47 to .49, the answer alone to .42, but the "
-    "network's AUC is .64. The answer alone has learnt in no world so far; in this one +.016, the effect +.008 (3 seeds)",
+    tried="2 seeds each, at 1e-3: careful=.45, 80 steps, R of each node alone: from F1 .36, chance, to .45, the answer alone "
+    "stays; nodes=6,members=3,careful=.8, 60 steps: from .47 to .49, the answer alone to .42, but the network's AUC is .64",
+    finding="F1 rises from .34 to .36 when nodes are paid too, to .35 by the answer alone: neither learns here, so that nothing is "
+    "decided, although the network tells samples that it has not seen apart (AUC .85)",
 )  # fmt: skip
 baseline = "grpo"

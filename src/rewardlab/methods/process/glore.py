@@ -9,11 +9,8 @@ fails. The SORM learns V of the best policy near it: it falls only where nothing
 
 Havrilla et al. 2024, arXiv:2402.10963: labels, the three ways of cleaning them (a right step makes those before it right, results
 must be used, as many labels of either kind in every place) and the choice among three. (inferred): n, that a result is the last
-number of a step, and that the balance is within a batch. Left out: the two refiners, policies that are fine-tuned to rewrite a
-draft they read (the local one with [BAD] before the flagged step); here the policy writes both, the local one after the steps
-that are not flagged. The models learn beside the policy, which stays as it is.
-
-Data: prompts with gold answers; the policy continues its own solutions. Steps are lines.
+number of a step, and that the balance is within a batch. The models learn beside the policy, which stays as it is, and they begin
+from it. Steps are lines.
 """
 
 from __future__ import annotations
@@ -137,6 +134,11 @@ def glore(
     )
 
 
+fidelity = "core"
+left_out = (
+    "the two refiners, policies that are fine-tuned to rewrite a draft they read (the local one with [BAD] before the flagged "
+    "step), and their training pairs: here the policy writes both, the local one after the steps that are not flagged"
+)
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -148,6 +150,8 @@ claim = Claim(
     ), problems=150, steps=30,
     fault=Within("auc.orm", high=0.9, says="right steps above wrong ones, by the outcome model"),
     judge=Within("auc.sorm", low=0.6, says="the stepwise model has learnt"), learns=None,
-    finding="AUC .84, of the outcome model .76",
+    finding="the stepwise model ranks right steps above wrong ones in 84% of pairs, the outcome model in 76%, and finds 87% of "
+    "the first errors against 57%; but it is given 8 continuations of every step, the outcome model one verdict a reply. Whether "
+    "drafts get better by it is not part of this claim",
 )  # fmt: skip
 baseline = None

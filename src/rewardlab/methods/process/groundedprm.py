@@ -9,20 +9,19 @@ alone knows whether what a step states is true, and not whether it leads anywher
 where a right step would follow a wrong one.
 
 Zhang et al. 2025, arXiv:2510.14942. V, its way up the tree and the cut are those of the released code
-(JerryPlain/GroundedPRMCode, d908314, pipeline/MCTS/mcts.py, data_process/construct.py). (inferred): that tool and tree are fused by
-addition (the code drops replies where the two signs of a step differ), that children are chosen by outcome at `explore` = 1.4 (the
-code has the formula, and takes random children), and the sizes. There a language model asks Wolfram Alpha; here the tool is any
-reward of steps, by default of the equations between numbers that a step states. Left out: the written rationale, so that the
-model's word is read from a value head.
-
-Data: prompts with gold answers; steps are lines that state equations, or pass a step reward of your own as `check`.
+(JerryPlain/GroundedPRMCode, d908314, pipeline/MCTS/mcts.py, data_process/construct.py), and so are three children of a step. It
+searches ten rounds at most, until it has three right and three wrong replies of five steps; here six rounds. (inferred): that tool
+and tree are fused by addition (the code drops replies where a step is true to the tool and has no positive value, or the reverse),
+and that children are chosen by outcome at `explore` = 1.4 (the code has the formula, and takes random children). There a language
+model asks Wolfram Alpha; here the tool is any reward of steps, by default of the equations between numbers that a step states.
+Steps are lines; where they state no equations, pass a step reward of your own as `check`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, Update, with_surprise
 from rewardlab.data.columns import Data
 from rewardlab.evals.search import search_accuracy
@@ -137,10 +136,14 @@ def groundedprm(
     )
 
 
+fidelity = "core"
+left_out = (
+    "the written rationale, so that the model's word is read from a value head; as many right as wrong replies of a problem; and "
+    "dropping replies on which tool and tree disagree"
+)
 data = Data(answer="the gold answer")
 
-# by construction: the tool alone finds .998 of the errors
-claim = Claim(
+check = Check(
     says="labels of tool and outcomes find more first errors of the same trees than those of the outcomes alone",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="f1.fused", direction="higher", margin=0.17,
     against="f1.outcomes", by=label_quality(
@@ -150,6 +153,8 @@ claim = Claim(
         },
     ), problems=150, steps=1, fault=Within("f1.outcomes", high=0.8, says="F1 of first errors by outcomes alone"), learns=None,
     sanity=True,
-    finding="fused labels reach F1 .76, outcomes .39, and the tool alone .998: every step here is one that the tool can check",
+    finding="labels of tool and outcomes find first errors with F1 .76, outcomes alone with .39, and the tool alone with .998: "
+    "every step here is one that the tool can check, so that outcomes only blur what it says. Where a tool sees some of the "
+    "steps the order may be another",
 )  # fmt: skip
 baseline = None

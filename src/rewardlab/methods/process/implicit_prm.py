@@ -11,9 +11,8 @@ Yuan et al. 2024, arXiv:2412.01981. The cross-entropy, beta = 0.05 and the loss 
 ae8c6f0, eval/get_baseline_rewards_implicit_prm.py). There the model learns once, from a file of replies with outcomes; here it
 learns beside the policy, which stays as it is, from what the policy samples.
 (inferred): the least q_k as a reply's score (`score="last"` takes r itself), KTO's reference point, which is the group's mean, n.
-Left out: votes weighted by the scores. PRIME is this model, by cross-entropy, as a reward in training.
-
-Data: prompts with gold answers. Steps are lines; they are needed only where it chooses.
+Votes weighted by the scores are measured beside as `voted`. PRIME is this model, by cross-entropy, as a reward in training. Steps
+are lines; they are needed only where it chooses.
 """
 
 from __future__ import annotations
@@ -106,6 +105,11 @@ def implicit_prm(
     )
 
 
+fidelity = "core"
+left_out = (
+    "cross-entropy on as many right as wrong replies, in all or of each problem, two variants of its table; models without a "
+    "reference at test time; and KTO's own reference point, from replies to other prompts"
+)
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -114,6 +118,9 @@ claim = Claim(
     settings={"beta": 0.5}, versus_settings={"eta": 0.0, "init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 8},
     problems=300, steps=30, fault=Within("by_auc", low=0.6, says="right replies above wrong ones, by the head"),
     judge=Within("by_auc", low=0.6, says="right replies above wrong ones to the same problem, by the model"), learns=None,
+    finding="taught by one verdict for each reply it picks a right one of 8 for 47% of the problems, as does a head taught by "
+    "four continuations of every step; one sample is right in 38%, the majority in 48%. It tells right from wrong about as well "
+    "(AUC .75, .71) at fewer tokens (132,000 and 152,000). beta is .5, not .05: replies here are short",
     version=2, replaces="the head, on the policy's own trunk, had hardly learnt (AUC .55): it could not have been worse",
 )  # fmt: skip
 baseline = None

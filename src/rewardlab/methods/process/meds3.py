@@ -8,13 +8,13 @@ Small models cannot be taught by chains of large ones where data must stay in th
 verifies is enough, and its failures, worthless for imitation, are what the model learns from. Each round searches with the policy
 of the round before.
 
-Jiang et al. 2025, arXiv:2501.12051, and the released code (pixas/MedSSS, 2c01500, README: soft-label classification of both right
-and wrong steps, 16 replies, prm-min-vote-sum; 2c8e6c7, Evol_Instruct/solver/sc_vm_solver.py). There scores of equal answers are
-summed; here, as the abstract has it, one reply is chosen. (inferred): iterations, branch and c of the search, that sampled replies
-that are right are imitated too, without a limit to their number, and one update per batch of trees; the paper has few rounds of
-thousands. ReST-MCTS* differs: it searches by its values, and learns progress, the distance to a right answer.
-
-Data: prompts whose answers a rule verifies (choices, short answers), of any domain. Steps are lines.
+Jiang et al. 2025, arXiv:2501.12051, and the released code (pixas/MedSSS, 2c8e6c7, scripts/iter_run_mcts_mixdata_prm.sh,
+Evol_Instruct/training/prm_train.py, MCTS/tree.py, config/trial1.json): soft labels of the steps of right and wrong chains, 16
+replies, three children, c = 2 (`explore` = 1.41 here, whose bonus holds sqrt 2). There scores of equal answers are summed
+(prm-min-vote-sum); here, as the abstract has it, one reply is chosen, and that sum is measured beside as `voted`. (inferred):
+iterations (the code stops at 20 or 60 nodes), that sampled replies that are right are imitated too, without a limit to their
+number, and one update per batch of trees; the paper has few rounds of thousands. ReST-MCTS* differs: it searches by its values, and
+learns progress, the distance to a right answer. Steps are lines.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -30,7 +30,7 @@ from rewardlab.rollouts.monte_carlo import monte_carlo_tree
 
 
 def meds3(
-    base: Recipe | None = None, *, iterations: int = 8, branch: int = 3, explore: float = 0.5, temperature: float = 1.0,
+    base: Recipe | None = None, *, iterations: int = 8, branch: int = 3, explore: float = 1.41, temperature: float = 1.0,
     choose: int = 16, init: str = "value-head", surprise: bool = False, prm_lr: float | None = None, prm_epochs: int = 4,
     prm_minibatches: int = 4,
 ) -> Recipe:  # fmt: skip
@@ -54,14 +54,19 @@ def meds3(
     )  # fmt: skip
 
 
-data = Data(answer="the gold answer")
+fidelity = "core"
+left_out = (
+    "actions of the search (reflecting on a step, finishing where most samples are right), fewer samples of deeper nodes; that of "
+    "a tree whose ends are all right, or all wrong, one chain alone teaches the model; and later rounds that search by its values"
+)
+data = Data(answer="the gold answer, a choice or a short text that a rule verifies")
 
 claim = Claim(
     says="of 16 replies the one that the model of the searches trusts most is right more often than the most frequent answer",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="reranked", direction="higher", margin=0.073, against="majority",
-    settings={"surprise": True}, problems=300, steps=30,
+    settings={"surprise": True, "explore": 0.5}, problems=300, steps=30,
     judge=Within("by_auc", low=0.6, says="right replies above wrong ones to the same problem, by the model"), learns=None,
-    finding="both learn: one sample is right in .54, before in .39, and the model's AUC is .78; its choice is right in .61, "
-    "the most frequent answer in .75",
+    finding="the policy learns from its searches (one sample is right in 54%, before in 39%), and so does the model (right above "
+    "wrong in 78% of pairs); but of 16 replies its choice is right in 61%, the most frequent answer in 75%",
 )  # fmt: skip
 baseline = "rest_mcts_star"
