@@ -14,14 +14,14 @@ in a known range; D = 0 for a pair whose rejected reply has the higher score (in
 both scores. The paper's pairs are the best and the worst of 8 replies of the policy before training (`n=8`) by a frozen reward
 model.
 
-Data: prompts with the columns chosen, rejected, chosen_score and rejected_score (rewardlab data pairs makes them of several
-scored replies; coig_p+mappo --scale 10 takes its grades); or a reward (score=...). rip+mappo takes --reward-model PATH.
+rewardlab data pairs makes scored pairs of several scored replies; coig_p+mappo --scale 10 takes its grades; rip+mappo takes
+--reward-model PATH; a reward of one's own is score=....
 """
 
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Recipe, Run, credit
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
@@ -95,6 +95,7 @@ def mappo(base: Recipe | None = None, *, score: Reward | None = None, scale: flo
     return base.but(credit=prior_gap(by=score, scale=scale), objective=objective)
 
 
+fidelity = "whole"
 data = Data(
     chosen="the better reply",
     rejected="the worse reply",
@@ -125,12 +126,14 @@ data = Data(
     ],
 )
 
-claim = Claim(
+check = Check(
     says="where many pairs are near-ties, chosen and rejected replies lose less likelihood than after DPO, and are told apart",
     versus="dpo", task="notes", measure="kl", direction="lower", margin=4.0,
     settings={"score": note_quality(), "lr": 3e-4}, versus_settings={"lr": 3e-4}, by=preference_margins(), steps=40,
     guard=Within("preferred", low=-0.05), fault=Within("kl", low=0.5, says="nats that the replies of a pair lose after DPO"),
     moved=Within("rejected_logprob", low=0.1, says="log-likelihood of the rejected reply"), learns=None, start=None,
+    finding="the two replies of a pair lose 8.7 nats of likelihood by DPO and .7 by MaPPO, which ranks no fewer pairs right (89%, "
+    "DPO 80%). It moves less altogether: whether what it writes becomes better is not tested",
 )  # fmt: skip
 baseline = "dpo"
 system = "mappo-map-preference-optimization"
