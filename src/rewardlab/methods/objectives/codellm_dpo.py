@@ -5,7 +5,7 @@
 
 PPO is paid by rules set by hand: so much for a program that cannot be read, that raises an error, that fails a test, that passes
 (`execution_tiers`). Such steps are coarse, and where one is set badly the policy learns that. A pair needs the order alone. The
-programs are the policy's own: what sets apart those of other models it would not write, and may unlearn what it knows.
+programs are the policy's own: pairs by other models differ in ways that it never writes, and may make it unlearn what it knows.
 
 Miao et al. 2024, arXiv:2410.18585, of which abstract and summaries were read; no code was found. Theirs: queries with tests,
 several programs by the SFT policy, pairs by an executor, DPO. (inferred): n = 8 at temperature 1, equal texts count once, pairs in

@@ -3,8 +3,8 @@
     logits_h = W_h s(x, y_<t);    loss = sum over h and its pairs of -log sigmoid(beta [log pi_h/ref(y_w) - log pi_h/ref(y_l)])
     decoding: logits = sum_h w_h logits_h,  w >= 0, sum w = 1
 
-Summed into one number, objectives that are at odds teach a compromise, which is fixed when training ends. A head that only the
-pairs of its objective move need make none, and what all objectives have in common is learnt once, by the trunk.
+Summed into one number, objectives that are at odds teach a compromise, which is fixed when training ends. A head that learns from
+the pairs of one objective alone makes no compromise, and what all objectives have in common is learnt once, by the trunk.
 
 Shen et al. 2025, arXiv:2510.01167, and pearls-lab/multiobj-align, c37836a (mah_dpo/multihead_model.py, mahdpo_trainers.py): heads
 begin as copies of the trained model's head, of which the first is itself; beta = 0.1; the trunk learns from all pairs; weights at

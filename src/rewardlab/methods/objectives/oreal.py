@@ -118,7 +118,7 @@ def right_wrong_pair(problems: list[Problem], run: Run, *, of: Rollout) -> list[
     `mixed`, the share of groups that are kept. Lyu et al. 2025, arXiv:2502.06781
     """
     if run.verify is None:
-        raise RewardlabError("one_of_each needs the task's verifier, and this run has none: name a task, or leave it out")
+        raise RewardlabError("right_wrong_pair needs the task's verifier, and this run has none: name a task, or leave it out")
     groups, rng, kept, rates = of(problems, run), run.rng("one_of_each"), [], []
     whole: list[Group] = []
     for group, verdicts in zip(groups, run.verdicts(groups), strict=True):
@@ -143,7 +143,7 @@ def right_of(batch: Batch) -> Tensor:
     """
     found = [t.problem.meta.get(RIGHT) for t, _ in batch.rows]
     if None in found:
-        raise RewardlabError("these replies are told right from wrong by one_of_each: wrap the rollout in one_of_each(of=...)")
+        raise RewardlabError("these replies are not told right from wrong: wrap the rollout in right_wrong_pair(of=...)")
     return torch.tensor(found, dtype=torch.bool, device=batch.ids.device)
 
 

@@ -3,8 +3,8 @@
     round k: y_1 .. y_n ~ pi_k;    chosen, rejected: the best and the worst by r(y) - lambda |y|
     loss = -log sigmoid(beta [log pi/pi_0(chosen) - log pi/pi_0(rejected)]),   from pi_k, with a fresh optimiser   ->   pi_k+1
 
-Replies of a fixed data set, or of the first policy, soon are none that the policy would write; its own of today show what the
-reward model thinks of where it has come to. With the first model for a reference all rounds solve one problem, with a KL to pi_0,
+Replies of a fixed data set, or of the first policy, soon differ from those that the policy writes; its replies of today show what
+the reward model thinks of it now. With the first model for a reference all rounds solve one problem, with a KL to pi_0,
 and do not drift round by round. Longer is not better: lambda takes back what a reward model gives for length.
 
 Dong et al. 2024, arXiv:2405.07863; n = 8 at temperature 1, best against worst, the initial reference, the policy that goes on from

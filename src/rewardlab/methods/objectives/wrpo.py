@@ -71,7 +71,7 @@ def wrpo(
 
 fidelity = "core"
 left_out = (
-    "writing the replies of the source models, which stand in the data; own replies at temperature .8 and top-p .95; separate "
+    "writing the replies of the source models (five each, at temperature .8 and top-p .95), which stand in the data; and separate "
     "parts of the data for fine-tuning and for preferences"
 )
 data = Data(
