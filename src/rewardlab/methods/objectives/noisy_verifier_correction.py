@@ -9,9 +9,10 @@ A verifier that errs pays right replies less and wrong ones more, unequally wher
 correction takes that out, and makes the noise larger by 1 / (1 - f - g); the forward one points where the clean gradient does, with
 weights that stay within 1, and needs g alone. Appeals go to a second, better judge, who reads rejected replies alone.
 
-Cai et al. 2025, arXiv:2510.00915 (abstract and summaries; no code was found). (inferred): that both act without the group's mean
-and deviation, which take the forward correction out again, and at equal rates the backward one too; the batch's mean as the
-baseline of backward rewards; the form of the estimate and its decay of .9; rates kept apart by a column.
+Cai et al. 2025, arXiv:2510.00915 (abstract and summaries; no code was found). The group's mean and deviation would take the forward
+correction out again, and at equal rates the backward one too: neither is used, nor is it, by notes on it, in the paper's fourth
+version. (inferred): the batch's mean as the baseline of backward rewards; the form of the estimate and its decay of .9; rates kept
+apart by a column.
 
 The verifier's rates are given, or a judge hears appeals: appeals=own_verdict(model=...), or any reward from 0 to 1. A column that
 goes with the verifier's errors, such as the kind of answer, may tell rates apart (by=...).
@@ -228,8 +229,8 @@ def noisy_verifier_correction(
 
 fidelity = "reading"
 left_out = (
-    "how the paper's hooks stand in GRPO, whose group mean and deviation are left out here, and how its appeals estimate the rate: "
-    "neither could be read"
+    "how the paper scales corrected rewards, and its appeals against a random share of the rejected replies, counted by their "
+    "chances, of both of which only notes were read: here all rejected replies are judged again"
 )
 data = Data(answer="the gold answer")
 

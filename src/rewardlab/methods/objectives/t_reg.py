@@ -8,11 +8,11 @@ DPO leaves open how a reply's implicit reward is spread over its tokens. R draws
 the reply good, and away from where it finds it bad, in both replies. w is DPO's own weight of a pair, without gradient: what is
 learnt already is not drawn further. The scores of tokens are weak, so they regularise, and the label of the pair decides.
 
-Zhou et al. 2024, arXiv:2412.02685 (ACL 2025), after a reading of the paper; no training script could be found. alpha = 0.25 is the
-middle of the values that they try. (inferred): the wording of both prompts, from the four qualities that they name; pi_eval is the
-reference; on other losses of pairs (ipo+t_reg) w is DPO's. A model that follows instructions is needed: a small one does not write
-worse on demand; with `cued` > 0 a copy of it first learns to write the chosen reply on the one prompt and the rejected one on the
-other (ours).
+Zhou et al. 2024, arXiv:2412.02685 (ACL 2025), after a reading of the paper; no training script could be found. pi_eval is the
+reference; alpha = 0.25 is the middle of the values that they try. (inferred): the wording of both prompts, from the four qualities
+that they name; on other losses of pairs (ipo+t_reg) w is DPO's. A model that follows instructions is needed: a small one does not
+write worse on demand; with `cued` > 0 a copy of it first learns to write the chosen reply on the one prompt and the rejected one on
+the other (ours).
 """
 
 import torch
@@ -91,7 +91,10 @@ def t_reg(
 
 
 fidelity = "core"
-left_out = "the paper's own wording of the two prompts, which was not found, and the weight w of its variant for SimPO"
+left_out = (
+    "the paper's own wording of the two prompts, which was not found; the weight w of its variant for SimPO; and its pairs, the "
+    "best and the worst of five replies of the reference by a reward model: any pairs will do here"
+)
 data = Data(chosen="the better reply", rejected="the worse reply")
 
 check = Check(
