@@ -132,8 +132,8 @@ check = Check(
     settings={"score": note_quality(), "lr": 3e-4}, versus_settings={"lr": 3e-4}, by=preference_margins(), steps=40,
     guard=Within("preferred", low=-0.05), fault=Within("kl", low=0.5, says="nats that the replies of a pair lose after DPO"),
     moved=Within("rejected_logprob", low=0.1, says="log-likelihood of the rejected reply"), learns=None, start=None,
-    finding="the two replies of a pair lose 8.7 nats of likelihood by DPO and .7 by MaPPO, which ranks no fewer pairs right (89%, "
-    "DPO 80%). It moves less altogether: whether what it writes becomes better is not tested",
+    finding="a reply of a pair loses 8.7 nats of likelihood by DPO and .7 by MaPPO, which ranks no fewer pairs right (89%, DPO "
+    "80%). It moves less altogether: whether what it writes becomes better is not tested",
 )  # fmt: skip
 baseline = "dpo"
 system = "mappo-map-preference-optimization"

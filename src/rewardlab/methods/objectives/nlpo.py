@@ -3,16 +3,15 @@
     q(y_t) = pi(y_t) / sum over v in N_t of pi(v) for y_t in N_t, else 0;    N_t: the top-p tokens of pi_psi, and the ends
     ratio = q / q_old, clipped as in PPO;  r_t = reward - beta log(pi_old/ref);  psi <- theta every mu steps
 
-A vocabulary has tens of thousands of actions, nearly all of them nonsense wherever one stands. Sampled now and then, they make
+A vocabulary has tens of thousands of actions, nearly all of them nonsense at any one place. Sampled now and then, they make
 advantages noisy, and what is learnt from them breaks the language. The copy knows which they are, and follows the task slowly.
 p = 1 is PPO.
 
 Ramamurthy et al. 2022, arXiv:2210.01241. p = .9, mu = 5, five epochs, the restricted log-probs in the ratio and the raw ones in
 the KL are those of the released code (allenai/RL4LMs: nlpo.py at 01477e4, causal_policy.py at 0e3a809, imdb gpt2_nlpo.yml at
-6f22de5). There the update of pi_psi replaces a model that the sampler does not read, as far as the
-code shows, so that its masks stay those of the start; here they follow, as in the paper. The weight of
-the KL and gamma are those of `ppo` (.01 and 1; there .1 at first, and .99). When the policy is tested the most likely reply is the
-same with masks and without.
+6f22de5). There the update of pi_psi replaces a model that the sampler does not read, as far as the code shows, so that its masks
+stay those of the start; here they follow, as in the paper. The weight of the KL and gamma are those of `ppo` (.01 and 1; there .1
+at first, and .99). When the policy is tested the most likely reply is the same with masks and without.
 """
 
 from __future__ import annotations
