@@ -134,6 +134,7 @@ data = Data(
     chosen=Column("the better reply; not with objectives given in Python", optional=True),
     rejected=Column("the worse reply", optional=True),
     objective=Column("the name of what the two were compared by", optional=True),
+    answer=Column("the gold answer, for the reward `right`, where no heads are named and own replies are paired", optional=True),
     rows=[
         {
             "prompt": "Name a planet, in a few words.",

@@ -14,8 +14,8 @@ in a known range; D = 0 for a pair whose rejected reply has the higher score (in
 both scores. The paper's pairs are the best and the worst of 8 replies of the policy before training (`n=8`) by a frozen reward
 model.
 
-rewardlab data pairs makes scored pairs of several scored replies; coig_p+mappo --scale 10 takes its grades; rip+mappo takes
---reward-model PATH; a reward of one's own is score=....
+rewardlab data pairs makes scored pairs of several scored replies; coig_p+mappo --scale 10 takes its grades; mappo --n 8 and
+rip+mappo take --reward-model PATH; a reward of one's own is score=....
 """
 
 import torch
@@ -78,16 +78,19 @@ def _scores(batch: Batch, run: Run, by: Reward | None) -> Tensor:
     return torch.tensor(totals, device=batch.ids.device)
 
 
-def mappo(base: Recipe | None = None, *, score: Reward | None = None, scale: float | None = 1.0, n: int = 0) -> Recipe:
+def mappo(
+    base: Recipe | None = None, *, score: Reward | None = None, scale: float | None = 1.0, n: int = 0,
+    reward_model: str = "value-head",
+) -> Recipe:  # fmt: skip
     """score: the prior reward; None: that of the base, else what stands in the data.  scale: its range, which it is divided by;
     None: it has no bounds, as the score of a reward model, of which it is the default.  n: the pair is the best and the worst of n
-    own replies, by the prior reward, or where there is none by a reward model that is taught on the data's pairs (`rlhf`); 0: the
-    pair is that of the base's rollout.
+    own replies, by the prior reward, or where there is none by a reward model (`rlhf`), which is taught on the data's pairs unless
+    `reward_model` names one that was trained before; 0: the pair is that of the base's rollout.
     """
     base = base or dpo()
     objective = weigh_by_credit(base.objective, base.credit, "mappo")
     if n:
-        base = rlhf(base, score=score) if base.reward is None else base
+        base = rlhf(base, score=score, reward_model=reward_model) if base.reward is None else base
         base = base.but(rollout=ranked(by=score or base.required("reward"), n=n))
     prior = score or base.reward
     if scale == 1.0 and prior is not None and any(part.name == "model_score" for part in prior.walk()):
@@ -97,8 +100,8 @@ def mappo(base: Recipe | None = None, *, score: Reward | None = None, scale: flo
 
 fidelity = "whole"
 data = Data(
-    chosen="the better reply",
-    rejected="the worse reply",
+    chosen=Column("the better reply; not where own replies are ranked (n) by a reward or model of your own", optional=True),
+    rejected=Column("the worse reply", optional=True),
     chosen_score=Column("how good the better reply is; not with a score of your own", optional=True),
     rejected_score=Column("how good the worse reply is", optional=True),
     rows=[

@@ -32,7 +32,7 @@ from rewardlab.checks.claim import START, Check, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, Trajectory, measure, uniform_of
 from rewardlab.credit.group import center_batch
 from rewardlab.credit.value import to_go
-from rewardlab.data.columns import Data
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import kind_in
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
@@ -232,7 +232,10 @@ left_out = (
     "how the paper scales corrected rewards, and its appeals against a random share of the rejected replies, counted by their "
     "chances, of both of which only notes were read: here all rejected replies are judged again"
 )
-data = Data(answer="the gold answer")
+data = Data(
+    answer="the gold answer",
+    kind=Column("a kind of prompts with error rates of its own, such as the form of the answer", optional=True, setting="by"),
+)
 
 NOISY = noisy_verdict(false_positive=0.15, false_negative=0.35, spread=0.6, by="steps")
 BACKWARD = corrected(of=NOISY, false_positive=0.15, appeals=imperfect(auc=0.95), by="steps")
