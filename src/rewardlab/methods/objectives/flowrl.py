@@ -8,8 +8,8 @@ equally likely relative to the reference. log Z(x) is learnt from the same loss,
 
 Zhu et al. 2025, arXiv:2509.15207. beta = 15, n = 8, means over the tokens, the advantage of GRPO as r^, and w are those of the
 released code (Xuekai-Zhu/FlowRL, guide at 4b0b3be; flowrl_7B_math.sh as kept in Charlie-ChenLin/FlowRL, 1e549d8). w is clipped as
-in the paper; the guide computes the clipped weight and uses the other. The script takes sixteen updates from 512 prompts, here
-four from a batch (--minibatches).
+in the paper; the guide computes the clipped weight and uses the other, and a later copy (cdxeve/FlowRL, 25d45b2) bounds it at 10.
+The script takes sixteen updates from 512 prompts, here four from a batch (--minibatches).
 """
 
 import torch

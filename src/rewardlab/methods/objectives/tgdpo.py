@@ -8,12 +8,12 @@ of the other reply bad, and smaller where it disagrees with the label of the who
 
 Zhu et al. 2025, arXiv:2506.14574; weights, alpha = 0.5 and beta = 0.1 are those of the released trainer and its example
 (dvlab-research/TGDPO, dd88982, trainer.py and llama3_8b_instruct_tgdpo.yaml). As there, the weights have no bounds and no
-gradient, and the policy starts anew from the reference, not from the guide. The guide is trained by the method below: with
-simpo+tgdpo by SimPO, and its loss is weighed in the same way; r_t is then as above too (inferred). The guide's updates are not
-counted as steps; its tokens count.
+gradient, and the policy starts anew from the reference, not from the guide. The guide's updates are not counted as steps; its
+tokens count.
 
-The guide learns from the same pairs, before the policy's first step; or it is a model that DPO trained from the same start:
---reward-model PATH.
+The guide learns from the same pairs, before the policy's first step; or it is a model that was trained before from the same start,
+by DPO, SimPO or another method: --reward-model PATH. The loss is DPO's there, whatever the guide; simpo+tgdpo trains the guide by
+SimPO and weighs SimPO's loss in the same way (ours).
 """
 
 import torch
