@@ -234,7 +234,9 @@ left_out = (
 )
 data = Data(
     answer="the gold answer",
-    kind=Column("a kind of prompts with error rates of its own, such as the form of the answer", optional=True, setting="by"),
+    kind=Column(
+        "kinds of prompts with error rates of their own, by the form of the answer, say: --by kind", optional=True, setting="by"
+    ),
 )
 
 NOISY = noisy_verdict(false_positive=0.15, false_negative=0.35, spread=0.6, by="steps")
