@@ -11,7 +11,7 @@ from rewardlab.credit.entropy import entropy_change
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.objectives.steer_entropy_change import claim, covariance, entropy_change_foretold
+from rewardlab.methods.objectives.steer_entropy_change import check, covariance, entropy_change_foretold
 from rewardlab.rewards.reward import reward
 
 # of each row's two decisions: probabilities of three tokens, of which the first was sampled
@@ -95,4 +95,4 @@ def test_groups_that_teach_nothing_are_refused(replies):
 
 
 def test_the_claim_sets_the_methods_estimate_against_the_covariance():
-    assert claim.by.settings["predictors"] == {"omega": entropy_change(), "covariance": covariance()}
+    assert check.by.settings["predictors"] == {"omega": entropy_change(), "covariance": covariance()}

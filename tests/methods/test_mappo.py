@@ -9,6 +9,7 @@ import torch
 from rows import batch_of, outcome
 
 from rewardlab import registry
+from rewardlab.api import plan
 from rewardlab.core import Outputs, Run, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
@@ -139,3 +140,13 @@ def test_it_ranks_own_replies_and_refuses_what_is_no_pair():
         mappo(kto().but(credit=None))
     with pytest.raises(RewardlabError, match=r"by credit, and here credit is prior_gap\(\) already"):
         mappo(mappo())
+
+
+def test_own_replies_ranked_by_a_given_model_need_prompts_alone(tmp_path):
+    rows = tmp_path / "prompts.jsonl"
+    rows.write_text('{"prompt": "Name a planet."}\n{"prompt": "Why do leaves fall?"}\n')
+    recipe = registry.build("mappo", {"n": 8, "reward_model": "a/checkpoint"})
+    plan(recipe, task=registry.task(str(rows)))
+    assert [x.init for x in recipe.also] == ["a/checkpoint"]
+    # the score of a reward model has no bounds
+    assert recipe.credit.settings["scale"] is None

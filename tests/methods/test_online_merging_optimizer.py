@@ -10,7 +10,7 @@ from rewardlab.api.inputs import begin_run
 from rewardlab.core import Task, ask
 from rewardlab.engine.step import Ops
 from rewardlab.methods.baselines.dpo import dpo
-from rewardlab.methods.objectives.online_merging_optimizer import TAU, claim, online_merging_optimizer
+from rewardlab.methods.objectives.online_merging_optimizer import TAU, check, online_merging_optimizer
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.merging import largest_share, of_one_sign
 from rewardlab.runs.config import RunConfig
@@ -90,4 +90,4 @@ def test_a_pretrained_checkpoint_takes_the_place_of_fine_tuning_steps(tmp_path):
 def test_it_stands_on_any_way_to_learn_from_pairs():
     recipe = registry.build("kto+online_merging_optimizer", {"online_merging_optimizer.sft_steps": 3})
     assert recipe.objective == registry.build("kto").objective
-    assert claim.settings["sft_steps"] == claim.versus_settings["sft_steps"]
+    assert check.settings["sft_steps"] == check.versus_settings["sft_steps"]

@@ -68,7 +68,7 @@ def test_replies_without_a_verdict_and_groups_that_are_all_alike_teach_nothing()
 
 def test_without_a_pass_rate_it_says_what_is_missing():
     batch = batch_of([[("rd", {"a": outcome(1.0)})]])
-    with pytest.raises(RewardlabError, match="one_of_each"):
+    with pytest.raises(RewardlabError, match="right_wrong_pair"):
         by_pass_rate()(batch.reward, batch, RUN)
 
 

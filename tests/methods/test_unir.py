@@ -12,7 +12,7 @@ from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.objectives.unir import claim, unir
+from rewardlab.methods.objectives.unir import check, unir
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.joint import joint_terms
 from rewardlab.objectives.pairs import dpo_loss
@@ -113,5 +113,5 @@ def test_each_term_of_the_base_reads_joint_log_probs():
 
 
 def test_the_claim_measures_another_model():
-    assert claim.settings["other"]
-    assert registry.build("unir", claim.settings).objective is None
+    assert check.settings["other"]
+    assert registry.build("unir", check.settings).objective is None

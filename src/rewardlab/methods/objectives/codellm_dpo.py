@@ -5,14 +5,13 @@
 
 PPO is paid by rules set by hand: so much for a program that cannot be read, that raises an error, that fails a test, that passes
 (`execution_tiers`). Such steps are coarse, and where one is set badly the policy learns that. A pair needs the order alone. The
-programs are the policy's own: what sets apart those of other models it would not write, and may unlearn what it knows.
+programs are the policy's own: pairs by other models differ in ways that it never writes, and may make it unlearn what it knows.
 
 Miao et al. 2024, arXiv:2410.18585, of which abstract and summaries were read; no code was found. Theirs: queries with tests,
 several programs by the SFT policy, pairs by an executor, DPO. (inferred): n = 8 at temperature 1, equal texts count once, pairs in
 the order in which their programs were written, `pairs` of them to a prompt, which share no program; beta; CodeRL's values for PPO's
-tiers. Programs are written when their prompt comes up, by the frozen start: what a file of them, run beforehand, would hold.
-
-Data: prompts with tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}; any verifier of right and wrong will do.
+tiers. Programs are written when their prompt comes up, by the frozen start: what a file of them, run beforehand, would hold. Any
+verifier of right and wrong will do.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -64,6 +63,11 @@ def codellm_dpo(
     return base.but(rollout=made, objective=dpo_loss(beta=beta))
 
 
+fidelity = "reading"
+left_out = (
+    "how many programs the paper samples and how, which of them it pairs, its beta, and its stages: the abstract and summaries do "
+    "not say; supervised fine-tuning before"
+)
 data = Data(
     answer='tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
     rows=[
@@ -88,5 +92,6 @@ claim = Claim(
     fault=Within("train.truth", high=0.8, says="right programs in training where a failed test is paid nearly all"),
     tried="one seed each: PPO .739 at 1e-4, .769 at 3e-4, and with CodeRL's tiers .865 at 1e-4, more than DPO; DPO at 1e-4 "
     ".794, with beta=.1 .558, and .72 with n=8, at 3e-4 it diverges (.17 to .41, with beta from .1 to 1)",
-    finding="five pairs do not tell; from a fifth of the tokens as many programs are right",
+    finding="58% of programs right before; 73% with DPO and 76% with PPO, although its tiers pay a failed test nearly all. Five "
+    "pairs of runs cannot tell the two apart; DPO spends a fifth of the tokens",
 )  # fmt: skip

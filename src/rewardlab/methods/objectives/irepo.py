@@ -8,11 +8,8 @@ pair together, and the loss has its minimum where the implicit rewards differ as
 
 Le et al. 2024, arXiv:2405.15230, of which abstract and summaries were read; no code is public. (inferred): beta; n replies, of
 which the best and the worst by votes make the pair; p = (wins + 1/2) / (votes + 1), so that a unanimous vote has finite log-odds;
-rounds of `round_steps`, each with a fresh optimiser. Left out: ranks by Zermelo's model; annotators that are language models: votes
-are sampled from a reward by `noise`, the scale on which its differences are log-odds (1 for a Bradley-Terry model).
-
-Data: prompts, and what annotators judge by: a reward model that learns from the columns `chosen` and `rejected` or is brought along
-(--reward-model PATH), or a reward (score=...).
+rounds of `round_steps`, each with a fresh optimiser. Annotators judge by a reward model, learnt from pairs or brought along
+(--reward-model PATH), or by a reward (score=...).
 """
 
 from typing import Any
@@ -69,6 +66,11 @@ def irepo(
     return base.but(rollout=ranked(by=voted, n=n), reward=voted, objective=vote_regression(beta=beta), loop=rounds)
 
 
+fidelity = "reading"
+left_out = (
+    "ranks by Zermelo's model, and annotators that are language models: votes are sampled from a reward by `noise`, the scale on "
+    "which its differences are log-odds (1 for a Bradley-Terry model)"
+)
 data = Data(
     chosen=Column("the better reply, of which the reward model learns; not with a reward or model of your own", optional=True),
     rejected=Column("the worse reply", optional=True),
@@ -80,4 +82,6 @@ claim = Claim(
     settings={"score": note_quality(), "noise": 0.2, "beta": 1.0, "lr": 1e-4}, versus_settings={"problems": 8, "lr": 1e-4},
     by=mean_reward(), steps=80, fault=Within("reward", high=0.85, says="quality that hard labels lead to"), learns="reward",
     start=None, tried="DPO differs in two ways, which are the paper's: labels of one voter, and pairs that others wrote beforehand",
+    finding="quality of the replies .55 before; .75 with eight votes on own replies in rounds, .64 with DPO on written pairs and "
+    "one vote. Both differences act at once: which of them helps is not shown",
 )  # fmt: skip

@@ -3,19 +3,17 @@
     logits_h = W_h s(x, y_<t);    loss = sum over h and its pairs of -log sigmoid(beta [log pi_h/ref(y_w) - log pi_h/ref(y_l)])
     decoding: logits = sum_h w_h logits_h,  w >= 0, sum w = 1
 
-Summed into one number, objectives that are at odds teach a compromise, which is fixed when training ends. A head that only the
-pairs of its objective move need make none, and what all objectives have in common is learnt once, by the trunk.
+Summed into one number, objectives that are at odds teach a compromise, which is fixed when training ends. A head that learns from
+the pairs of one objective alone makes no compromise, and what all objectives have in common is learnt once, by the trunk.
 
 Shen et al. 2025, arXiv:2510.01167, and pearls-lab/multiobj-align, c37836a (mah_dpo/multihead_model.py, mahdpo_trainers.py): heads
 begin as copies of the trained model's head, of which the first is itself; beta = 0.1; the trunk learns from all pairs; weights at
 decoding are normalised. Here the pairs of a batch weigh alike, there each objective does, which is the same where all have as many.
 Copies are exact, as in the code without its noise of .001: their pairs tell heads apart. One learning rate for all is the code's
-(faster=1). Left out: training process reward models for all objectives alike, and their guidance of decoding step by step.
-A model that is saved decodes by `mix`; the heads stay in the checkpoints of the run.
+(faster=1). A model that is saved decodes by `mix`; the heads stay in the checkpoints of the run.
 
-Data: rows with `chosen` and `rejected`, and in the column `objective` the name of what they were compared by (heads="A,B"); or
-prompts, and in Python a reward or judge for each objective (objectives={"A": ..., "B": ...}; by default right and brief), by which
-the policy's own replies are paired.
+Pairs in the data are told apart by their column `objective` (heads="A,B"); or, in Python, a reward or judge for each objective
+(objectives={"A": ..., "B": ...}; by default right and brief) pairs the policy's own replies.
 """
 
 from __future__ import annotations
@@ -130,10 +128,13 @@ def mah_dpo(
     )  # fmt: skip
 
 
+fidelity = "core"
+left_out = "training process reward models for all objectives alike, and their guidance of decoding step by step"
 data = Data(
     chosen=Column("the better reply; not with objectives given in Python", optional=True),
     rejected=Column("the worse reply", optional=True),
     objective=Column("the name of what the two were compared by", optional=True),
+    answer=Column("the gold answer, for the reward `right`, where no heads are named and own replies are paired", optional=True),
     rows=[
         {
             "prompt": "Name a planet, in a few words.",
@@ -165,6 +166,8 @@ claim = Claim(
     moved=Within("control", low=0.05, says="how much more a reward is under its own head"), learns=None, start=None,
     tried="redundant=0.4, one seed: 15 updates at 3e-4 for trunk and heads, control .03, right falls from .31 to .13 under its own "
     "head too; 12 at 1e-4 with heads ten times as fast, control .02, right stays and brief rises from .27 to .41 under its own",
-    finding="a head of its own moves each reward by .09, and what one head loses by serving both is less: .431 against .420",
+    finding="a reward is .09 higher under its own head than under the other's, so that users have a choice. But one head for both "
+    "serves them nearly as well: mean of the two rewards .400 before, .431 by own heads, .420 by one. It is brevity that moves, "
+    "from .43 to .48; right stays at .38 either way",
 )  # fmt: skip
 baseline = "dpo"

@@ -9,9 +9,7 @@ proportion to their probabilities, so what the policy held likely before stays s
 Zhu et al. 2025, arXiv:2506.01347. lambda, the clipped ratio, the mean over the tokens of a batch, four updates per batch and a
 bonus of .001 for entropy are those of the released script, and of the configuration that it leaves as it is
 (TianHongZXY/RLVR-Decomposed, 84be7a2); the advantages are those of its core_algos.py. Right is whatever earns more than 0, so
-rewards of 0 and 1 and of -1 and 1 teach the same.
-
-Data: prompts and answers; one reply per prompt is enough.
+rewards of 0 and 1 and of -1 and 1 teach the same. One reply per prompt is enough.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -36,6 +34,7 @@ def nsr_w_reinforce(
     return base.but(credit=sign_credit(positive=positive, negative=negative), objective=loss, weighting=token_mean())
 
 
+fidelity = "whole"
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -43,5 +42,7 @@ claim = Claim(
     versus="nsr_w_reinforce", task="countdown:largest=30,habit=0.9", measure="pass@8", direction="higher", margin=0.118,
     versus_settings={"positive": 1.0, "negative": 0.0}, by=coverage(n=8, k=8), problems=1000, steps=40,
     moved=Within("train.entropy", low=0.02, says="entropy at the decisions, in nats"), start=None,
+    finding="what right replies alone teach differs too much between runs to be called learning, so that nothing is decided. One "
+    "of 8 replies is right for 91% of problems before, 74% after W-REINFORCE and 71% after PSR; one reply in 42%, 50% and 58%",
 )  # fmt: skip
 baseline = "grpo"

@@ -12,9 +12,9 @@ went wrong: the scores of tokens, learnt from outcomes alone, do.
 Lyu et al. 2025, arXiv:2502.06781. Weights, losses, n = 16, top_p = .9, eta = .5, beta = .01, and `freeze` steps in which the reward
 model learns alone are those of the released trainer and oreal_w_tokenrm_OREAL-7B-SFT_seqlen16k.py (InternLM/OREAL, 0ad3635), which
 weighs cloning by F+ too, and reads a token's score one position before it. With one update per batch pi/pi_old is 1, and its
-gradient that of log pi, so both losses are policy gradients. (inferred): the reward model's rate; its learning on what is kept
-alone follows the trainer. Its judge pays 1 and -1, so that F is twice as large there, and the KL half as heavy beside it; what has
-no verdict is wrong there, and left out here. Left out: prompts repeated by their difficulty, and skills that are trained before.
+gradient that of log pi, so both losses are policy gradients. The reward model learns on what is kept alone, as there, where its
+rate is four times the policy's (`rm_lr`). Its judge pays 1 and -1, so that F is twice as large there, and the KL half as heavy
+beside it; what has no verdict is wrong there, and left out here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import (
     Batch,
     Group,
@@ -118,7 +118,7 @@ def right_wrong_pair(problems: list[Problem], run: Run, *, of: Rollout) -> list[
     `mixed`, the share of groups that are kept. Lyu et al. 2025, arXiv:2502.06781
     """
     if run.verify is None:
-        raise RewardlabError("one_of_each needs the task's verifier, and this run has none: name a task, or leave it out")
+        raise RewardlabError("right_wrong_pair needs the task's verifier, and this run has none: name a task, or leave it out")
     groups, rng, kept, rates = of(problems, run), run.rng("one_of_each"), [], []
     whole: list[Group] = []
     for group, verdicts in zip(groups, run.verdicts(groups), strict=True):
@@ -143,7 +143,7 @@ def right_of(batch: Batch) -> Tensor:
     """
     found = [t.problem.meta.get(RIGHT) for t, _ in batch.rows]
     if None in found:
-        raise RewardlabError("these replies are told right from wrong by one_of_each: wrap the rollout in one_of_each(of=...)")
+        raise RewardlabError("these replies are not told right from wrong: wrap the rollout in right_wrong_pair(of=...)")
     return torch.tensor(found, dtype=torch.bool, device=batch.ids.device)
 
 
@@ -216,16 +216,20 @@ def oreal(
     return kept.but(credit=paid >> at_decisive_tokens(), also=also, loop=reward_model_first(freeze=freeze, of=base.loop))
 
 
+fidelity = "core"
+left_out = "prompts repeated by their difficulty, and the skills that are trained beforehand"
 data = Data(answer="the gold answer")
 
 SAMPLED = independent(n=4, steps="newline")
 # by construction: the rival is its own start, before anything was learnt
-claim = Claim(
+check = Check(
     says="the scores of tokens, taught on outcomes alone, tell replies that have gone wrong from those that have not, midway",
     versus=None, task="arithmetic", measure="blame", direction="higher", margin=0.24, against="before.blame",
     settings={"n": 8, "freeze": 24, "reward_model": "value-head:surprise", "rm_epochs": 4},
     by=outcome_critic_auc(model=MODEL, steps=correct_steps(), rollout=SAMPLED), problems=100, steps=24,
     judge=Within("outcome", low=0.7, says="right replies above wrong ones, by the mean score"), learns=None, start=None,
     sanity=True, tried="arithmetic:biased=0.75,error=0.1, whose errors it finds likely: .50 after 40 steps; here .99 (one seed)",
+    finding="midway, the scores tell replies that have gone wrong from those that have not with an AUC of .91, before teaching "
+    ".50. Here errors are tokens that the policy finds unlikely; where it finds them likely the scores stay at chance",
 )  # fmt: skip
 baseline = "rloo"

@@ -9,10 +9,9 @@ so that entropy lasts for thousands of steps.
 
 Liu et al. 2025, arXiv:2505.24864 (abstract and notes on it; no training code is public): clips, n = 16 and the temperature of 1.2
 (inferred from notes), dynamic sampling, the mean over tokens and the reset are the paper's, which resets by hand, eight times in
-2,000 steps. (inferred): the rule for a stall, beta, four updates per batch. Left out: that the length of replies, and the mixture
-of tasks, change with some of the resets.
+2,000 steps. (inferred): the rule for a stall, beta, four updates per batch.
 
-Data: prompts and answers, of several tasks (rewardlab data mix), some of them held out; --eval-problems does not count here.
+Several tasks are mixed by rewardlab data mix. Stalls are seen on held-out problems; --eval-problems does not count here.
 """
 
 from typing import Any
@@ -72,6 +71,10 @@ def prorl(
     return mixed.but(reward=base.reward or correct(), objective=loss, loop=resets)
 
 
+fidelity = "reading"
+left_out = (
+    "resets by hand, in whose place a rule resets; and changes of the length of replies and of the mixture of tasks with them"
+)
 data = Data(answer="the gold answer")
 
 GIVEN = {"n": 8, "problems": 8, "beta": 0.3, "check": 5}
@@ -81,5 +84,7 @@ claim = Claim(
     settings={**GIVEN, "stalls": 1}, versus_settings={**GIVEN, "stalls": 0}, steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("gold", high=0.6, says="probability of right solutions under a fixed reference"),
     moved=Within("train.resets", low=1.0, says="resets of the reference"), learns=None,
+    finding="probability of right solutions .35 before; .61 with resets, .55 with a fixed reference; 36% right before, 62% and 57% "
+    "after. For this the KL was made thirty times as strong as by default, so that it binds within 40 steps",
 )  # fmt: skip
 baseline = "dapo"

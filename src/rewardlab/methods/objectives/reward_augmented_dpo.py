@@ -10,12 +10,10 @@ rare in the data, are asked for by it. Any loss on pairs may be below: ipo+rewar
 Zhang et al. 2024, arXiv:2410.08067. Relabelling and system message follow the released code (shenao-zhang/
 reward-augmented-preference, 058a5de, scripts/reward_augmentation.py). Label smoothing (0.3) and beta (0.01)
 are left to the method below. (inferred): pairs of equal scores, which the code keeps with contrary labels under one goal, are left
-out, since R prefers neither; scores are rounded to `digits`. Left out: goals of several attributes; the implicit reward as score;
-dropping pairs whose scores contradict the label, since under goals nothing is wrong with them.
+out, since R prefers neither; scores are rounded to `digits`.
 
-Data: prompts with the columns chosen, rejected, chosen_score and rejected_score (rewardlab data pairs makes them; coig_p below
-takes several scored replies), or a reward (score=...). To answer with the trained model, give it the message:
---system "... Overall score: 10."
+rewardlab data pairs makes scored pairs; coig_p below takes several scored replies; a reward of one's own is score=.... To answer
+with the trained model, give it the message: --system "... Overall score: 10."
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import START, Check, Within
 from rewardlab.core import Measure, Problem, Recipe, Rollout, Run, measure
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
@@ -101,6 +99,11 @@ def reward_augmented_dpo(
     return base.but(rollout=goals, measure=asked)
 
 
+fidelity = "core"
+left_out = (
+    "goals of several attributes; the implicit reward as score; dropping pairs whose scores contradict the label, since under "
+    "goals nothing is wrong with them"
+)
 data = Data(
     chosen="the better reply",
     rejected="the worse reply",
@@ -133,16 +136,18 @@ data = Data(
 
 SCORED = {"score": 10 * note_quality(), "told": "Score: {goal}."}
 PAIRS = under_both_goals(of=recorded(fields=("chosen", "rejected")), by=SCORED["score"], told=SCORED["told"])
-claim = Claim(
+check = Check(
     says="rejected replies that are nearly as good as the best are not unlearnt, as by DPO in as many updates on the same pairs",
     versus="dpo", task="notes", measure="kept", direction="higher", margin=0.4635,
     settings={**SCORED, "lr": 3e-4}, versus_settings={"problems": 16, "lr": 3e-4},
     by=goal_margins(rollout=PAIRS, reward=SCORED["score"], least=7.0), steps=40,
     fault=Within("kept", high=-0.1, says="nats per token by which DPO changes good replies that were rejected"),
     judge=Within("told_apart", low=0.65, says="pairs in which goals are told apart"), learns=None,
+    start=START,
     tried="the share of replies of the highest score where that is asked for, .27 to .57 below DPO's; the same after 60 updates of "
     "imitating replies under their scores, .21 below: it takes 300 of these before the goal changes what is written; 120 updates "
     "at 3e-4: goals told apart in .55 of pairs (kept -.06, by DPO -.98, whence the margin); 160 at 1e-3: in .56",
-    finding="replies stay likely because goals in the prompt are not read by so small a policy: contrary labels cancel out",
+    finding="good replies that were rejected lose .18 nats per token by DPO, .04 under goals. This shows nothing: so small a "
+    "policy does not read the goals (told apart in 51% of pairs; 50% is chance), so that their contrary labels cancel out",
 )  # fmt: skip
 baseline = "dpo"

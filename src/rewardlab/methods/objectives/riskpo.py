@@ -15,9 +15,8 @@ before count, as in the paper, and in the first step those of the whole batch. (
 bundles too, where theirs would divide by 0; a bundle of fewer questions is paid as if it had B; a bundle with a reply that has no
 verdict teaches nothing. Their script for DAPO-MATH (8dce3fa, run_qwen2.5_1.5b_MVaR_dapomath.sh) is high=.8, n=10, --minibatches 4,
 shifted=False, which leaves out q_a - q_b, and assign="sum-mean": what a bundle earned over its spread is divided among its replies,
-in proportion to r - mean r of each one's question over the sum of these, or equally where that sum is 0.
-
-Data: prompts and answers; --problems is best a multiple of B.
+in proportion to r - mean r of each one's question over the sum of these, or equally where that sum is 0. --problems is best a
+multiple of B.
 """
 
 from typing import Literal
@@ -129,6 +128,7 @@ def riskpo(
     return base.but(credit=paid, weighting=token_mean())
 
 
+fidelity = "whole"
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -141,6 +141,7 @@ claim = Claim(
     tried="1e-4: pass@1 from .44 to .46, GRPO .64; pass@8 from .93 to .87, GRPO .88; entropy .109, GRPO .064; 3e-5: .45, .91, "
     ".106. All 80 replies are pushed down, by what their bundles earned, which is noisy. `shifted=False` on three seeds: at 3e-4 "
     "pass@8 -.08, pass@1 -.22; at 1e-4, as here, +.02 and -.11",
-    finding="entropy lasts (.094, GRPO .060) and eight replies find a little more; but one is right less often, .53 and .65",
+    finding="entropy lasts (.094 nats, GRPO .060), and one of 8 replies is right for 88.5% of problems, GRPO 87.1% (92.1% before). "
+    "But RiskPO has learnt less: one reply is right in 53%, GRPO 65% (44% before), so that the guard fails",
 )  # fmt: skip
 baseline = "grpo"

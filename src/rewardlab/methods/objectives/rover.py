@@ -8,8 +8,9 @@ no clipping, KL or critic.
 
 He et al. 2025, arXiv:2509.24981, Algorithm 1. The centred reward is given to every token, as there. On the first of a batch's
 updates Q is 0, and the gradient that of REINFORCE; four updates per batch let the values differ from it. These, and the mean over
-the tokens of a batch, are those of the released code (yuxiaooye/ROVER); its script for mathematics also divides by the group's
-standard deviation, which the paper does not.
+the tokens of a batch, rho = 1 and n = 8 are those of the released code (yuxiaooye/ROVER, 0c3379e, dp_actor.py). Its script for
+mathematics, rover_qwen3_8b.sh, also samples at temperature .6 and divides by the group's standard deviation, which the paper does
+not.
 """
 
 import torch
@@ -47,12 +48,16 @@ def rover(base: Recipe | None = None, *, n: int = 8, rho: float = 1.0) -> Recipe
     return base.but(credit=center() >> to_go(), objective=uniform_value_error(rho=rho), weighting=token_mean())
 
 
+fidelity = "whole"
 data = Data(answer="the gold answer")
 
 claim = Claim(
     says="more different right answers stay open than after GRPO's equal updates, at the same accuracy",
     versus="grpo", task="countdown:largest=30,habit=0.9", measure="distinct", direction="higher", margin=0.045,
     versus_settings={"minibatches": 4}, by=coverage(n=8, k=8), problems=1000, steps=40, guard=Within("pass@1", low=-0.03),
-    start=None, version=2,
+    start=None,
+    finding="8 replies hold 1.36 different right answers before, .82 after ROVER and .76 after GRPO, at 58% and 57% right (40% "
+    "before). Both lose most of their diversity, ROVER a little less",
+    version=2,
     replaces="its loss averaged over replies; pass@8 on one budget of tokens varied by 9 points between pairs",
 )  # fmt: skip

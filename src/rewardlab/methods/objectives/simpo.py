@@ -4,13 +4,14 @@
 
 Unlike DPO's log-ratio, this reward is the quantity that decoding maximises, and it does not depend on length.
 
-Meng et al. 2024, arXiv:2405.14734
+Meng et al. 2024, arXiv:2405.14734; beta = 2 and gamma = 1 are those of the released llama-3-8b-base-simpo.yaml
+(princeton-nlp/SimPO, 15c4ff8), which states gamma over beta.
 """
 
 import torch.nn.functional as F
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import START, Check, Within
 from rewardlab.core import Batch, Outputs, Recipe, Run, Update, objective
 from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import preference_margins
@@ -49,16 +50,18 @@ def simpo(
     )
 
 
+fidelity = "whole"
 data = Data(chosen="the better reply", rejected="the worse reply")
 
 # by construction: what is compared is the number that its own loss raises
-claim = Claim(
+check = Check(
     says="the mean log-probability, by which replies are generated, ranks pairs of unequal length right more often than after DPO",
     versus="dpo", task="preferences:writer=policy,biased=0.75,error=0.1,longer=0.5", measure="likelier_per_token",
     direction="higher", margin=0.08, settings={"lr": 1e-3}, versus_settings={"lr": 3e-4}, by=preference_margins(), steps=40,
     fault=Within("likelier_per_token", high=0.85, says="pairs ranked right by DPO's mean log-probability"), learns=None,
-    sanity=True,
+    start=START, sanity=True,
     tried="each side at 1e-4, 3e-4, 1e-3: at 1e-3 .66 for SimPO, .485 for DPO at all; longer=0.8, at 1e-4: .49 for both",
-    finding="after DPO the mean log-probability is decided by which reply has extra lines, whatever the rate",
+    finding="the mean log-probability ranks 48% of pairs right before and after DPO, since the reply with extra lines decides, and "
+    "64% after SimPO, whose loss raises this number. Its replies lose likelihood meanwhile, -2.0 to -4.2 per token",
     version=2, replaces="its pairs were of equal length, which deletes what SimPO is about",
 )  # fmt: skip

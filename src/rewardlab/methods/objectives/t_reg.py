@@ -8,18 +8,17 @@ DPO leaves open how a reply's implicit reward is spread over its tokens. R draws
 the reply good, and away from where it finds it bad, in both replies. w is DPO's own weight of a pair, without gradient: what is
 learnt already is not drawn further. The scores of tokens are weak, so they regularise, and the label of the pair decides.
 
-Zhou et al. 2024, arXiv:2412.02685 (ACL 2025), after a reading of the paper; no training script could be found. alpha = 0.25 is the
-middle of the values that they try. (inferred): the wording of both prompts, from the four qualities that they name; pi_eval is the
-reference; on other losses of pairs (ipo+t_reg) w is DPO's. Left out: SimPO's own w. A small model does not write worse on demand:
-with `cued` > 0 a copy of it first learns to write the chosen reply on the one prompt and the rejected one on the other (ours).
-
-Data: prompts with the columns `chosen` and `rejected`; a model that follows instructions, or `cued` pairs.
+Zhou et al. 2024, arXiv:2412.02685 (ACL 2025), after a reading of the paper; no training script could be found. pi_eval is the
+reference; alpha = 0.25 is the middle of the values that they try. (inferred): the wording of both prompts, from the four qualities
+that they name; on other losses of pairs (ipo+t_reg) w is DPO's. A model that follows instructions is needed: a small one does not
+write worse on demand; with `cued` > 0 a copy of it first learns to write the chosen reply on the one prompt and the rejected one on
+the other (ours).
 """
 
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Group, Learner, Outputs, Problem, Recipe, Run, Trajectory, credit, objective, rollout
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
@@ -91,9 +90,14 @@ def t_reg(
     return base.but(also=(*base.also, judge), loop=other_first(model=EVALUATOR, pairs=cued))
 
 
+fidelity = "core"
+left_out = (
+    "the paper's own wording of the two prompts, which was not found; the weight w of its variant for SimPO; and its pairs, the "
+    "best and the worst of five replies of the reference by a reward model: any pairs will do here"
+)
 data = Data(chosen="the better reply", rejected="the worse reply")
 
-claim = Claim(
+check = Check(
     says="more of the implicit reward lies on the tokens with which replies begin to differ than after DPO",
     versus="dpo", task="preferences:biased=0.75,error=0.1", measure="decisive_share", direction="higher", margin=0.003,
     settings={"cued": 5120, "better": "Good: {prompt}", "worse": "Bad: {prompt}", "lr": 1e-4}, versus_settings={"lr": 1e-4},
@@ -102,4 +106,6 @@ claim = Claim(
     judge=Within("train.token_gap", low=0.01, says="mean score of the chosen reply's tokens above the other's"), learns=None,
     start=None, tried="the copy that scores learns first, from the very pairs of the 40 steps: a small model must; "
     "effect -.0025, sd .0024, token gap .0097 (3 seeds)",
+    finding="52.9% of the implicit reward lies on decisive tokens, after DPO 52.8%: no difference that matters. The scores of "
+    "tokens are weak, .03 apart of a possible 1, although the copy that gives them learnt from these very pairs",
 )  # fmt: skip

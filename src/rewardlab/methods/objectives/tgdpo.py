@@ -8,18 +8,18 @@ of the other reply bad, and smaller where it disagrees with the label of the who
 
 Zhu et al. 2025, arXiv:2506.14574; weights, alpha = 0.5 and beta = 0.1 are those of the released trainer and its example
 (dvlab-research/TGDPO, dd88982, trainer.py and llama3_8b_instruct_tgdpo.yaml). As there, the weights have no bounds and no
-gradient, and the policy starts anew from the reference, not from the guide. The guide is trained by the method below: with
-simpo+tgdpo by SimPO, and its loss is weighed in the same way; r_t is then as above too (inferred). The guide's updates are not
-counted as steps; its tokens count.
+gradient, and the policy starts anew from the reference, not from the guide. The guide's updates are not counted as steps; its
+tokens count.
 
-Data: prompts with the columns `chosen` and `rejected`, of which the guide learns first, before the policy's first step; or a
-model that DPO trained from the same start: --reward-model PATH.
+The guide learns from the same pairs, before the policy's first step; or it is a model that was trained before from the same start,
+by DPO, SimPO or another method: --reward-model PATH. The loss is DPO's there, whatever the guide; simpo+tgdpo trains the guide by
+SimPO and weighs SimPO's loss in the same way (ours).
 """
 
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Learner, Recipe, Run, credit
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
@@ -65,13 +65,16 @@ def tgdpo(
     return base.but(credit=token_guidance(alpha=alpha, beta=beta), objective=objective, loop=first, also=(*base.also, model))
 
 
+fidelity = "whole"
 data = Data(chosen="the better reply", rejected="the worse reply")
 
-claim = Claim(
+check = Check(
     says="guided by the tokens that DPO found decisive, the policy ranks more pairs right than DPO after equal updates",
     versus="dpo", task="preferences:writer=policy,flip=0.3,biased=0.75,error=0.1", measure="likelier",
     direction="higher", margin=0.0043, settings={"pairs": 1280, "lr": 1e-4}, versus_settings={"lr": 1e-4}, by=preference_margins(),
     steps=40, guard=Within("greedy", low=-0.03), fault=Within("likelier", high=0.9, says="pairs that DPO ranks right"),
     judge=Within("train.guide_accuracy", low=0.65, says="pairs that the guide's rewards rank right"), learns="likelier", start=None,
     tried="the guide learns from the very pairs of the 40 steps: as much data, and as many updates of the policy, as in the paper",
+    finding="71.3% of pairs ranked right before; 83.1% with guidance and 82.4% by DPO. The gain of .7 points is real and small, "
+    "and with the guide's training costs 2.5 times the tokens; right answers do not increase (greedy 72% on both sides)",
 )  # fmt: skip

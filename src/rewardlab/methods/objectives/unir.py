@@ -6,17 +6,17 @@ What the reward says of whole replies becomes sum_t log pi_reasoner(y_t), guidan
 after training it is added to any model of the same vocabulary, a larger one too, or several reasoners are added up.
 
 Kim et al. 2025, arXiv:2505.19075, and the released code (hangeol/UniR, 06677e2, src/unir/trainer/UniRTrainer.py; 29197f5,
-recipes/unir.yaml): n = 8, no KL, one update on each batch, the mean over all tokens, both models read the same prompt. There the
-replies are sampled at temperature .7, here at the run's, and the reasoner begins as a smaller instruct model at a rate of 1e-6.
-(inferred): `weight` when training is 1.
+recipes/unir.yaml): n = 8, logits summed as they are, no KL, one update on each batch, the mean over all tokens, both models read
+the same prompt. There the replies are sampled at temperature .7, here at the run's, and the reasoner begins as a smaller instruct
+model at a rate of 1e-6.
 
-Data: prompts and answers. The --model stays as it is. `reasoner`: a checkpoint of a small model of the same vocabulary; without it
-a copy of the --model, with which the two begin as that model at half its temperature.
+The --model stays as it is. `reasoner`: a checkpoint of a small model of the same vocabulary; without it a copy of the --model, with
+which the two begin as that model at half its temperature.
 """
 
 from dataclasses import replace
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Learner, Recipe
 from rewardlab.data.columns import Data
 from rewardlab.evals.logit_ensemble import together
@@ -54,14 +54,19 @@ def unir(
     )
 
 
+fidelity = "whole"
 data = Data(answer="the gold answer")
 
-claim = Claim(
+check = Check(
     says="a reasoner that was trained on one frozen model makes another, which it never met, right more often than that is alone",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.13,
     against="alone.pass@1",
     settings={"problems": 8, "other": "embedded:arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", "alone": True}, steps=40,
-    learns=None, start=None, version=2,
+    learns=None, start=None, sanity=True,
+    finding="the other model is 38% right alone and 69% with the reasoner; 44% with the reasoner before its training. It is as "
+    "large as the models that it steers, and trained for the same kind of problem: whether a small one helps a large one is not "
+    "tested",
+    version=2,
     replaces="it was compared with the two before training, of which the reasoner is a copy of the frozen model",
 )  # fmt: skip
 baseline = "grpo"

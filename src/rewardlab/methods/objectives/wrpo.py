@@ -8,19 +8,18 @@ best reply is near, and can teach no more than the target knows. Whole texts are
 
 Yang et al. 2024, arXiv:2412.03187. Loss, alpha = 0.1, beta = 0.01 and the linear schedule from 0 follow the released code
 (yangzy39/WRPO, ac6cbf5, wrpo_trainer.py; 8169c75, llama-3-8b-instruct-sft-wrpo.yaml); n = 5 and SFT on y_ws before, which gives the
-reference, its README. There SFT has a third of the data: so many of the steps go to `sft_steps`. (inferred): the learning rate of
-SFT, ten times the rest's, as in `sft_first`; own replies are written when their prompt comes up, by the reference.
+reference, its README. There SFT has a third of the data, at 23 times the rate of the rest: so many of the steps go to `sft_steps`,
+at ten times (`sft_first`). (inferred): own replies are written when their prompt comes up, by the reference.
 
-Data: prompts and the column `chosen` (or `field`), the best reply of the source models: rewardlab data pairs chooses it by `scores`
-among `replies`. Own replies are ranked by a reward model that learns from `chosen` and `rejected` or is brought along
-(--reward-model PATH), or by a reward (score=...).
+rewardlab data pairs chooses the sources' best reply by `scores` among `replies`. Own replies are ranked by a reward model, learnt
+from `chosen` and `rejected` or brought along (--reward-model PATH), or by a reward (score=...).
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import START, Check, Within
 from rewardlab.core import Batch, Outputs, Recipe, Run, objective
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
@@ -70,22 +69,28 @@ def wrpo(
     return base.but(rollout=with_demonstrations(of=own, fields=(field,)), objective=loss, loop=first)
 
 
+fidelity = "core"
+left_out = (
+    "writing the replies of the source models (five each, at temperature .8 and top-p .95), which stand in the data; and separate "
+    "parts of the data for fine-tuning and for preferences"
+)
 data = Data(
-    chosen=Column("the best reply of the source models; `--field` names another column", optional=True),
+    chosen=Column("the best reply of the source models", setting="field"),
     rejected=Column("a worse reply, of which the reward model learns; not with one of your own", optional=True),
 )
 
 KNOWN = {"score": note_quality(), "field": "solution", "lr": 1e-4}
-claim = Claim(
+check = Check(
     says="with a better writer's winner beside the own one, such writers' replies become likelier than by DPO on own replies alone",
     versus="wrpo", task="notes", measure="chosen_per_token", direction="higher", margin=0.048,
     settings={"alpha": 0.5, **KNOWN}, versus_settings={"alpha": 0.0, **KNOWN},
     by=preference_margins(chosen="solution"), steps=60,
     fault=Within("chosen_per_token", high=-0.2, says="log-likelihood per token of better writers' replies, by own ones alone"),
-    learns=None,
+    learns=None, start=START,
     tried="quality of the replies (.645 and .669 at 1e-4); at 3e-4 both sides fall below their start, by up to .4; with 16 prompts "
     "at 1e-4 .764 and .728, sd of a pair .05; accuracy on arithmetic:biased=0.75,error=0.1: .577 and .574; how often such replies "
     "gain more than worse ones: .97 by own replies alone",
-    finding="own winners are written in the same language: on both sides better writers' become likelier, -.83 to -.35 and -.33",
+    finding="better writers' replies become likelier on both sides alike: log-likelihood per token -.83 before, -.35 with their "
+    "winner and -.33 without. In this world own winners read like theirs, so that there is nothing to gain by them",
 )  # fmt: skip
 baseline = "dpo"
