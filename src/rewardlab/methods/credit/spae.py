@@ -8,13 +8,12 @@ An outcome credits alike the step that finds the answer, the steps that check it
 potential pays the first, its fall charges the last, and gamma below 1 takes from what is written after the answer was there.
 
 Wu et al. 2026, arXiv:2601.03823. Phi, 5 probes of 10 tokens at temperature 0.6, read as far as the gold answer is long, no rise at
-the first step and 0.9 are those of the released example (cii030/SPAE-RL, 1f8c839, inference/probe_mechanism_example.py; no training
-code was found). Acc and Conf are means over tokens, as a summary of the paper has them; the example divides exp(sum of log-probs)
-and exp(-sum of entropies) by the number of tokens, reads the gold tokens' log-probs beside what each probe wrote (here: after the
-gold tokens before them, so without noise of the probes) and entropies of the 20 likeliest tokens (here: of all). (inferred): the
-form of g, that it spares wrong replies and the last step, the answer; xi, gamma.
-
-Data: prompts with gold answers that are texts. Steps are lines.
+the first step and 0.9 are those of the released example (cii030/SPAE-RL, 1f8c839, inference/probe_mechanism_example.py; no
+training code was found); that a factor of Phi weighs the outcome, and xi times a rise is added, is in its README. Acc and Conf are
+means over tokens, as a summary of the paper has them; the example divides exp(sum of log-probs) and exp(-sum of entropies) by the
+number of tokens, reads the gold tokens' log-probs beside what each probe wrote (here: after the gold tokens before them, so
+without noise of the probes) and entropies of the 20 likeliest tokens (here: of all). (inferred): the form of g, that it spares
+wrong replies and the last step, the answer; that rises count as they are; xi, gamma.
 """
 
 from __future__ import annotations
@@ -155,8 +154,13 @@ def spae(
     )
 
 
+fidelity = "reading"
+left_out = (
+    "the training code, which is not released: how the potential weighs the outcome is a guess; steps that are paragraphs of the "
+    "thinking (here all lines but the last), and the probe's words, **Final Answer** and an open box (here `mark`)"
+)
 data = Data(
-    answer="the gold answer",
+    answer="the gold answer, a text",
     rows=[
         {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
         {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
@@ -171,8 +175,10 @@ check = Check(
         rewards={"potential": step_potential(), "sure": step_potential(of="sure"), "right": step_potential(of="right")},
     ),
     problems=60, steps=1, fault=Within("agreement.sure", high=0.6, says="correlation of confidence and chance"), learns=None,
+    # the potential reads the gold answer, confidence does not
+    sanity=True,
     tried="12 problems, 98 steps: potential .43, sure -.08, right alone .42",
-    finding="correlation with the chance to finish right: potential .47, confidence .00; being right alone has .46, "
-    "so confidence adds little",
+    finding="the potential goes along with the chance to finish right from a step (correlation .47), how sure a forced answer is "
+    "does not (.00). It reads the gold answer; the probability of that alone has .46, so that confidence adds little",
 )  # fmt: skip
 baseline = "grpo"

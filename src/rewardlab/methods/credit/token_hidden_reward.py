@@ -9,7 +9,7 @@ reply shares with right ones takes these down with it; one with a positive THR m
 
 Deng et al. 2025, arXiv:2510.03669; the double sum over all tokens is that of their arXiv:2505.18830. (inferred): the form of the
 weights and p = .1, as no released code was found; what earns more than the group's mean is right; states and probabilities are
-those before the update. Left out: a threshold on |THR|.
+those before the update, as in 2505.18830.
 """
 
 from __future__ import annotations
@@ -123,6 +123,8 @@ def token_hidden_reward(base: Recipe | None = None, *, p: float = 0.1) -> Recipe
     return base.but(credit=base.required("credit") >> steer_by_hidden_reward(p=p))
 
 
+fidelity = "reading"
+left_out = "the threshold on |THR| from which a token's weight changes: here every sign counts"
 data = Data(
     answer="the gold answer",
     rows=[
@@ -140,6 +142,7 @@ check = Check(
     ),
     problems=100, steps=1, fault=Within("lowers", low=0.2, says="share of wrong replies' tokens whose update lowers right replies"),
     learns=None, start=None,
-    finding="THR orders 85% of pairs of updates rightly, surprise 49%, which is close to chance",
+    finding="of two updates of a wrong reply's tokens, one that lowers right replies and one that does not, THR orders 85% "
+    "rightly, and how surprising the token was 49%, which is chance. What weights by its sign do to learning is not tested",
 )  # fmt: skip
 baseline = "grpo"
