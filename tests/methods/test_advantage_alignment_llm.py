@@ -16,7 +16,7 @@ from rewardlab.methods.credit.advantage_alignment_llm import (
     PLAYERS,
     advantage_alignment_llm,
     align_with_other,
-    claim,
+    check,
     learnt_strategies,
     mean_payoff,
     other_players,
@@ -102,13 +102,13 @@ def test_expected_payoffs_by_hand():
 
 
 def test_aligned_players_learn_to_answer_in_kind_and_plain_ones_to_defect():
-    measure = claim.by.function
-    found = measure([], Run(None, seed=3), **{**claim.by.settings, "games": 48, "updates": 60, "lr": 0.1})
+    measure = check.by.function
+    found = measure([], Run(None, seed=3), **{**check.by.settings, "games": 48, "updates": 60, "lr": 0.1})
     assert found["payoff.plain"] < 1.3 < 2.4 < found["payoff.aligned"]
     assert min(found["kind.aligned"], found["harsh.aligned"]) > 0.8
     assert 0.85 < found["against_defector.aligned"] <= 1.0
     # the same credit twice is the same luck twice
-    same = learnt_strategies(aligned=claim.by.settings["plain"], plain=claim.by.settings["plain"], games=8, updates=3)
+    same = learnt_strategies(aligned=check.by.settings["plain"], plain=check.by.settings["plain"], games=8, updates=3)
     twice = same([], Run(None, seed=3))
     assert twice["payoff.aligned"] == twice["payoff.plain"]
 

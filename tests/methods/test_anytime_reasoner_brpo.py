@@ -134,6 +134,19 @@ def test_more_budgets_than_tokens_are_refused():
         under_budgets(of=independent(n=2), longest=3, cuts=4)([ask("What?", "1")], Run(untrained(0, hidden=32, layers=1)))
 
 
+def test_thinking_may_be_as_long_as_a_reply_unless_a_length_is_given():
+    run = Run(untrained(0, hidden=32, layers=1), max_new=6)
+    thinking = anytime_reasoner_brpo(n=2, tokens=2).rollout([ask("What?", "1")], run)[0]
+    assert max(int(t.mask.sum()) for t in thinking) <= 6
+    # budgets of 1, 3, 4 and 6 tokens: replies of 6 of them reach all four
+    starts = [int(np.flatnonzero(t.mask)[0]) for t in thinking if int(t.mask.sum()) == 6]
+    ends = [t.steps for t in thinking if int(t.mask.sum()) == 6]
+    assert ends
+    assert ends == [tuple(at + k for k in (0, 2, 3, 5)) for at in starts]
+    shorter = anytime_reasoner_brpo(n=2, tokens=2, longest=4).rollout([ask("What?", "1")], run)[0]
+    assert max(int(t.mask.sum()) for t in shorter) == 4
+
+
 def test_the_variance_of_advantages_by_hand():
     @rollout
     def given(problems, run):

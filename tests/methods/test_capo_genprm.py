@@ -8,7 +8,7 @@ import torch
 from rows import batch_of, outcome, steps
 
 from rewardlab import registry
-from rewardlab.core import Run, Trajectory, Turn, ask
+from rewardlab.core import Run, Score, Trajectory, Turn, ask
 from rewardlab.credit.tokens import over_steps
 from rewardlab.engine.collate import collate
 from rewardlab.rewards.critiques import wrong_steps
@@ -76,6 +76,29 @@ def test_a_right_reply_with_a_flawed_step_stays_above_a_wrong_one_and_only_that_
     found = recipe.credit(batch.reward, batch, run)[:, 1:].flatten().tolist()
     # 1 2, 2 2, 0 0: mean 7/6; squares of -1/6, 5/6 three times, and -7/6 twice: 4 5/6, over 5: std .983192
     assert found == pytest.approx([x / 0.98329 for x in (-1 / 6, 5 / 6, 5 / 6, 5 / 6, -7 / 6, -7 / 6)], abs=1e-3)
+
+
+@reward(over="groups")
+def unreadable(groups, run):
+    """A critic that lists a wrong step in the first reply alone, and nothing that can be read elsewhere."""
+    return [[said_wrong()([[t]], run)[0][0] if "flawed" in t.reply else Score(None, why="unreadable") for t in g] for g in groups]
+
+
+def test_a_reply_whose_critiques_cannot_be_read_is_paid_for_its_outcome():
+    ids, texts = np.zeros(2, np.int64), ("flawed right", "right", "wrong")
+    prompt = Turn(None, np.zeros(1, np.int64))
+    group = [
+        Trajectory(ask("?"), (prompt, Turn("policy", ids, np.zeros(2, np.float32), text=text)), "end", steps=(1, 2))
+        for text in texts
+    ]
+    run, recipe = Run(policy=None, verify=verify()), registry.build("capo_genprm", {"critiques": unreadable()})
+    scores = recipe.reward([group], run)
+    assert not any(s.missing for s in scores[0])
+    batch = collate([group], scores, torch.device("cpu"))
+    found = recipe.credit(batch.reward, batch, run)[:, 1:].flatten().tolist()
+    # as where the critic finds no fault in the second and the third: 1 2, 2 2, 0 0
+    assert found == pytest.approx([x / 0.98329 for x in (-1 / 6, 5 / 6, 5 / 6, 5 / 6, -7 / 6, -7 / 6)], abs=1e-3)
+    assert run.metrics["uncriticised"] == pytest.approx(2 / 3)
 
 
 def test_critics_are_copies_of_the_start():

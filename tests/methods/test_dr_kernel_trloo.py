@@ -144,3 +144,16 @@ def test_the_lazy_variant_pays_and_rejects_nothing():
     plain = registry.build("dr_kernel_trloo", {"share": 0.0, "least": 0.0})
     assert "keep_own_work" not in str(plain)
     assert "keep_own_work(least=0.5)" in str(registry.build("dr_kernel_trloo", {"least": 0.5}))
+
+
+def test_a_turn_is_paid_for_being_right_for_its_speed_and_for_its_own_work():
+    meta = {"library": {"f": "+ 3; + 4", "g": "sort; last"}, "inputs": [[3, 1, 2]], "outputs": [10], "cost": 17}
+    said = [Turn("policy", np.zeros(1), np.zeros(1), text=text) for text in ("f; g", "+ 7; max", "+ 7; min")]
+    turns = [turn for reply in said for turn in (Turn(None, np.zeros(1)), reply)]
+    group = [Trajectory(ask("Write f; g faster.", **meta), tuple(turns))]
+    # all of the 17 operations are the library's: 1/2 + 1/2;  8, all its own: 1/2 + 17/8 / 2 + 1/2;  wrong: nothing
+    (score,) = registry.build("dr_kernel_trloo").reward([group], None)[0]
+    assert [at for at, _ in score.steps] == [1, 3, 5]
+    assert [paid for _, paid in score.steps] == pytest.approx([1.0, 1 + 17 / 16, 0.0])
+    (score,) = registry.build("dr_kernel_trloo", {"right": 0.0, "fast": 1.0, "share": 0.25}).reward([group], None)[0]
+    assert [paid for _, paid in score.steps] == pytest.approx([1.0, 17 / 8 + 0.25, 0.0])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from rows import Replies, batch_of, outcome
 
 from rewardlab import registry
-from rewardlab.core import Run, ask
+from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.credit.group import whiten_events
 from rewardlab.evals.term_means import term_means
 from rewardlab.rewards.format import format_ok
@@ -82,3 +83,13 @@ def test_a_reply_counts_as_earned_where_it_earns_every_term():
     found = term_means(reward=reward)([ask("1+1?", "2")] * 4, run)
     assert found["all"] == 0.25
     assert found["final_number"] == found["format_ok"] == 0.5
+
+
+def test_the_form_asked_for_by_default_is_one_that_replies_of_real_models_have():
+    texts = ("<think>\n1 + 1 is 2.\n</think>\nThe answer is \\boxed{2}.", "The answer is \\boxed{2}.", "<think>1 + 1 is 2.</think>")
+    group = [Trajectory(ask("1+1?", "2"), (Turn("policy", np.zeros(1, np.int64), text=text),)) for text in texts]
+    run = Run(policy=None, verify=final_number())
+    scores = registry.build("gdpo").reward([group], run)[0]
+    # right and formed, right alone, and neither: a thought without an answer after it
+    assert [s.terms["format_ok"].value for s in scores] == [1, 0, 0]
+    assert scores[0].total == 2

@@ -91,6 +91,21 @@ def test_both_terms_by_hand():
     assert found[:, 1:].tolist() == [pytest.approx(r, abs=1e-5) for r in by_hand]
 
 
+def test_the_outcome_may_weigh_more_than_the_steps():
+    # with steps 1, -1 | 1, 1 as above, returns -1.25 x 3 | 1.3, 1.3, .8 and outcomes 10 times: -11.25 x 3 | 11.3, 11.3, 10.8
+    #   mean -.35/6; squares 3 x 126.5625 + 2 x 127.69 + 116.64 = 751.7075; variance (751.7075 - .1225/6) / 5, std 12.261226
+    recipe = pure_min_form(share=1.0, outcome=10.0)
+    assert "10 * correct()" in str(recipe.reward)
+
+    def row(first, second, right):
+        return "rddd", {"correct_steps": steps({2: first, 3: second}), "correct": outcome(right, 10.0)}
+
+    batch = batch_of([[row(1, -1, 0), row(1, 1, 1)]])
+    found = recipe.credit(batch.reward, batch, Run(None, max_new=10))
+    by_hand = [[(x + 0.35 / 6) / 12.261226 for x in r] for r in ([-11.25] * 3, [11.3, 11.3, 10.8])]
+    assert found[:, 1:].tolist() == [pytest.approx(r, abs=1e-5) for r in by_hand]
+
+
 def test_wrong_steps_may_cost():
     problem = Problem((), "12", {"steps": ["7+5=12"]})
     trajectory = row_of("rdd")

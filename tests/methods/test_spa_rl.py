@@ -14,7 +14,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.methods.credit.spa_rl import (
     WATCHED,
-    claim,
+    check,
     delayed_error,
     executed,
     gold_searches,
@@ -155,7 +155,7 @@ def test_the_model_learns_to_divide_what_its_turns_read():
     assert np.isfinite(run.metrics[f"{WATCHED}/loss"])
     assert run.metrics[f"{WATCHED}/lr"] == run.metrics["progress/lr"]
     assert [x.name for x in spa_rl().also] == ["critic", "progress"]
-    assert f"critic='{WATCHED}'" in str(claim.by)
+    assert f"critic='{WATCHED}'" in str(check.by)
     assert "progress.value" in recipe.needs
     # the critic learns what the policy is paid
     critic = next(x for x in recipe.also if x.name == "critic")

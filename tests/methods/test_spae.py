@@ -13,7 +13,7 @@ from rewardlab import registry
 from rewardlab.core import Run, Sampling, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.step_worth import step_agreement
-from rewardlab.methods.credit.spae import by_potential, check, potential, spae, step_potential
+from rewardlab.methods.credit.spae import check, potential, spae, step_potential
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
@@ -21,10 +21,11 @@ from rewardlab.text.splitters import mark
 from rewardlab.util.outputs import entropies
 
 
-def credit_of(*rows, **settings):
+def credit_of(*rows, whole=False, **settings):
+    """Of the potential and the outcome; `whole`: set to mean 0 and deviation 1 over the batch too."""
     recipe = spae(**settings)
     batch = batch_of([list(rows)])
-    return recipe.credit(batch.reward, batch, Run(policy=None))
+    return (recipe.credit if whole else recipe.credit.of[0])(batch.reward, batch, Run(policy=None))
 
 
 def row(pattern: str, verdict: float | None, phi: dict[int, float]):
@@ -41,34 +42,49 @@ def test_the_potential_at_its_corners():
 
 def test_the_advantages_by_hand():
     # right, steps of 2 1 1 1 tokens and an answer of 1: potentials .2 .95 .95 .5;  wrong, one step: .4;  unequal lengths
-    found = credit_of(row("rdddddd", 1.0, {2: 0.2, 3: 0.95, 4: 0.95, 5: 0.5}), row("rddd", 0.0, {2: 0.4}), xi=0.5, gamma=0.5)
-    a = 0.5 / (math.sqrt(0.5) + 1e-4)
-    # the second step rises by .75; the third comes after a full potential, and so does the fourth, which falls by .45
-    wanted = [a, a, a + 0.375, a / 2, a / 2 - 0.225, a]
-    assert found[0, 1:].tolist() == pytest.approx(wanted)
-    assert found[1, 1:4].tolist() == pytest.approx([-a] * 3)
+    rows = row("rdddddd", 1.0, {2: 0.2, 3: 0.95, 4: 0.95, 5: 0.5}), row("rddd", 0.0, {2: 0.4})
+    found = credit_of(*rows)
+    # rises 0 .75 0 -.45 and 0, of the range 1.2: 3/8 1 3/8 0 and 3/8
+    e = math.exp(3 / 8)
+    mean = (3 * e + math.e + 1) / 5
+    once, twice = 0.5 + 0.5 * math.exp(-1), 0.5 + 0.5 * math.exp(-2)
+    still = 0.5 * (e - mean)
+    # the third step comes after one full potential, the fourth after two, and it falls; the answer has the outcome alone
+    right = [0.5 + still] * 2 + [0.5 + 0.5 * (math.e - mean), 0.5 * once + still, 0.5 * twice + 0.5 * (1 - mean), 0.5]
+    wrong = [-0.5 + still] * 2 + [-0.5]
+    assert found[0, 1:].tolist() == pytest.approx(right)
+    assert found[1, 1:4].tolist() == pytest.approx(wrong)
     assert not found[:, 0].any()
+    # and over all nine tokens mean 0, deviation 1
+    both = np.array(right + wrong)
+    both = (both - both.mean()) / both.std(ddof=1)
+    found = credit_of(*rows, whole=True)
+    assert found[0, 1:].tolist() + found[1, 1:4].tolist() == pytest.approx(both.tolist(), abs=1e-6)
 
 
-def test_wrong_replies_are_charged_in_full_for_what_came_after_the_answer_was_there():
-    found = credit_of(row("rddd", 0.0, {1: 0.95, 2: -0.5}), row("rd", 1.0, {}), xi=1.0, gamma=0.0)
-    a = 0.5 / (math.sqrt(0.5) + 1e-4)
-    assert found[0, 1:].tolist() == pytest.approx([-a, -a - 1.45, -a])
-    assert found[1, 1].item() == pytest.approx(a)
+def test_right_and_wrong_replies_alike_are_paid_less_for_what_came_after_the_answer_was_there():
+    found = credit_of(row("rddd", 0.0, {1: 0.95, 2: -0.5}), row("rd", 1.0, {}), xi=0.0, alpha=1.0)
+    assert found[0, 1:].tolist() == pytest.approx([-0.5, -0.5 * math.exp(-1), -0.5])
+    assert found[1, 1].item() == pytest.approx(0.5)
 
 
 def test_all_right_one_reply_and_missing_verdicts():
-    # all right: no outcome, but the rises are left
+    # all right: no outcome, but the rises are left: 0 and .5, so e^0 and e^1, less their mean
+    half = (math.e - 1) / 2
     found = credit_of(row("rddd", 1.0, {1: 0.0, 2: 0.5}), row("rd", 1.0, {}), xi=1.0)
-    assert found[0].tolist() == pytest.approx([0, 0, 0.5, 0])
+    assert found[0].tolist() == pytest.approx([0, -half, half, 0])
     assert not found[1].any()
+    assert credit_of(row("rddd", 1.0, {1: 0.0, 2: 0.5}), xi=2.0)[0].tolist() == pytest.approx([0, -2 * half, 2 * half, 0])
+    # a row without a verdict gets nothing, and its rises do not count: those of the others are all 0, alike
     found = credit_of(row("rddd", None, {1: 0.0, 2: 0.5}), row("rdd", 1.0, {1: 0.3}), row("rdd", 0.0, {1: 0.3}), xi=1.0)
     assert not found[0].any()
-    assert found[1, 1:3].tolist() == pytest.approx([0.5 / (math.sqrt(0.5) + 1e-4)] * 2)
-    assert credit_of(row("rddd", 1.0, {1: 0.0, 2: 0.5}), xi=2.0)[0].tolist() == pytest.approx([0, 0, 1.0, 0])
+    assert found[1, 1:3].tolist() == pytest.approx([0.5] * 2)
+    assert found[2, 1:3].tolist() == pytest.approx([-0.5] * 2)
+    # no step at all was judged
+    assert credit_of(row("rd", 1.0, {}), row("rd", 0.0, {}))[:, 1].tolist() == pytest.approx([0.5, -0.5])
     batch = batch_of([[("rd", {"correct": outcome(1.0)})]])
     with pytest.raises(RewardlabError, match="step_potential"):
-        by_potential(chain=spae().credit.settings["chain"])(batch.reward, batch, Run(policy=None))
+        spae().credit(batch.reward, batch, Run(policy=None))
 
 
 def written(policy, problem, *texts):

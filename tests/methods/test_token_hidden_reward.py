@@ -13,7 +13,13 @@ from rewardlab.core import Run
 from rewardlab.credit.group import center, scale_by_std
 from rewardlab.credit.value import to_go
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.credit.token_hidden_reward import check, hidden_reward, surprise, token_hidden_reward
+from rewardlab.methods.credit.token_hidden_reward import (
+    check,
+    hidden_reward,
+    steer_by_hidden_reward,
+    surprise,
+    token_hidden_reward,
+)
 from rewardlab.policies.text import TextPolicy
 
 
@@ -68,6 +74,23 @@ def test_the_credit_of_the_whole_recipe(p):
     size = 0.5 / (math.sqrt(0.5) + 1e-4)
     assert found[b.mask].tolist() == pytest.approx([(1 + p) * size, -(1 - p) * size, -(1 + p) * size])
     assert run.metrics["thr_positive"] == pytest.approx(2 / 3)
+
+
+def test_decisions_of_little_effect_are_not_trained():
+    # tau is 1/2 times beta, the mean of the only right reply; |THR| is 1/2, 1 and 1/2
+    size = 0.5 / (math.sqrt(0.5) + 1e-4)
+    for beta, kept in ((1.0, [1, 1, 1]), (1.5, [0, 1, 0]), (3.0, [0, 0, 0]), (None, [1, 1, 1])):
+        b, run = batch(), Run(policy=Coin())
+        found = token_hidden_reward(p=0.0, beta=beta).credit(b.reward, b, run)
+        assert found[b.mask].tolist() == pytest.approx([k * x for k, x in zip(kept, [size, -size, -size], strict=True)])
+        assert run.metrics["thr_kept"] == pytest.approx(sum(kept) / 3)
+    # the least of two right replies' means, -1.5, leaves out nothing
+    b = batch((1.0, 0.0), [("rd", {"a": outcome(1.0)})])
+    assert (token_hidden_reward(p=0.0).credit(b.reward, b, Run(policy=Coin())) != 0).equal(b.mask)
+    # without a right reply nothing is known of its effects
+    b = batch()
+    wrong = torch.where(b.mask, -1.0, 0.0)
+    assert steer_by_hidden_reward()(wrong, b, Run(policy=Coin())).equal(wrong)
 
 
 @pytest.mark.parametrize("verdicts", [(1.0, 1.0), (0.0, 0.0), (1.0, None)])

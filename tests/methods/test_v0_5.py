@@ -19,6 +19,7 @@ from rewardlab.methods.credit.v0_5 import (
     adaptive_resampling,
     baseline_error,
     check,
+    saved_by_another,
     shrunk,
     subtract_prior,
     subtract_shrunk_mean,
@@ -61,10 +62,10 @@ def credits(*problems, **settings) -> list[list[float]]:
 
 
 def test_the_advantages_by_hand():
-    # V .5, n 4: s^2 = 1/16.  mean 3/4: (1/4)^2 = s^2, V alone.  V .2: s^2 .04, (.5 - .2)^2 = .09: w 4/9, b = .8/9 + 2.5/9 = .36667
+    # n 4: s^2 = 1/16.  V .5, mean 3/4: (1/4)^2 = s^2, V alone.  V .2: (.5 - .2)^2 = .09, d^2 .0275: w .30556, b = .2 + .3 w
     found = credits(problem("rrrw", 0.5), problem("rrww", 0.2, 1), most=4)
     assert found[0] == pytest.approx([0.5, 0.5, 0.5, -0.5])
-    assert found[1] == pytest.approx([1 - 3.3 / 9] * 2 + [-3.3 / 9] * 2)
+    assert found[1] == pytest.approx([1 - 0.2916667] * 2 + [-0.2916667] * 2)
 
 
 def test_no_prior_no_verdict_one_reply_all_right_all_wrong():
@@ -74,29 +75,35 @@ def test_no_prior_no_verdict_one_reply_all_right_all_wrong():
     # sure priors that come true leave nothing to learn
     assert found[2] == [0.0] * 4
     assert found[3] == [0.0] * 4
-    # a sure one that fails: s^2 = .05 * .95 / 4, distance 1: w = .011875
-    assert credits(problem("rrrr", 0.0), most=4)[0] == pytest.approx([0.011875] * 4, rel=1e-4)
-    assert shrunk([1.0], 0.5, 1.0) == 0.5  # one reply is never more than a standard error from one half
+    # a sure one that fails: s^2 = 1/16, distance 1: w = 15/16
+    assert credits(problem("rrrr", 0.0), most=4)[0] == pytest.approx([1 / 16] * 4)
+    assert shrunk([1.0], 0.5) == 0.5  # one reply is never more than a standard error from one half
+    assert saved_by_another([1.0], None) == saved_by_another([], 0.5) == 0.0
 
 
-def test_a_wider_bound_trusts_the_prior_longer():
-    # V .2, mean .5: 2.25 squared standard errors
-    assert shrunk([1, 1, 0, 0], 0.2, 1.5) == pytest.approx(0.2)
-    assert shrunk([1, 1, 0, 0], 0.2, 1.0) == pytest.approx(3.3 / 9)
+def test_what_another_reply_saves():
+    # V .5, mean 1 of 4: d^2 3/16, s^2 1/16, so 3/64 now; with 1/20: (3/16 1/20) / (19/80)
+    assert saved_by_another([1, 1, 1, 1], 0.5) == pytest.approx(3 / 64 - (3 / 320) / (19 / 80))
+    assert saved_by_another([1, 1, 1, 0], 0.5) == 0.0
 
 
 def test_doubted_prompts_alone_get_further_replies_until_they_are_not_doubted():
-    # 0: agrees.  1: all right against V .5 (4 s.e.^2 = 4 > 1), then 4 of 8 right: agrees.  2: never agrees: 16 replies.  3: no V
+    # 0: agrees.  1: all right against V .5; 4 of 5 are .3 away, more than sqrt(1/20); 4 of 6 are 1/6 away, less than sqrt(1/24)
+    # 2: never agrees: 16 replies.  3: no V
     problems = [problem("rwrwrrrr", 0.5), problem("rrrrwwwwrrrr", 0.5, 1), problem("r" * 40, 0.1, 2), problem("rrrrrr", None, 3)]
     run = run_at()
     groups = adaptive_resampling(of=scripted(), prior=number_in_data())(problems, run)
-    assert [len(g) for g in groups] == [4, 8, 16, 4]
-    assert [t.path for t in groups[1]] == [(i,) for i in range(8)]
+    assert [len(g) for g in groups] == [4, 6, 16, 4]
+    assert [t.path for t in groups[1]] == [(i,) for i in range(6)]
     assert [g[0].problem.key for g in groups] == [p.key for p in problems]
     assert PRIOR not in groups[3][0].problem.meta
     assert run.metrics["doubted"] == 0.5
-    assert run.metrics["replies_per_problem"] == 8.0
+    assert run.metrics["replies_per_problem"] == 7.5
     assert [len(g) for g in adaptive_resampling(of=scripted(), prior=number_in_data(), most=6)(problems[2:3], run_at())] == [6]
+    # where all contradict V, the seventeenth is not worth .0039 / 4; at a greater cost, the fifth is not
+    free = adaptive_resampling(of=scripted(), prior=number_in_data(), most=40)
+    assert [len(g) for g in free(problems[2:3], run_at())] == [16]
+    assert [len(g) for g in free.but(cost=0.02)(problems[2:3], run_at())] == [4]
 
 
 def test_a_column_that_is_nowhere_is_an_error_that_says_what_writes_it():
@@ -110,9 +117,9 @@ def test_parts_read_events_of_several_replies():
     batch.rows = [(replace(t, problem=replace(t.problem, meta={PRIOR: 0.9})), s) for t, s in batch.rows]
     alone = subtract_prior()(batch.reward, batch, Run(policy=None))
     assert alone.tolist() == [pytest.approx([0, 0.1, 0]), pytest.approx([0, 0, -0.9])]
-    # s^2 = .045, distance .16: w .28125, b = .253125 + .359375
+    # s^2 = 1/8, distance^2 .16: 1 - w = .78125, b = .703125 + .109375
     drawn = subtract_shrunk_mean()(batch.reward, batch, Run(policy=None))
-    assert drawn[0, 1].item() == pytest.approx(1 - 0.6125)
+    assert drawn[0, 1].item() == pytest.approx(1 - 0.8125)
 
 
 class Drawn:

@@ -8,12 +8,11 @@ term what is good for the other becomes more likely after it did one good, and w
 in kind, with whom cooperation pays and which are not exploited. Parallel games from the same start take the place of a critic.
 
 Piche et al. 2025, arXiv:2511.19405. Followed as released (dereckpiche/AdAlignLLM, d53b76d: mllm/training/credit_methods.py, with
-one gamma more than its docstring has; configs/ipd_vanilla_ad_align.yaml; 97272b8: configs/base.yaml): means over the other games,
-player by player (inferred); beta = .5, gamma = .9 for returns and past advantages, rewards / 5, entropy .01, no standard
-deviation. Left out: games against former selves (`agent_buffer`), truncated importance weights. `beta=0` is the plain RL that the
-paper compares with. The claim is made on players of five numbers, not on a language model.
+one gamma more than its docstring has, and trainer_ad_align.py, which takes the means over the other games player by player;
+configs/ipd_vanilla_ad_align.yaml; 97272b8: configs/base.yaml): beta = .5, gamma = .9 for returns and past advantages, rewards / 5,
+entropy .01, no standard deviation, 10 rounds; 128 games there. `beta=0` is the plain RL that the paper compares with.
 
-Data: a game of two players, the same for both (env=..., whose state has an entry `other`, and which pays by its messages).
+The game is the same for both players: env=..., whose state has an entry `other`, and which pays by its messages.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import (
     Batch,
     Credit,
@@ -245,10 +244,12 @@ def advantage_alignment_llm(
     )
 
 
+fidelity = "core"
+left_out = "games against former selves (`agent_buffer`), importance weights truncated at 2, and the paper's games with talk"
 data = Data(
     refuses="plays a game of two players (env=...), whose moves pay: there are no questions with answers",
 )
-claim = Claim(
+check = Check(
     says="players of five numbers that learn a repeated prisoner's dilemma with aligned advantages end with more than without",
     versus=None, task="dilemmas", measure="payoff.aligned", direction="higher", margin=0.85, against="payoff.plain",
     by=learnt_strategies(
@@ -257,7 +258,7 @@ claim = Claim(
     ),
     problems=8, steps=1, guard=Within("against_defector.aligned", low=0.8, says="payoff against a defector, at most 1"),
     fault=Within("payoff.plain", high=1.5, says="what plain learners get, of 1 to 3"), learns=None, start=None,
-    finding="payoff of 1 to 3: aligned players get 2.9, plain ones 1.0, and aligned ones lose little to a defector "
-    "(.89 of 1)",
+    finding="two players that both learn for themselves end at a payoff of 1.0 a round, as if both defect; with aligned "
+    "advantages they end at 2.9 of 3, and still get .89 of 1 from one that always defects. No language model plays here",
 )  # fmt: skip
 baseline = "rloo"

@@ -11,11 +11,10 @@ Wang et al. 2025, arXiv:2505.20732. The loss over sums and the ends of turns are
 SPA-RL-Agent, 323964f, prm/train_our_progress_model.py); beta = 0.5, the last turn counting as done, of prm/rl_data_org.py there.
 That script pays every turn R less the other episodes' mean in place of c_t; here it is c_t, as in the paper. (inferred): alpha = 1;
 a linear head on the hidden state (the code puts it on the logits). The model learns beside the policy, one batch behind; there it
-is trained once, on episodes of the start. Left out: the supervised training before. `watched=True` adds a critic of the reward as
-it comes, at the end, which pays nobody: PPO's own, here, is one of what the turns are paid.
+is trained once, on episodes of the start. `watched=True` adds a critic of the reward as it comes, at the end, which pays nobody:
+PPO's own, here, is one of what the turns are paid.
 
-Data: an environment (env=...), whose refusals say `refused`, or something to search: a file (corpus=...) or the column `facts`;
-answers to verify by.
+An environment (env=...) tells that something could not be done by the words of `refused`, "Nothing happens" in theirs.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import (
     Batch,
     Environment,
@@ -190,6 +189,11 @@ def spa_rl(
     )
 
 
+fidelity = "core"
+left_out = (
+    "the supervised training before, the exploration of the start from which the progress model learns once, and the environments "
+    "of the paper (WebShop, ALFWorld, VirtualHome)"
+)
 data = Data(
     answer="the gold answer",
     facts=Column("a list of texts that can be searched; needed unless corpus or env is set", optional=True),
@@ -206,12 +210,13 @@ data = Data(
         },
     ],
 )
-claim = Claim(
+check = Check(
     says="turns that make the next right search are told from others better by progress than by rises of a critic of the outcome",
     versus=None, task="facts:hops=4,error=0.5,biased=0.75,test_size=1000", measure="auc.progress", direction="higher",
     margin=0.096, against="auc.critic", settings={"watched": True},
     by=progress_found(rollout=interactive(env=search(), n=1, turns=5), truth=gold_searches(), critic=WATCHED),
     problems=300, steps=20, judge=Within("calibration", low=0.3, says="correlation of summed progress and success"), learns=None,
-    finding="of right and wrong turns, progress orders 70% of pairs rightly, the critic 52%, which is close to chance",
+    finding="of pairs of a right and a wrong search, the progress model orders 70% rightly and the critic of the outcome 52%, "
+    "which is close to chance. What a policy gains by it is not tested: in 20 steps it goes from 30% to 34% right",
 )  # fmt: skip
 baseline = "ppo"

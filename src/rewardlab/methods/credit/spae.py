@@ -1,20 +1,20 @@
 """SPAE: after each step an answer is forced, and the step is credited by how much surer and more right that answer has become.
 
     Phi_k = 1.5 Acc_k Conf_k + 0.5 Acc_k - Conf_k;     Acc: mean probability of the gold answer's tokens after step k
-    Conf: mean over probes of exp(-mean entropy)       A_t = g_k A_outcome + xi (Phi_k - Phi_(k-1)),   t in step k
-    g_k = gamma in the steps after the first with Phi > 0.9, where A_outcome > 0, else 1
+    Conf: mean over probes of exp(-mean entropy)       A_t = whiten[ (r - mean r) f_k + xi g_k ],   t in step k
+    f_k = 1 - alpha (1 - exp(-C_k)),   C_k: steps before k with Phi > 0.9
+    g_k = exp(d_k) - mean exp(d),      d: Phi_k - Phi_(k-1), set from 0, the least of the batch, to 1, the most
 
 An outcome credits alike the step that finds the answer, the steps that check it again, and the one that overturns it. A rise of the
-potential pays the first, its fall charges the last, and gamma below 1 takes from what is written after the answer was there.
+potential pays the first, its fall charges the last, and f takes from what is written after the answer was there.
 
-Wu et al. 2026, arXiv:2601.03823. Phi, 5 probes of 10 tokens at temperature 0.6, read as far as the gold answer is long, no rise at
-the first step and 0.9 are those of the released example (cii030/SPAE-RL, 1f8c839, inference/probe_mechanism_example.py; no training
-code was found). Acc and Conf are means over tokens, as a summary of the paper has them; the example divides exp(sum of log-probs)
-and exp(-sum of entropies) by the number of tokens, reads the gold tokens' log-probs beside what each probe wrote (here: after the
-gold tokens before them, so without noise of the probes) and entropies of the 20 likeliest tokens (here: of all). (inferred): the
-form of g, that it spares wrong replies and the last step, the answer; xi, gamma.
-
-Data: prompts with gold answers that are texts. Steps are lines.
+Wu et al. 2026, arXiv:2601.03823 (formulas and alpha = xi = 0.5 as detailed notes on the paper quote them). Phi, 5 probes of 10
+tokens at temperature 0.6, read as far as the gold answer is long, no rise at the first step and 0.9 are those of the released
+example (cii030/SPAE-RL, 1f8c839, inference/probe_mechanism_example.py; no training code was found). Acc and Conf are means over
+tokens, as the paper has them; the example divides exp(sum of log-probs) and exp(-sum of entropies) by the number of tokens, reads
+the gold tokens' log-probs beside what each probe wrote (here: after the gold tokens before them, so without noise of the probes)
+and entropies of the 20 likeliest tokens (here: of all). (inferred): that d and the mean of exp(d) run over the batch's steps; f =
+1 and g = 0 in the last step, the answer, which is not probed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Credit, Group, Recipe, Run, Sampling, Score, Scores, Term, Trajectory, Turn, credit
-from rewardlab.credit.group import center, scale_by_std
+from rewardlab.credit.group import center, whiten
 from rewardlab.credit.terms import credit_of
 from rewardlab.credit.tokens import over_steps
 from rewardlab.credit.value import to_go
@@ -119,44 +119,64 @@ def _score(t: Trajectory, steps: list[tuple[int, float]]) -> Score:
 
 @credit
 def by_potential(
-    a: Tensor, batch: Batch, run: Run, *, chain: Credit, xi: NonNegativeFloat = 0.5, full: float = 0.9, gamma: Share = 0.5
+    a: Tensor, batch: Batch, run: Run, *, chain: Credit, xi: NonNegativeFloat = 0.5, full: float = 0.9, alpha: Share = 0.5
 ) -> Tensor:
-    """The terms but the potential through `chain`, less in the steps after the potential was `full`; and xi times its rises."""
+    """The terms but the potential through `chain`, less in the steps after the potential was `full`; and xi times its rises.
+
+    The k-th of the steps after full ones gets 1 - alpha (1 - exp(-k)) of the terms. Rises r, over the steps of all rows with a
+    verdict, count as e^x less its mean, x = (r - least) / (most - least); rises that are all alike count nothing.
+    """
     if TERM not in batch.terms:
         raise unknown("reward term", TERM, batch.terms)
     others = [e.weight * credit_of(name, chain, batch, run) for name, e in batch.terms.items() if name != TERM]
     outcome = torch.stack(others).sum(0)
     said = batch.terms[TERM]
-    rises, was_full = torch.zeros_like(a), torch.zeros_like(said.rewarded)
+    rises, before = torch.zeros_like(a), torch.zeros_like(a)
     for i in range(len(batch)):
         ends = said.rewarded[i].nonzero().squeeze(1)
         phi = said.reward[i, ends]
         rises[i, ends[1:]] = phi[1:] - phi[:-1]
-        # whether the potential was full after a step before this one
-        was_full[i, ends[1:]] = (phi[:-1] > full).cummax(0).values if len(ends) > 1 else False
+        # how many steps before this one had a full potential
+        before[i, ends[1:]] = (phi[:-1] > full).to(a.dtype).cumsum(0)
     judged = batch.mask & torch.stack([e.rewarded for n, e in batch.terms.items() if n != TERM]).any(0).any(1, keepdim=True)
-    late = over_steps(was_full.to(a.dtype), said.rewarded, judged) > 0
-    weighed = torch.where(late & (outcome > 0), gamma * outcome, outcome)
-    return torch.where(judged, weighed + xi * over_steps(rises, said.rewarded, judged), 0.0)
+    paid = _relative(rises, said.rewarded & judged)
+    # the positions after the last step that was judged get 0 of both
+    after = over_steps(before, said.rewarded, judged)
+    weighed = outcome * (1 - alpha * (1 - torch.exp(-after)))
+    return torch.where(judged, weighed + xi * over_steps(paid, said.rewarded, judged), 0.0)
+
+
+def _relative(x: Tensor, where: Tensor) -> Tensor:
+    """e^u less its mean, u: x set from 0, the least, to 1, the most; 0 elsewhere, and where all are alike."""
+    chosen = x[where]
+    if not chosen.numel() or chosen.max() == chosen.min():
+        return torch.zeros_like(x)
+    grown = torch.exp((x - chosen.min()) / (chosen.max() - chosen.min()))
+    return torch.where(where, grown - grown[where].mean(), 0.0)
 
 
 def spae(
-    base: Recipe | None = None, *, xi: float = 0.5, full: float = 0.9, gamma: float = 0.5, probes: int = 5, mark: str = "Answer:"
+    base: Recipe | None = None, *, xi: float = 0.5, full: float = 0.9, alpha: float = 0.5, probes: int = 5, mark: str = "Answer:"
 ) -> Recipe:
-    """xi: of the potential's rises.  full, gamma: after a potential above `full`, right replies earn gamma.  probes: answers per
-    step.  mark: that forces them, where replies do not think between tags.
+    """xi: of the potential's rises.  full, alpha: what an outcome counts less after potentials above `full`, at most.  probes:
+    answers per step.  mark: that forces them, where replies do not think between tags.
     """
     base = base or grpo()
     return base.but(
         rollout=base.required("rollout").but_innermost(steps="newline"),
         # weight 0: the potential is for the credit alone
         reward=(base.reward or correct()) + 0.0 * step_potential(probes=probes, mark=mark),
-        credit=by_potential(chain=center() >> scale_by_std() >> to_go(), xi=xi, full=full, gamma=gamma),
+        credit=by_potential(chain=center() >> to_go(), xi=xi, full=full, alpha=alpha) >> whiten(),
     )
 
 
+fidelity = "core"
+left_out = (
+    "steps that are paragraphs of the thinking (here all lines but the last), and the probe's words, **Final Answer** and an open "
+    "box (here `mark`); its base, DAPO's clipping, sampling and token mean (`dapo+spae`), and 20 updates of 32 replies a batch"
+)
 data = Data(
-    answer="the gold answer",
+    answer="the gold answer, a text",
     rows=[
         {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
         {"prompt": "What is $\\frac{1}{2} + \\frac{1}{4}$? Put the answer in \\boxed{}.", "answer": "\\frac{3}{4}"},
@@ -171,8 +191,10 @@ check = Check(
         rewards={"potential": step_potential(), "sure": step_potential(of="sure"), "right": step_potential(of="right")},
     ),
     problems=60, steps=1, fault=Within("agreement.sure", high=0.6, says="correlation of confidence and chance"), learns=None,
+    # the potential reads the gold answer, confidence does not
+    sanity=True,
     tried="12 problems, 98 steps: potential .43, sure -.08, right alone .42",
-    finding="correlation with the chance to finish right: potential .47, confidence .00; being right alone has .46, "
-    "so confidence adds little",
+    finding="the potential goes along with the chance to finish right from a step (correlation .47), how sure a forced answer is "
+    "does not (.00). It reads the gold answer; the probability of that alone has .46, so that confidence adds little",
 )  # fmt: skip
 baseline = "grpo"

@@ -1,16 +1,17 @@
 """V0.5: the baseline is a value model's prior, drawn to the group's mean the further the two are apart, with more replies there.
 
-    s^2 = V (1 - V) / n,    w = min(1, s^2 / (mean r - V)^2),    b = w V + (1 - w) mean r,    A_i = r_i - b
-    while |mean r - V| > s and n < N: as many replies again to that prompt
+    s^2 = 1 / (4 k),    d^2 = max(0, (mean r - V)^2 - s^2),    w = d^2 / (d^2 + s^2),    b = w mean r + (1 - w) V,    A_i = r_i - b
+    error(k) = d^2 s^2 / (d^2 + s^2);    while error(k) - error(k + 1) > c and k < N: one more reply to that prompt
 
-V is said before anything is sampled, so it has no variance, but it may be wrong; the mean of four replies is right on average, and
-varies. w gives the least squared error of a mixture, s^2 / (s^2 + bias^2), with the bias estimated by the distance beyond chance.
-That V lies within a standard error of the mean is the test of V; where it fails, the prompt is given further replies.
+V is said before anything is sampled, so it has no variance, but it may be wrong; the mean of k = 4 replies is right on average, and
+varies. w gives the least squared error of a mixture, with the bias of V estimated by its distance beyond chance. s^2 is the most
+that the mean of k rewards of 0 and 1 can vary. A mean within s is the test of V; where it fails, the prompt is given further
+replies, as long as the next is worth its cost: c = .0039, for rewards of -1 and 1, which is about 1/16^2, so that few would go on
+beyond N = 16.
 
-Zhang et al. 2026, arXiv:2603.10848 (abstract, summaries; no code was found). (inferred): the estimate of the bias, s under V, which
-counts as .05 from 0 and 1 at least, one standard error as the test's bound, doubling the replies up to N = 16, no division by the
-deviation. Left out: the value model V_0 itself, which reads how the policy has done on other prompts; V is a column, or any reward
-that is asked about the prompt.
+Zhang et al. 2026, arXiv:2603.10848 (formulas as a detailed review quotes them; no code was found). (inferred): the error that a
+further reply leaves, as d^2 stays; no division by the deviation. Here rewards are 0 and 1, so s^2 and c are a fourth of those. V is
+a column, or any reward that is asked about the prompt.
 """
 
 from __future__ import annotations
@@ -35,51 +36,60 @@ from rewardlab.rewards.recorded import number_in_data
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
-from rewardlab.settings.domain import PositiveFloat, PositiveInt
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 # ---- What was thought of a problem before its replies were seen, against what they earned ----------------------------
 
 PRIOR = "prior"
 """The column that says what a problem's replies are thought to earn on average, from 0 to 1."""
-FLOOR = 0.05
-"""Standard errors are those of a prior at least this far from 0 and from 1: a sure one has none, and could not be tested."""
+COST = 0.0039 / 4
+"""What one more reply to a problem must save of the baseline's squared error, for rewards from 0 to 1."""
 
 
-def squared_deviation(earned: Sequence[float], prior: float) -> float:
-    """The square of (mean - prior) in standard errors of the mean, were the prior true of rewards of 0 and 1."""
-    p = min(max(prior, FLOOR), 1 - FLOOR)
-    return (sum(earned) / len(earned) - prior) ** 2 / (p * (1 - p) / len(earned))
+def variance(k: int) -> float:
+    """Of the mean of k rewards of 0 and 1, at most."""
+    return 1 / (4 * k)
 
 
-def is_doubted(earned: Sequence[float], prior: float | None, z: float) -> bool:
-    """Whether the mean of what replies earned is more than z standard errors away from the prior."""
-    return prior is not None and len(earned) > 0 and squared_deviation(earned, prior) > z * z
+def squared_bias(earned: Sequence[float], prior: float | None) -> float:
+    """The square of (mean - prior) beyond the variance of the mean: 0 while the prior is not doubted, and without one."""
+    if prior is None or not earned:
+        return 0.0
+    return max(0.0, (sum(earned) / len(earned) - prior) ** 2 - variance(len(earned)))
 
 
-def shrunk(earned: Sequence[float], prior: float | None, z: float) -> float:
-    """w prior + (1 - w) mean, w = min(1, z^2 / squared deviation): the prior alone while it is not doubted, ever less of it after.
+def shrunk(earned: Sequence[float], prior: float | None) -> float:
+    """w mean + (1 - w) prior, w = bias^2 / (bias^2 + variance): the prior alone while it is not doubted, ever less of it after.
 
-    With z = 1 this w is that of the least squared error, s^2 / (s^2 + bias^2), where bias^2 is put at (mean - prior)^2 - s^2, or at
-    0 if that is below 0; s is the standard error.
+    Were these the true bias and variance, no other w would have a smaller squared error.
     """
     mean = sum(earned) / len(earned)
     if prior is None:
         return mean
-    deviation = squared_deviation(earned, prior)
-    w = 1.0 if deviation <= z * z else z * z / deviation
-    return w * prior + (1 - w) * mean
+    bias = squared_bias(earned, prior)
+    w = bias / (bias + variance(len(earned)))
+    return w * mean + (1 - w) * prior
+
+
+def saved_by_another(earned: Sequence[float], prior: float | None) -> float:
+    """How much smaller the squared error of `shrunk` would be with one reply more, the bias being what it is put at now."""
+    bias, k = squared_bias(earned, prior), len(earned)
+    if not bias:
+        return 0.0
+    now, then = (bias * variance(x) / (bias + variance(x)) for x in (k, k + 1))
+    return now - then
 
 
 # ---- Credit relative to what was thought of a problem before it was answered -----------------------------------------
 
 
 @credit
-def subtract_shrunk_mean(a: Tensor, batch: Batch, run: Run, *, z: PositiveFloat = 1.0) -> Tensor:
+def subtract_shrunk_mean(a: Tensor, batch: Batch, run: Run) -> Tensor:
     """Subtract from each event the mean of the group's events, drawn to the prior in its problem's meta["prior"] (`shrunk`).
 
     For outcome rewards from 0 to 1. A group without a prior has its mean as its baseline.
     """
-    return _less_baseline(a, batch, lambda earned, prior: shrunk(earned, prior, z))
+    return _less_baseline(a, batch, shrunk)
 
 
 @credit
@@ -151,26 +161,29 @@ def _error(group: Group, scores: list[Score], true: tuple[float, float], credit:
 
 @rollout(inner="of")
 def adaptive_resampling(
-    problems: list[Problem], run: Run, *, of: Rollout, prior: Reward, reward: Reward | None = None, z: PositiveFloat = 1.0,
+    problems: list[Problem], run: Run, *, of: Rollout, prior: Reward, reward: Reward | None = None, cost: NonNegativeFloat = COST,
     most: PositiveInt = 16,
 ) -> list[Group]:  # fmt: skip
-    """The groups that `of` samples, and, as long as a group contradicts its prior, as many replies again, up to `most` in all.
+    """The groups that `of` samples, and, where a group contradicts its prior, one reply after another, up to `most` in all.
 
     prior: what a problem's replies are thought to earn on average, from 0 to 1; it is asked about the problem, without any reply.
-    reward: what they earn; None: the task's verifier.  A group contradicts its prior where its mean reward is more than `z`
-    standard errors away, as if the prior were true (`is_doubted`). Problems without a prior are not doubted. The prior stands in
-    the rows' problem.meta["prior"], for the credit.  Logs the share of problems doubted, and replies per problem.
+    reward: what they earn; None: the task's verifier.  A group contradicts its prior where its mean reward is further away than
+    chance may bring it (`squared_bias`), and gets another reply while that saves more than `cost` of the squared error of `shrunk`.
+    Problems without a prior are not doubted. The prior stands in the rows' problem.meta["prior"], for the credit. A sampler without
+    a setting `n` adds as many replies as it samples.  Logs the share of problems doubted, and replies per problem.
     """
     said = _priors(problems, prior, run)
     groups = of([_told(p, v) for p, v in zip(problems, said, strict=True)], run)
-    doubts = open_groups = _contradicting(groups, range(len(groups)), reward, z, run)
-    while open_groups := [g for g in open_groups if len(groups[g]) < most]:
-        # by the sampler itself: what filters groups around it may give back fewer than were asked for, or others
-        again = of.innermost([groups[g][0].problem for g in open_groups], run)
-        for g, more in zip(open_groups, again, strict=True):
+    # by the sampler itself: what filters groups around it may give back fewer than were asked for, or others
+    sampler = of.innermost
+    one = sampler.but(n=1) if "n" in sampler.settings else sampler
+    earned = dict(enumerate(_earned(groups, reward, run)))
+    doubted = sum(squared_bias(row, _prior_of(group)) > 0 for row, group in zip(earned.values(), groups, strict=True))
+    while asked := [g for g, row in earned.items() if len(groups[g]) < most and saved_by_another(row, _prior_of(groups[g])) > cost]:
+        for g, more in zip(asked, one([groups[g][0].problem for g in asked], run), strict=True):
             groups[g] = [replace(t, path=(i,)) for i, t in enumerate([*groups[g], *more][:most])]
-        open_groups = _contradicting(groups, open_groups, reward, z, run)
-    run.log("doubted", len(doubts) / max(1, len(groups)))
+        earned = dict(zip(asked, _earned([groups[g] for g in asked], reward, run), strict=True))
+    run.log("doubted", doubted / max(1, len(groups)))
     run.log("replies_per_problem", sum(map(len, groups)) / max(1, len(groups)))
     return groups
 
@@ -188,31 +201,36 @@ def _told(problem: Problem, prior: float | None) -> Problem:
     return problem if prior is None else replace(problem, meta={**problem.meta, PRIOR: min(1.0, max(0.0, prior))})
 
 
-def _contradicting(groups: list[Group], which: Sequence[int], reward: Reward | None, z: float, run: Run) -> list[int]:
-    """Indices of the groups whose rewards contradict their prior."""
-    asked = [groups[g] for g in which]
-    scores = (reward(asked, run) if reward else run.verdicts(asked)) if asked else []
-    known = [[s.total for s in row if s.total is not None] for row in scores]
-    return [g for g, row in zip(which, known, strict=True) if is_doubted(row, groups[g][0].problem.meta.get(PRIOR), z)]
+def _prior_of(group: Group) -> float | None:
+    return group[0].problem.meta.get(PRIOR)
+
+
+def _earned(groups: list[Group], reward: Reward | None, run: Run) -> list[list[float]]:
+    scores = (reward(groups, run) if reward else run.verdicts(groups)) if groups else []
+    return [[s.total for s in row if s.total is not None] for row in scores]
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
-def v0_5(base: Recipe | None = None, *, prior: Reward | None = None, n: int = 4, most: int = 16, z: float = 1.0) -> Recipe:
-    """prior: V; None: the column pass_rate.  n: replies at first.  most: N.  z: standard errors beyond which V is doubted."""
+def v0_5(base: Recipe | None = None, *, prior: Reward | None = None, n: int = 4, most: int = 16, cost: float = COST) -> Recipe:
+    """prior: V; None: the column pass_rate.  n: replies at first.  most: N.  cost: c."""
     base = base or grpo(n=n)
     return base.but(
         rollout=adaptive_resampling(
-            of=base.required("rollout"), prior=prior or number_in_data(), reward=base.reward, z=z, most=most
+            of=base.required("rollout"), prior=prior or number_in_data(), reward=base.reward, cost=cost, most=most
         ),
-        credit=subtract_shrunk_mean(z=z) >> to_go(),
+        credit=subtract_shrunk_mean() >> to_go(),
     )
 
 
 ASTRAY = sampled_pass_rate(n=16, astray=0.25)
 FOUR = independent(n=4)
 ONCE, AGAIN = (adaptive_resampling(of=FOUR, prior=ASTRAY, most=most) for most in (4, 16))
+fidelity = "core"
+left_out = (
+    "the value model V_0 itself, which reads how the policy has done on other prompts: a column or a reward says what it would say"
+)
 data = Data(
     answer="the gold answer",
     pass_rate=Column("the share of replies thought to be right, from 0 to 1, by an earlier measurement"),
@@ -234,8 +252,11 @@ check = Check(
         credits={"shrunk": subtract_shrunk_mean(), "again": subtract_shrunk_mean(), "mean": center(), "prior": subtract_prior()},
     ),
     problems=150, steps=1, fault=Within("error.prior", low=0.03, says="squared error of the prior alone"), learns=None,
+    # the mean reads four replies, and the other those and the prior
+    sanity=True,
     tried="100 problems, one seed: .016 shrunk, .006 with further replies (7.6 a prompt), .036 the mean, .073 the prior",
-    finding="squared error .024 with the prior, .034 the mean of as many replies; further replies, 8 a prompt in all, "
-    "bring it to .013",
+    finding="the baseline's squared error is .024 with the prior and four replies, .034 by the mean of four, .110 by the prior "
+    "alone, and .013 with further replies where the prior is doubted (8 a prompt). The prior is measured by 16 replies, so it "
+    "knows more. That run put the noise at V (1 - V) / 4, and doubled the replies",
 )  # fmt: skip
 baseline = "grpo"

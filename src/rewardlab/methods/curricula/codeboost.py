@@ -11,10 +11,10 @@ Wang et al. 2025, arXiv:2508.05242; reward, 3/4 forward, one masked line, a tent
 follow the released code (sijieaaa/CodeBoost, ed8f6f2, EasyR1/examples: main.sh, reward_function/syntax.py). Its clique is searched
 in chunks of 400, by differences of texts; here at once, by their words (`data.cliques`). Every line of a
 traceback counts, files without their folders, without marks below lines. GRPO with 5 replies and a KL term of weight .01 is
-config.yaml's. Left out: swapped comparisons and conditions, and a judge for code that is not deterministic.
+config.yaml's.
 
-Data: --task snippets:code=FILE, rows with `code` (Python) and perhaps `input`; beforehand rewardlab data clique FILE. Or problems
-with answers as `snippet_run` takes them, and the column `code`.
+From code alone: --task snippets:code=FILE, rows with `code` (Python) and perhaps `input`, which are run, broken and masked there;
+beforehand rewardlab data clique FILE.
 """
 
 from __future__ import annotations
@@ -117,18 +117,25 @@ def codeboost(
     return recipe.but(loop=on_unlike(threshold=clique, of=base.loop)) if clique else recipe
 
 
+fidelity = "core"
+left_out = (
+    "swapped comparisons and conditions in the code that is broken, four updates per batch, and a judge for code that is not "
+    "deterministic, which the released script has switched off"
+)
 data = Data(
     answer="an object: language (python), stdout (what the code prints) and stderr (how it fails)",
     code="a text of Python, by which rows that are alike are found",
     verified_by="snippet_run",
     rows=[
         {
-            "prompt": "What does this print?\n\nprint(sum(range(5)))",
+            "prompt": "What does this print, and how does it fail, if it does? Write <stdout>...</stdout> and <stderr>...</stderr>."
+            "\n\nprint(sum(range(5)))",
             "code": "print(sum(range(5)))",
             "answer": {"language": "python", "stdout": "10\n", "stderr": ""},
         },
         {
-            "prompt": "What does this print?\n\nword = 'level'\nprint(word == word[::-1])",
+            "prompt": "What does this print, and how does it fail, if it does? Write <stdout>...</stdout> and <stderr>...</stderr>."
+            "\n\nword = 'level'\nprint(word == word[::-1])",
             "answer": {"language": "python", "stdout": "True\n", "stderr": ""},
             "code": "word = 'level'\nprint(word == word[::-1])",
         },
@@ -141,5 +148,7 @@ check = Check(
     against="covered.random", model="untrained", by=own_share(of=clique_coverage()), problems=4000, steps=1,
     fault=Within("covered.random", high=0.85, says="pairs of neighbours in as many pieces at random"),
     learns=None, start=None, sanity=True,
+    finding="of the pairs of neighbouring words in a corpus of code, those of a clique hold 87%, as many pieces at random 66%: the "
+    "choice is as diverse as it is made to be. What is learnt from it is not tested",
 )  # fmt: skip
 baseline = "grpo"

@@ -6,11 +6,11 @@ A judge's error turns round the labels of near-ties alone. So a gap cleans label
 pairs; choosing two at random, not the best and the worst, keeps pairs of every quality. The same pairs teach the policy (DPO, as
 here) and a reward model that grades further data cheaply: bradley_terry+coig_p, then rewardlab data filter --reward.
 
-M-A-P Team et al. 2025, arXiv:2504.05535: 15 models, 8 judges, a threshold of 2 of 10. (inferred): that a difference of 2 itself
-counts (a summary of the paper has "exceeding", which is gap=3 for whole grades), and one pair for each prompt and visit (they have
-1,006,946 pairs of 92,784 queries, so about eleven of each).
-Training follows qwen2.5_7b_full_dpo.yaml of the released code (multimodal-art-projection/COIG-P, 28104b6): plain DPO. Left out:
-crawling and filtering queries; asking models and judges (rewardlab data pass-rate --keep-replies does it for one model).
+M-A-P Team et al. 2025, arXiv:2504.05535: 15 models, 8 judges, two replies at random, a threshold of 2 of 10. (inferred): that a
+difference of 2 itself counts (a summary of the paper has "exceeding", which is gap=3 for whole grades), and one pair for each
+prompt and visit (they have 1,006,946 pairs of 92,784 queries, so about eleven of each). Training follows qwen2.5_7b_full_dpo.yaml
+of the released code (multimodal-art-projection/COIG-P, 28104b6): plain DPO, three epochs. rewardlab data pass-rate --keep-replies
+asks one model, and its judge.
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ def coig_p(base: Recipe | None = None, *, gap: float = 2.0) -> Recipe:
     return base.but(rollout=paired(of=base.required("rollout"), choose="random", gap=gap))
 
 
+fidelity = "core"
+left_out = "crawling and filtering the queries, and asking fifteen models and eight judges: rows bring replies and scores"
 data = Data(
     replies="a list of replies to the prompt, two or more",
     scores="a list of numbers, a score for each reply",
@@ -127,5 +129,6 @@ claim = Claim(
     settings={"gap": 4.0, "lr": 1e-4}, versus_settings={"gap": 0.0, "lr": 1e-4}, by=mean_reward(), steps=40,
     fault=Within("train.true_labels", 0.55, 0.75, "share of right labels where any difference makes a pair"),
     moved=Within("train.true_labels", low=0.05, says="right labels"), learns="reward", start=None,
-    finding="true reward: start .54, pairs of a clear difference end at .66, all pairs at .63",
+    finding="true reward, from 0 to 1: .54 at the start, .66 after DPO on pairs whose grades differ clearly, .63 on any pairs. "
+    "Their labels are right in 76% and 69%, at the price of half of the prompts",
 )  # fmt: skip

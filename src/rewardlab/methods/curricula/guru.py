@@ -10,7 +10,8 @@ Cheng et al. 2025, arXiv:2506.14965; code LLM360/Reasoning360: six domains, GRPO
 the data are made is left to the tools on files: rewardlab data dedupe for each domain, data pass-rate by a weak model and by a
 strong one, data filter --pass-rate (too easy for the first, never solved by the second), data mix. (inferred): that domains count
 alike in the mean. A model that compares answers, as theirs does in science, is the verifier judged_answer of a served model, which
-named_verifier's `judge` names. Left out: their 92,000 problems.
+named_verifier's `judge` names. Their 7B script (3fd0e18, 7b_4node_guru_full_main_job_start_m1.sh) has GRPO with 16 replies, a mean
+over tokens, no KL, and two updates per batch.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ def guru(
     )
 
 
+fidelity = "core"
+left_out = "their 92,000 problems, and in training 16 replies, the loss as a mean over tokens, and two updates per batch"
 data = Data(
     answer="the gold answer",
     verifier=Column("the name of the verifier of the row (math, code, choice, ...), or an object with settings", optional=True),
@@ -109,7 +112,8 @@ claim = Claim(
     versus="guru", task="domains", measure="pass@1.countdown", direction="higher", margin=0.049, settings={"problems": 8},
     versus_settings={"problems": 8, "domains": "arithmetic"}, steps=40, guard=Within("pass@1.arithmetic", low=-0.05),
     fault=Within("pass@1.countdown", high=0.6, says="of the rare domain, after training on the other"), learns=None, start=None,
-    finding="rare domain: start 31% right, 33% on both sides; the frequent one ends at 69% mixed, at 78% alone: "
-    "neither helps the rare one",
+    finding="the rare domain is 31% right at the start and 33% at the end, trained on both domains or on the frequent one alone; "
+    "the frequent one goes from 50% to 69% mixed, to 78% alone. Nothing helps the rare one here, so that the two cannot be told "
+    "apart",
 )  # fmt: skip
 baseline = "grpo"

@@ -7,12 +7,12 @@ Problems that are always solved score 0, and those that never are, or that are u
 model learns while it learns as a whole. The score needs no model but the one that is trained.
 
 Li et al. 2025, arXiv:2502.11886. Scores, threshold 0.6 and the filling of missing epochs are those of lim/lim_selection.py and
-lim.sh (GAIR-NLP/LIMR, ca90156), where 21 epochs of 8 steps are compared; there both runs are PPO's, here the base method's
-(inferred). `first` is the share of the steps that the first run gets; the paper gives both runs as many as they need. Only whole
-epochs are compared. `select` is lim, random (as many problems at random) or all, the paper's own baselines.
+lim.sh (GAIR-NLP/LIMR, ca90156), where 21 epochs of 8 steps are compared; there both runs are PPO's (scripts/train_limr.sh), here
+the base method's: ppo+limr. `first` is the share of the steps that the first run gets; the paper gives both runs as many as they
+need. Only whole epochs are compared. `select` is lim, random (as many problems at random) or all, the paper's own baselines.
 
-Data: prompts and answers that come again: a file, or a generated task with a size. On a run that is done (--record-every 1):
-rewardlab data learning FILE --run RUN, then data filter --between lim=0.6:, then train on what is left.
+Problems must come again: a file, or a generated task with a size. On a run that is done (--record-every 1): rewardlab data
+learning FILE --run RUN, then data filter --between lim=0.6:, then train on what is left.
 """
 
 import random
@@ -102,6 +102,10 @@ def limr(base: Recipe | None = None, *, first: float = 0.5, threshold: float = 0
     return base.but(loop=again, also=(*base.also, Learner(BASE, "copy:policy", Recipe(), every=0)))
 
 
+fidelity = "core"
+left_out = (
+    "PPO for both runs, unless it is the base; its KL of .01 and replies at a temperature of 1.2; and runs without a fixed end"
+)
 data = Data(
     answer="the gold answer",
     rows=[
@@ -120,6 +124,7 @@ claim = Claim(
     fault=Within("train.signal", high=0.75, says="share of groups with a signal among problems at random"),
     moved=Within("train.signal", low=0.03, says="share of groups with a signal"),
     tried="60 and 80 steps (+.068, +.038 in three seeds each): the baseline hardly learnt; here -.043, sd .073",
-    finding="start 35% right; LIM's problems end at 40%, as many at random at 42%: no sign of a gain",
+    finding="start 35% right; the problems kept by their score end at 40%, as many at random at 42%: no sign of a gain, but "
+    "neither side learns enough here for a gain to show",
 )  # fmt: skip
 system = "limr-lim"

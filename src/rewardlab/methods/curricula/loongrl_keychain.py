@@ -10,13 +10,13 @@ open questions come in many words, which exact match refuses, while F1 pays for 
 
 Wang et al. 2025, arXiv:2510.19363; chains as in the authors' synthesis (Wangmerlyn/KeyChain, 7c3ff92). The reward looks both
 ways, as in the paper, where the released code (rStar-RL/LoongRL, 2847cc5, longcontext_qa.py) asks for the gold answer in the box
-alone; the most that an answer may be longer, 128 characters, is that of its stricter form, which besides allows one box and 32
-characters after the answer: left out, since no box is needed here. That words are whole is (inferred); n = 8 is that of its script
-for Qwen2-7B. Left out, as matters of data: short mathematics, needles and plain long questions beside these (rewardlab data mix),
-a first stage without chains, and a last one on what is not always solved (data pass-rate, data filter --pass-rate :0.99, data
+alone, as any part of its text, where here words are whole; the most that an answer may be longer, 128 characters, is that of its
+stricter form, which besides allows one box and 32 characters after the answer: not here, where no box is needed. n = 8 is that of
+its script for Qwen2-7B. Matters of data: short mathematics, needles and plain long questions beside these (rewardlab data mix), a
+first stage without chains, and a last one on what is not always solved (data pass-rate, data filter --pass-rate :0.99, data
 curriculum).
 
-Data: prompts made by `rewardlab data keychain` from rows with a question, its documents and an answer. A small world: keychain.
+`rewardlab data keychain` makes the prompts of rows with a question, its documents and an answer. A small world: keychain.
 """
 
 from rewardlab.checks.claim import Check, Within
@@ -42,6 +42,11 @@ def loongrl_keychain(base: Recipe | None = None, *, longer: int = 128, n: int = 
 
 
 BOTH, F1 = two_way_match().named("both"), token_f1(of="answer").named("f1")
+fidelity = "core"
+left_out = (
+    "the three stages and the mixture, which are made on files; groups that are all right or all wrong, which the script drops; "
+    "its KL of .001 and four updates per batch"
+)
 data = Data(
     answer="the gold answer: a short text",
     rows=[
@@ -62,6 +67,7 @@ check = Check(
     versus=None, task="keychain:test_size=4000", measure="pair_accuracy.both", direction="higher", margin=0.025,
     against="pair_accuracy.f1", model="untrained", by=own_share(of=pair_agreement(reward=BOTH + F1)), problems=4000, steps=1,
     fault=Within("pair_accuracy.f1", high=0.85, says="right answers above wrong ones, by F1"), learns=None, start=None,
-    finding="right answers above wrong ones in 83% of pairs, by F1 in 81%; nothing is trained",
+    finding="right answers in other words are paid above wrong ones in 83% of pairs, by F1 in 81%: a small difference, on answers "
+    "that a world made. Nothing is trained, and no long text read",
 )  # fmt: skip
 baseline = "grpo"

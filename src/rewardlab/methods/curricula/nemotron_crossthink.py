@@ -10,8 +10,7 @@ questions to one of mathematics were the best.
 
 Akter et al. 2025, arXiv:2504.13941; its data are public, its code is not. (inferred): the form, which `form` makes stricter
 (r"<think>.+</think>.*\\boxed\{.+\}"), and that questions that speak of their options are not asked openly. The pipeline is that of
-the tools on files: rewardlab data template, data pass-rate by a small model, data filter --pass-rate, data mix. Left out: writing
-questions from the web's text.
+the tools on files: rewardlab data template, data pass-rate by a small model, data filter --pass-rate, data mix.
 """
 
 from rewardlab.checks.claim import Check, Within
@@ -33,6 +32,10 @@ def nemotron_crossthink(base: Recipe | None = None, *, form: str = "") -> Recipe
     return base.but(reward=(base.reward or correct()) * formed.named("form"))
 
 
+fidelity = "core"
+left_out = (
+    "writing questions from the web's text, and the blends of their sources: files bring questions, and `data mix` blends them"
+)
 data = Data(
     answer="the gold answer: a letter, or a text of at most ten words",
     verifier=Column("the name of the verifier of the row; `rewardlab data template` writes it", optional=True),
@@ -56,5 +59,7 @@ check = Check(
     against="pair_accuracy.choice", model="untrained", by=own_share(of=BY_FORM, parts=21), problems=4000, steps=1,
     fault=Within("pair_accuracy.choice", high=0.85, says="careful replies above guesses, of which one in four is right"),
     learns=None, start=None, sanity=True,
+    finding="careful replies are paid above guesses in 82% of pairs where a question is asked openly, in 78% where there are four "
+    "options to guess from. Whether a policy learns more from open questions is not tested",
 )  # fmt: skip
 baseline = "grpo"

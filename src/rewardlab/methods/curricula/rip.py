@@ -9,12 +9,10 @@ luck. What is rejected tells more of a prompt than what is chosen. Prompts are d
 Yu et al. 2025, arXiv:2501.18578, sections 3.1 and 3.3 and table 10. N = 64, temperature 0.8, top-p 0.95 (here n = 8, also in
 their table 18). Their thresholds are numbers (1,878 characters, 0.126 and 0.042 of ArmoRM, which leave 4,538 of 20,000 prompts).
 (inferred): bounds in percent, which fit any reward, and the median as default; lengths are in tokens. Pairs are sampled by the
-frozen seed model when their prompt comes up, not beforehand, and those of the first `pool` prompts settle the percentages. Left
-out: Self-RIP, which writes new prompts from survivors (a policy here cannot write prompts), and stopping early by a validation set.
+frozen seed model when their prompt comes up, not beforehand, and those of the first `pool` prompts settle the percentages.
 
-Data: prompts, and what scores replies: the columns `chosen` and `rejected` for a reward model that is taught first, --reward-model
-PATH, or a reward (score=...). `sampled=False` takes the pairs of the data, with the columns chosen, rejected, chosen_score and
-rejected_score. On files: rewardlab data pass-rate --keep-replies, data pairs, data filter --between rejected_score=50%: ...
+Replies are scored by a reward model that is taught first, of the columns `chosen` and `rejected`, by --reward-model PATH, or by a
+reward (score=...). On files: rewardlab data pass-rate --keep-replies, data pairs, data filter --between rejected_score=50%: ...
 """
 
 from __future__ import annotations
@@ -134,8 +132,13 @@ def rip(
     return base.but(rollout=filter_pairs(of=rollout, by=by, **bounds, pool=pool))
 
 
+fidelity = "core"
+left_out = (
+    "Self-RIP, which writes new prompts from survivors (a policy here writes no prompts); stopping early by a validation set; 64 "
+    "replies a prompt; and thresholds in the units of ArmoRM"
+)
 data = Data(
-    chosen=Column("a good reply: teaches the reward model, unless one is given; and the pair where sampled is off", optional=True),
+    chosen=Column("a good reply: teaches the reward model, not with one of your own; the pair where sampled is off", optional=True),
     rejected=Column("a worse reply, read with chosen", optional=True),
     chosen_score=Column("the score of chosen, read where sampled is off", optional=True),
     rejected_score=Column("the score of rejected, read where sampled is off", optional=True),
@@ -165,7 +168,8 @@ claim = Claim(
     versus_settings={**KNOWN, **ALL}, by=mean_reward(), steps=40,
     fault=Within("train.rejected_score", high=0.3, says="what rejected replies are worth where all prompts are learnt from"),
     learns="reward", start=None,
-    finding="true reward: start .54, surviving prompts end at .62, all prompts at .64: dropping prompts costs a little here",
+    finding="true reward, from 0 to 1: .54 at the start, .62 after DPO on the prompts that survive, .64 on all prompts. The "
+    "filter does keep prompts with better worst replies (.39, not .27), but in this world that costs a little",
     version=2, replaces="at the rate of 3e-4 neither side learnt reliably: .44 to .79 unfiltered",
 )  # fmt: skip
 system = "rip-survival-prompts"

@@ -7,14 +7,12 @@ Annotated answers are written by several other models. What sets them apart soon
 best and worst answers differ in what it can still choose between, and each round writes them anew.
 
 Zhang et al. 2024, arXiv:2406.03949; DPO's beta of 0.1 is that of the released configuration (TsinghuaC3I/UltraMedical, af4a079,
-dpo_config_full.yaml). (inferred): n, the length of the rounds, and the reference of each, its own start; the learning rate of SFT,
-`faster` times DPO's, as in `sft_first`. The reward model starts from the model before SFT, where the paper's is a larger one.
-Answers are written when their prompt comes up, by the frozen pi_k. Left out: KTO as the other loss; instructions that a model
-evolves, filters by score and keeps apart from tests, for which the tools on files are there: rewardlab data filter, data dedupe.
+dpo_config_full.yaml). (inferred): n, the length of the rounds, and the reference of each, its own start. The learning rate of SFT
+is `faster` times DPO's, ten times, where theirs are 1e-5 and 3e-7. The reward model starts from the model before SFT, where the
+paper's is a larger one. Answers are written when their prompt comes up, by the frozen pi_k.
 
-Data: prompts and the columns `chosen` and `rejected`, of which SFT (or of `field`), DPO and the reward model learn; from `replies`
-and `scores` rewardlab data pairs makes them. The reward model may be brought along: --reward-model PATH, or a reward (score=...).
-With coig_p+ultramedical DPO's pairs are made of `replies` and `scores`; SFT and the reward model still want their columns.
+From `replies` and `scores` rewardlab data pairs makes the columns; with coig_p+ultramedical DPO's pairs are made of them in the
+run. The reward model may be brought along: --reward-model PATH, or a reward (score=...).
 """
 
 from typing import Any
@@ -68,6 +66,11 @@ def ultramedical(
     return base.but(loop=then_own_pairs(**steps, n=n, field=field, faster=faster, of=base.loop))
 
 
+fidelity = "core"
+left_out = (
+    "KTO and the other losses, a larger reward model, and making the instructions: a model evolves them, scores filter them, and "
+    "those of tests are taken out (rewardlab data filter, data dedupe)"
+)
 data = Data(
     chosen="a good reply, which SFT imitates and DPO and the reward model prefer",
     rejected="a worse reply",
@@ -93,5 +96,6 @@ claim = Claim(
     judge=Within("train.pair_accuracy", low=0.65, says="better solutions above worse ones, by the reward model"),
     start=None, tried="notes, where the reward model was right in .71 of pairs: no difference in three seeds (-.03, sd .05); "
     "writer=several: pass@1 fell on both sides; in 40 steps the baseline rose by .0929 where .0934 were asked (+.012, sd .026)",
-    finding="start 46% right; own pairs end at 59%, annotated ones at 58%: no difference that is clear of the noise",
+    finding="start 46% right; 59% after rounds on own pairs, 58% after as many steps on annotated ones: no difference that is "
+    "clear of the noise, with a reward model that is right in 79% of pairs",
 )  # fmt: skip
