@@ -163,7 +163,7 @@ def test_a_reply_may_stand_beside_its_label():
 
 @pytest.mark.parametrize("row", [{"solution": "3"}, {"completion": "3"}, {"completion": "3", "label": None}])
 def test_a_problem_without_a_judged_reply_is_refused(row):
-    with pytest.raises(RewardlabError, match="chosen or rejected"):
+    with pytest.raises(RewardlabError, match="chosen or rejected or completion"):
         judged()([ask("a", chosen="1"), ask("b", **row)], Run(untrained()))
 
 

@@ -28,18 +28,18 @@ from rewardlab.rollouts.recorded import recorded
 
 from .sft import sft_first
 
-GOOD, BAD = "chosen", "rejected"
+GOOD, BAD, EITHER = "chosen", "rejected", "completion"
 
 
-@rollout(rows=lambda fields: len(fields))
-def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD, BAD)) -> list[Group]:
-    """One row for each field that a problem has, tagged with the field's name. A problem needs at least one.
+@rollout(rows=lambda fields: len(fields[:2]))
+def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD, BAD, EITHER)) -> list[Group]:
+    """One row for each of the first two fields that a problem has, tagged with the field's name. A problem needs at least one.
 
-    A problem without any may have a reply in `completion`: `label` says whether it is one of the first field or of the second.
+    A problem without any may have a reply in the third: `label` says whether it is one of the first field or of the second.
     """
     problems = [_by_label(p, fields) for p in problems]
     groups: list[Group] = [[] for _ in problems]
-    for i, field in enumerate(fields):
+    for i, field in enumerate(fields[:2]):
         labelled = [p for p in problems if p.meta.get(field)]
         # one call per field: `recorded` needs the field in every problem, and returns one reply for each
         rows = iter(recorded(fields=(field,))(labelled, run)) if labelled else iter(())
@@ -49,17 +49,18 @@ def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD
     for p, group in zip(problems, groups, strict=True):
         if not group:
             raise RewardlabError(
-                f"problem {p.question[:60]!r} has no judged reply: it needs a column {' or '.join(fields)}, or `completion` with "
+                f"problem {p.question[:60]!r} has no judged reply: it needs a column {' or '.join(fields)}, the last of them with "
                 "a `label` of true or false"
             )
     return groups
 
 
 def _by_label(problem: Problem, fields: tuple[str, ...]) -> Problem:
-    reply, label = problem.meta.get("completion"), problem.meta.get("label")
-    if len(fields) != 2 or not reply or label not in (True, False) or any(problem.meta.get(field) for field in fields):
+    *names, either = fields
+    reply, label = problem.meta.get(either), problem.meta.get("label")
+    if len(names) != 2 or not reply or label not in (True, False) or any(problem.meta.get(name) for name in names):
         return problem
-    return replace(problem, meta={**problem.meta, fields[0 if label else 1]: reply})
+    return replace(problem, meta={**problem.meta, names[0 if label else 1]: reply})
 
 
 def mismatched(rows: Group, context: int) -> Group:
