@@ -4,8 +4,9 @@
     critic: -log sigmoid(sum r_Q(preferred) - sum r_Q(other)) + coefficient mean r_Q^2 + expectile(Q - V; tau)
     policy: -exp(greed (Q(s, a) - V(s))) log pi(a|s),   greed = 1 / beta
 
-Hejna and Sadigh 2023, arXiv:2305.15363, in the form on top of implicit Q-learning. Of the released code, settings and the cap on
-weights are followed; its two Q networks, its slow copy of Q as the target of V and the clipping of V are left out. `greed=0` weighs
+Hejna and Sadigh 2023, arXiv:2305.15363, in the form on top of implicit Q-learning. gamma, tau, beta, the coefficient and the cap on
+weights are those of jhejna/inverse-preference-learning (ipl_iql.py) for locomotion; for MetaWorld its coefficient is 3 and tau
+0.75, for robomimic the coefficient is 4 and beta 2. The rates suit the small networks here (0.0003 there). `greed=0` weighs
 all recorded actions alike: behaviour cloning, of both segments of a pair. `preferred=True` teaches the policy the preferred ones
 alone; with greed=0 that is the cloning of preferred segments, the fairer baseline, since it knows the preferences too (SFT in
 Hejna et al. 2023, arXiv:2310.13639).
@@ -248,11 +249,19 @@ def ipl(
     )
 
 
+fidelity = "core"
+left_out = (
+    "two Q networks, of which the lower counts, and their slow copy as the target of V; the clipping of V to 1 / (coefficient "
+    "(1 - gamma)); and transitions without preferences, which in the paper's offline data teach policy, V and the size of r_Q "
+    "for half of each loss"
+)
 data = Data(refuses="a world of forces, not of text: train it on --task pointmass")
 
 claim = Claim(
     says="a policy learnt from preferences by way of Q alone earns more than a clone of the preferred segments",
     versus="ipl", task="pointmass:skill=0.4", measure="return", direction="higher", margin=4.9,
     versus_settings={"greed": 0.0, "preferred": True}, problems=300, steps=40, learns="return", span=(-100.0, 0.0), start=None,
+    finding="the return is -24 with it and -35 with a clone of the preferred segments, -42 before. Q ranks 77% of held-out "
+    "pairs right, and what it implies as reward correlates with the true one by .62",
     version=2, replaces="its baseline cloned the rejected segments too",
 )  # fmt: skip

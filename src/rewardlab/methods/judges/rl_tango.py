@@ -5,10 +5,10 @@
     verifier:  r = 1[final verdict is right] + 0.8 [every step judged];   A weighted by 1 / sqrt(count of its class)
 
 The verifier is rewarded only for the final verdict, and learns to judge steps from that. It learns at every third step, from the
-generator's present solutions. Class counts are moving averages and a_0 = 0.1 (for GRPO), as in the released code. The paper's
-verifier starts without SFT, as here, and trains alone for 40 steps. The claim's starts from careless judgements (`verdicts`).
-
-Zha et al. 2025, arXiv:2505.15034
+generator's present solutions. Zha et al. 2025, arXiv:2505.15034, and kaiwenzha/RL-Tango, 467abfa (run_rl_tango.sh,
+rl_tango_trainer.py, verifier_worker.py): a_0 = 0.1 for GRPO, a_min = .001, class counts as moving averages of decay .8, weights by
+their roots, five judgements of each solution, a verifier without SFT. A generator's steps earn nothing where the verifier does not
+judge all of them. There n = 5, and one solution of each of 256 problems is judged per step of the verifier.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import (
     Batch,
     Credit,
@@ -180,13 +180,23 @@ def rl_tango(
     )
 
 
+fidelity = "core"
+left_out = (
+    "the 40 steps that the verifier trains alone at first; the KL and the entropy bonus of .001 each, of both models; reasoning "
+    "on each step in its judgement, in tags and boxes: here a line with + or - for each, which small models can write; and the "
+    "SFT by which the generator learns to number its steps: lines are steps"
+)
 data = Data(answer="the gold answer")
 
-claim = Claim(
+check = Check(
     says="a verifier rewarded for final verdicts alone gets better at finding the first wrong step", versus=None,
     task="arithmetic:biased=0.75,error=0.1", measure="step_f1", direction="higher", margin=0.05, against="before.step_f1",
     settings={"every": 1, **SMALL}, by=first_errors(), problems=500, steps=40,
-    judge=Within("before.step_f1", 0.2, 0.85), learns=None, version=2,
+    judge=Within("before.step_f1", 0.2, 0.85),
+    finding="the verifier gets worse: F1 of the first wrong step .35 before and .29 after, right final verdicts 57% and 53%. "
+    "Rewards for final verdicts do not teach this small one to judge, which is hardly above chance at first. The generator goes "
+    "from 37% to 72%, as with GRPO alone",
+    version=2,
     replaces="the verifier's judgements were at chance",
 )  # fmt: skip
 baseline = "grpo"
