@@ -111,10 +111,11 @@ def rlhf(
 
 fidelity = "core"
 left_out = (
-    "PPO, with a critic that starts from the reward model: the policy learns by leave-one-out REINFORCE (Ahmadian et al. 2024, "
-    "arXiv:2402.14740), and the KL is a term of its loss, where InstructGPT subtracts it from each token's reward; the mix with "
-    "pretraining data (PPO-ptx); the first stage, which is the method sft; rankings of 4 to 9 replies, all of whose pairs are "
-    "learned from at once; and the shift by which demonstrations score 0"
+    "PPO: the policy learns by leave-one-out REINFORCE (Ahmadian et al. 2024, arXiv:2402.14740), with the KL as a term of its "
+    "loss; the stack `ppo+rlhf` has InstructGPT's PPO and its KL in the reward of each token, but for a critic that starts from "
+    "the reward model; the mix with pretraining data (PPO-ptx); the first stage, which is the method sft; rankings of 4 to 9 "
+    "replies, all of whose pairs are learned from at once; and the shift by which demonstrations score 0, which a baseline "
+    "takes out"
 )
 data = Data(
     chosen=Column(
