@@ -136,7 +136,7 @@ def test_a_run_that_trained_a_reward_model_is_such_a_path(tmp_path):
 
 
 def test_stacked_on_ppo_it_is_instructgpts_with_the_kl_in_each_tokens_reward():
-    # log(pi_old / ref) of 1 and 2 at two tokens of a reply that scores 1: rewards -.02 and 1 - .04, summed to go by the critic's target
+    # log(pi_old / ref) of 1 and 2 at two tokens of a reply that scores 1: rewards -.02 and 1 - .04, which the critic learns to go
     recipe = registry.build("ppo+rlhf", {"ppo.beta": 0.02, "ppo.lam": 1.0})
     batch = batch_of([[("rdd", {"model_score": outcome(1.0)})]], {"ref": [[-9.0, -2.0, -3.0]], "value": [[0.0, 0.0, 0.0]]})
     batch.old = torch.tensor([[0.0, -1.0, -1.0]])
