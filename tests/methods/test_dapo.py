@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
-from rows import Replies, batch_of, outcome, row_of
+from rows import Replies, batch_of, row_of
 
 from rewardlab import registry
 from rewardlab.core import Outputs, Run, ask
+from rewardlab.engine.collate import collate
 from rewardlab.methods.baselines.dapo import overlong
 from rewardlab.verifiers.match import final_number
 
@@ -89,13 +92,18 @@ def test_tokens_of_long_replies_weigh_as_much_as_those_of_short_ones():
 
 
 def test_the_price_of_length_counts_in_the_advantage_beside_what_is_right():
-    # 1 - 1/2 and 0: mean 1/4, deviations 1/4 and -1/4, std .353553
+    """In the paper right is 1, wrong -1 and the longest reply loses 1: a right one still earns more than a short wrong one.
+
+    Here 1 - 1/2, 0 and 0: mean 1/6, deviations 1/3, -1/6, -1/6, std .288675. With 1 -1, -1 and -1 (there 0, -1, -1) as well.
+    """
     recipe = registry.build("dapo")
-    rows = [
-        ("rdd", {"correct": outcome(1.0), "overlong": outcome(-0.5)}),
-        ("rd", {"correct": outcome(0.0), "overlong": outcome(0.0)}),
-    ]
-    batch = batch_of([rows])
+    longest, wrong = (replace(row_of("d" * n), problem=ask("a", "2")) for n in (20, 2))
+    group = [replace(t, turns=(replace(t.turns[0], text=text),)) for t, text in ((longest, "2"), (wrong, "3"), (wrong, "4"))]
+    scores = recipe.reward([group], Run(None, max_new=20, verify=final_number()))
+    assert [s.total for s in scores[0]] == pytest.approx([0.5, 0.0, 0.0])
+    batch = collate([group], scores, torch.device("cpu"))
     credit = recipe.credit(batch.reward, batch, RUN)
-    assert credit[:, 1].tolist() == pytest.approx([0.70711, -0.70711], abs=1e-3)
-    assert "correct() + overlong()" in str(recipe)
+    assert credit[:, 0].tolist() == pytest.approx([1.1547, -0.57735, -0.57735], abs=1e-3)
+    # that of rewards of 1 and -1, and the whole price of length
+    paper = torch.tensor([0.0, -1.0, -1.0])
+    assert torch.allclose((paper - paper.mean()) / paper.std(), credit[:, 0], atol=1e-3)

@@ -60,6 +60,18 @@ def test_preferences_teach_q_alone():
     assert v.grad.tolist() == [pytest.approx([0, -pull, 0, -pull, 0]), pytest.approx([0, pull, 0, pull, 0])]
 
 
+def test_the_value_of_what_follows_is_bounded():
+    # V' of 6 counts as 5, those of 4 and 2 as they are: sums of r are 0 + 1 - 5/2 and -0.5 - 1, so that neither is ahead
+    loss = implied_preference(gamma=0.5, limit=5.0)(Outputs(value=value()), batch(), None)
+    assert loss.tolist() == pytest.approx([math.log(2)])
+    squares = implied_reward_square(gamma=0.5, limit=5.0)(Outputs(value=value()), batch(), None)
+    assert squares[:, [1, 3]].tolist() == [[0, 2.25], [0.25, 1]]
+    # 1 / (1/2 * 1/100), as in the released code; nothing bounds what is not discounted
+    [critic] = registry.build("ipl").also
+    assert "limit=200" in str(critic.recipe.objective)
+    assert "limit" not in str(registry.build("ipl", {"gamma": 1.0}).also[0].recipe.objective)
+
+
 def test_the_square_keeps_implied_rewards_small():
     assert implied_reward_square(gamma=0.5)(Outputs(value=value()), batch(), None)[:, [1, 3]].tolist() == [[0, 4], [0.25, 1]]
 

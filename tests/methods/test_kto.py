@@ -150,9 +150,21 @@ def test_a_problem_may_have_a_good_reply_or_a_bad_one_or_both():
     ]
 
 
-def test_a_problem_without_a_judged_reply_is_refused():
-    with pytest.raises(RewardlabError, match="chosen or rejected"):
-        judged()([ask("a", chosen="1"), ask("b", solution="3")], Run(untrained()))
+def test_a_reply_may_stand_beside_its_label():
+    problems = [ask("a", completion="1", label=True), ask("b", completion="2", label=False), ask("c", completion="3", label=0)]
+    groups = judged()([*problems, ask("d", completion="9", label=True, rejected="4")], Run(untrained()))
+    assert [[(t.tag, t.reply, t.path) for t in g] for g in groups] == [
+        [("chosen", "1", (0,))],
+        [("rejected", "2", (1,))],
+        [("rejected", "3", (1,))],
+        [("rejected", "4", (1,))],
+    ]
+
+
+@pytest.mark.parametrize("row", [{"solution": "3"}, {"completion": "3"}, {"completion": "3", "label": None}])
+def test_a_problem_without_a_judged_reply_is_refused(row):
+    with pytest.raises(RewardlabError, match="chosen or rejected or completion"):
+        judged()([ask("a", chosen="1"), ask("b", **row)], Run(untrained()))
 
 
 def test_it_learns_from_replies_none_of_which_are_pairs(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from rows import Replies
+from rows import Replies, batch_of, outcome
 
 from rewardlab import registry
 from rewardlab.core import Run, Sampling, Trajectory, Turn, ask
@@ -63,6 +63,18 @@ def test_rewards_of_steps_stay_and_all_of_them_are_subtracted_once():
     row = Trajectory(problem, (Turn("policy", np.zeros(2, np.int64), text="ab"),), "end")
     [[score]] = less_greedy(of=by_tokens())([[row]], Run(Replies(["ab"])))
     assert (score.value, score.steps, score.total) == (-0.75, ((0, 0.5), (1, 0.25)), 0.0)
+
+
+def test_each_token_pays_for_its_own_kl_alone():
+    # as in the released code: log(pi_old / ref) of 1 and 2 at the two tokens of a reply that earns 1, 0 at that of one with -1
+    rows = [[("rdd", {"a": outcome(1.0)})], [("rd", {"a": outcome(-1.0)})]]
+    batch = batch_of(rows, {"ref": [[-9.0, -2.0, -3.0], [-9.0, 0.0]]})
+    batch.old = torch.zeros(batch.mask.shape)
+    batch.old[0, 1:] = torch.tensor([-1.0, -1.0])
+    recipe = registry.build("remax", {"beta": 0.05})
+    assert recipe.credit(batch.reward, batch, Run(None))[batch.mask].tolist() == pytest.approx([0.95, 0.9, -1.0])
+    assert "ref" in recipe.needs
+    assert "ref" not in registry.build("remax").needs
 
 
 @pytest.fixture(scope="module")

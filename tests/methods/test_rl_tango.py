@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from rewardlab import build, registry
-from rewardlab.core import Batch, Events, Run, Score, Term, Trajectory, ask
+from rewardlab.core import Batch, Events, Run, Score, Trajectory, ask
 from rewardlab.credit.group import center
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.methods.judges.rl_tango import balance_verdicts, fading_steps, solutions
 from rewardlab.models.embedded import untrained
+from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 
 
@@ -56,40 +57,56 @@ def test_the_rarer_class_weighs_more_and_the_mean_weight_is_one():
     assert run.memory["rl_tango.counts"] == [2.0, 3.0]
 
 
+@reward
+def known_answers(trajectory) -> float | None:
+    """No verdict on "?"."""
+    return None if trajectory.reply == "?" else float(trajectory.reply.endswith("12"))
+
+
 def test_the_verifier_is_asked_about_the_generators_solutions_and_told_whether_answers_were_right():
     policy = untrained(0)
-    problem = ask("Start with 7.")
-    t = policy.write(policy.read([Trajectory(problem)], [problem.prompt]), ["7+5=12\nAnswer: 12"])[0]
-    scores = [Score(terms={"correct": Term(v)}) for v in (1.0, 0.0, None)]
-    run = Run(policy, models={"verifier": untrained(1)})
-    found = solutions(each=3, told="")([[t] * 3], [scores], run)
+    problem = ask("Start with 7.", "12")
+    prompt = policy.read([Trajectory(problem)], [problem.prompt])
+    right, wrong, none = (policy.write(prompt, [text])[0] for text in ("7+5=12\nAnswer: 12", "Answer: 13", "?"))
+    run = Run(policy, models={"verifier": untrained(1)}, verify=known_answers())
+    # whatever the generator is paid: these scores say nothing of what is right
+    scores = [[Score(0.5)] * 3]
+    found = solutions(each=3, told="")([[right, wrong, none]], scores, run)
     assert [p.answer for p in found] == ["right", "wrong"]
     assert found[0].question == "Start with 7.\n1: 7+5=12\n2: Answer: 12"
     run.models["verifier"].context = 100
-    assert solutions(each=3, told="")([[t] * 3], [scores], run) == []
+    assert solutions(each=3, told="")([[right, wrong, none]], scores, run) == []
     run.models["verifier"].context = 512
-    assert len(solutions(each=1)([[t] * 3], [scores], run)) == 1
+    assert len(solutions(each=1)([[right, wrong, none]], scores, run)) == 1
 
 
-def test_generator_and_verifier_learn_by_turns():
+@pytest.mark.parametrize(
+    ("settings", "want"),
+    # which of generator and verifier change in three steps
+    [
+        ({"every": 2}, [[True, True], [True, False], [True, True]]),
+        ({"every": 2, "alone": 2}, [[False, True], [False, True], [True, True]]),
+    ],
+)
+def test_generator_and_verifier_learn_by_turns(settings, want):
     policy = untrained(0)
     verifier = untrained(1, task=registry.task("verdicts"))
     verifier.name = "verifier"
-    recipe = build("rl_tango", {"n": 4, "problems": 2, "every": 2, "n_verdicts": 3})
+    recipe = build("rl_tango", {"n": 4, "problems": 2, "n_verdicts": 3, **settings})
     letters = registry.part("reward", "likelihood")
     (learner,) = recipe.also
     learner = replace(learner, recipe=learner.recipe.but(reward=letters + learner.recipe.reward))
     recipe = recipe.but(reward=recipe.reward + letters, also=(learner,))
-    run = Run(policy, models={"verifier": verifier}, steps=2, max_new=8, verify=registry.part("reward", "final_number"))
+    run = Run(policy, models={"verifier": verifier}, steps=3, max_new=8, verify=registry.part("reward", "final_number"))
     ops = Ops(recipe, run, registry.task("arithmetic"), RunConfig())
     changed = []
-    for _ in range(2):
+    for _ in range(3):
         before = [{k: v.clone() for k, v in m.state().items()} for m in (policy, verifier)]
-        standard_loop(recipe, run, ops)
+        (recipe.loop or standard_loop)(recipe, run, ops)
         run.step += 1
         changed.append(
             [any(not torch.equal(b[k], v) for k, v in m.state().items()) for b, m in zip(before, (policy, verifier), strict=True)]
         )
-    assert changed == [[True, True], [True, False]]
+    assert changed == want
     assert math.isfinite(run.metrics["loss"])
-    assert run.metrics["step_share"] == pytest.approx(0.1 * math.sqrt(1e-3 / 0.1))
+    assert run.metrics["step_share"] == pytest.approx(0.1 * (1e-3 / 0.1) ** (2 / 3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from rows import batch_of, outcome
 from safetensors.torch import load_file
 
 from rewardlab import registry
@@ -132,3 +133,13 @@ def test_a_run_that_trained_a_reward_model_is_such_a_path(tmp_path):
     assert torch.equal(loaded.model.value_head, kept["score.weight"])
     assert loaded.name == "reward_model"
     assert loaded.tokenizer.get_vocab() == done.run.policy.tokenizer.get_vocab()
+
+
+def test_stacked_on_ppo_it_is_instructgpts_with_the_kl_in_each_tokens_reward():
+    # log(pi_old / ref) of 1 and 2 at two tokens of a reply that scores 1: rewards -.02 and 1 - .04, which the critic learns to go
+    recipe = registry.build("ppo+rlhf", {"ppo.beta": 0.02, "ppo.lam": 1.0})
+    batch = batch_of([[("rdd", {"model_score": outcome(1.0)})]], {"ref": [[-9.0, -2.0, -3.0]], "value": [[0.0, 0.0, 0.0]]})
+    batch.old = torch.tensor([[0.0, -1.0, -1.0]])
+    critic, model = recipe.also
+    assert (critic.name, model.name, str(recipe.reward)) == ("critic", "reward_model", "model_score()")
+    assert critic.recipe.credit(batch.reward, batch, Run(None))[batch.mask].tolist() == pytest.approx([0.94, 0.96])

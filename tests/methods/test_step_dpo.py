@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rewardlab import registry
-from rewardlab.core import Outputs, Run, ask
+from rewardlab.core import Outputs, Run, Trajectory, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.step_dpo import step_dpo, to_first_difference
@@ -93,6 +93,32 @@ def test_the_loss_is_that_of_the_step_alone(policy):
     logprobs = torch.where(batch.mask, torch.tensor([[0.25], [-0.125]]), 100.0)
     loss = dpo_loss(beta=0.5)(Outputs(logprobs=logprobs), batch, Run(None))
     assert loss.tolist() == pytest.approx([math.log(1 + math.exp(-1.5))])
+
+
+@pytest.mark.parametrize("before", ["7+5=12\nStep 2: ", ""])
+def test_single_steps_of_rows_are_whole_after_the_steps_before(policy, before):
+    """As in the released data: steps of several lines, and no end of the reply."""
+    problem = ask("?", chosen="so\n12*3=36", rejected="so\n12*3=34\nhm", initial_reason_steps=before)
+    pair = to_first_difference(of=PAIRS)([problem], Run(policy))[0]
+    assert [known(t) + t.reply for t in pair] == [f"{before}so\n12*3=36", f"{before}so\n12*3=34\nhm"]
+    assert not any(int(t.ids[-1]) in policy.ends for t in pair)
+
+
+def test_the_loss_of_single_steps_is_that_of_their_tokens_after_the_steps_before(policy):
+    """log sigma(beta (log pi/ref of the right step - that of the wrong one)), both after the question and the steps before."""
+    problem = ask("?", chosen="12*3=36", rejected="12*3=34", initial_reason_steps="7+5=12\n")
+    batch = collate(to_first_difference(of=PAIRS)([problem], Run(policy)), None, policy.device)
+    batch.columns["ref"] = torch.zeros(batch.mask.shape)
+    out = policy.evaluate(batch)
+    ids = [
+        policy.write(policy.read([Trajectory(problem)], [problem.prompt]), ["7+5=12\n" + text])[0]
+        for text in ("12*3=36", "12*3=34")
+    ]
+    scored = [torch.tensor(x) for x in policy.score(ids)]
+    # the last 7 tokens but for the end of the reply
+    right, wrong = (x[-8:-1].sum() for x in scored)
+    loss = dpo_loss(beta=0.5)(out, batch, Run(None))
+    assert loss.item() == pytest.approx(float(-torch.nn.functional.logsigmoid(0.5 * (right - wrong))), abs=1e-4)
 
 
 def test_replies_that_do_not_differ_and_groups_that_are_no_pairs_are_refused(policy):

@@ -60,6 +60,22 @@ def test_boxes_are_read_as_models_write_them(text):
     assert vlm_r1().reward([[said(text, ONE)]], None)[0][0].total == pytest.approx(2.0)
 
 
+def test_reasoning_may_stand_before_the_answer_and_its_boxes_are_not_the_answers():
+    text = "<think>The cup is not at [4, 4, 6, 6].</think>\n<answer>[0, 0, 2, 2]</answer>"
+    assert vlm_r1().reward([[said(text, ONE)]], None)[0][0].total == pytest.approx(2.0)
+    thinking = vlm_r1(think=True).reward
+    assert thinking([[said(text, ONE)]], None)[0][0].total == pytest.approx(2.0)
+    assert thinking([[said("<answer>[0, 0, 2, 2]</answer>", ONE)]], None)[0][0].total == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("text", "want"), [("<answer>None</answer>", 1.0), ("[0,0,2,2]", 0.0)])
+def test_where_nothing_is_to_be_found_no_box_is_right(text, want):
+    nothing = {"boxes": [], "kind": "detect"}
+    assert value(average_precision(), text, nothing) == value(no_more_boxes(), text, nothing) == want
+    # and one for the form, where there are tags
+    assert vlm_r1().reward([[said(text, nothing)]], None)[0][0].total == want + ("answer" in text)
+
+
 def test_the_first_box_counts_where_one_is_asked_for():
     assert value(first_box_iou(), "[1,0,3,2][0,0,2,2]", ONE) == pytest.approx(2 / 6)
     assert value(first_box_iou(), "nowhere", ONE) == 0.0

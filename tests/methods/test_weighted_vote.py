@@ -45,6 +45,16 @@ def test_numbers_are_one_answer_by_value_and_words_by_letters():
     assert chosen([("Answer: no", 0.5), ("Answer: Yes", 0.3), ("Answer: yes", 0.3)]) == "Answer: Yes"
 
 
+def test_an_answer_is_the_same_however_a_model_marks_it_up():
+    # 0.3 four times for B and 0.5 twice for C; a half is a half; and a factorial is not its number
+    marked = ["The answer is (B).", "**Answer:** B", r"so \boxed{\text{B}}", r"Answer: $\text{(B)}$."]
+    assert chosen([("Answer: C", 0.5)] * 2 + [(text, 0.3) for text in marked]) == marked[0]
+    assert chosen([("Answer: C", 1.0)] * 2 + [(text, 1.0) for text in marked], majority()) == marked[0]
+    halves = [r"\boxed{\frac{1}{2}}", "Answer: 0.5", "Answer: $x^2$.", r"\boxed{x^2}", r"\boxed{x^2}"]
+    assert chosen([(text, 0.4) for text in halves]) == "Answer: $x^2$."
+    assert chosen([("Answer: 5!", 0.4), ("Answer: 5", 0.4), ("Answer: 6", 0.5)]) == "Answer: 6"
+
+
 def test_who_has_no_answer_or_no_verdict_does_not_vote():
     assert chosen([("", 5.0), ("Answer: 1", None), ("Answer: 2", 0.1)]) == "Answer: 2"
     assert chosen([("Answer: 1", None), ("Answer: 2", None)]) == "Answer: 1"

@@ -61,6 +61,14 @@ def test_a_teacher_who_works_every_step_out_wrong_finds_fault_with_every_right_o
         ("7+5=12 12\nFinal: +", [], None),
         ("+\n-", [], None),
         ("7+5=12 12 +\nFinal: perhaps", [True], None),
+        # as language models write it: blank lines, words, emphasis
+        (
+            "1. 7 plus 5 is 12, as the question asks. +\n\n2. " + "so " * 60 + "the answer is 13 **-**\n\n**Final: -**",
+            [True, False],
+            False,
+        ),
+        ("1. 7 plus 5 is 12, as asked. +\n\n2. " + "so " * 60 + "the answer is 13. -\n\n**Final: -**", [True, False], False),
+        ("7+5=12 +.\nFinal: +.", [True], True),
         # as verifiers of older runs write it
         ("1: 7+5=12, right\n2: Answer: 12, wrong\nFinal: wrong", [True, False], False),
         ("1: right\nFinal: right", [True], True),

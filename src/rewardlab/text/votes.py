@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -9,15 +10,25 @@ from typing import Any
 from .answers import final_answer
 from .numbers import number
 
+_WORDS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf)\{([^{}]{0,200})\}")
+_CHOICE = re.compile(r"\(([a-z])\)")
+
 
 def answer_of(reply: str) -> Any:
     """The final answer, as a number if it is one; None if there is none."""
     answer = final_answer(reply)
     if answer is None:
         return None
+    # so that "0.50" and "1/2" are one answer
     value = number(answer)
-    # so that "0.50" and "1/2" are one answer, and "Paris" and "paris"
-    return answer.strip().lower() if value is None else value
+    return _spelled(answer) if value is None else value
+
+
+def _spelled(answer: str) -> str:
+    r"""An answer in words or signs, so that "Paris" and "paris." are one, and so are "B", "(B)" and "$\text{B}$"."""
+    bare = _WORDS.sub(r"\1", answer).lower().strip(" \t\r\n$.;,*")
+    choice = _CHOICE.fullmatch(bare)
+    return choice[1] if choice else bare or answer.strip().lower()
 
 
 def majority_of(answers: Iterable[Any]) -> Any:

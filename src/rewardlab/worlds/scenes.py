@@ -135,8 +135,9 @@ LEVELS = tuple(0.5 + 0.05 * i for i in range(10))
 
 
 def boxes_in(text: str) -> np.ndarray:
-    """(n, 4) the boxes of a reply, in order."""
-    return np.array([[float(edge) for edge in edges] for edges in BOX.findall(text)], float).reshape(-1, 4)
+    """(n, 4) the boxes of a reply, in order; those that it thinks about, before </think>, are no part of its answer."""
+    said = text.rpartition("</think>")[2]
+    return np.array([[float(edge) for edge in edges] for edges in BOX.findall(said)], float).reshape(-1, 4)
 
 
 def overlaps(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -161,9 +162,12 @@ def first_box_iou(trajectory: Trajectory) -> Score:
 def average_precision(trajectory: Trajectory) -> Score:
     """COCO's mean over ten levels of overlap, 0.50 to 0.95, of the area under precision over recall.
 
-    Boxes have no confidence, so the order in which they are written ranks them. Boxes after the last hit cost nothing.
+    Boxes have no confidence, so the order in which they are written ranks them. Boxes after the last hit cost nothing. Where there
+    is nothing to be found, a reply without boxes is right.
     """
     said, gold = _both(trajectory)
+    if not len(gold):
+        return Score(float(not len(said)), why=_counts(said, gold))
     iou = overlaps(said, gold)
     return Score(float(np.mean([_area_under(_hits(iou, level), len(gold)) for level in LEVELS])), why=_counts(said, gold))
 

@@ -39,7 +39,8 @@ TOLD = (
 """What a language model that was not taught to judge is told; small models that were need no words."""
 WORDS = {True: "right", False: "wrong"}
 SIGNS = {True: "+", False: "-"}
-_LINE = re.compile(r"[^\n]{0,60} ([-+])")
+_LINE = re.compile(r"[^\n]{0,400} [*]{0,2}([-+])[.*]{0,3}")
+_FINAL = re.compile(r"[*]{0,2}Final: ?[*]{0,2} ?([^\n]{0,20}?)[.*]{0,3}")
 _NUMBERED = re.compile(r"(\d{1,3}): (?:[^\n]{0,40}, )?(right|wrong)")
 """How judgements were written once, which verifiers of older runs still do."""
 
@@ -81,8 +82,9 @@ def _result(line: str) -> str:
 
 def read(reply: str) -> Judgement:
     """The judgement in a reply, as far as it parses: a line for each step, the final verdict last."""
-    lines = [line.strip() for line in reply.strip().splitlines()]
-    final = lines[-1].removeprefix("Final: ") if lines and lines[-1].startswith("Final: ") else None
+    lines = [line.strip() for line in reply.splitlines() if line.strip()]
+    concluded = _FINAL.fullmatch(lines[-1]) if lines else None
+    final = concluded[1] if concluded else None
     steps = []
     for i, line in enumerate(lines[: len(lines) - (final is not None)], 1):
         numbered = _NUMBERED.fullmatch(line)

@@ -9,7 +9,7 @@ Bradley and Terry 1952; as a reward model, Christiano et al. 2017, arXiv:1706.03
 The policy is not trained; the run's model is the reward model.
 """
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Learner, Recipe, Update
 from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import pair_accuracy
@@ -40,13 +40,16 @@ def bradley_terry(
     )
 
 
+fidelity = "whole"
 data = Data(chosen="the better reply", rejected="the worse reply")
 
 # by construction: the rival is its own start, before anything was learnt
-claim = Claim(
+check = Check(
     says="a reward model trained on pairs prefers the better one of held-out replies",
     versus=None, task="notes", measure="pair_accuracy", direction="higher", margin=0.1, against="before.pair_accuracy", steps=100,
-    learns=None, sanity=True,
+    sanity=True,
+    finding="50% of held-out pairs ranked right before and 69% after 100 steps on 32 pairs each: it learns, and is far from "
+    "perfect",
     version=2, replaces="the reward model learnt nothing: from a value head alone it stayed at chance for minutes",
 )  # fmt: skip
 baseline = None

@@ -1,6 +1,6 @@
 """DAPO: GRPO for long replies: a higher upper clip for rare tokens, only groups with mixed outcomes, equal weight for every token.
 
-    A_i = (r_i - mean(r)) / (std(r) + eps),   r_i = right_i + overlong_i,    over groups with 0 < number of right replies < n
+    A_i = (r_i - mean(r)) / (std(r) + eps),   r_i = right_i + overlong_i / 2,   over groups with 0 < number of right replies < n
     loss = -1 / (sum_i |o_i|) sum_i sum_t min(ratio A, clip(ratio, 1 - eps_low, 1 + eps_high) A),   eps_high > eps_low
     overlong = 0 up to L - C tokens,  (L - C - |o|) / C from there to L,  -1 beyond
 
@@ -8,8 +8,10 @@ Clipping at 1 + eps stops a token of probability 0.01 at 0.012 but never one of 
 or all wrong has no gradient and only dilutes the mean over tokens. There is no KL.
 
 Yu et al. 2025, arXiv:2503.14476. Further problems are sampled until the batch is full (dynamic sampling), at most 10 times, as in
-the released script; their tokens count. C is a fifth of the longest reply, as in the paper (4096 of 20480 tokens). Four updates
-per batch (the paper: 16): in the first the ratio is 1 and nothing is clipped.
+the released script (verl, recipe/dapo); their tokens count. C is a fifth of the longest reply, as in the paper (4096 of 20480
+tokens). There right replies earn 1 and wrong ones -1, so that the longest loses half of the difference; here that is 1 and 0, and
+half of `overlong`: the advantages are the same. Four updates per batch (the paper: 16): in the first the ratio is 1 and nothing is
+clipped.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -36,9 +38,10 @@ def overlong(trajectory: Trajectory, run: Run, *, cache: float = 0.2) -> float:
 
 def dapo(
     base: Recipe | None = None, *, n: int = 8, eps: float = 0.2, eps_high: float | None = 0.28, cache: float = 0.2,
-    low: float = 0.001, high: float = 0.999, attempts: int = 10,
+    penalty: float = 0.5, low: float = 0.001, high: float = 0.999, attempts: int = 10,
 ) -> Recipe:  # fmt: skip
     """eps_high: None is the same as eps.  cache: share of the longest reply over which length is penalised.
+    penalty: what the longest reply loses, where a right one earns 1 and a wrong one 0; 1 where they earn 1 and -1.
 
     low, high: bounds on the share of right replies in a group that is trained on.  attempts: how often at most problems are
     sampled to fill the batch; 1 learns from the groups that are left of one batch.
@@ -48,12 +51,13 @@ def dapo(
     return base.but(
         # the filter reads the verifier's outcome, not the reward: replies of different lengths would make every group look mixed
         rollout=solved_between(of=base.required("rollout"), low=low, high=high, attempts=attempts),
-        reward=(base.reward or correct()) + overlong(cache=cache),
+        reward=(base.reward or correct()) + penalty * overlong(cache=cache),
         objective=clipped_ratio(eps=eps, eps_high=eps_high),
         weighting=token_mean(),
     )
 
 
+fidelity = "whole"
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -63,6 +67,9 @@ claim = Claim(
     fault=Within("train.signal", high=0.75, says="share of groups that teach anything: here a third do not"),
     moved=Within("train.signal", low=0.2, says="share of groups that teach anything"),
     tried="rarer right answers (error=0.4, difficulty=[4,8]): +.15 and +.14 on development seeds, but GRPO falls there to .01",
+    finding="40% right before; 72% with DAPO and 59% with GRPO after as many updates, for a fifth more tokens: a third of the "
+    "groups teach GRPO nothing. Replies are short here, so that neither the higher clip nor the price of length is put to the "
+    "test",
     version=2,
     replaces="it did not refill its batches, so that it learned from fewer replies, where few groups were without signal",
 )  # fmt: skip

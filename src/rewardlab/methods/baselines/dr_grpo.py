@@ -5,7 +5,8 @@
 With 1/|o_i|, a long wrong reply is penalised less per token than a short one, so wrong replies grow longer. With 1/std, problems
 that are almost always or almost never solved get more weight.
 
-Liu et al. 2025, arXiv:2503.20783. L is the longest reply that may be sampled, as in the released code.
+Liu et al. 2025, arXiv:2503.20783. In the released script (sail-sg/understand-r1-zero) L is the longest reply that may be sampled,
+3000 tokens; the default here suits the small worlds. L scales all gradients alike: with Adam it matters only to their clipping.
 """
 
 from collections.abc import Sequence
@@ -48,11 +49,12 @@ def _mean(x: np.ndarray) -> float:
 
 
 def dr_grpo(base: Recipe | None = None, *, length: int = 64) -> Recipe:
-    """length: the constant by which the loss of every reply is divided."""
+    """length: the constant by which the loss of every reply is divided: the longest reply (--max-new)."""
     base = base or grpo()
     return base.but(credit=center() >> to_go(), weighting=constant_length(length=length))
 
 
+fidelity = "whole"
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -60,6 +62,9 @@ claim = Claim(
     versus="grpo", task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="wrong_length", direction="lower", margin=1.0,
     settings={"length": 96}, by=wrong_length(), steps=40,
     fault=Within("wrong_length", low=39.0, says="tokens of wrong replies, 37.9 at the start: GRPO makes them longer"),
-    tried="corrected=0.5, where GRPO's wrong replies keep their 32 tokens on two seeds; here they get shorter too", version=2,
+    tried="corrected=0.5, where GRPO's wrong replies keep their 32 tokens on two seeds; here they get shorter too",
+    finding="undecided: wrong replies have 38 tokens before and 36 after both, so that GRPO's fault is not there: in this world "
+    "it does not make wrong replies longer. Accuracy is the same too (71% and 72%, from 32%)",
+    version=2,
     replaces="the small policy of its world had hardly been warmed up; tokens were the budget",
 )  # fmt: skip

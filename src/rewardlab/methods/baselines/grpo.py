@@ -4,7 +4,8 @@
     loss = -mean_i mean_t min(ratio A, clip(ratio, 1 - eps, 1 + eps) A) + beta KL(pi || ref)
 
 Shao et al. 2024, arXiv:2402.03300. The mean over t is per reply (1/|o|), as in the paper; later papers that change it are
-separate methods.
+separate methods. Rewards of single steps are centred and scaled over all steps of the group and summed to go, as in its process
+supervision.
 """
 
 from rewardlab.checks.claim import Claim
@@ -33,12 +34,18 @@ def grpo(base: Recipe | None = None, *, n: int = 8, temperature: float = 1.0, ep
     )
 
 
+fidelity = "core"
+left_out = (
+    "the KL of weight 0.04, unless `beta` asks for it, since a verified reward is hard to game and the reference costs memory; "
+    "and iterative GRPO, which renews the reference and trains the reward model further: rewards are a verifier's here"
+)
 data = Data(answer="the gold answer")
 
 claim = Claim(
     says="after equal updates on as many replies, group-relative credit learns more than PPO does with a critic",
     versus="ppo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.02,
     versus_settings={"epochs": 1}, steps=40,
-    finding="over as many replies and updates PPO learns more: from eight times as many problems, reading three times the tokens",
+    finding="36% right before; 72% with GRPO and 77% with PPO after as many updates on as many replies: PPO sees eight times as "
+    "many problems, one reply each, and reads three times the tokens, for its critic and reference",
     version=2, replaces="on the same tokens PPO made 10 updates and GRPO 23; the policy was 98% right greedily; the margin was 0",
 )  # fmt: skip

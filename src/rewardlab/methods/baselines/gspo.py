@@ -40,12 +40,16 @@ def gspo(base: Recipe | None = None, *, n: int = 8, eps: float = 3e-4, eps_high:
     return base.but(objective=sequence_ratio(eps=eps, eps_high=eps_high))
 
 
+fidelity = "whole"
 data = Data(answer="the gold answer")
 
 # replies of 32 tokens instead of 8192: sqrt(256) = 16 times wider ranges
 claim = Claim(
     says="with as many updates per batch, ratios of replies learn more than ratios of tokens",
     versus="grpo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.02,
-    settings={"eps": 0.0048, "eps_high": 0.0064}, versus_settings={"minibatches": 4}, steps=40, version=2,
+    settings={"eps": 0.0048, "eps_high": 0.0064}, versus_settings={"minibatches": 4}, steps=40,
+    finding="72% right at the end with either, from 36%. The noise of single tokens' ratios, which GSPO averages out, does no "
+    "harm with replies of 28 tokens and four updates a batch; it was made for thousands of tokens and mixtures of experts",
+    version=2,
     replaces="final pass@1, whose noise between pairs was 6 points",
 )  # fmt: skip

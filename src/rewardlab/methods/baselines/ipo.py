@@ -70,6 +70,7 @@ def ipo(
     )
 
 
+fidelity = "whole"
 data = Data(chosen="the better reply", rejected="the worse reply")
 
 claim = Claim(
@@ -77,6 +78,9 @@ claim = Claim(
     versus="dpo", task="preferences:writer=policy,biased=0.75,error=0.1", measure="kl", direction="lower", margin=8.0,
     settings={"tau": 0.5, "lr": 3e-4, "epochs": 8}, versus_settings={"beta": 0.5, "lr": 3e-4, "epochs": 8}, by=accuracy_and_kl(),
     steps=10, guard=Within("pass@1", low=-0.03), fault=Within("kl", low=1.0, says="nats by which DPO leaves its reference"),
-    learns=None, finding="DPO leaves its reference by 24 nats a reply, and ends at an accuracy that is lower by .36", version=2,
+    learns=None,
+    finding="after 80 updates on few pairs IPO is 0.6 nats a reply from its reference and DPO 24; right are 44% and 7%, 47% "
+    "before. So IPO keeps what DPO unlearns, at a rate three times the one that suits DPO; that it teaches more is not shown",
+    version=2,
     replaces="nothing guarded accuracy, and pass@1 fell from .21 to .13",
 )  # fmt: skip

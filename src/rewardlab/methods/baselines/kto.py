@@ -4,7 +4,8 @@
     loss = w (1 - sigmoid(beta (r - z0))) if y is good, w (1 - sigmoid(beta (z0 - r))) if it is bad
 
 z0 estimates KL(pi || ref), the reference point from which gains and losses are measured. Replies far from it on either side have
-little gradient. No prompt needs two replies; pairs are split.
+little gradient. No prompt needs two replies; pairs are split. Rows may be of either form that is usual: the columns `chosen`,
+`rejected` or both, or one reply in `completion` and true or false in `label`.
 
 Ethayarajh et al. 2024, arXiv:2402.01306. Mismatched: each prompt of a batch with the next reply to another prompt, as in the paper
 and its released code; TRL takes the previous reply. z0 carries no gradient. It is estimated once for a batch, before its updates;
@@ -27,14 +28,18 @@ from rewardlab.rollouts.recorded import recorded
 
 from .sft import sft_first
 
-GOOD, BAD = "chosen", "rejected"
+GOOD, BAD, EITHER = "chosen", "rejected", "completion"
 
 
-@rollout(rows=lambda fields: len(fields))
-def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD, BAD)) -> list[Group]:
-    """One row for each field that a problem has, tagged with the field's name. A problem needs at least one."""
+@rollout(rows=lambda fields: len(fields[:2]))
+def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD, BAD, EITHER)) -> list[Group]:
+    """One row for each of the first two fields that a problem has, tagged with the field's name. A problem needs at least one.
+
+    A problem without any may have a reply in the third: `label` says whether it is one of the first field or of the second.
+    """
+    problems = [_by_label(p, fields) for p in problems]
     groups: list[Group] = [[] for _ in problems]
-    for i, field in enumerate(fields):
+    for i, field in enumerate(fields[:2]):
         labelled = [p for p in problems if p.meta.get(field)]
         # one call per field: `recorded` needs the field in every problem, and returns one reply for each
         rows = iter(recorded(fields=(field,))(labelled, run)) if labelled else iter(())
@@ -43,8 +48,19 @@ def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD
                 group.append(replace(next(rows)[0], path=(i,)))
     for p, group in zip(problems, groups, strict=True):
         if not group:
-            raise RewardlabError(f"problem {p.question[:60]!r} has no judged reply: it needs a column {' or '.join(fields)}")
+            raise RewardlabError(
+                f"problem {p.question[:60]!r} has no judged reply: it needs a column {' or '.join(fields)}, the last of them with "
+                "a `label` of true or false"
+            )
     return groups
+
+
+def _by_label(problem: Problem, fields: tuple[str, ...]) -> Problem:
+    *names, either = fields
+    reply, label = problem.meta.get(either), problem.meta.get("label")
+    if len(names) != 2 or not reply or label not in (True, False) or any(problem.meta.get(name) for name in names):
+        return problem
+    return replace(problem, meta={**problem.meta, names[0 if label else 1]: reply})
 
 
 def mismatched(rows: Group, context: int) -> Group:
@@ -91,8 +107,8 @@ def kto(
     problems: int = 16, sft_steps: int = 0,
 ) -> Recipe:  # fmt: skip
     """desirable, undesirable: weights of good and bad replies, to balance unequal numbers.  problems: per step,
-    each with a column `chosen` (good), `rejected` (bad), or both: 16 pairs are the paper's 32 replies.
-    sft_steps: steps of SFT on good replies before the others, as in `dpo`; each problem needs one for it."""
+    each with a good reply, a bad one, or both: 16 pairs are the paper's 32 replies.
+    sft_steps: steps of SFT on the column `chosen` before the others, as in `dpo`; each problem needs one for it."""
     base = base or Recipe(name="kto", measure=accuracy(), update=Update())
     loss = kto_loss(beta=beta, desirable=desirable, undesirable=undesirable)
     first = sft_first(steps=sft_steps) if sft_steps else base.loop
@@ -108,9 +124,18 @@ def kto(
     )
 
 
+fidelity = "whole"
 data = Data(
     chosen=Column("a good reply; a row may have a good one, a bad one, or both", optional=True),
     rejected=Column("a bad reply", optional=True),
+    completion=Column("a reply, where a row has neither of these", optional=True),
+    label=Column("whether `completion` is good: true or false", optional=True),
+    rows=[
+        {"prompt": "Name a planet.", "chosen": "Mars."},
+        {"prompt": "Why do leaves fall?", "rejected": "Because of gravity alone."},
+        {"prompt": "What is $2^5 - 7$?", "chosen": "$2^5 = 32$, so it is 25.", "rejected": "\\boxed{3}"},
+        {"prompt": "How does one boil an egg?", "completion": "In a pan, somehow.", "label": False},
+    ],
 )
 
 claim = Claim(
@@ -119,6 +144,8 @@ claim = Claim(
     margin=0.02, settings={"problems": 32}, steps=40,
     tried="the share of pairs whose better reply is likelier, at 3e-4: .86 after both; three labels in ten turned round, from "
     "which DPO learns too little to compare with: -.012 on five pairs",
-    finding="from as many replies, single labels teach 1.7 points less than pairs, at 1e-4 on both sides",
+    finding="47% right before; 59% with KTO and 60% with DPO, from as many replies of which one label in seven is wrong: single "
+    "labels teach nearly as much as pairs, here where pairs are to be had. Labels of unequal number, for which KTO was made, "
+    "are not tested",
     version=3, replaces="DPO did not learn, where three labels in ten were turned round",
 )  # fmt: skip

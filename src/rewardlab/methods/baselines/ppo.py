@@ -6,10 +6,10 @@
 
 Schulman et al. 2017, arXiv:1707.06347; for language models Ouyang et al. 2022, arXiv:2203.02155. The critic is a copy of the
 policy with a scalar head; it learns the reward with the KL in it. As in the usual trainers: four epochs of one batch (TRL), beta
-(OpenRLHF), lam and clip ranges. Left out: starting the critic from a reward model, since a verified reward has none.
+(OpenRLHF), lam and clip ranges.
 """
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Learner, Recipe, Update
 from rewardlab.credit.group import whiten
 from rewardlab.credit.kl import less_kl
@@ -54,12 +54,19 @@ def ppo(
     )
 
 
+fidelity = "core"
+left_out = (
+    "starting the critic from a reward model, since a verified reward has none; and the entropy bonus of the paper's games, "
+    "which trainers of language models leave out"
+)
 data = Data(answer="the gold answer")
 
-claim = Claim(
+check = Check(
     says="clipped policy gradients with a critic raise pass@1 above the policy they start from",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.05,
-    against="before.pass@1", steps=15, learns=None, sanity=True, version=2,
+    against="before.pass@1", steps=15, sanity=True,
+    finding="36% right before and 72% after 15 steps of four epochs each: it learns. It is the rival of other methods here",
+    version=2,
     replaces="it holds by construction, which was not said; the policy was 98% right greedily, so that it could only sharpen",
 )  # fmt: skip
 baseline = "sft"

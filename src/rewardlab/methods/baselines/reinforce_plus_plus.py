@@ -7,7 +7,8 @@
 The standard deviation of a few replies depends on the rewards that it divides, which is a bias; for a whole batch it is negligible.
 
 Hu et al. 2025, arXiv:2501.03262. One reply per problem is enough, unless `baseline` is set, which takes groups. Tokens count alike
-in the whitening, as in the released code (OpenRLHF); beta and the two updates per batch are (inferred).
+in the whitening, as in the released code (OpenRLHF). Its scripts take beta = 1e-4 for chat (1e-3 with the baseline), and eight
+updates per batch of 1024 replies; here they are 0.01, and two of 128.
 """
 
 from torch import Tensor
@@ -57,11 +58,16 @@ def reinforce_plus_plus(
     )
 
 
+fidelity = "core"
+left_out = "the running normalisation and clipping of a reward model's scores: verified rewards of 0 and 1 need none"
 data = Data(answer="the gold answer")
 
 claim = Claim(
     says="after equal updates on as many replies, advantages normalised over the batch learn more than PPO does with a critic",
     versus="ppo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.02,
-    settings={"minibatches": 1}, versus_settings={"epochs": 1}, steps=40, version=2,
+    settings={"minibatches": 1}, versus_settings={"epochs": 1}, steps=40,
+    finding="36% right before, 79% after it and 78% after PPO, a little faster on the way (65% against 63% on average), for "
+    "just over half of the tokens: here a critic is not worth what it costs",
+    version=2,
     replaces="on the same tokens PPO made fewer updates; the policy was 98% right greedily; the margin was 0",
 )  # fmt: skip

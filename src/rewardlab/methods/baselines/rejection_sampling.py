@@ -6,8 +6,8 @@ This is the gradient of REINFORCE with a reward of 0 or 1 and no baseline, excep
 `keep` replies.
 
 Dong et al. 2023, arXiv:2304.06767 (RAFT); Singh et al. 2023, arXiv:2312.06585 (ReST-EM). RAFT keeps the best reply of each problem,
-ReST-EM at most 10 right ones of 32. Each round continues from the previous model, as in RAFT; ReST-EM restarts from the initial
-model. A round is one step and one update here (for larger rounds raise `problems` and `minibatches`).
+ReST-EM at most 10 right ones of 32. Each round continues from the previous model, as in RAFT. A round is one step and one update
+here (for larger rounds raise `problems` and `minibatches`).
 """
 
 import torch
@@ -50,6 +50,8 @@ def rejection_sampling(
     )
 
 
+fidelity = "core"
+left_out = "starting each round from the initial model, as ReST-EM does, which takes rounds of thousands of replies"
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -57,5 +59,7 @@ claim = Claim(
     versus="sft", task="preferences:flip=0.3,biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.11,
     versus_settings={"field": "chosen"}, steps=40,
     tried="`ways`, where imitating written solutions teaches nothing: .39 after it, .40 before, .55 with own replies (one pair)",
+    finding="36% right before; 75% after imitating its own replies that the verifier found right, 57% after imitating written "
+    "ones of which three in ten are wrong. So a verifier is worth more than flawed solutions, for three times the tokens",
     version=2, replaces="tokens were the budget, and both sides had rates of their own",
 )  # fmt: skip

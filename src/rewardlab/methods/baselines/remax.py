@@ -5,8 +5,10 @@
 The baseline depends on the problem and not on y, so the gradient stays unbiased, and it rises as the policy does.
 
 Li et al. 2023, arXiv:2310.10505. The greedy reply costs its tokens and is not learned from. A reply counts as one action, as in the
-paper; its code divides by the tokens of the batch, which changes the scale alone. The paper's KL penalty is left out.
-`greedy=False` leaves REINFORCE without a baseline.
+paper; its code divides by the tokens of the batch, which changes the scale alone. With beta each token pays beta log(pi / ref) of
+its own, and not of what follows, as in liziniu/ReMax (remax_trainer.py, run_llama2_7b.sh): beta = 0.05 there, and the scores of a
+reward model, within +-5 and discounted by 0.99 a token; verified rewards need none of it. `greedy=False` leaves REINFORCE without
+a baseline.
 """
 
 from dataclasses import replace
@@ -15,6 +17,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Score, Scores, Trajectory
+from rewardlab.credit.kl import less_kl
 from rewardlab.credit.value import to_go
 from rewardlab.data.columns import Data
 from rewardlab.rewards.reward import Reward, reward
@@ -51,14 +54,17 @@ def _less(score: Score, baseline: Score) -> Score:
     return replace(score, constant=(score.constant or 0.0) - baseline.total)
 
 
-def remax(base: Recipe | None = None, *, n: int = 1, greedy: bool = True) -> Recipe:
-    """n: sampled replies per problem, beside the greedy one.  greedy: whether its reward is subtracted."""
+def remax(base: Recipe | None = None, *, n: int = 1, greedy: bool = True, beta: float = 0.0) -> Recipe:
+    """n: sampled replies per problem, beside the greedy one.  greedy: whether its reward is subtracted.  beta: weight of the KL."""
     # one reply per problem: as many rows as 16 groups of 8, the default of the group methods
     base = base or rloo(n=n).but(problems=128)
     sampled_reward = base.reward or correct()
-    return base.but(reward=less_greedy(of=sampled_reward) if greedy else sampled_reward, credit=to_go())
+    # after the sum: a token pays for itself alone. beta = 0 leaves the reference out
+    credit = to_go() >> less_kl(beta=beta) if beta else to_go()
+    return base.but(reward=less_greedy(of=sampled_reward) if greedy else sampled_reward, credit=credit)
 
 
+fidelity = "whole"
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -66,6 +72,9 @@ claim = Claim(
     versus="remax", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.03,
     settings={"lr": 1e-4}, versus_settings={"lr": 1e-4, "greedy": False}, steps=40,
     tried="3e-4, where the side without a baseline ends at .91",
-    finding="without a baseline right replies alone are learned from, and that teaches this policy more, at both rates", version=2,
+    finding="36% right before; 58% with the greedy baseline and 71% without, which learns from right replies alone. Greedy "
+    "replies are right more often than sampled ones (75% against 56%), so that most credit is blame, and blame teaches this "
+    "policy less",
+    version=2,
     replaces="final pass@1 on one budget of tokens, of which the greedy replies took half; pairs differed by noise alone",
 )  # fmt: skip

@@ -9,7 +9,7 @@ same as the first stage of another method: learning from preferences starts from
 
 from typing import Any
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Loop, Recipe, Run, Update, loop
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.passk import accuracy
@@ -62,6 +62,7 @@ def other_first(recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: Positi
     ops.standard_step(recipe)
 
 
+fidelity = "whole"
 data = Data(
     answer=Column("the gold answer, by which held-out replies are judged", optional=True),
     solution="the reply to imitate (--completion-column names another)",
@@ -75,9 +76,12 @@ data = Data(
     ],
 )
 
-claim = Claim(
+check = Check(
     says="imitating right solutions raises pass@1 of a policy warmed up on careless ones",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.1, against="before.pass@1",
-    steps=40, learns=None, sanity=True, version=2, replaces="it holds by construction, which was not said; tokens were the budget",
+    steps=40, sanity=True,
+    finding="36% right before and 92% after 40 steps on right solutions: it learns, as it must. It is the rival of other "
+    "methods here",
+    version=2, replaces="it holds by construction, which was not said; tokens were the budget",
 )  # fmt: skip
 baseline = None

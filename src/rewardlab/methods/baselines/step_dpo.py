@@ -4,10 +4,11 @@
 
 s_1 .. s_{k-1} are the common first steps of both replies. Of each reply only step k is trained on, without an end-of-text token.
 
-Lai et al. 2024, arXiv:2406.18629. In the paper a judge finds the first wrong step, and the right one is sampled from the policy.
-Here a pair is cut at the first step in which its replies differ. That is the first mistake if there is only one right way, as in
-task `preferences` over arithmetic, and then the policy would sample the same right step. The line break that ends a step belongs to
-it. beta is that of the released code for 72B (0.5 for 7B).
+Lai et al. 2024, arXiv:2406.18629, and dvlab-research/Step-DPO (stepdpo_trainer.py). Rows may be those of its data,
+xinlai/Math-Step-DPO-10K: the steps before in `initial_reason_steps`, and in `chosen` and `rejected` one step each, of as many lines
+as it has. Of whole replies a pair is cut at the first line in which they differ. That is the first mistake if there is only one
+right way, as in task `preferences` over arithmetic. The line break that ends a step belongs to it. beta is that of the released
+script for 72B (0.5 for 7B).
 """
 
 from dataclasses import replace
@@ -16,24 +17,42 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Trajectory, Turn, rollout
-from rewardlab.data.columns import Data
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.text.splitters import mark
 
 from .dpo import dpo
 
+SIDES = ("chosen", "rejected")
+
 
 @rollout(inner="of")
-def to_first_difference(problems: list[Problem], run: Run, *, of: Rollout, splitter: str = "newline") -> list[Group]:
-    """The pairs of `of`, cut after the first step in which they differ; earlier steps become context."""
-    return [_cut(group, run, splitter) for group in of(problems, run)]
+def to_first_difference(
+    problems: list[Problem], run: Run, *, of: Rollout, splitter: str = "newline", begun: str = "initial_reason_steps"
+) -> list[Group]:
+    """The pairs of `of`, cut after the first step in which they differ; earlier steps become context.
+
+    begun: the column of the steps before. The replies of a row that has it, be it empty, are single steps, and are not cut.
+    """
+    return [_cut(group, run, splitter, begun) for group in of([_whole(p, begun) for p in problems], run)]
 
 
-def _cut(group: Group, run: Run, splitter: str) -> Group:
+def _whole(problem: Problem, begun: str) -> Problem:
+    """The problem with the steps before each of its two replies."""
+    if not isinstance(before := problem.meta.get(begun), str):
+        return problem
+    replies = {side: before + problem.meta[side] for side in SIDES if isinstance(problem.meta.get(side), str)}
+    return replace(problem, meta={**problem.meta, **replies})
+
+
+def _cut(group: Group, run: Run, splitter: str, begun: str) -> Group:
     if len(group) != 2:
         raise RewardlabError(f"step preferences come in pairs, the right reply first; got {len(group)} replies to a problem")
     chosen, rejected = (mark(t, splitter, run.policy.pieces, run.policy.name) for t in group)
     start, *ends = first_difference(chosen, rejected)
+    if isinstance(chosen.problem.meta.get(begun), str):
+        # what both begin with has the same ratios, which cancel; the step may be the last of a reply, or not
+        ends = [len(t) - 1 - (int(t.ids[-1]) in run.policy.ends) for t in (chosen, rejected)]
     return [_one_step(t, start, end, run) for t, end in zip((chosen, rejected), ends, strict=True)]
 
 
@@ -61,19 +80,31 @@ def _one_step(t: Trajectory, start: int, end: int, run: Run) -> Trajectory:
 
 
 def step_dpo(base: Recipe | None = None, *, beta: float = 0.4, splitter: str = "newline", sft_steps: int = 0) -> Recipe:
-    """splitter: where steps end.  The data has columns `chosen` and `rejected`, whole replies that begin alike.
-    sft_steps: of SFT on the whole chosen replies, as in `dpo`.
+    """splitter: where steps end.  The data has columns `chosen` and `rejected`, whole replies that begin alike, or single steps.
+    sft_steps: of SFT on whole chosen replies, as in `dpo`.
     """
     base = base or dpo(beta=beta, sft_steps=sft_steps)
     return base.but(rollout=to_first_difference(of=base.required("rollout"), splitter=splitter))
 
 
+fidelity = "core"
+left_out = (
+    "making the data: sampling wrong solutions, a judge that finds the first wrong step, and sampling a right one from the policy, "
+    "which the paper finds to be better than one that another model wrote"
+)
 data = Data(
-    chosen="the better next step, after the beginning in the prompt",
-    rejected="the worse next step",
+    chosen="the better reply, or with `initial_reason_steps` the better next step",
+    rejected="the worse reply, or next step",
+    initial_reason_steps=Column("the steps before it, if the replies are single steps; empty before the first", optional=True),
     rows=[
-        {"prompt": "What is 3 + 4 * 2?\nStep 1: 4 * 2 = 8", "chosen": "Step 2: 3 + 8 = 11", "rejected": "Step 2: 3 + 8 = 12"},
-        {"prompt": "What is half of 46?", "chosen": "Step 1: half of 40 is 20", "rejected": "Step 1: half of 46 is 22"},
+        {
+            "prompt": "What is 3 + 4 * 2?",
+            "initial_reason_steps": "Step 1: $4 * 2 = 8$.\nStep 2: ",
+            "chosen": "Add 3:\n\\[3 + 8 = 11\\]",
+            "rejected": "Add 3:\n\\[3 + 8 = 12\\]",
+        },
+        {"prompt": "What is half of 46?", "chosen": "40 / 2 = 20\n6 / 2 = 3\n20 + 3 = 23", "rejected": "40 / 2 = 20\n6 / 2 = 2"},
+        {"prompt": "How many is two dozen?", "chosen": "A dozen is 12.\n2 * 12 = 24", "rejected": "A dozen is 10.\n2 * 10 = 20"},
     ],
 )
 
@@ -81,6 +112,8 @@ claim = Claim(
     says="learning the first wrong step alone raises pass@1 above DPO's on whole replies after equal updates",
     versus="dpo", task="preferences:writer=policy,biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.02,
     versus_settings={"beta": 0.4}, steps=40, start=None,
-    finding="in as many updates both learn the same; single steps do it with a quarter fewer tokens", version=2,
+    finding="47% right before and 65% after either: learning the first wrong step alone is as good as learning whole replies, "
+    "and reads a quarter fewer tokens. Replies of four short steps leave little that DPO would blame by mistake",
+    version=2,
     replaces="tokens were the budget, and the policy began far from the pairs' replies",
 )  # fmt: skip

@@ -223,11 +223,18 @@ def barfi(
     )
 
 
+fidelity = "core"
+left_out = (
+    "the paper's tasks of continuous control, and its settings: how many inner steps go with an outer one, and from which "
+    "episodes, is (inferred), since no released code was found"
+)
 data = Data(refuses="a world of moves: train it on --task gridworld")
 
 claim = Claim(
     says="a second reward that leads astray loses weight, and more is earned than by naive sums", versus="barfi", task="gridworld",
     measure="return", direction="higher", margin=0.39, versus_settings={"outer_lr": 0.0}, steps=100,
     fault=Within("return", high=0.5), moved=Within("train.phi/auxiliary_to_primary", high=-0.2), learns=None,
-    finding="on three seeds in eight the weight falls too slowly", version=2, replaces="it said unlearnt: it was not",
+    finding="the return is .20 at the end with the naive sum, which is lured into the trap, and .71 with BARFI, .36 before. Its "
+    "weight of the bad reward falls from 1 to a third on average: four seeds of eight solve every grid, and two gain little",
+    version=2, replaces="it said unlearnt: it was not",
 )  # fmt: skip

@@ -4,11 +4,12 @@
     critic: -log sigmoid(sum r_Q(preferred) - sum r_Q(other)) + coefficient mean r_Q^2 + expectile(Q - V; tau)
     policy: -exp(greed (Q(s, a) - V(s))) log pi(a|s),   greed = 1 / beta
 
-Hejna and Sadigh 2023, arXiv:2305.15363, in the form on top of implicit Q-learning. Of the released code, settings and the cap on
-weights are followed; its two Q networks, its slow copy of Q as the target of V and the clipping of V are left out. `greed=0` weighs
-all recorded actions alike: behaviour cloning, of both segments of a pair. `preferred=True` teaches the policy the preferred ones
-alone; with greed=0 that is the cloning of preferred segments, the fairer baseline, since it knows the preferences too (SFT in
-Hejna et al. 2023, arXiv:2310.13639).
+Hejna and Sadigh 2023, arXiv:2305.15363, in the form on top of implicit Q-learning. gamma, tau, beta, the coefficient, the cap on
+weights and the bound of V, 1 / (coefficient (1 - gamma)), are those of jhejna/inverse-preference-learning (ipl_iql.py) for
+locomotion; for MetaWorld its coefficient is 3 and tau 0.75, for robomimic the coefficient is 4 and beta 2. The rates suit the small
+networks here (0.0003 there). `greed=0` weighs all recorded actions alike: behaviour cloning, of both segments of a pair.
+`preferred=True` teaches the policy the preferred ones alone; with greed=0 that is the cloning of preferred segments, the fairer
+baseline, since it knows the preferences too (SFT in Hejna et al. 2023, arXiv:2310.13639).
 """
 
 from __future__ import annotations
@@ -56,25 +57,31 @@ from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, Share
 # state.
 
 
-def implied_reward(value: Tensor, batch: Batch, gamma: float) -> Tensor:
-    """(B, T) r_Q = Q(s, a) - gamma V(s') at decisions, V held fixed; V is 0 after the last observation."""
+def implied_reward(value: Tensor, batch: Batch, gamma: float, limit: float | None = None) -> Tensor:
+    """(B, T) r_Q = Q(s, a) - gamma V(s') at decisions, V held fixed and within +-limit; V is 0 after the last observation."""
     position = torch.arange(batch.width, device=value.device)
     # roll wraps around at the end of the batch, and padding follows shorter rows: both are masked
     following = value.roll(-1, 1).masked_fill(position >= batch.length[:, None] - 1, 0.0)
+    if limit is not None:
+        following = following.clamp(-limit, limit)
     # detached, as the target in temporal-difference learning: only Q is moved
     return torch.where(batch.mask, value - gamma * following.detach(), 0.0)
 
 
 @objective(unit="group", wants=("value",))
-def implied_preference(out: Outputs, batch: Batch, run: Run, *, gamma: Share = 0.99) -> Tensor:
+def implied_preference(
+    out: Outputs, batch: Batch, run: Run, *, gamma: Share = 0.99, limit: PositiveFloat | None = None
+) -> Tensor:  # fmt: skip
     """-log sigmoid(sum r_Q(preferred) - sum r_Q(other)): Bradley-Terry over the rewards that Q implies."""
-    return -F.logsigmoid(margin(row_sum(implied_reward(out.value, batch, gamma), batch), batch))
+    return -F.logsigmoid(margin(row_sum(implied_reward(out.value, batch, gamma, limit), batch), batch))
 
 
 @objective(unit="token", wants=("value",))
-def implied_reward_square(out: Outputs, batch: Batch, run: Run, *, gamma: Share = 0.99) -> Tensor:
+def implied_reward_square(
+    out: Outputs, batch: Batch, run: Run, *, gamma: Share = 0.99, limit: PositiveFloat | None = None
+) -> Tensor:  # fmt: skip
     """r_Q^2, a regulariser: preferences alone do not determine r_Q."""
-    return implied_reward(out.value, batch, gamma).square()
+    return implied_reward(out.value, batch, gamma, limit).square()
 
 
 @objective(unit="token", wants=("value",))
@@ -234,8 +241,10 @@ def ipl(
     play = interactive(env=pointmass(), n=1, turns=turns, temperature=0.0)
     # no credit: the weights of recorded actions come from the critic, within the objective
     base = base or Recipe(name="ipl", update=Update(problems=32, lr=1e-3))
+    # the value of a reward of 1 / coefficient forever
+    within = {"gamma": gamma, "limit": 1 / (coefficient * (1 - gamma)) if coefficient and gamma < 1 else None}
     critic = Recipe(
-        objective=implied_preference(gamma=gamma) + coefficient * implied_reward_square(gamma=gamma) + expectile_value(tau=tau),
+        objective=implied_preference(**within) + coefficient * implied_reward_square(**within) + expectile_value(tau=tau),
         update=Update(lr=critic_lr, epochs=passes),
     )
     return base.but(
@@ -248,11 +257,18 @@ def ipl(
     )
 
 
+fidelity = "core"
+left_out = (
+    "two Q networks, of which the lower counts, and their slow copy as the target of V; and transitions without preferences, "
+    "which in the paper's offline data teach policy, V and the size of r_Q for half of each loss"
+)
 data = Data(refuses="a world of forces, not of text: train it on --task pointmass")
 
 claim = Claim(
     says="a policy learnt from preferences by way of Q alone earns more than a clone of the preferred segments",
     versus="ipl", task="pointmass:skill=0.4", measure="return", direction="higher", margin=4.9,
     versus_settings={"greed": 0.0, "preferred": True}, problems=300, steps=40, learns="return", span=(-100.0, 0.0), start=None,
+    finding="the return is -24 with it and -35 with a clone of the preferred segments, -42 before. Q ranks 77% of held-out "
+    "pairs right, and what it implies as reward correlates with the true one by .62",
     version=2, replaces="its baseline cloned the rejected segments too",
 )  # fmt: skip

@@ -4,9 +4,10 @@
     K(eps) = (d - 1) log |eps| - |eps|^2 / 2,    the log-density of |eps| under Gaussian noise
     answer = G(eps_t), t the iterate with the highest sum of rewards
 
-Eyring et al. 2024, arXiv:2406.04312. As in the released code, gradients are clipped to a norm of 0.1, Nesterov momentum is 0.9, and
-K is ignored when choosing the best iterate. lr and lambda_reg suit the task of points; for noise of 16384 numbers they are 5 and
-0.01. G is the whole deterministic flow. With lr=0 every iterate is fresh noise: best-of-n by the same rewards.
+Eyring et al. 2024, arXiv:2406.04312. As in ExplainableML/ReNO (training/trainer.py, arguments.py), gradients are clipped to a norm
+of 0.1, Nesterov momentum is 0.9, K is ignored when choosing the best of 50 iterates, and with lr=0 (there `imageselect`) every
+iterate is fresh noise: best-of-n by the same rewards. lr and lambda_reg suit the task of points; for noise of 16384 numbers they
+are 5 and 0.01. G is the whole deterministic flow.
 """
 
 from __future__ import annotations
@@ -120,10 +121,18 @@ def reno(base: Recipe | None = None, *, n: int = 50, lr: float = 0.3, clip: floa
 
 
 kind = "answer"
+fidelity = "core"
+left_out = (
+    "one-step models of images, and the sum of four models of what people like in them (5 HPSv2 + ImageReward + PickScore / 20 + "
+    "CLIP / 100): here points of a plane and two imperfect rewards"
+)
 data = Data(refuses="it denoises vectors: use --task flows")
 
 claim = Claim(
     says="ascent in the noise earns more of a held-out reward than the best of as many samples by the same rewards",
     versus="reno", task="flows", measure="accuracy", direction="higher", margin=0.12, settings={"n": 50},
-    versus_settings={"n": 50, "lr": 0.0}, problems=300, learns=None, version=2, replaces="its margin was 0",
+    versus_settings={"n": 50, "lr": 0.0}, problems=300, learns=None,
+    finding="the held-out reward is .89 after 50 steps in the noise and .63 for the best of 50 samples, .31 for one: gradients "
+    "find what sampling does not. Their cost is not counted, and both rewards point to where the held-out one is high",
+    version=2, replaces="its margin was 0",
 )  # fmt: skip

@@ -4,9 +4,11 @@
     A_i^k = (R(x_0^i) - mean) / (std + eps)
     loss = -mean_(k, i) w_k min(ratio_k A_i^k, clip(ratio_k, 1 - eps, 1 + eps) A_i^k),    w_k = Norm(sigma_k sqrt(dt))
 
-He et al. 2025, arXiv:2508.04324. Norm divides by the mean over steps (inferred). The weight is put on the credit, in which
-the clipped loss is linear, since there the policy's noise schedule is at hand. Without `one_step_branches` and `noise_weight` this
-is Flow-GRPO (Liu et al. 2025, arXiv:2505.05470): every step of every row is sampled, and the final reward credits all equally.
+He et al. 2025, arXiv:2508.04324, and Shredded-Pork/TempFlow-GRPO (train_sd3_pr.py): Norm divides by the mean over steps, as its
+factor of 2.25 does for the ten steps of SD3.5. There groups have 6 rows, and the last step is not branched at; here it is. The
+weight is put on the credit, in which the clipped loss is linear, since there the policy's noise schedule is at hand. Without
+`one_step_branches` and `noise_weight` this is Flow-GRPO (Liu et al. 2025, arXiv:2505.05470): every step of every row is sampled,
+and the final reward credits all equally.
 
 Branching at all of a flow's steps, as in the paper, an update learns from as many decisions as Flow-GRPO's with the same n. It
 costs more: every branch is followed to its end. So the two are compared by updates (`steps`): on a budget of tokens, fewer
@@ -81,11 +83,19 @@ def tempflow_grpo(
     )
 
 
+fidelity = "core"
+left_out = (
+    "models of images; the KL to the starting model (weight .001 to .004), advantages within +-5, and the log-prob of a step as "
+    "a mean over its numbers, whose ratios are clipped far more narrowly than .2"
+)
 data = Data(refuses="it denoises vectors: train it on --task flows")
 
 claim = Claim(
     says="credit for single steps, weighed by their noise, earns more reward than uniform credit after equal updates",
     versus="tempflow_grpo", task="flows", measure="auc.reward", direction="higher", margin=0.03,
-    versus_settings={"branching": False, "noise_weight": False}, problems=300, steps=40, learns="reward", start=None, version=2,
+    versus_settings={"branching": False, "noise_weight": False}, problems=300, steps=40, learns="reward", start=None,
+    finding="the reward is .51 after 40 updates with it and .44 with Flow-GRPO, .32 before, for 3.3 times the denoising steps: "
+    "each branch is followed to its end. What branching and weights add each is not told apart",
+    version=2,
     replaces="on one budget of tokens it made 2.5 times as many updates as its baseline",
 )  # fmt: skip

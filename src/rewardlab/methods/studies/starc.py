@@ -5,9 +5,11 @@
     c(R) = the least of all rewards that R becomes by potential shaping and redistribution over s'   ("minimal")
 
 Skalse et al. 2024, arXiv:2309.15257. Compared with EPIC (Gleave et al. 2021, arXiv:2006.13900) and DARD (Wulfe et al. 2022,
-arXiv:2201.10081), both with uniform coverage, and with no canonicalisation, as in the released code: random MDPs, random pairs
-of rewards, and rewards at even steps on the line between them. The table: Pearson correlations with the regret of following the
-other reward, mean of both directions (inferred), and distances of rewards that rank all policies alike. The minimal form is solved.
+arXiv:2201.10081), both with uniform coverage, and with no canonicalisation, as in lucyfarnik/starc (experiments/interpolated.py):
+random MDPs, random pairs of rewards, and rewards at even steps on the line between them; 16 MDPs, 64 pairs and 16 steps there. The
+table: Pearson correlations with the regret of following the other reward, of which it keeps both directions (their mean is
+(inferred)), and distances of rewards that rank all policies alike. There the minimal form is found by descent and returns are
+sampled; here both are solved.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run
 from rewardlab.core.part import Part, decorator
 from rewardlab.util.device import keep_freed_memory
@@ -239,7 +241,16 @@ def starc(
     return base.but(study=table)
 
 
-claim = Claim(
+fidelity = "core"
+left_out = (
+    "norms weighted by transition probabilities, n and m that are unlike, and forms that take potentials out alone; gridworlds "
+    "made by hand; and the continuous environment, where values are learnt"
+)
+
+check = Check(
     says="STARC distances correlate better with regret than EPIC's", versus=None, task="gridworld", measure="correlation.starc",
-    direction="higher", margin=0.05, against="correlation.epic", settings={"worlds": 8, "pairs": 16}, learns=None,
+    direction="higher", margin=0.05, against="correlation.epic", settings={"worlds": 8, "pairs": 16},
+    finding="distances correlate with regret by .90 for STARC, .82 for EPIC and DARD, .60 without any canonical form; rewards "
+    "that rank all policies alike are at 0 for STARC and at .61 for EPIC. The norm matters: with the greatest entry in its "
+    "place STARC has .80",
 )  # fmt: skip

@@ -4,9 +4,9 @@ r"""VLM-R1: visual tasks with exact checks let a vision-language model learn by 
     R_acc = min(1, n_gold / n_pred) * mAP(boxes, gold)                 where all objects are to be detected (odLength)
     R = R_acc + R_format;   GRPO with a KL to the starting policy
 
-Shen et al. 2025, arXiv:2504.07615. Without the factor `od_length`, extra boxes after the last hit cost nothing, and the
-policy learns to write more and more of them. R_format asks for the answer between its tags; the think tags of the paper are left
-out, since the small policy writes no reasoning.
+Shen et al. 2025, arXiv:2504.07615, and om-ai-lab/VLM-R1 (grpo_jsonl.py). Without the factor `od_length`, extra boxes after the last
+hit cost nothing, and the policy learns to write more and more of them. R_format asks for the answer between its tags, and with
+`think` for reasoning before it, as in the paper: the small policy writes none.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -21,7 +21,8 @@ from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.reward import reward
 from rewardlab.worlds.scenes import BOX, average_precision, first_box_iou, no_more_boxes
 
-FORMAT = rf"<answer>[^<]*{BOX.pattern}[^<]*</answer>"
+FORMAT = rf"<answer>[^<]*({BOX.pattern}|[Nn]one)[^<]*</answer>"
+THOUGHT = r"<think>.*?</think>\s*"
 
 
 @reward(over="groups")
@@ -45,15 +46,22 @@ def _kind(problem: Problem) -> str:
     return kind
 
 
-def vlm_r1(base: Recipe | None = None, *, beta: float = 0.04, od_length: bool = True) -> Recipe:
-    """beta: weight of the KL.  od_length: whether surplus boxes are penalised."""
+def vlm_r1(base: Recipe | None = None, *, beta: float = 0.04, od_length: bool = True, think: bool = False) -> Recipe:
+    """beta: weight of the KL.  od_length: whether surplus boxes are penalised.  think: whether the form demands reasoning, between
+    <think> and </think> before the answer; else it may be there.
+    """
     base = base or grpo().but(measure=mean_reward())
     return base.but(
-        reward=seen(od_length=od_length) + format_ok(pattern=FORMAT),
+        reward=seen(od_length=od_length) + format_ok(pattern=(THOUGHT if think else f"({THOUGHT})?") + FORMAT),
         objective=base.required("objective") + beta * kl_to_reference(),
     )
 
 
+fidelity = "core"
+left_out = (
+    "labels of boxes, which COCO's precision compares too: all boxes of a row are of what its prompt asks for; the rewards for "
+    "other tasks (choices, yes or no, numbers, a judge); and freezing the vision tower"
+)
 data = Data(
     prompt="what to find; a file holds no image, which a task made in Python adds (`Message(images=...)`)",
     boxes="the gold boxes, [left, top, right, bottom] each",
@@ -75,6 +83,7 @@ claim = Claim(
     guard=Within("average_precision", low=-0.03),
     fault=Within("no_more_boxes", high=0.85, says="boxes that there are to boxes written, paid by mAP alone"), learns=None,
     tried="`scenes` with half of its problems about one box: .377 and .377 in reward; this for 60 updates: +.33 on one pair",
-    finding="1.2 boxes for each that is there instead of 1.7, for 3 points of the precision that the extra boxes win by luck",
+    finding="1.2 boxes are written for each that is there, and 1.7 with mAP alone (1.4 before); mAP is 33% and 36% (23% "
+    "before): some of the extra boxes hit by luck, and the price of boxes takes those away as well",
     version=2, replaces="tokens were the budget; it compared the reward, of which the form is most",
 )  # fmt: skip
