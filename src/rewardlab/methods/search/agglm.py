@@ -8,11 +8,11 @@ is not; with these alone the policy learns to distrust majorities, and with all 
 easy and earn their reward whatever is written.
 
 Zhao et al. 2025, arXiv:2509.06870 (abstract and summaries; no code was found): m = 8, GRPO, a verdict as the only reward.
-(inferred): that the share of easy sets counts against the hard ones (1/2), the words of the prompt, temperature 1, the sizes. There
-the sets are sampled once, and many for each problem; here as problems come up, one each, by a solver that stays as it is.
+(inferred): that the share of easy sets counts against the hard ones (1/2), the words of the prompt, temperature 1, the sizes, and
+that solutions are shown without what stands in <think>.
 
-Data: prompts with gold answers, and a policy that can read solutions in its prompt. `solver` is another model of the same run, by
-default the policy as it begins.
+The policy must have room for m solutions in its prompt. `solver` is another model of the same run, by default the policy as it
+begins.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.task import correct
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
+from rewardlab.text.answers import after_thinking
 from rewardlab.text.filled import filled
 from rewardlab.text.votes import answer_of, majority_of
 
@@ -57,7 +58,8 @@ class Candidates:
 
     def asked(self, ask: str = ASK, between: str = "\n\n") -> Problem:
         """What the aggregator reads; answer and columns stay, so that its reply is judged as any other."""
-        shown = between.join(t.reply.strip() for t in self.solutions)
+        # thinking would fill the prompt; of a reply that never ended its own, nothing else is there to be read
+        shown = between.join((after_thinking(t.reply) or t.reply).strip() for t in self.solutions)
         return self.problem.reworded(filled(ask, question=self.problem.question, solutions=shown))
 
 
@@ -160,6 +162,10 @@ def agglm(
     )  # fmt: skip
 
 
+fidelity = "core"
+left_out = (
+    "a training set of many sets of solutions for each problem, sampled once: here sets are sampled as problems come up, one each"
+)
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -168,6 +174,8 @@ claim = Claim(
     settings={"m": 4, "ask": "Refine.\n{question}\n{solutions}", "between": "\n"}, problems=500, steps=120,
     fault=Within("majority", high=0.85, says="right votes"), learns="aggregated", start=None,
     tried="40 steps, 3 seeds: from .14 to .34, still rising",
-    finding="from .13 to .34 in 120 steps, the vote at .41; where the vote is wrong and a solution right, .29 end right",
+    finding="the vote of four solutions is right 41% of the time; the policy that reads them rises from 13% to 34% in 120 steps, "
+    "and stays below it. It is right in 29% of the cases where the vote is wrong and a solution right, but spoils 34% of the "
+    "right votes",
 )  # fmt: skip
 baseline = "majority_vote"

@@ -7,10 +7,10 @@ a good draft is accepted however unlikely it is: of all w that ask the target as
 
 Liao et al. 2025, arXiv:2501.19324, and the released code (BaohaoLiao/RSD, ce9aa41, main_online.py): delta = 0.7, greedy, steps end
 at a blank line, the model's score of the last step. The policy is the target. w = min(1, max(0, r)) and a constant are the paper's
-other weights (inferred); left out are its sigmoids, and the stop after five rounds in which no reply of the batch ends.
+other weights (inferred).
 
-Data: prompts; --model is the target, `draft` a checkpoint or run folder of a smaller model with the same vocabulary, and the scorer
-one of steps (`rewardlab search --scorer`). With the default draft, a copy of the policy, it samples twice at most.
+The --model is the target, `draft` a checkpoint or run folder of a smaller model with the same vocabulary, and the scorer one of
+steps (`rewardlab search --scorer`). With the default draft, a copy of the policy, it samples twice at most.
 """
 
 from __future__ import annotations
@@ -106,6 +106,8 @@ def rsd(
 WEAKER = {"draft": "embedded:arithmetic:biased=0.75,error=0.4", "temperature": 1.0, "step_end": "\n"}
 """A draft model whose teacher slipped four times as often; both are of one size, so that tokens are what they cost."""
 
+fidelity = "core"
+left_out = "the sigmoid weights; the stop after 100 steps, or after five rounds in which no reply of the batch ends"
 data = Data(answer="the gold answer")
 
 # by construction: the rival accepts at random, and the reward comes from the truth, with noise
@@ -115,6 +117,8 @@ claim = Claim(
     settings=WEAKER | {"threshold": 0.5}, versus_settings=WEAKER | {"rule": "constant", "threshold": 0.5},
     reward=imperfect(auc=0.8, of=correct_so_far()), problems=500, guard=Within("tokens_per_answer", high=5.0),
     fault=Within("accuracy", high=0.7, says="right answers with drafts accepted at random"), learns=None, start=None, sanity=True,
+    finding="32% right where the score decides which drafts stay, 23% where chance does, at 45 tokens an answer and 43. The "
+    "scores are the truth with noise, and both models are of one size: what it saves over the target alone is not tested",
 )  # fmt: skip
 baseline = "best_of_n"
 system = "rsd-reward-guided-speculative"
