@@ -1,7 +1,7 @@
 """CodeRM-8B: programs are chosen by how many tests of a test writer they pass, and hard problems are given more of these tests.
 
     P_ij = 1 if program i passes generated test j;     chosen: argmax over i of sum_j P_ij, of equals one of the largest set of rows
-    that are alike;     tests are given one by one to the problem where the next raises the chance of a right choice most
+    that are alike;     tests are given one by one to the problem where the next adds most to 1 - (1 - rate)^tests
 
 Test writers are confident and often wrong, but right programs agree on most tests and wrong ones fail in ways of their own: many
 poor tests select better than few. Easy problems need few. How hard a problem is, a probe says from the prompt alone.
@@ -9,9 +9,9 @@ poor tests select better than few. Easy problems need few. How hard a problem is
 Ma et al. 2025, arXiv:2501.01054; the choice is that of the released code (RUCKBReasoning/CodeRM, 3be634c, evaluation/
 calculate_result.py), which shares the verdict among the rows that are still equal; here the first is taken. As there
 (preprocess/extract_unit_test.py), a writer reads the problem and a program that may be wrong, and each of its replies is one test:
-a class of unittest, without copies of the program. (inferred): the chance of a right choice behind the greedy allocation, from
-binomials of independent tests (`rewards/generated_tests.py`), and the chances that right and wrong programs pass a test. There 100
-programs and as many tests are made; the counts here are ours.
+a class of unittest, without copies of the program. The probe's loss and the greedy allocation are those of the paper's section
+3.2, rate the share of right programs that the probe predicts. There 100 programs and as many tests are made; the counts here are
+ours.
 
 The tests of a row's answer, which the verifier runs in the sandbox, are read by the probe's training alone, which is what
 `rewardlab train coderm_8b` trains; an untrained probe gives all problems as many generated tests.
@@ -50,19 +50,17 @@ WRITER = "writer"
 
 def coderm_8b(
     base: Recipe | None = None, *, n: int = 8, each: int = 16, writer: str = "copy:policy", column: str = "generated",
-    probe: str = "value-head", train_probe: bool = True, probe_lr: float | None = None, right: float = 0.9, wrong: float = 0.6,
-    temperature: float = 1.0,
+    probe: str = "value-head", train_probe: bool = True, probe_lr: float | None = None, temperature: float = 1.0,
 ) -> Recipe:  # fmt: skip
     """n: programs per problem.  each: tests per problem, on average.  writer: the model that writes them, a checkpoint, a run
     folder or openai:URL#NAME; "": only those in `column` are run, which comes first where it holds any.  probe: what the model that
     predicts pass rates starts from, value-head or the folder of a trained one; "": every problem is given `each` tests.
-    train_probe: on the policy's programs and their verdicts.  right, wrong: chances that a right and a wrong program pass a test.
-    temperature: of programs and tests."""
+    train_probe: on the policy's programs and their verdicts.  temperature: of programs and tests."""
     base = base or Recipe(name="coderm_8b", update=Update(lr=probe_lr))
     trained = bool(probe) and train_probe
     scored = passed_generated(
-        column=column, each=each, writer=WRITER if writer else "", probe="probe" if probe else "", right=right, wrong=wrong,
-        temperature=temperature, labels=trained,
+        column=column, each=each, writer=WRITER if writer else "", probe="probe" if probe else "", temperature=temperature,
+        labels=trained,
     )  # fmt: skip
     learner = Recipe(objective=prompt_cross_entropy(), update=Update(lr=probe_lr)) if trained else Recipe()
     probes = (Learner("probe", probe, learner, every=1 if trained else 0),) if probe else ()
