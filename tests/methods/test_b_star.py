@@ -58,15 +58,6 @@ def test_where_nothing_passes_a_fixed_threshold_nothing_is_imitated():
     assert run.metrics["balance"] == 0
 
 
-def test_where_no_reply_is_right_nothing_is_imitated():
-    weights, run = selected("-.5", "-.9,.9", process=steps())
-    assert weights.abs().sum() == 0
-    assert (run.metrics["balance"], run.metrics["selected"]) == (0, 0)
-    # one right reply is enough to select, and to keep the wrong ones out
-    weights, _ = selected("-.5", "+.2", process=steps())
-    assert weights.sum(1).tolist() == [0, 1]
-
-
 def test_the_least_step_joins_the_verdict_and_the_best_of_the_right_replies_are_taken():
     # scores: 1 + .2 / 5 = 1.04 (least of .9 and .2), 1 + .5 / 5 = 1.1, 0 + .9 / 5 = .18; target 1: the best one
     weights, run = selected("+.9,.2", "+.5,.5", "-.9", process=steps(), target=1.0, wanted=1, threshold=1.05)

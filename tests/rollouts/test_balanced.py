@@ -75,9 +75,9 @@ def test_without_a_candidate_nothing_is_selected(table):
         assert not any(found.rows)
 
 
-def test_where_no_reply_is_right_nothing_is_selected_unless_the_threshold_is_fixed():
+def test_where_no_reply_is_right_the_lowest_threshold_is_taken_and_a_fixed_one_stays():
     table = [row("-.9", "-.1"), []]
-    assert select(table) == (0.0, np.inf, [[], []])
+    assert select(table) == (0.0, 0.1, [[0, 1], []])
     assert select(table, threshold=0.5) == (0.0, 0.5, [[0], []])
     assert select(table, threshold=1.0) == (0.0, 1.0, [[], []])
 

@@ -11,12 +11,12 @@ and a score that told well among the replies of one round does not among those o
 right replies (explore) and no others (exploit).
 
 Zeng et al. 2024, arXiv:2412.17256; hkust-nlp/B-STaR, train_code: determine_hyper.py (05c0e3f: score, n* = 8, the growing k; where
-no reply is right, the written solutions alone, here nothing), metric_modiacc_auto.py (947debae: tau anew on all replies),
-train_bstar.sh (947debae: 64 replies, T of .5 to 1.2 by .05, 67,500 selected, the optimizer goes on from round to round). There
-temperatures are tried on 1,000 problems, and a round is 500 updates on all; here on the problems of the round's first step, and a
-round is `every` steps that each sample anew. Thresholds are the scores that occur, not a grid of -1 to 1; equal replies are dropped
-before the k best are taken, not after. (inferred): n = 16, 4 temperatures, target = 6 (67,500 of MATH's 12,000 problems are 5.6 of
-64; where temperatures are tried, 3,550 of 1,000 problems).
+no reply is right, the written solutions alone, here what passes the lowest threshold), metric_modiacc_auto.py (947debae: tau anew
+on all replies), train_bstar.sh (947debae: 64 replies, T of .5 to 1.2 by .05, 67,500 selected, the optimizer goes on from round to
+round). There temperatures are tried on 1,000 problems, and a round is 500 updates on all; here on the problems of the round's first
+step, and a round is `every` steps that each sample anew. Thresholds are the scores that occur, not a grid of -1 to 1; equal replies
+are dropped before the k best are taken, not after. (inferred): n = 16, 4 temperatures, target = 6 (67,500 of MATH's 12,000 problems
+are 5.6 of 64; where temperatures are tried, 3,550 of 1,000 problems).
 
 A reward of steps is a setting (process=...).
 """
@@ -127,10 +127,11 @@ def select(
     table: Sequence[Sequence[Candidate]], *, wanted: int = 8, target: float = 6.0, threshold: float | None = None
 ) -> Selection:
     """The best candidates of each problem with a score of `threshold` or more; None: that of the highest mean balance score, of
-    equal ones the lowest. If that is 0, since no reply is right, nothing is selected: what is imitated would be wrong.
+    equal ones the lowest.
 
     wanted: how many right replies to a problem are enough.  target: replies per problem that are selected over all; every problem
     gives as many as any other that has them, and as few as will do.
+    If no reply at all is right, all thresholds are equal: what passes the lowest is selected.
     """
     scores = np.unique([c.score for row in table for c in row])
     tried = [threshold] if threshold is not None else scores[_spread(len(scores))].tolist()
@@ -143,8 +144,7 @@ def select(
         if best is None or balance > best.balance:
             best = Selection(balance, least, [[c.place for c in row] for row in rows])
     # without a candidate there is no threshold to try
-    found = best if threshold is not None or (best and best.balance) else None
-    return found or Selection(0.0, np.inf, [[] for _ in table])
+    return best or Selection(0.0, np.inf, [[] for _ in table])
 
 
 def _spread(count: int) -> np.ndarray:
@@ -190,8 +190,9 @@ def b_star(
 
 fidelity = "core"
 left_out = (
-    "the written solution among the candidates, with a score of 1 (without it a problem of which nothing is selected "
-    "counts as 0); temperatures are tried on the problems of a round's first step, not on 1,000"
+    "the written solution among the candidates, with a score of 1 (without it a problem of which nothing is selected counts as 0, "
+    "and a step in which no reply is right imitates wrong ones); temperatures are tried on the problems of a round's first step, "
+    "not on 1,000"
 )
 data = Data(
     answer="the gold answer",
