@@ -72,6 +72,24 @@ def test_what_is_read_and_which_credit_follows():
     assert "Answer: 2" in only[0].problem.question
 
 
+def test_solutions_are_sampled_at_another_temperature_for_training_than_for_measuring():
+    asked, by = [], solver()
+    extend = by.extend
+    by.extend = lambda rows, sampling, rng: asked.append(sampling.temperature) or extend(rows, sampling, rng)
+    run, recipe = Run(aggregator(), models={"solver": by}, verify=gold()), agglm(m=3)
+    recipe.rollout([ask("a", "1")], run)
+    recipe.measure([ask("a", "1")], run)
+    assert asked == [1.5, 1.0]
+
+
+def test_solutions_are_read_without_their_thinking():
+    says = ["<think>12? No.</think>\nSo\nAnswer: 2", "<think>It is 3, or", "Answer: 4"]
+    run = Run(ScriptedPolicy(lambda t: ["5"]), models={"solver": ScriptedPolicy(lambda t: says)}, verify=gold())
+    ((t,),) = of_candidates(of=independent(n=1), n=3, ask="{solutions}", between="|")([ask("a", "1")], run)
+    # one that was cut off while it thought has nothing else to be read
+    assert t.problem.question == "So\nAnswer: 2|<think>It is 3, or|Answer: 4"
+
+
 def test_measured_against_the_vote_of_the_same_solutions():
     run = Run(aggregator(), models={"solver": solver()}, verify=gold())
     found = aggregated(n=3)([ask("a", "1"), ask("b", "3")], run)

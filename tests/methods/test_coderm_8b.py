@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from rewardlab import build, registry
 from rewardlab.core import Outputs, Run, Trajectory, ask
-from rewardlab.methods.search.coderm_8b import claim
+from rewardlab.methods.search.coderm_8b import check
 from rewardlab.models.embedded import untrained
 from tests.helpers.rows import batch_of, outcome
 
@@ -60,6 +60,6 @@ def test_without_a_probe_nothing_learns_and_a_finished_one_is_only_read():
     assert finished.every == 0
 
 
-def test_the_claim_says_that_it_holds_by_construction():
-    assert claim.sanity
-    assert claim.settings["writer"] == claim.versus_settings["probe"] == ""
+def test_the_check_says_that_it_holds_by_construction():
+    assert check.sanity
+    assert check.settings["writer"] == check.versus_settings["probe"] == ""

@@ -86,6 +86,8 @@ def test_a_list_counts_if_it_is_as_long_as_it_should_be():
     assert mutations(LIST, 2) == ["A?", "B?"]
     assert mutations(LIST, 3) == mutations("A?\nB?", 2) == []
     assert mutations("1. A?\n 2. Add 3.14 to it.", 2) == ["A?", "Add 3.14 to it."]
+    # what a model lists while it thinks is no list of instructions
+    assert mutations("<think>\n1. More detail.\n2. Less.\n</think>\n1. A?\n2. B?", 2) == ["A?", "B?"]
 
 
 def test_without_mutation_all_beams_read_the_question():

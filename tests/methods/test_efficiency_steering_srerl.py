@@ -142,6 +142,12 @@ def test_plain_and_steered_replies_are_measured_on_the_second_half(monkeypatch):
     assert seen == [(first, False), (second, False), (second, True)]
     assert found["pairs"] > 0
     assert found["steered_right_length"] == found["right_length"]
+    # one problem alone gives no direction, and is answered as it is
+    seen.clear()
+    lonely = steered_length(strength=60.0, examples=4)(problems[:1], run)
+    assert (lonely["pairs"], lonely["steered_gain"]) == (0.0, 0.0)
+    assert lonely["steered_right_length"] == lonely["right_length"]
+    assert seen == [({"0 + 1 = ?"}, False)]
     moved = steered_length(strength=60.0, examples=4)(problems, run)
     assert moved["right_length"] == found["right_length"]
     assert moved["steered_right_length"] != found["right_length"]

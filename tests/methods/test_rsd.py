@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from rewardlab.core import Run, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.search.rsd import rsd, speculative_steps
+from rewardlab.methods.search.rsd import accepted, rsd, speculative_steps
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.rewards.reward import reward
@@ -67,6 +69,22 @@ def test_clipped_scores_are_chances():
     assert row.reply == "d8\nd3\nd9"
     ((row,),) = speculative_steps(score=-1 * sure(), rule="clipped", stop=("\n",))([ask("?")], run)
     assert row.reply == "T5\nT1"
+
+
+def test_chances_by_hand():
+    assert [accepted(r, "clipped", 0.7, 10.0) for r in (-1.0, 0.4, 3.0)] == [0.0, 0.4, 1.0]
+    # r / (1 + r)
+    assert [accepted(r, "sigmoid", 0.7, 10.0) for r in (-3.0, 0.0, 1.0, 3.0)] == [0.0, 0.0, 0.5, 0.75]
+    # a half at the threshold; log 3 above it 3 to 1; and no overflow far away
+    assert accepted(0.7, "logistic", 0.7, 10.0) == 0.5
+    assert accepted(0.7 + math.log(3) / 10, "logistic", 0.7, 10.0) == pytest.approx(0.75)
+    assert [accepted(r, "logistic", 0.7, 10.0) for r in (-1e6, 1e6)] == [0.0, 1.0]
+
+
+def test_a_smooth_rule_refuses_what_has_no_verdict():
+    # a steep one is the threshold: d8 is refused, and d? has no verdict
+    assert searched(rule="logistic", threshold=0.81, steepness=1e6)[0] == ["T5\nT1"]
+    assert searched(rule="logistic", threshold=0.7, steepness=1e6)[0] == ["d8\nT6\nd9"]
 
 
 def test_real_models_write_one_reply_together():

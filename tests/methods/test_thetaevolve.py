@@ -128,6 +128,18 @@ def test_children_join_and_become_parents():
     assert (found["first"], found["best"], found["lazy"], found["works"]) == (0.2, 0.4, 0.25, 0.75)
 
 
+def test_a_problem_that_is_there_several_times_in_a_step_has_several_parents():
+    problem = ask("Go.", start="0")
+    memory = {MEMORY: {problem.key: [entry(str(i), i / 10) for i in range(10)]}}
+    recipe = thetaevolve(grpo(n=2).but(reward=tenth()), ask="{program}")
+    groups = recipe.rollout([problem] * 12, Run(Evolver(lambda t: ["1", "2"]), memory=memory))
+    assert len({g[0].problem.meta["parent"] for g in groups}) > 3
+    assert all(len({t.problem.meta["parent"] for t in g}) == 1 for g in groups)
+    # the first one has the parent that it has alone
+    (alone,) = recipe.rollout([problem], Run(Evolver(lambda t: ["1", "2"]), memory=memory))
+    assert alone[0].problem.meta["parent"] == groups[0][0].problem.meta["parent"]
+
+
 def test_packings():
     assert fits(read("2 2 2\n7 3 3\n2 7 2", 3))
     # touching is allowed, overlapping is not, nor is what leaves the square

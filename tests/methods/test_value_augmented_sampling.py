@@ -102,6 +102,6 @@ def test_what_training_has_learnt_is_exported_and_answers(tmp_path):
         api.export(trained, tmp_path / "value", model="critic")
 
 
-def test_the_claim_measures_what_it_sets():
-    claim = registry.module_of("value_augmented_sampling").claim
-    assert claim.by.settings["weight"] == pytest.approx(claim.settings["beta"])
+def test_the_check_measures_what_it_sets():
+    check = registry.module_of("value_augmented_sampling").check
+    assert check.by.settings["weight"] == pytest.approx(check.settings["beta"])

@@ -1,7 +1,5 @@
 """Programs judged by generated tests: the matrix, the choice among equals, and who gets how many tests."""
 
-from itertools import pairwise
-
 import pytest
 from rows import Replies
 
@@ -10,7 +8,7 @@ from rewardlab.core import Run, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards import generated_tests
-from rewardlab.rewards.generated_tests import allocated, chance, passed_generated, usable
+from rewardlab.rewards.generated_tests import allocated, passed_generated, usable
 
 GOLD = {"io": [["[1, 2]", "3"], ["[5, 5]", "10"]]}
 GENERATED = [["[1, 2]", "3"], ["[2, 2]", "4"], ["[3]", "4"], ["[]", "0"]]
@@ -119,23 +117,13 @@ def test_hard_problems_have_more_tests_written(monkeypatch):
     assert run.metrics["tests_most"] > 4
 
 
-def test_the_chance_of_a_right_choice_by_hand():
-    # without tests any of the programs is chosen
-    assert chance(4, 0.3, 0, 0.9, 0.5) == pytest.approx(0.3)
-    # two programs, one test: both right .25; one right .5, chosen if it passes alone, or half of the time where both do or fail
-    assert chance(2, 0.5, 1, 0.9, 0.5) == pytest.approx(0.25 + 0.5 * (0.9 * 0.5 + 0.5 * (0.9 * 0.5 + 0.1 * 0.5)))
-    rising = [chance(8, 0.3, tests, 0.9, 0.5) for tests in range(20)]
-    assert all(a < b for a, b in pairwise(rising))
-    assert chance(8, 0.0, 5, 0.9, 0.5) == 0.0
-    assert chance(8, 1.0, 5, 0.9, 0.5) == pytest.approx(1.0)
-
-
 def test_hard_problems_are_given_more_tests_and_the_budget_is_kept():
-    counts = allocated([0.9, 0.2, 0.0], [20, 20, 20], 15, replies=8)
-    assert sum(counts) == 15
-    assert counts[1] > counts[0] > counts[2]
+    # the gains of .9 are .9, .09, .009, and those of .2 .2, .16, .128, ... .0137 (the thirteenth); what is hopeless gains nothing
+    assert allocated([0.9, 0.2, 0.0], [20, 20, 20], 15) == [2, 13, 0]
     # no more than there are; the rest goes to others
-    assert allocated([0.5, 0.5], [2, 20], 10, replies=8) == [2, 8]
-    assert allocated([0.5, 0.5], [0, 3], 10, replies=8) == [0, 3]
-    assert allocated([0.0, 1.0], [5, 5], 6, replies=8) == [3, 3]
-    assert allocated([], [], 6, replies=8) == []
+    assert allocated([0.5, 0.5], [2, 20], 10) == [2, 8]
+    assert allocated([0.5, 0.5], [0, 3], 10) == [0, 3]
+    # one test of what is sure gains all there is
+    assert allocated([0.0, 1.0], [5, 5], 1) == [0, 1]
+    assert allocated([0.0, 1.0], [5, 5], 6) == [3, 3]
+    assert allocated([], [], 6) == []

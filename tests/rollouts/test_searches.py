@@ -272,6 +272,18 @@ def test_the_worst_rows_are_given_up():
     assert sorted(kept[0]) == full
 
 
+def test_so_many_are_given_up_as_the_share_says():
+    texts = [f"{i:02d}a9" for i in range(100)]
+
+    def says(t):
+        whole = next((text for text in texts if t.reply and text.startswith(t.reply)), None)
+        return texts if whole is None else [whole[len(t.reply) :]]
+
+    # 29 of 100 go, and of the 71 then 20
+    _, _, policy = searched(rejecting(score=last_digit(), n=100, reject=0.29, every=2), says)
+    assert [len(rows) for rows in policy.calls] == [100, 71, 51]
+
+
 def test_a_complete_reply_is_compared_with_partial_ones():
     def says(t):
         return ["9", "b1bb"] if not t.reply else ["bb"[: 4 - len(t.reply)]]

@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,19 +16,17 @@ from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, T
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.monte_carlo import count_cost
 from rewardlab.rewards.reward import reward
-from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.unit_tests import asked_for_test, distinct, read_test
 from rewardlab.util.outputs import last_values
 
 TERM = "passed_generated"
-AHEAD = 4
-"""Further tests whose gain is looked at, on average of each."""
 
 
 @reward(over="groups")
 def passed_generated(
     groups: list[Group], run: Run, *, column: str = "generated", each: PositiveInt = 16, writer: str = "", probe: str = "",
-    right: Share = 0.9, wrong: Share = 0.6, temperature: NonNegativeFloat = 1.0, labels: bool = False,
+    temperature: NonNegativeFloat = 1.0, labels: bool = False,
 ) -> Scores:  # fmt: skip
     """How many of the first tests in the column `column` a program passes; of programs that pass equally many, one that passes the
     same tests as more of the others is paid more, by less than a test.
@@ -37,9 +34,11 @@ def passed_generated(
     column: tests that a model wrote, pairs of input and output or asserts, which the task's verifier runs. each: tests of a
     problem, on average.  writer: the model that writes tests, one a reply at this temperature, for problems without any in the
     column; it reads the problem and the first program; "": only tests of the column are run.  probe: the model whose value at the
-    end of a prompt is the log-odds that a program for it is right; it says how the tests are shared out, for chances `right` and
-    `wrong` that a right and a wrong program pass one (`allocated`). labels: keep the verdict by the gold answer as the term
-    `correct`, without a weight, for the probe to learn. A problem without tests gets no verdict. Ma et al. 2025, arXiv:2501.01054
+    end of a prompt is the log-odds that a program for it is right; it says how tests are shared out (`allocated`).  labels: keep
+    the verdict by the gold answer as the term `correct`, without a weight, for the probe to learn. A problem without tests gets no
+    verdict.
+
+    Ma et al. 2025, arXiv:2501.01054
     """
     if run.verify is None:
         raise RewardlabError("passed_generated needs the task's verifier to run tests, and this run has none: name a task")
@@ -48,8 +47,7 @@ def passed_generated(
     available = [each * len(groups) if g in bare else len(tests) for g, tests in enumerate(written)]
     counts = [min(each, most) for most in available]
     if probe and groups:
-        replies = max(map(len, groups))
-        counts = allocated(said_rates(groups, run, probe), available, each * len(groups), replies, right, wrong)
+        counts = allocated(said_rates(groups, run, probe), available, each * len(groups))
         run.log("tests_most", max(counts))
     for g, tests in written_tests({g: counts[g] for g in bare}, groups, run, writer, temperature).items():
         written[g] = tests
@@ -157,10 +155,8 @@ def said_rates(groups: list[Group], run: Run, probe: str) -> list[float]:
     return [float(1 / (1 + np.exp(-v))) for v in last_values(run.model(probe), prompts)]
 
 
-def allocated(
-    rates: Sequence[float], available: Sequence[int], budget: int, replies: int, right: float = 0.9, wrong: float = 0.6
-) -> list[int]:
-    """Tests of each problem, `budget` in all: one after the other goes where further ones raise the chance of a right choice most.
+def allocated(rates: Sequence[float], available: Sequence[int], budget: int) -> list[int]:
+    """Tests of each problem, `budget` in all: one after the other goes where it adds most to 1 - (1 - rate)^tests.
 
     rates: the chance that a program for a problem is right.  available: the most tests that a problem has. Where all gains are 0
     (hopeless or sure problems), and among equal ones, those that have fewest come first.
@@ -168,12 +164,8 @@ def allocated(
     counts = [0] * len(rates)
 
     def gain(i: int) -> tuple[float, int, int]:
-        # rounded: predictions differ in more digits than they mean
-        rate, count = round(rates[i], 2), counts[i]
-        now = chance(replies, rate, count, right, wrong)
-        # a single further test may do nothing where two do
-        most = max((chance(replies, rate, count + m, right, wrong) - now) / m for m in range(1, AHEAD + 1))
-        return -round(most, 9), count, i
+        # rounded, so that equal ones are equal
+        return -round(rates[i] * (1 - rates[i]) ** counts[i], 12), counts[i], i
 
     waiting = [gain(i) for i in range(len(rates)) if available[i]]
     heapq.heapify(waiting)
@@ -185,31 +177,3 @@ def allocated(
         if counts[i] < available[i]:
             heapq.heappush(waiting, gain(i))
     return counts
-
-
-@cache
-def chance(replies: int, rate: float, tests: int, right: float, wrong: float) -> float:
-    """The chance that the program that passes most of `tests` tests is right, if each of `replies` is right with chance `rate`.
-
-    A right program passes a test with chance `right`, a wrong one with `wrong`, each by itself. Of equals any is chosen.
-    """
-    passes, fails = (_binomial(tests, p) for p in (right, wrong))
-    below = [np.cumsum(p) - p for p in (passes, fails)]
-    # equals in a random order are counts with a fraction u in (0, 1) added; Gauss's rule is exact for the power of u in it
-    nodes, weights = np.polynomial.legendre.leggauss(replies // 2 + 1)
-    u = (nodes[:, None] + 1) / 2
-    total = 0.0
-    for k, share in enumerate(_binomial(replies, rate)):
-        if k:
-            # one of the k right ones passes x tests and u, and all others fewer
-            others = (below[0] + passes * u) ** (k - 1) * (below[1] + fails * u) ** (replies - k)
-            total += share * k * float((weights / 2) @ (others @ passes))
-    return float(total)
-
-
-def _binomial(n: int, p: float) -> np.ndarray:
-    """(n + 1,) the chance of each count."""
-    found = np.array([1.0])
-    for _ in range(n):
-        found = np.convolve(found, (1 - p, p))
-    return found

@@ -11,7 +11,8 @@ hint: it would only take the policy away from what it can do.
 
 Nath et al. 2025, arXiv:2506.13923, and vaskar-open-source-research/guide_rl, eb5c802 (core_algos.py, ray_trainer.py,
 guide_grpo_qwen.sh): the guided replies take the place of the plain ones, the loss of each, n = 8, eps = 0.2, no KL. c is of one
-reply, as in its micro-batches of one; there padding counts too. (inferred): where the hint stands in the prompt.
+reply, as in its micro-batches of one; there padding counts too. There the prompt with its hint is a column of the data. (inferred):
+where in the prompt the hint stands.
 """
 
 from __future__ import annotations

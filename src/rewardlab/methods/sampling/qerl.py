@@ -11,7 +11,8 @@ Huang et al. 2025, arXiv:2510.11696: Eqs. 8 to 10, K = 10; and the released code
 (trl_trainer/{noise_scheduler,grpo_trainer}.py, training/dapo_qwen2.5-7b_nvfp4_single_gpu.sh): the exponent; 1e-2 to 1e-4
 (paper: 5e-2 to 5e-4); no noise in the first stage; one z for all replies of a step (paper: for each forward pass); importance
 ratios that do not know of the noise (`corrected` is ours). As in the paper, the last norm has none; the code noises it too.
-With --lora-rank 32 adapters have the scale 2 (there 1). Without nf4: it is the noise alone, on any language model.
+With --lora-rank 32 adapters have the scale 2 (there 1). The base is GRPO; the script's is DAPO, with a mean over tokens, clipped at
+1.28, and without replies that were cut off. Without nf4: it is the noise alone, on any language model.
 
 The model is a checkpoint of a language model, in 4 bits by --model nf4:FOLDER --lora-rank 32 (extra `nf4`).
 """

@@ -7,18 +7,19 @@ A vote loses the answers that few found, and a score of solutions can only choos
 is not; with these alone the policy learns to distrust majorities, and with all sets as they come it learns little, since most are
 easy and earn their reward whatever is written.
 
-Zhao et al. 2025, arXiv:2509.06870 (abstract and summaries; no code was found): m = 8, GRPO, a verdict as the only reward.
-(inferred): that the share of easy sets counts against the hard ones (1/2), the words of the prompt, temperature 1, the sizes. There
-the sets are sampled once, and many for each problem; here as problems come up, one each, by a solver that stays as it is.
+Zhao et al. 2025, arXiv:2509.06870, sections 3 and 4 (no code was found): m = 8, easy sets half as many as hard ones, solutions
+sampled at 1.5 for training and at 1 for measuring, and shown as they stand after </think>; the prompt says the same in our words.
+There 8 replies to a set are sampled at 1.5 as well, with a KL of .001 in the loss; here that is the base's, GRPO.
 
-Data: prompts with gold answers, and a policy that can read solutions in its prompt. `solver` is another model of the same run, by
-default the policy as it begins.
+The policy must have room for m solutions in its prompt. `solver` is another model of the same run, by default the policy as it
+begins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,6 +30,7 @@ from rewardlab.data.columns import Data
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.task import correct
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
+from rewardlab.text.answers import after_thinking
 from rewardlab.text.filled import filled
 from rewardlab.text.votes import answer_of, majority_of
 
@@ -57,7 +59,8 @@ class Candidates:
 
     def asked(self, ask: str = ASK, between: str = "\n\n") -> Problem:
         """What the aggregator reads; answer and columns stay, so that its reply is judged as any other."""
-        shown = between.join(t.reply.strip() for t in self.solutions)
+        # thinking would fill the prompt; of a reply that never ended its own, nothing else is there to be read
+        shown = between.join((after_thinking(t.reply) or t.reply).strip() for t in self.solutions)
         return self.problem.reworded(filled(ask, question=self.problem.question, solutions=shown))
 
 
@@ -145,29 +148,37 @@ def _right(problems: Sequence[Problem], run: Run, sampling: Sampling) -> list[bo
 
 
 def agglm(
-    base: Recipe | None = None, *, m: int = 8, easy: float = 0.5, solver: str = "copy:policy", temperature: float = 1.0,
+    base: Recipe | None = None, *, m: int = 8, easy: float = 0.5, solver: str = "copy:policy", temperature: float = 1.5,
     ask: str = ASK, between: str = "\n\n",
 ) -> Recipe:  # fmt: skip
     """m: solutions that are read.  easy: easy sets for each hard one; a large number takes all sets as they come, 0 hard ones
-    alone.  solver: who writes the solutions (`Learner.init`).  temperature: of the solver.  ask, between: what is read, with
-    {question} and {solutions}, and what stands between two of these."""
+    alone.  solver: who writes the solutions (`Learner.init`).  temperature: of the solver, in training.  ask, between: what is
+    read, with {question} and {solutions}, and what stands between two of these."""
     base = base or grpo()
-    how = {"n": m, "model": SOLVER, "temperature": temperature, "ask": ask, "between": between}
+    how: dict[str, Any] = {"n": m, "model": SOLVER, "ask": ask, "between": between}
+    sets = of_candidates(of=base.required("rollout"), easy=easy, temperature=temperature, **how)
     return base.but(
-        rollout=of_candidates(of=base.required("rollout"), easy=easy, **how), reward=base.reward or correct(),
+        rollout=sets, reward=base.reward or correct(),
         measure=aggregated(**how),
         also=(*base.also, Learner(SOLVER, solver, Recipe(), every=0)),
     )  # fmt: skip
 
 
+fidelity = "core"
+left_out = (
+    "a training set sampled beforehand, of 16 sets for each problem, whose easy ones repeat problems as little as can be: here "
+    "sets are sampled as problems come up, one each"
+)
 data = Data(answer="the gold answer")
 
 claim = Claim(
     says="a policy that learnt to aggregate is right more often than the vote of the solutions that it reads",
     versus=None, task="drafts", measure="aggregated", direction="higher", margin=0.033, against="majority",
-    settings={"m": 4, "ask": "Refine.\n{question}\n{solutions}", "between": "\n"}, problems=500, steps=120,
+    settings={"m": 4, "temperature": 1.0, "ask": "Refine.\n{question}\n{solutions}", "between": "\n"}, problems=500, steps=120,
     fault=Within("majority", high=0.85, says="right votes"), learns="aggregated", start=None,
     tried="40 steps, 3 seeds: from .14 to .34, still rising",
-    finding="from .13 to .34 in 120 steps, the vote at .41; where the vote is wrong and a solution right, .29 end right",
+    finding="the vote of four solutions is right 41% of the time; the policy that reads them rises from 13% to 34% in 120 steps, "
+    "and stays below it. It is right in 29% of the cases where the vote is wrong and a solution right, but spoils 34% of the "
+    "right votes",
 )  # fmt: skip
 baseline = "majority_vote"

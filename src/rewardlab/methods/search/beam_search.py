@@ -4,9 +4,11 @@
 
 ahead > 0 is lookahead search: a row is scored where a greedy continuation of so many steps leads.
 
-Snell et al. 2024, arXiv:2408.03314. Without a scorer (`rewardlab search --scorer`), the geometric mean of the policy's own
-probabilities is the score. A reply that ends holds its place in the beam, as in the usual beam search; in Hugging Face's
-search-and-learn it leaves the beam, which is filled up with copies.
+Snell et al. 2024, arXiv:2408.03314; branch = 4, as there. The paper lets the finished replies vote by their scores
+(choose="vote"), and stops after 40 rounds, where here the length of a reply is the limit. Without a scorer (`rewardlab search
+--scorer`), the geometric mean of the policy's own probabilities is the score. A reply that ends holds its place in the beam, as in
+the usual beam search; in Hugging Face's search-and-learn it leaves the beam, which is filled up with copies. There steps end at a
+blank line, the temperature is .8, and rows are scored one greedy step ahead.
 """
 
 from typing import Literal
@@ -34,6 +36,7 @@ def beam_search(
     return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
 
 
+fidelity = "whole"
 data = Data(answer="the gold answer")
 
 claim = None

@@ -8,10 +8,11 @@ tokens a thought is complete, so that the reward of a beginning foretells the re
 policy(y | x) exp(r / beta).
 
 Li et al. 2024, arXiv:2406.16306, and the released code (lblaoke/CARDS, 012cd83, reward_sampling.py, seg_rs_generate): segments of 4
-to 64 tokens, tau = 3, alpha = 0.5, top-k 40, after 20 rejections the best candidate. There 0.7 is both beta and the sampling
-temperature, every reply is as long as allowed, and r* is set for each reward model. Here a reply also ends at its end token.
+to 64 tokens, tau = 3, alpha = 0.5, top-k 40, after 20 rejections the best of the 21 candidates, even if the last would be
+accepted (here the last, if it is). There 0.7 is both beta and the sampling temperature (0.8 in its configurations of OPT), every
+reply is as long as allowed, and r* is set for each reward model (8.5 for a Llama of 7B). Here a reply also ends at its end token.
 
-Data: prompts, and a reward that reads unfinished replies, such as a reward model (`score=model_score(...)`).
+The reward must read unfinished replies, as a reward model does (`score=model_score(...)`), and `target` must be in its units.
 """
 
 from __future__ import annotations
@@ -159,6 +160,7 @@ def cards(
 STRICT = {"score": correct_so_far(), "target": 1.0, "beta": 0.2, "temperature": 1.0, "top_k": 0}
 """An exact judge of beginnings: a reply with a wrong line is accepted with probability exp(-5)."""
 
+fidelity = "whole"
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -167,5 +169,7 @@ claim = Claim(
     settings=STRICT | {"max_entropy": 0.1}, versus_settings=STRICT | {"max_entropy": 1e9, "most": 100_000}, problems=300,
     guard=Within("accuracy", low=-0.03), fault=Within("tokens_per_answer", low=100.0, says="tokens for an answer"), learns=None,
     start=None,
+    finding="rejecting segments costs 75 tokens an answer, with 92% right; rejecting whole replies 170 tokens, with 86% right. The "
+    "reward judges beginnings exactly here, which a learnt one does not",
 )  # fmt: skip
 baseline = "best_of_n"

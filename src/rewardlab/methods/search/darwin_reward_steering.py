@@ -9,11 +9,10 @@ differ keep the beams apart, and copying alone follows the reward. The reply wit
 
 Hung et al. 2024, arXiv:2406.15193, and the released code (declare-lab/darwin, 7c878ce, darwin.py, utils.py): 5 mutations, the best
 3, m = 40, 3 iterations, temperature 0.7, and a reply to the instruction as it was asked beside them, whose reward is the archive's
-first. There top-k is 40 and beams share texts, here the whole distribution and tokens; the prompt for mutations is in our words.
-Left out: scoring some tokens ahead.
+first. There beams share texts, here tokens; the prompt for mutations is in our words.
 
-Data: prompts, and a reward that reads unfinished replies, such as a reward model (`score=model_score(...)`); for mutate="column"
-other wordings of each prompt in a column, `rewrite`, and else a policy that can reword an instruction.
+The reward must read unfinished replies, as a reward model does (`score=model_score(...)`). Unless mutate="column", the policy must
+be able to reword an instruction.
 """
 
 from __future__ import annotations
@@ -37,6 +36,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.best import best
 from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, started, to_the_end, worths
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
+from rewardlab.text.answers import after_thinking
 from rewardlab.text.filled import filled
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -183,8 +183,8 @@ def _said(asked: Sequence[Problem], run: Run, temperature: float) -> list[str]:
 
 
 def mutations(said: str, n: int) -> list[str]:
-    """The instructions of a numbered list; none unless there are n."""
-    found = [text.strip() for text in _NUMBERED.findall(said)]
+    """The instructions of a numbered list, after the thinking of a model that thinks; none unless there are n."""
+    found = [text.strip() for text in _NUMBERED.findall(after_thinking(said))]
     return found if len(found) == n else []
 
 
@@ -221,15 +221,21 @@ def darwin_reward_steering(
 STRICT = {"score": correct_so_far(), "n": 6, "keep": 2, "iterations": 1, "every": 8, "temperature": 1.0}
 """An exact judge of finished lines, about as often as there are lines."""
 
+fidelity = "core"
+left_out = "scoring some tokens ahead, which the release has off by default; its top-k of 40"
 data = Data(
     answer="the gold answer",
     rewrite=Column('other wordings of the prompt, a list; read by mutate="column"', optional=True),
 )
 
+# by construction: the rival does not read the second wording, and an exact judge chooses on both sides
 claim = Claim(
     says="beams of mutated instructions and of the one that was asked find right replies oftener than as many of the latter alone",
     versus="darwin_reward_steering", task="wordings", measure="accuracy", direction="higher", margin=0.11,
     settings=STRICT | {"mutate": "column"}, versus_settings=STRICT | {"mutate": "none"}, problems=300,
-    fault=Within("accuracy", high=0.9, says="accuracy of replacement alone"), learns=None, start=None,
+    fault=Within("accuracy", high=0.9, says="accuracy of replacement alone"), learns=None, start=None, sanity=True,
+    finding="98% right with beams on both wordings of a question, 76% with all beams on the one that was asked, at 248 tokens an "
+    "answer. The file gives the second wording, in which the policy errs elsewhere; whether a policy writes such ones is not "
+    "tested",
 )  # fmt: skip
 baseline = "best_of_n"

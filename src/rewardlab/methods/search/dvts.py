@@ -4,8 +4,9 @@
 
 One beam soon holds rows that begin alike; trees that never compete stay apart, which pays at large budgets.
 
-Beeching, Tunstall and Rush 2024, Scaling test-time compute with open models (Hugging Face, search-and-learn). Without a scorer, the
-geometric mean of the policy's own probabilities is the score.
+Beeching, Tunstall and Rush 2024, Scaling test-time compute with open models, and the released code (Hugging Face, search-and-learn,
+diverse_verifier_tree_search.py): branch = 4. There steps end at a blank line or with a box, the temperature is .8, and rows are
+scored one greedy step ahead (`ahead`). Without a scorer, the geometric mean of the policy's own probabilities is the score.
 """
 
 from typing import Literal
@@ -32,6 +33,8 @@ def dvts(
     return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
 
 
+fidelity = "core"
+left_out = "the other candidates of each tree's last step, which are replies there as well, and vote"
 data = Data(answer="the gold answer")
 
 claim = None

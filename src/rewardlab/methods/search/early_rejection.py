@@ -7,11 +7,11 @@ the best row is dropped falls exponentially in tau, while most tokens of steps t
 
 Cheshmi, Khan et al. 2025, arXiv:2508.01969, and the released code (scheshmi/accelerated-reasoning-ER-PRM, b50b781,
 partial_beam_search.py; tau = 64, N = 16, M = 4, temperature 0.8 in main_partial_beam_search.py, 2a865a0). As there, what is
-completed is not scored again before the next step. There the answer is the row with the best partial score; here complete replies
-are scored once more. There a complete reply is recognised by "boxed" and a phrase; here it ends at its end token. Left out: larger
-batches while steps are partial, which save memory and change no reply.
+completed is not scored again before the next step. There the first step is begun M times, here N times; the answer is the row with
+the best partial score, here complete replies are scored once more; and a complete reply is recognised by "boxed" and a phrase, here
+by its end token.
 
-Data: prompts, and a scorer that reads unfinished steps, such as a process reward model (`rewardlab search --scorer`).
+The scorer must read unfinished steps, as a process reward model does (`rewardlab search --scorer`).
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -39,6 +39,8 @@ def early_rejection(
     return base.but(rollout=search, select=best())
 
 
+fidelity = "core"
+left_out = "larger batches while steps are partial, which save memory and change no reply; the limit of 20 steps"
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -47,7 +49,8 @@ claim = Claim(
     settings={"tokens": 5, "temperature": 1.0}, reward=imperfect(auc=0.8, of=correct_so_far(partial=True)), problems=300,
     guard=Within("accuracy", low=-0.03), fault=Within("tokens_per_answer", low=100.0, says="tokens for an answer"), learns=None,
     start=None,
-    finding="after 5 tokens scores reject too much: 353 tokens an answer and .53 right, by whole steps 453 tokens and .65",
+    finding="scored after 5 tokens of a step, the search costs 353 tokens an answer and 53% are right; scored after whole steps, "
+    "453 tokens and 65%: so early a score rejects too much",
 )  # fmt: skip
 baseline = "beam_search"
 system = "early-rejection-partial-rm"

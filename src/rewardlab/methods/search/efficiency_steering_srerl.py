@@ -11,7 +11,7 @@ Zhao et al. 2025, arXiv:2506.15647 (abstract and our row; no code was found). (i
 tokens of each reply, the middle layer, alpha = 1, one pair of the shortest and the longest of 8 replies to a problem; the linear
 form of the reward, w = 0.5, and that right replies that are all as long earn all of it.
 
-Data: prompts and answers. By default the policy is trained by SRE-RL; half of the held-out problems then give a direction, and the
+By default the policy is trained by SRE-RL; half of the held-out problems then give a direction, and the
 other half shows what it does. `solutions`: instead, a file of the --model's own solutions (prompt, steps, right), as `rewardlab prm
 label` writes it: nothing is trained, and the method answers steered by them.
 """
@@ -25,8 +25,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Scores, Trajectory, Update, ask, measure, rollout
+from rewardlab.data.columns import Data
 from rewardlab.data.step_formats import read_solutions
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.length import length_of_right
@@ -138,13 +139,12 @@ def steered_length(
     """`length_of_right` on the second half of the problems, and the same steered, where numbers begin with steered_.
 
     The direction is that of the first half, with `examples` replies to each, of which `pairs` problems had two right ones of
-    different lengths.  steered_gain: steered pass@1 minus plain.  Without a pair nothing is steered.
+    different lengths.  steered_gain: steered pass@1 minus plain.  Without a pair, as where there is only one problem, nothing is
+    steered.
     """
-    if len(problems) < 2:
-        raise RewardlabError("steering is measured on half of the held-out problems, and there is only one")
     half, count = len(problems) // 2, {"pairs": 0.0}
-    sampled = independent(n=examples, temperature=temperature)(problems[:half], run)
-    pairs = shortest_and_longest(sampled, run.verify(sampled, run))
+    sampled = independent(n=examples, temperature=temperature)(problems[:half], run) if half else []
+    pairs = shortest_and_longest(sampled, run.verify(sampled, run) if half else [])
     # the same random numbers for both
     measured = length_of_right(rollout=independent(n=n, temperature=temperature))
     plain = after = measured(problems[half:], run.for_evaluation())
@@ -176,12 +176,28 @@ def efficiency_steering_srerl(
     )
 
 
-claim = Claim(
+fidelity = "reading"
+left_out = (
+    "how the paper finds its layer, its strength and its pairs, and the formula of its reward: only its abstract and summaries "
+    "were found, and these are ours"
+)
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {"prompt": "Ben has $20 and spends a quarter of it. How many dollars are left?", "answer": "15"},
+        {"prompt": "What is $3(4 + 5) - 7$?", "answer": "20"},
+        {"prompt": "A train takes 2 hours for 150 km. How far does it go in 5 hours, in km?", "answer": "375"},
+        {"prompt": "What is half of 46, plus 4?", "answer": "27"},
+    ],
+)
+
+check = Check(
     says="with the direction from its long to its short right replies added, right replies are shorter and as many",
     versus=None, task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="steered_log_right_length", direction="lower",
     margin=0.05, against="log_right_length", settings={"problems": 8}, steps=1, guard=Within("steered_gain", low=-0.03),
     fault=Within("right_length", low=31.0, says="tokens of right replies"), learns=None,
     tried="strengths 2, 4 and 8 at layers 0, 1 and 2, 500 problems: lengths move by .01, in no order, and accuracy falls",
-    finding="the teacher repeats lines at random here, so that no reply is briefer as a whole than others",
+    finding="right replies have 37 tokens with the direction added and without it, and 29% are right. Lines are repeated at random "
+    "here, so that no reply is briefer as a whole than others, and there is no such direction to find",
 )  # fmt: skip
 baseline = "grpo"

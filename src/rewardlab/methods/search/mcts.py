@@ -34,6 +34,8 @@ def mcts(
     return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
 
 
+fidelity = "core"
+left_out = "what AlphaZero adds: noise at the root, and training policy and value on what the search finds"
 data = Data(answer="the gold answer")
 
 claim = None

@@ -4,7 +4,10 @@
 
 Where beam search trusts the scores, resampling treats them as noisy evidence: a row that looks bad may survive.
 
-Puri et al. 2025, arXiv:2502.01618. Without a scorer, the geometric mean of the policy's own probabilities is the score.
+Puri et al. 2025, arXiv:2502.01618, and the released code (probabilistic-inference-scaling, e6d4aa7, particle_gibbs.py,
+script_to_run.sh): the last score of each particle, a softmax at temperature 1, ended particles among those that are resampled.
+There the policy samples at .8, steps end at a blank line, and a particle ends with a box as well, or after 40 steps. Without a
+scorer, the geometric mean of the policy's own probabilities is the score.
 """
 
 from typing import Literal
@@ -33,6 +36,8 @@ def particle_filtering(
     return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
 
 
+fidelity = "core"
+left_out = "what is built on it: particle Gibbs (a further pass around a kept reply), parallel tempering, an annealed softmax"
 data = Data(answer="the gold answer")
 
 claim = None

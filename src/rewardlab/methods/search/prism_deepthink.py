@@ -7,15 +7,13 @@ Deliberation without a signal of what is right drags minorities that are right t
 worse is mostly refused, and one that scores better spreads by resampling, of one text no more than 30% of the population.
 
 Sharma et al. 2026, arXiv:2603.02479, and the released code (Rituraj003/PRISM, bc4b063, prism.py; README: n = 10, 5 rounds, T = 0.8,
-resampling below 0.5, noise 0.1, temperature 0.8). There the model is shown its solution with the verdict on each step, and asked to
-mend it, with the noise as the chance of a hint to try another way; here it goes on from before the first step with which the reply
+resampling below 0.5, noise 0.1, temperature 0.8). Here a reply is refined by going on from before the first step with which it
 scores below 1/2, with the noise as the chance of any step, which needs no model that follows instructions (inferred to be alike).
 As there, a reply without an answer scores 0, so that it is not copied and does not vote; so does one that was cut off, which has no
 answer in a box there and here may end in a number; and acceptance ignores how likely a refinement was: no exact sampler. Where a
-text has its share of the places, the release fills the others with any reply; here one that scores 0 keeps one place at most. Left
-out: a comparison of two answers that both score 1.
+text has its share of the places, the release fills the others with any reply; here one that scores 0 keeps one place at most.
 
-Data: prompts whose replies end in an answer, and a scorer of unfinished replies, a chance from 0 to 1 (`rewardlab search
+Replies must end in an answer, and the scorer must read unfinished ones, and give a chance from 0 to 1 (`rewardlab search
 --scorer`).
 """
 
@@ -191,6 +189,11 @@ def prism_deepthink(
     return base.but(rollout=search, reward=score_of_answered(of=score), select=weighted_majority())
 
 
+fidelity = "core"
+left_out = (
+    "refinement by a model that is shown its solution with the verdict on each step, and at times asked to try another way: here "
+    "the reply is written anew from its first bad step; a comparison of two answers that both score 1"
+)
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -199,5 +202,7 @@ claim = Claim(
     settings={"n": 6, "rounds": 3, "temperature": 1.0}, versus_settings={"n": 24}, reward=imperfect(auc=0.8, of=correct_so_far()),
     problems=300, guard=Within("tokens_per_answer", high=0.0),
     fault=Within("accuracy", high=0.85, says="right answers by the weighted vote"), learns=None, start=None,
+    finding="six replies, resampled and refined in three rounds, are right 63% of the time at 515 tokens an answer; a vote of 24 "
+    "replies by the same scores 56% at 683 tokens. The scores are the truth with noise; a learnt scorer is not tested",
 )  # fmt: skip
 baseline = "weighted_vote"

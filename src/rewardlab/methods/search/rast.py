@@ -7,14 +7,14 @@ and the large one goes on knowing what it knows. lambda = 0 is the large model.
 
 Ouyang et al. 2025, arXiv:2506.15710, and the released code (ozyyshr/RAST, 4f59f61, vllm/vllm/contrast_decode): raw logits, cut to
 the narrowest vocabulary of a family, lambda = 1 at temperature 1; 32 replies, of which the paper reports the mean, pass@k and the
-majority. Left out: several pairs of small models at once. With `large` the pair is made here: the --model, small, is trained by
-GRPO, and its shift is measured on the large one before and after.
+majority. With `large` the pair is made here: the --model, small, is trained by GRPO, and its shift is measured on the large one
+before and after.
 
-Data: prompts and answers; --model is the large one, `small_rl` and `small_base` checkpoints or run folders of a small model of the
-same tokenizer, after and before RL. Without them both are the --model, whose shift is none, which is said.
+The --model is the large one, `small_rl` and `small_base` are checkpoints or run folders of a small model of the same tokenizer,
+after and before RL. Without them both are the --model, whose shift is none, which is said.
 """
 
-from rewardlab.checks.claim import Claim
+from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Update, rollout
 from rewardlab.data.columns import Data
 from rewardlab.evals.logit_ensemble import together
@@ -68,13 +68,16 @@ def _frozen(name: str, init: str) -> Learner:
     return Learner(name, init, Recipe(), every=0)
 
 
+fidelity = "core"
+left_out = "several pairs of small models at once, each with a weight of its own"
 data = Data(answer="the gold answer")
 
-claim = Claim(
+check = Check(
     says="a model that is never trained is right more often with what GRPO changed in another one added to its logits",
     versus=None, task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.097,
     against="before.pass@1", settings={"problems": 8, "large": "embedded:arithmetic:biased=0.8,error=0.05,difficulty=[2,5]"},
-    steps=40, learns=None, start=None,
-    finding="right: .57, .38 before",
+    steps=40, learns=None, start=None, sanity=True,
+    finding="a model that is never trained is right 57% of the time with what GRPO changed in another one, 38% without. Both are "
+    "of one size here, and how far it would come by GRPO of its own is not measured",
 )  # fmt: skip
 baseline = "grpo"

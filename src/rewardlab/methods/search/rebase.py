@@ -4,8 +4,9 @@
 
 Every reply is paid for once, where MCTS spends many rollouts to learn which nodes are worth it.
 
-Wu et al. 2024, arXiv:2408.00724. Widths are rounded as in the released code; T = 0.2 is (inferred). Without a scorer, the geometric
-mean of the policy's own probabilities is the score.
+Wu et al. 2024, arXiv:2408.00724, and the released code (thu-wyz/rebase, 7dd736c, rebase.py; 5da162e, rebase.yaml): n = 16, T = 0.2,
+temperature 1, widths as they are rounded there. There a step ends at "Step k", and a search after 25 of them; here at the end of a
+line, and by the length of a reply. Without a scorer, the geometric mean of the policy's own probabilities is the score.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ def rebase(
     return base.but(rollout=search, select=best() if choose == "best" else weighted_majority())
 
 
+fidelity = "whole"
 data = Data(answer="the gold answer")
 
 claim = None

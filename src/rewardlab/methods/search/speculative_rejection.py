@@ -5,12 +5,15 @@
 The score of a partial reply foretells that of the whole, so that most of the tokens of best-of-n need not be written.
 
 Sun et al. 2024, arXiv:2410.20290, and the released code (speculative_rejection.py): complete replies that were kept once stay to
-the end, also if partial ones outdo them later. The paper scores whenever the memory is full; here after a number of tokens, so that
-what is computed does not depend on the machine. Without a scorer, the geometric mean of the policy's own probabilities is the
-score.
+the end, also if partial ones outdo them later. The paper scores whenever the memory is full, and begins as many replies as it
+holds; here n, scored after a number of tokens, so that what is computed does not depend on the machine. Of five rows and alpha =
+1/2 three stay, as by the paper's quantile; the code rounds. Without a scorer, the geometric mean of the policy's own probabilities
+is the score.
 """
 
 from __future__ import annotations
+
+import math
 
 from rewardlab.core import Group, Problem, Recipe, Run, Update, rollout
 from rewardlab.data.columns import Data
@@ -50,7 +53,8 @@ def rejecting(
         new = [[next(longer) for _, t in alive[i] if t.stop is None] for i in live]
         for i, done, rows, known in zip(live, ended, new, worths(new, score, run), strict=True):
             compared = [*done, *zip(known, rows, strict=True)]
-            alive[i] = best_of(compared, len(compared) - int(reject * len(compared)) or 1)
+            # in floating point .29 of 100 is less than 29
+            alive[i] = best_of(compared, len(compared) - math.floor(reject * len(compared) + 1e-9) or 1)
             known_rows = {id(t) for t in stayed[i]}
             stayed[i] += [t for _, t in alive[i] if t.stop is not None and id(t) not in known_rows]
     return [marked(rows, run) for rows in stayed]
@@ -68,6 +72,8 @@ def speculative_rejection(
     return base.but(rollout=search, select=best())
 
 
+fidelity = "core"
+left_out = "filling the memory with replies and scoring when it is full, from which the paper's speed comes; its top-k of 50"
 data = Data(answer="the gold answer")
 
 claim = None

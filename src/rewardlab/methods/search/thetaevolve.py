@@ -12,22 +12,23 @@ openevolve_adapted/openevolve/database.py, modular_utils/error_constants.py, sco
 slime/rollout/rm_hub/evolving_gym_rm.py, scripts/run_thetaevolve_task.sh): 10,000 programs, of which the parent is any of the
 archive, the best 1000, in .6 of the cases and else any of all, each as likely; the penalties, of which that for known programs is
 off (level 1 there); the shaping (power 3 and scale 5 for its packings); children that join after the round; no further programs in
-the prompt. Left out: islands and cells of the database, children as differences, -.1 for what runs and is invalid, restarts of the
-database, and that GRPO's groups whose rewards are all equal are sampled again.
+the prompt. Its scripts (ypwang61/ThetaEvolve, 7c12898, run.sh, general.sh) pay scores as they are, take 16 children of each of 32
+parents a step, clip at 1.28 and keep groups whose rewards are all equal; here that is the base's, GRPO.
 
-Data: problems with a first program in the column `start`, and a reward above 0 for programs that work (`--reward`, or the task's
-verifier: code runs in the sandbox). For one problem: `--problems 1`, many steps.
+Programs that work need a reward above 0 (`--reward`, or the task's verifier: code runs in the sandbox). A problem that is there
+several times in a step, as a single training problem is with `--problems 32`, has another parent each time.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, Term, Trajectory, measure, rollout, uniform_of
 from rewardlab.core.score import derive
 from rewardlab.data.columns import Data
@@ -99,10 +100,16 @@ def one_round(
     problems: Sequence[Problem], tables: dict[str, list[Entry]], run: Run, *, of: Sampler, by: Judge, capacity: int,
     exploit: float, archive: int, start: str, ask: str, at: int,
 ) -> list[Group]:  # fmt: skip
-    """Children of one parent of each problem, which are scored and join its table; `at` numbers the round."""
+    """Children of a parent for each problem, which are scored and join its table; `at` numbers the round."""
     if new := [p for p in problems if p.key not in tables]:
         tables.update(zip((p.key for p in new), begun(new, run, by, start), strict=True))
-    parents = [parent_of(tables[p.key], exploit, archive, (run.seed, at, p.key)) for p in problems]
+    # a problem that is there several times in a step has parents of their own
+    seen: Counter[str] = Counter()
+    parents = []
+    for p in problems:
+        again = (seen[p.key],) if seen[p.key] else ()
+        parents.append(parent_of(tables[p.key], exploit, archive, (run.seed, at, p.key, *again)))
+        seen[p.key] += 1
     groups = of([asked(p, parent, ask) for p, parent in zip(problems, parents, strict=True)], run)
     for group, row in zip(groups, by(groups, run), strict=True):
         key = group[0].problem.meta["database"]
@@ -238,9 +245,11 @@ def thetaevolve(
     )
 
 
+fidelity = "core"
+left_out = "islands, cells and restarts of the database; children as differences to their parents; -.1 for what runs and is invalid"
 data = Data(
     answer='tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
-    start="a first program",
+    start="a first program, from which all others are made",
     rows=[
         {
             "prompt": "Improve the function add.",
@@ -256,12 +265,13 @@ data = Data(
     verified_by="code",
 )
 
-claim = Claim(
+check = Check(
     says="a policy that learnt while it searched evolves better packings of new problems than it did before",
     versus=None, task="packings:size=16", measure="best", direction="higher", margin=0.005, against="before.best",
     settings={"ask": "Pack.\n{score}\n{program}", "problems": 8}, problems=60, steps=30,
-    fault=Within("before.lazy", low=0.15, says="children that repeat their parent"), learns=None, start=None,
+    fault=Within("before.lazy", low=0.15, says="children that repeat their parent"), learns=None, start=None, sanity=True,
     tried="first programs without a score in the prompt: -.029 (2 seeds), and children that worked less often",
-    finding="children that repeat their parent fall from .53 to .03; the best packing rises from .435 to .440",
+    finding="in 30 steps children that repeat their parent fall from 53% to 3%, and those that work from 79% to 36%; the best "
+    "packing after four rounds is .440, .435 before: too little to decide",
 )  # fmt: skip
 baseline = "grpo"
