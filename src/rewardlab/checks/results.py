@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Claim, Within
 from rewardlab.checks.verdict import INCOMPLETE
 from rewardlab.checks.workers import cores
 from rewardlab.core import Part
@@ -168,7 +168,9 @@ def same_claim(recorded: Record, claim: Claim) -> bool:
     # a record from before a field was added has its default
     defaults = {f.name: _plain(f.default) for f in fields(Claim) if f.default is not MISSING and f.name != "by"}
     recorded = json.loads(json.dumps({**defaults, **recorded}))
-    apart = dict.fromkeys(("by", *AFTERWARDS))
+    # a check has no gate of learning: a claim that became one compares what it compared
+    gate = ("start", "learns") if isinstance(claim, Check) else ()
+    apart = dict.fromkeys(("by", *AFTERWARDS, *gate))
     return by == claim.by and {**recorded, **apart} == {**as_record(claim), **apart}
 
 
