@@ -54,6 +54,12 @@ def test_the_environment_says_what_was_reached():
     assert [x for _, x in named_first()([[episode(LUCKY)]], Run(None))[0][0].steps] == [0.0]
 
 
+def test_a_target_that_its_screen_does_not_show_is_named():
+    for targets, said in ((["Save"], "no 'Save' there"), (["save", "close", "open"], "no 'open' there"), ([], "no targets")):
+        with pytest.raises(RewardlabError, match=said):
+            clicks().start(ask("Press save.", **META | {"targets": targets}), 0)
+
+
 @pytest.mark.parametrize(
     "said",
     [
