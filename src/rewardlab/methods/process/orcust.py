@@ -12,8 +12,10 @@ the model learns beside the policy, group-relative credit of turns, and principl
 environment is that of the task `screens`, or any whose messages pay 1 for a turn that reached its goal (env=...).
 """
 
+from dataclasses import replace
+
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import Environment, Learner, Recipe, Update
+from rewardlab.core import Environment, Group, Learner, Recipe, Run, Scores, Trajectory, Update
 from rewardlab.data.columns import Data
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -21,7 +23,7 @@ from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.rewards.criteria import by_criterion
 from rewardlab.rewards.environment import paid
 from rewardlab.rewards.principled import principled_turns, turn_chances
-from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rewards.turns import each_turn
 from rewardlab.rollouts.interactive import interactive
@@ -35,6 +37,20 @@ PRINCIPLES = (
 )  # fmt: skip
 
 
+@reward(over="groups")
+def keeps(groups: list[Group], run: Run, *, principle: str, model: str = JUDGE) -> Scores:
+    """The chance that a principle holds of the last reply of an episode, as a model says who reads the goal, what was shown last,
+    and the reply: Yes against No.
+    """
+    return by_criterion(criterion=principle, model=model)([[_shown_last(t) for t in group] for group in groups], run)
+
+
+def _shown_last(t: Trajectory) -> Trajectory:
+    """The reply as one to the goal with the message that came before it, where that is another than the prompt."""
+    read = [turn for turn in t.turns[:-1] if turn.author is None]
+    return replace(t, problem=t.problem.reworded(f"{t.problem.question}\n\n{read[-1].text}")) if len(read) > 1 else t
+
+
 def orcust(
     base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 2, principles: Reward | None = None,
     judge: str = "copy:policy", form: str | None = None, well_formed: float = 0.1, bound: float = 0.5, learnt:
@@ -45,7 +61,7 @@ def orcust(
     agents write one.  well_formed, bound, learnt: f, b and w; learnt=0
     trains no model of turns.  by_turns: False pays success alone, as the task's verifier sees it.  model_lr: of that model."""
     base = base or grpo(n=n)
-    asked = [each_turn(of=by_criterion(criterion=text, model=JUDGE)).named(f"principle {i}") for i, text in enumerate(PRINCIPLES)]
+    asked = [each_turn(of=keeps(principle=text)).named(f"principle {i}") for i, text in enumerate(PRINCIPLES)]
     kept = principles or sum((x / len(asked) for x in asked[1:]), start=asked[0] / len(asked))
     reward = principled_turns(principles=kept, form=FORM if form is None else form, well_formed=well_formed, bound=bound)
     also = () if principles or not by_turns else (Learner(JUDGE, judge, Recipe(), every=0),)
