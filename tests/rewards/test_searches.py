@@ -70,6 +70,14 @@ def test_gold_documents_are_what_gold_queries_find():
     assert [x for _, x in paid(lines).steps] == pytest.approx([1.0, -1.0])
 
 
+def test_documents_with_titles_and_of_several_lines():
+    # a search in tags shows a text in one line, with its title before it
+    shown = f"<information>\nDoc 1 (Title: Ann) {ANN}\n</information>"
+    facts = [{"title": "Ann", "text": ANN.replace(" boss", "\nboss")}, {"title": "Bob", "text": BOB}]
+    played = episode("<search>Ann</search>", shown, "x", facts=facts, gold_documents=[{"paragraph_text": ANN}])
+    assert [x for _, x in paid(played).steps] == pytest.approx([1.0])
+
+
 def test_episodes_without_a_search_and_problems_without_gold():
     silent = paid(episode("Answer: Cal", facts=[ANN], gold_documents=[ANN]))
     assert (silent.steps, silent.missing) == ((), False)

@@ -138,7 +138,14 @@ def _gold(problem: Problem, documents: str, gold: str, searches: str, corpus: st
 
 def _texts(problem: Problem, column: str) -> list[str]:
     listed: list[Any] = list_of(problem.meta.get(column)) or []
-    return [str(x) for x in listed]
+    return [_text(x) for x in listed]
+
+
+def _text(document: Any) -> str:
+    # MuSiQue calls a text paragraph_text
+    found = document.get("text", document.get("paragraph_text", "")) if isinstance(document, dict) else document
+    # a search shows a document of several lines in one
+    return " ".join(str(found).split())
 
 
 def _queries(problem: Problem, column: str) -> list[list[str]]:
@@ -189,8 +196,8 @@ left_out = (
 data = Data(
     answer="the gold answer",
     searches="the gold queries, one for each sub-question: a list of texts, or of lists of wordings",
-    facts=Column("documents to search, a list of texts; a file is given by --corpus", optional=True),
-    gold_documents=Column("the texts that the gold queries find; without them, they are looked up", optional=True),
+    facts=Column("documents to search, a list of texts or of {title, text}; a file is given by --corpus", optional=True),
+    gold_documents=Column("the documents that the gold queries find; without them, they are looked up", optional=True),
     rows=[
         {
             "prompt": "Who wrote Emma?",
