@@ -276,7 +276,8 @@ def rlfr(
 
 fidelity = "core"
 left_out = (
-    "the first fit has as context the state one token later in the release; here that of the later fits; states are standardised"
+    "a first fit on a whole corpus (here `fit_steps` batches), with the state one token later as context (here one earlier, as in "
+    "the later fits), the modulation of the field's last layer, and deeper embeddings of time and layer; states are standardised"
 )
 data = Data(
     answer="the gold answer",
