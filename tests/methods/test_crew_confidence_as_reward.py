@@ -55,6 +55,12 @@ def test_a_box_a_number_in_front_of_the_end_and_nothing():
     assert answer_confidence()([[Trajectory(PROMPT)]], run())[0][0].missing
 
 
+def test_tags_and_the_stop_of_a_sentence_are_no_part_of_an_answer():
+    assert sure("<think>hm</think><answer> 26 </answer>", "The answer is 26.") == pytest.approx([0.4, 0.4])
+    where = answer_tokens(reply("so\n<answer>26</answer>"), Scorer([]).pieces)
+    assert where == [12, 13]
+
+
 def test_tokens_of_several_characters_count_where_they_overlap_the_answer():
     row = Trajectory(PROMPT, (Turn("policy", np.arange(4), text="Answer: 26"),), "end")
     assert answer_tokens(row, lambda ids: ["Answer", ": 2", "6", ""]) == [1, 2]

@@ -54,6 +54,12 @@ def test_the_environment_says_what_was_reached():
     assert [x for _, x in named_first()([[episode(LUCKY)]], Run(None))[0][0].steps] == [0.0]
 
 
+def test_a_target_that_its_screen_does_not_show_is_named():
+    for targets, said in ((["Save"], "no 'Save' there"), (["save", "close", "open"], "no 'open' there"), ([], "no targets")):
+        with pytest.raises(RewardlabError, match=said):
+            clicks().start(ask("Press save.", **META | {"targets": targets}), 0)
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -121,6 +127,36 @@ def test_a_missing_principle_binds_nothing():
     assert [x for _, x in score.steps] == pytest.approx([1.1])
     with pytest.raises(RewardlabError, match="no regular expression"):
         principled_turns(principles=silent(), form="(")
+
+
+class Judge:
+    """Says Yes with .8 where the reply names a box, else with .2, whatever the principle."""
+
+    context = 10_000
+
+    def __init__(self):
+        self.asked = []
+
+    def read(self, rows, prompts):
+        self.asked += [prompt[-1].text for prompt in prompts]
+        return [t.plus(Turn(None, np.array([1]), text=prompt[-1].text)) for t, prompt in zip(rows, prompts, strict=True)]
+
+    def write(self, rows, texts):
+        return [t.plus(Turn("judge", np.array([0]), text=text)) for t, text in zip(rows, texts, strict=True)]
+
+    def score(self, rows):
+        named = ["1 8 3\nclick" in t.turns[0].text for t in rows]
+        return [np.log([1.0, 0.8 if ok == (t.reply == "Yes") else 0.2]) for t, ok in zip(rows, named, strict=True)]
+
+
+def test_a_judge_reads_what_was_shown_last_and_its_word_binds_the_turn():
+    judge = Judge()
+    recipe = orcust(learnt=0.0)
+    (score,) = recipe.reward([[episode(REASONED, "click 2 8")]], Run(None, models={"judge": judge}))[0]
+    # .1 + 1 (.5 + .5 p), p the mean of three equal chances: .8 of the turn that names its box, .2 of the other
+    assert [x for _, x in score.steps] == pytest.approx([1.0, 0.7])
+    assert len(judge.asked) == 6
+    assert ["close 1 4 2 8" in text for text in judge.asked] == [False, True] * 3
 
 
 def test_the_model_of_turns_learns_from_the_environment():

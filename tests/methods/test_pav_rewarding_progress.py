@@ -10,7 +10,7 @@ from rows import batch_of, outcome, row_of, steps
 
 from rewardlab import registry
 from rewardlab.core import Run, Score, Term
-from rewardlab.methods.process.pav_rewarding_progress import claim, pav_rewarding_progress, progress
+from rewardlab.methods.process.pav_rewarding_progress import check, pav_rewarding_progress, progress
 from rewardlab.rewards.reward import reward
 
 
@@ -65,4 +65,4 @@ def test_a_verifier_of_ones_own_and_another_base():
     recipe = registry.build("pav-rewarding-progress", {"of": chances(), "k": 3})
     assert "best_of(chances(), k=3)" in str(recipe.reward)
     assert "leave_one_out" in str(registry.build("rloo+pav-rewarding-progress").credit)
-    assert claim.by.settings["rewards"]["own"] != claim.by.settings["rewards"]["progress"]
+    assert check.by.settings["rewards"]["own"] != check.by.settings["rewards"]["progress"]

@@ -36,7 +36,7 @@ def test_what_follows_a_token_in_the_models_eyes_is_added_to_its_credit():
     #   row 1 less (1/4 + 1/2)/2 = 3/8:  13/8                     13/8
     #   row 2 less (1/4 + 2)/2 = 9/8:    -5/8, -5/8, -5/8         -5/8 (1 + 1/2 + 1/4) = -35/32, -15/16, -5/8
     batch = batch_of([GROUP], COLUMNS)
-    found = plus_implicit_rewards(beta=0.5, gamma=0.5, weight=2.0)(torch.where(batch.mask, 10.0, 0.0), batch, RUN)
+    found = plus_implicit_rewards(beta=0.5, gamma=0.5, weight=2.0, bounded=False)(torch.where(batch.mask, 10.0, 0.0), batch, RUN)
     expected = [[0, 10 - 9 / 4, 10 - 7 / 2, 0], [0, 10 + 13 / 4, 0, 0], [0, 10 - 35 / 16, 10 - 15 / 8, 10 - 5 / 4]]
     assert found.tolist() == [pytest.approx(row) for row in expected]
 
@@ -55,9 +55,20 @@ def test_unequal_replies_are_compared_by_the_mean_of_a_token():
     assert not plus_implicit_rewards()(torch.zeros(2, 5), batch, RUN).any()
     # whole replies get what the released code gives them, though single tokens differ by a factor of n / (n - 1)
     batch = batch_of([GROUP], COLUMNS)
-    found = plus_implicit_rewards(beta=0.5)(torch.zeros(3, 4), batch, RUN)
+    found = plus_implicit_rewards(beta=0.5, bounded=False)(torch.zeros(3, 4), batch, RUN)
     theirs = released([[1, -0.5], [2], [0.5, 0.5, 0.5]])
     assert found[:, 1].tolist() == pytest.approx([row[0] for row in theirs])
+
+
+def test_what_is_said_of_the_rest_of_a_reply_is_bounded_in_the_batch():
+    # sums to go at beta 1/2: 1/2, -1/2 | 2 | 3/2, 1, 1/2; the largest is 2, whatever beta
+    batch = batch_of([GROUP], COLUMNS)
+    plain = plus_implicit_rewards(beta=0.5, bounded=False)(torch.zeros(3, 4), batch, RUN)
+    for beta in (0.5, 50.0):
+        found = plus_implicit_rewards(beta=beta)(torch.zeros(3, 4), batch, RUN)
+        torch.testing.assert_close(found, plain / 2)
+    # the second column, by hand: row 1 gets (2 - 3/8) / 2 at its one token
+    assert found[1, 1].item() == pytest.approx(13 / 16)
 
 
 def test_the_model_learns_the_log_odds_of_being_right():

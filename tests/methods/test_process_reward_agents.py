@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -43,6 +44,10 @@ def test_false_steps_are_known_by_what_is_looked_up():
     for text in ("The friend of Bob is Ann.", "The teacher of Cal is Ann."):
         assert borne_out()([[written(policy, text)]], Run(policy))[0][0].steps == ()
     assert borne_out()([[written(policy, TRUE, ask("?"))]], Run(policy))[0][0].value is None
+    # passages with titles, and as JSON of a table, are passages too
+    for passages in ([{"title": "Ann", "text": text} for text in PASSAGES], json.dumps(PASSAGES)):
+        told = written(policy, (TRUE + FALSE).strip(), ask("?", passages=passages))
+        assert [x for _, x in borne_out()([[told]], Run(policy))[0][0].steps] == [1.0, 0.0]
 
 
 def test_beams_with_a_false_step_are_pruned_at_once():

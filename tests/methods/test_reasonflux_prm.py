@@ -15,10 +15,10 @@ from rewardlab.core import Outputs, Run, Trajectory, ask
 from rewardlab.engine.collate import collate
 from rewardlab.methods.process import reasonflux_prm as thoughts
 from rewardlab.methods.process.reasonflux_prm import (
-    claim,
+    check,
+    parts_of,
     reasonflux_prm,
     softmax_mean,
-    sound_thoughts,
     template_success,
     thought_and_end,
     thought_steps,
@@ -27,6 +27,7 @@ from rewardlab.methods.process.reasonflux_prm import (
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.text.splitters import mark
+from rewardlab.worlds.rethought import sound_thoughts
 
 E = math.e
 
@@ -49,6 +50,15 @@ def test_larger_numbers_weigh_more():
     assert softmax_mean([0.5]) == 0.5
     # (e + 0) / (e + 1)
     assert softmax_mean([1.0, 0.0]) == pytest.approx(E / (E + 1))
+
+
+def test_a_mark_at_the_end_of_the_last_thought():
+    policy = untrained(hidden=32, layers=1)
+    parts = parts_of(written(policy, "a\nso b.</think>\nc\nAnswer: 9"), "</think>")
+    assert (parts.thought, parts.response) == (((0, "a"), (1, "so b.")), ((2, "c"), (3, "Answer: 9")))
+    # nothing was thought, nothing was answered, and there is no mark
+    for text in ("</think>\nAnswer: 9", "a\nb</think>", "a\nAnswer: 9"):
+        assert parts_of(written(policy, text), "</think>") is None
 
 
 def test_targets_of_a_thought(monkeypatch):
@@ -177,4 +187,4 @@ def test_the_world_and_what_its_claim_measures():
     assert right > thought
     run = Run(policy, max_new=6, seed=1, verify=gold())
     with pytest.raises(Exception, match="speaks of no step"):
-        claim.by(task.test[:2], run)
+        check.by(task.test[:2], run)

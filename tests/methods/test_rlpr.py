@@ -10,6 +10,7 @@ from rows import Replies
 
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask, rollout
+from rewardlab.methods.intrinsic.rlpr import goes_round
 from rewardlab.rewards.reference import aggregated, gold_logprobs, reference_probability
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.filtered import spread_above
@@ -85,6 +86,25 @@ def test_thinking_is_kept_and_the_reference_follows_it():
     (found,) = gold_logprobs(policy, [reply("<think>\nwell\n</think>\n7")], "Answer:")
     assert policy.read_texts == ["<think>\nwell\n</think>\n"]
     assert np.exp(found) == pytest.approx([0.5, 0.25])
+
+
+def test_an_answer_between_tags_is_replaced_there():
+    policy = Scorer({"<think>": [0.5, 0.25, 0.75], "well": [0.5, 0.25, 0.75]})
+    thought = "<think>\nwell,\n\nso\n</think>\n<answer> 7 </answer>"
+    for text, read in ((thought, thought.partition(" 7")[0]), ("well <answer>\\frac{1}{2}", "well <answer>")):
+        (found,) = gold_logprobs(policy, [reply(text)], "Answer:")
+        # the blank line of the thinking stays, and a space stands before the reference as before the answer
+        assert policy.read_texts[-1] == read
+        assert np.exp(found) == pytest.approx([0.5, 0.25, 0.75])
+
+
+def test_who_goes_round_in_circles_is_charged():
+    line = "one two three four five six seven eight nine ten "
+    texts = [line * 10, line.replace(" ", "_") * 10, line * 9, "", "ten words"]
+    (found,) = goes_round()([[reply(text) for text in texts]], run())
+    assert [s.total for s in found] == [-1.0, -1.0, 0.0, 0.0, 0.0]
+    assert "goes_round" in str(registry.build("rlpr").reward)
+    assert "goes_round" not in str(registry.build("rlpr", {"often": 0}).reward)
 
 
 def test_without_a_reference_or_room_for_it_there_is_no_verdict():

@@ -11,7 +11,7 @@ from rows import batch_of
 from rewardlab import registry
 from rewardlab.core import Outputs, Run, Term
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.methods.process.scan import claim, scan
+from rewardlab.methods.process.scan import check, scan
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
@@ -49,6 +49,6 @@ def test_the_model_learns_and_the_policy_does_not():
 def test_what_its_claim_measures():
     task = registry.task("arithmetic", test_size=8)
     run = Run(untrained(hidden=32, layers=1), max_new=6, seed=1, verify=even())
-    found = claim.by(task.test, run)
-    assert {claim.measure, claim.against, claim.fault.number, claim.judge.number} <= set(found)
+    found = check.by(task.test, run)
+    assert {check.measure, check.against, check.fault.number, check.judge.number} <= set(found)
     assert found["completions.scan"] < found["completions.plain"]

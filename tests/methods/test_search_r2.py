@@ -104,6 +104,13 @@ def test_the_last_cut_is_meant():
     assert cut_of("Cut: 1. No, Cut: 2", 3) == 2
     assert cut_of("Cut: 12", 3) is None
     assert cut_of("Cut: 4 " * 5000, 4) == 4
+    # as models write it, and what they only think of
+    assert [cut_of(text, 3) for text in ("**Cut: 2**", "Cut: turn 2.", "I would cut at turn 2", "Cut: 2, I cannot accept it")] == [
+        2
+    ] * 4
+    assert cut_of("<think>Perhaps Cut: 2. But no.</think>\nAccept.", 3) is None
+    assert cut_of("Cut: 2? No, all is well.\n**Accept**", 3) is None
+    assert cut_of("Accept. No: Cut: 3", 3) == 3
 
 
 # ---- rewards ---------------------------------------------------------------------------------------------------------
@@ -140,6 +147,9 @@ def test_a_result_is_of_use_once():
         return useful_results()([[episode(*results, **more)]])[0][0].total
 
     assert useful("A is B.", "B is C.") == 1
+    # documents with titles, and a list as a table holds it
+    assert useful("A is B.", "no", supporting=[{"title": "A", "text": "A is B."}]) == 0.5
+    assert useful("A is B.", "B is C.", supporting='["A is B.", "B is C."]') == 1
     # said twice, and of no use: one of three
     assert useful("A is B.", "A is B.", "X is Y.") == pytest.approx(1 / 3)
     assert useful() == 0

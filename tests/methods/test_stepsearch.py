@@ -14,14 +14,14 @@ from rewardlab.methods.process.stepsearch import claim, stepsearch
 def test_the_advantages_by_hand():
     # two searches paid .5 and -.25 before a right answer; one paid 0 before a wrong one; no verdict
     rows = [
-        ("rdrdrd", {"correct": outcome(1.0), "search_progress": steps({1: 0.5, 3: -0.25}), "searched_for": outcome(0.5, 0.1)}),
-        ("rdrd", {"correct": outcome(0.0), "search_progress": steps({1: 0.0}), "searched_for": outcome(1.0, 0.1)}),
+        ("rdrdrd", {"correct": outcome(1.0), "search_progress": steps({1: 0.5, 3: -0.25}), "searched_for": outcome(0.5, 0.618)}),
+        ("rdrd", {"correct": outcome(0.0), "search_progress": steps({1: 0.0}), "searched_for": outcome(1.0, 0.618)}),
         ("rd", {"correct": outcome(None)}),
     ]
     batch = batch_of([[row] for row in rows], {"value": [[0.25] * 6] * 3})
     recipe = stepsearch(registry.build("ppo", {"beta": 0.0, "lam": 1.0}))
     found = recipe.credit(batch.reward, batch, Run(policy=None))
-    raw = np.array([0.5 - 0.25 + 1.05, -0.25 + 1.05, 1.05, 0.1, 0.1]) - 0.25
+    raw = np.array([0.5 - 0.25 + 1.309, -0.25 + 1.309, 1.309, 0.618, 0.618]) - 0.25
     wanted = (raw - raw.mean()) / raw.std(ddof=1)
     assert found[batch.mask & batch.rewarded.any(1, keepdim=True)].tolist() == pytest.approx(wanted.tolist(), abs=1e-5)
     assert not found[2].any()
@@ -29,7 +29,7 @@ def test_the_advantages_by_hand():
 
 def test_what_is_paid_and_what_is_left_without_it():
     full, without = registry.build("stepsearch"), registry.build("stepsearch", {"weight": 0.0, "key": 0.0})
-    assert str(full.reward) == "correct() + 1 * search_progress() + 0.1 * searched_for()"
+    assert str(full.reward) == "correct() + 1 * search_progress() + 0.618 * searched_for()"
     assert str(without.reward) == "correct()"
     assert "interactive" in str(without.rollout)
     assert registry.build("stepsearch", dict(claim.versus_settings)).reward == without.reward

@@ -203,6 +203,12 @@ def test_what_is_measured():
     assert (found["right"], found["grounded"], found["blind"]) == (pytest.approx(5 / 6), 0.5, pytest.approx(2 / 3))
 
 
+def test_cells_whose_names_have_several_words():
+    table = {"New York": {"total area": 783, "area": 1}, "New": {"area": 2}}
+    assert used(table, "look New York total area") == "783"
+    assert (used(table, "look New area"), used(table, "look York area"), used(table, "look New York")) == ("2", None, None)
+
+
 def test_the_world():
     task, rng = registry.task("inspections", test_size=60), random.Random(0)
     env, right, looked = table_tool(), [], []

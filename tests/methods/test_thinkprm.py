@@ -10,7 +10,7 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.methods.process.thinkprm import every_verdict_right, first_accepted, judged, thinkprm
+from rewardlab.methods.process.thinkprm import chances_right, every_verdict_right, first_accepted, judged, thinkprm, verdicts_of
 from rewardlab.models.embedded import untrained
 from rewardlab.runs.config import RunConfig
 from rewardlab.worlds.verdicts import to_judge
@@ -35,6 +35,46 @@ def paid(chain, problem=PROBLEM, **settings):
 def test_every_verdict_must_be_right_and_not_the_last_alone(chain, each, last):
     assert paid(chain) == each
     assert paid(chain, steps=False) == last
+
+
+BOXES = """<think>Step 1: Start with 7, add 5: 12, and not 13. Is it \\boxed{correct}? No, the step is \\boxed{incorrect}.
+
+Step 2: 13 times 3 is 39. The step is **\\boxed{\\text{correct}}**.
+Step 3: it repeats the line before. \\boxed{Correct}
+</think>
+Is the solution correct? No"""
+
+
+def test_chains_as_reasoning_models_write_them():
+    assert verdicts_of(BOXES) == ([False, True, True], False)
+    assert (paid(BOXES), paid(BOXES.replace("? No", "? **Yes**"))) == (1.0, 0.0)
+    # another step is blamed, and the last word is right: lucky
+    lucky = BOXES.replace("incorrect}.", "correct}.").replace("Correct}", "incorrect}")
+    assert (paid(lucky), paid(lucky, steps=False)) == (0.0, 1.0)
+    # without a last word all steps must be right
+    assert verdicts_of("Step 1 is \\boxed{correct}.\nSo is step 2: \\boxed{correct}") == ([True, True], True)
+    assert verdicts_of("Let me see.") == ([], None)
+
+
+def test_the_chance_is_that_of_the_last_word(policy):
+    class Yes:
+        context = 1000
+
+        def write(self, rows, texts):
+            self.texts = texts
+            return policy.write(rows, texts)
+
+        def score(self, rows):
+            found = policy.score(rows)
+            for x, t in zip(found, rows, strict=True):
+                x[-len(t.turns[-1].ids) :] = 0.0
+                x[-1] = math.log(0.75 if t.reply.endswith("Yes") else 0.25)
+            return found
+
+    judge, row = Yes(), policy.read([Trajectory(PROBLEM)], [PROBLEM.prompt])[0]
+    unfinished, silent = "Step 1 is \\boxed{correct}.", "Let me see."
+    assert chances_right(judge, [row] * 3, [BOXES, unfinished, silent]) == [pytest.approx(0.75), pytest.approx(0.75), None]
+    assert judge.texts[1:2] == [f"{unfinished}\nIs the solution correct? Yes"]
 
 
 def test_a_solution_without_labels_has_no_verdict():

@@ -26,25 +26,33 @@ def paid(trajectory: Trajectory, **settings):
 
 
 def test_cosines_by_hand():
-    # in a corpus of three texts: "a" in two, idf log(4/3) + 1; "b" in one, log 2 + 1; "c" in none, log 4 + 1
+    # in a corpus of three texts: "ant" in two, idf log(4/3) + 1; "bee" in one, log 2 + 1; "cow" in none, log 4 + 1
     a, b, c = (math.log(4 / x) + 1 for x in (3, 2, 1))
-    found = tfidf_cosines(["a b"], ["a", "b c", "A, b!", "d"], ["a", "a b", "e"])
+    found = tfidf_cosines(["ant bee"], ["ant", "bee cow", "The Ant, a bee! 7", "dog"], ["ant", "the ant bee", "elk"])
     ab = math.hypot(a, b)
     assert found[0].tolist() == pytest.approx([a / ab, b * b / ab / math.hypot(b, c), 1.0, 0.0])
-    assert tfidf_cosines(["a"], [], ["a"]).shape == (1, 0)
+    assert tfidf_cosines(["ant"], [], ["ant"]).shape == (1, 0)
 
 
 def test_new_evidence_is_paid_once_and_repeats_are_charged():
-    near = float(tfidf_cosines([ANN], [CAL], [ANN, BOB, CAL])[0, 0])
+    def like(gold: str, document: str) -> float:
+        # the released code counts words over the document that was found and the gold ones
+        return float(tfidf_cosines([gold], [document], [document, ANN, BOB])[0, 0])
+
+    # of Cal's document "boss" is in two of three texts: idf log(4/3) + 1 = a; "ann", "bob" (here in two), "cal" (in two), "dee"
+    a, b = math.log(4 / 3) + 1, math.log(2) + 1
+    # ann b, boss a, bob a  .  cal a, boss a, dee b
+    near = like(ANN, CAL)
+    assert near == pytest.approx(a * a / (b * b + 2 * a * a))
     played = episode(
         "Search: Cal", CAL, "Search: Ann", ANN, "Search: Ann", ANN, "Search: x", "Nothing found.", "Search: Bob", f"{ANN} {BOB}",
         "Answer: Cal", facts=[ANN, BOB, CAL], gold_documents=[ANN, BOB],
     )  # fmt: skip
     found = paid(played)
-    cal_bob = float(tfidf_cosines([BOB], [CAL], [ANN, BOB, CAL])[0, 0])
+    cal_bob = like(BOB, CAL)
     # Cal's document is somewhat like both; then Ann's adds what is left of hers, and is worth nothing and old the second time;
     # the last round brings Bob's, and half of it is old
-    ann_bob = float(tfidf_cosines([BOB], [ANN], [ANN, BOB, CAL])[0, 0])
+    ann_bob = like(BOB, ANN)
     best = max(cal_bob, ann_bob)
     wanted = [(near + cal_bob) / 2, (1 - near + best - cal_bob) / 2, -1.0, 0.0, (1 - best) / 2 - 0.5]
     assert [at for at, _ in found.steps] == [3, 7, 11, 15, 19]
@@ -55,11 +63,19 @@ def test_new_evidence_is_paid_once_and_repeats_are_charged():
 def test_gold_documents_are_what_gold_queries_find():
     # without the column; the answer to the last reply is never given, so that it is no round
     played = episode("Search: Ann boss", ANN, "Answer: Bob", facts=[ANN, BOB, CAL], searches=["Ann boss", "Bob friend"])
-    near = float(tfidf_cosines([BOB], [ANN], [ANN, BOB, CAL])[0, 0])
+    near = float(tfidf_cosines([BOB], [ANN], [ANN, ANN, BOB])[0, 0])
     assert paid(played).steps == ((3, pytest.approx((1 + near) / 2)),)
     # no corpus: each line of an answer is a document
     lines = episode("Search: a", f"{ANN}\n\n{BOB}\n", "Search: b", BOB, "no", gold_documents=[BOB])
     assert [x for _, x in paid(lines).steps] == pytest.approx([1.0, -1.0])
+
+
+def test_documents_with_titles_and_of_several_lines():
+    # a search in tags shows a text in one line, with its title before it
+    shown = f"<information>\nDoc 1 (Title: Ann) {ANN}\n</information>"
+    facts = [{"title": "Ann", "text": ANN.replace(" boss", "\nboss")}, {"title": "Bob", "text": BOB}]
+    played = episode("<search>Ann</search>", shown, "x", facts=facts, gold_documents=[{"paragraph_text": ANN}])
+    assert [x for _, x in paid(played).steps] == pytest.approx([1.0])
 
 
 def test_episodes_without_a_search_and_problems_without_gold():
@@ -73,8 +89,11 @@ def test_what_was_asked_for():
     played = episode(
         "Search: Ann boss", ANN, "hm\nSearch: the friend of Bob", BOB, "Answer: Cal", searches=["Ann boss", "Bob friend"]
     )
-    # the second shares two words, of four and two
-    assert searched_for()([[played]])[0][0].value == pytest.approx((1 + 2 * 2 / 6) / 2)
+    # the second shares two words, of three and two: articles do not count
+    assert searched_for()([[played]])[0][0].value == pytest.approx((1 + 2 * 2 / 5) / 2)
+    # of several wordings the nearest counts
+    worded = episode("Search: boss of Ann", ANN, searches=[["who leads Ann", "Ann boss"], []])
+    assert searched_for()([[worded]])[0][0].value == pytest.approx(2 * 2 / 5)
     assert searched_for()([[episode("Answer: Cal", searches=["Ann boss"])]])[0][0].value == 0.0
     assert searched_for(mark="?")([[episode("?boss", searches=["boss"])]])[0][0].value == 1.0
 

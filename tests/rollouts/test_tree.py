@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab.core import Batch, Problem, Run, Score, Trajectory, Turn, ask
+from rewardlab.core import Batch, Problem, Run, Sampling, Score, Trajectory, Turn, ask
 from rewardlab.credit.tree import quality, step_quality
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.tree import best_right_once, each_step_end_once, shares
-from rewardlab.rollouts.tree import Node, back_up, descend, tree_search
+from rewardlab.rollouts.tree import Node, back_up, descend, look_ahead, tree_search
 from rewardlab.util.outputs import last_values, values
 
 
@@ -103,6 +103,20 @@ def test_values_go_up_as_means_by_visits():
     # the child now has 2 visits: (2 * 0.8 + 2 * 0.2) / 4
     assert (root.visits, root.children[1].visits) == (4, 2)
     assert root.value == pytest.approx(0.5)
+
+
+def test_the_child_that_was_looked_beyond_has_been_visited_and_its_value_goes_up(searched):
+    run, groups = searched
+    root = Node(row((), ()), value=0.5)
+    # an ended child: nothing follows it, and its value stays
+    root.children = [Node(groups[0][0], root, value=0.8), Node(groups[0][0], root, value=0.3)]
+    look_ahead(root.children[:1], Sampling(4), 0.5, run.models["value"], run)
+    back_up(root)
+    assert [child.visits for child in root.children] == [1, 0]
+    # of the released code (mcts.py, executeRound): the mean over visits is the visited child's value, not the node's own
+    assert root.value == pytest.approx(0.8)
+    # the sibling comes first, though its value is lower
+    assert descend(root, 0.4) is root.children[1]
 
 
 def test_the_search_goes_where_value_and_curiosity_point():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory
+from rewardlab.data.values import list_of
 from rewardlab.rewards.monte_carlo import count_cost
 from rewardlab.rewards.own_verdict import chance_of
 from rewardlab.rewards.reward import reward
@@ -50,9 +52,16 @@ class Agent:
 
 
 def passages_of(problem: Problem, column: str) -> tuple[str, ...]:
-    """The texts of the column, or none."""
-    found = problem.meta.get(column)
-    return tuple(found) if isinstance(found, list | tuple) and all(isinstance(x, str) for x in found) else ()
+    """The texts of the column, which may have titles, or none."""
+    given = problem.meta.get(column)
+    found = [_titled(x) for x in (given if isinstance(given, tuple) else list_of(given) or ())]
+    return () if any(text is None for text in found) else tuple(text for text in found if text)
+
+
+def _titled(document: Any) -> str | None:
+    if isinstance(document, dict):
+        return "\n".join(str(document[key]) for key in ("title", "text") if document.get(key))
+    return document if isinstance(document, str) else None
 
 
 def query_in(text: str) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.settings.options import is_relative
 from rewardlab.text.words import words
 
 LONGEST = 20_000
@@ -80,7 +81,7 @@ def _mean(scores: Sequence[Score]) -> Score:
 
 
 def _one_by_one(rows: list[Trajectory], of: Reward, run: Run) -> list[Score]:
-    if not of.per_rollout:
+    if is_relative(of):
         raise RewardlabError(f"{of} compares replies with one another, and here each is judged on its own: give a reward that can")
     # one call for all, since a judge may be asked about many at a time
     return [row[0] for row in of([[t] for t in rows], run)] if rows else []

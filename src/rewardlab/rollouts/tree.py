@@ -49,7 +49,8 @@ def tree_search(
 
     Each iteration walks down by value + explore sqrt(2 ln N / n) and samples `branch` next steps there (equal ones are one child).
     It samples `ahead` steps beyond the best of them, which are then discarded, and mixes the best value on them into its value by
-    `blend`. Then the value of every node on the way up becomes the mean of its children's, weighted by visits. If no leaf of a
+    `blend`: that is its first visit. Then the value of every node on the way up becomes the mean of its children's, weighted by
+    visits. If no leaf of a
     tree has ended, its best leaf is sampled to the end. step_tokens: the most tokens in a step.
 
     Zhang et al. 2024, arXiv:2406.03816, algorithm 2
@@ -101,7 +102,9 @@ def _child(row: Trajectory, number: int, line: Sampling, run: Run) -> Trajectory
 
 
 def look_ahead(nodes: list[Node], look: Sampling, blend: float, judge: Any, run: Run) -> None:
-    """Mix into each node's value the best value on a sampled continuation of it."""
+    """Mix into each node's value the best value on a sampled continuation of it, and count a visit of each."""
+    for node in nodes:
+        node.visits += 1
     # nothing follows an ended row, and beyond the context nothing can be sampled
     nodes = [n for n in nodes if not n.ended and len(n.row) + look.max_new <= run.policy.context]
     beyond = run.policy.extend([n.row for n in nodes], look, run.rng("rollout"))
@@ -117,7 +120,7 @@ def back_up(node: Node | None) -> None:
     while node is not None:
         node.visits += 1
         visits = sum(c.visits for c in node.children)
-        # a node that was expanded just now has children without visits, and keeps its own value
+        # a node that was expanded without a look ahead has children without visits, and keeps its own value
         if visits:
             node.value = sum(c.visits * c.value for c in node.children) / visits
         node = node.parent

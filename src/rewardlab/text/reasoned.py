@@ -10,6 +10,8 @@ from rewardlab.core import Problem, Trajectory, Turn
 
 from .prefixes import CLOSED, opening, reasoning_lines
 
+ANSWER = "<answer>"
+
 
 def gold_text(problem: Problem) -> str:
     """The gold answer as text; empty where there is none, or one that is no text."""
@@ -20,8 +22,12 @@ def gold_text(problem: Problem) -> str:
 def with_gold(reply: str, gold: str, mark: str = "Answer:") -> tuple[str, str]:
     """A reply's reasoning, and the same with the gold answer in the place of its own.
 
-    mark: what stands before an answer, where the reply does not think between tags.
+    mark: what stands before an answer, where the reply does not think between tags. Where it answers between tags, the gold answer
+    stands after the tag, and all before it as it is.
     """
+    if (at := reply.rfind(ANSWER)) > reply.rfind(CLOSED):
+        before = reply[: at + len(ANSWER)]
+        return before, f"{before} {gold}"
     thinks, lines = CLOSED in reply, reasoning_lines(reply)
     before = (opening(reply, lines) if lines else "") + (f"{CLOSED}\n" if thinks else "")
     return before, f"{before}{gold}" if thinks else f"{before}{mark} {gold}"

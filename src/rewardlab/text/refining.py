@@ -7,10 +7,14 @@ from collections.abc import Sequence
 
 from rewardlab.core import Problem, ask
 
+from .answers import after_thinking
 from .filled import filled
 
 QUESTION = "{question}\n{turns}\nAccept, or Cut: the first turn that is wrong?"
-CUT = re.compile(r"\bcut: {0,3}([1-9][0-9]{0,3})\b", re.IGNORECASE)
+CUT = re.compile(
+    r"\bcut\W{0,4}(?:(?:at|before|turn|step)\W{1,3}){0,3}([1-9][0-9]{0,3})\b|(?:^|[.!?:])\W{0,4}(accept)\W{0,4}$",
+    re.IGNORECASE | re.MULTILINE,
+)
 REFINES = "refines"
 """The column of a refiner's problem that holds the key of the problem whose episode it refines."""
 
@@ -26,6 +30,8 @@ def to_refine(problem: Problem, replies: Sequence[str], messages: Sequence[str],
 
 
 def cut_of(said: str, replies: int) -> int | None:
-    """The number of the reply before which a refiner cuts: its last "Cut: k"; None where it accepts, or there is no such reply."""
-    found = CUT.findall(said)
-    return int(found[-1]) if found and int(found[-1]) <= replies else None
+    """The number of the reply before which a refiner cuts, by the last "Cut: k" behind its thinking; None where it accepts after
+    that, or there is no such reply.
+    """
+    found = [number for number, _ in CUT.findall(after_thinking(said))]
+    return int(found[-1]) if found and found[-1] and int(found[-1]) <= replies else None

@@ -62,8 +62,11 @@ def inspections(
 def used(table: Table, call: str) -> str | None:
     """What the tool answers to "look NAME COLUMN" or "sum A B"; None to anything else."""
     match call.split():
-        case ["look", name, column] if name in table and column in table[name]:
-            return str(table[name][column])
+        case ["look", *rest]:
+            # names may be of several words
+            asked = " ".join(rest)
+            cells = (row[c] for name, row in table.items() if (c := asked.removeprefix(f"{name} ")) != asked and c in row)
+            return next(map(str, cells), None)
         case ["sum", a, b] if a.isdecimal() and b.isdecimal() and len(a) < 10 and len(b) < 10:
             return str(int(a) + int(b))
     return None

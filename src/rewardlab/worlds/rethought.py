@@ -15,7 +15,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from rewardlab.core import Problem, Task
+from rewardlab.core import Problem, Score, Task, Trajectory
+from rewardlab.rewards.reward import reward
+from rewardlab.rewards.steps import going_on, step_texts, unequal
 from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.arithmetic import arithmetic
 
@@ -47,3 +49,19 @@ def _demonstrate(
 ) -> str:  # fmt: skip
     lines = thought(problem, rng).splitlines()[:-1]
     return "\n".join([*lines, MARK, response(problem, rng)])
+
+
+@reward(steps=True)
+def sound_thoughts(trajectory: Trajectory, *, mark: str = MARK) -> list[tuple[int, float]] | Score:
+    """1 at the end of each line before the mark that does what the gold step in its place does, rightly, 0 at the others there.
+
+    For problems whose meta["steps"] are equations. No verdict where the mark is missing, or comes first.
+    """
+    gold, lines = trajectory.problem.meta.get("steps"), step_texts(trajectory, "newline")
+    if len(lines) != len(trajectory.steps):
+        return unequal(lines, trajectory)
+    if not gold or mark not in lines[1:]:
+        return Score(None, why="the problem has no steps, or the reply no thought")
+    # a further line than there are steps would be judged as the answer
+    right = going_on(lines[: lines.index(mark, 1)], gold)[: len(gold)]
+    return [(at, float(ok)) for at, ok in zip(trajectory.steps, right, strict=False)]

@@ -159,7 +159,14 @@ State = dict[str, Any]
 def _start(problem: Problem, seed: int, **_: Any) -> tuple[Message | None, State]:
     if not {"screens", "targets"} <= problem.meta.keys():
         raise RewardlabError(f"clicks needs the columns screens and targets: problem {problem.question[:60]!r} lacks them")
-    return None, {"screens": list(problem.meta["screens"]), "targets": list(problem.meta["targets"]), "at": 0}
+    pages, wanted = list(problem.meta["screens"]), list(problem.meta["targets"])
+    lost = [t for i, t in enumerate(wanted) if i >= len(pages) or t not in pages[i]]
+    if lost or not wanted:
+        raise RewardlabError(
+            f"clicks needs a target for every screen, by a label of that screen: problem {problem.question[:60]!r} has "
+            + (f"no {lost[0]!r} there" if lost else "no targets")
+        )
+    return None, {"screens": pages, "targets": wanted, "at": 0}
 
 
 @environment(start=_start)

@@ -10,9 +10,8 @@ or likelihood would let the policy judge itself.
 Zhang et al. 2025, arXiv:2510.10201, and the released code and script (Jinghaoleven/RLFR, 14bf504: actor_flow.py, flow_simple.py,
 models/utils.py, train_ray_RLFR_lm_qwen2.5_7B.sh; ce40213: qwen2_5_7b_flow.yaml): s = .8, layers at 1/4, 1/2 and 3/4, six blocks,
 coef = .01, threshold = .6 and the `top` 15 of a reply, rate 1e-4, n = 8, costs summed over the rest of the reply, and as context
-the state one token earlier (token_post, shift 1, in config/flow_config_7B.json, which the scripts of RL pass). Right, and so learnt
-from, are replies that the verifier finds right, there those with a reward of at least 1 (batch_correct). The first fit is at random
-times, each the sigmoid of a normal number (e3de376, flow_simple.py of LLaMA-Factory).
+the state one token earlier (token_post, shift 1, in config/flow_config_7B.json). Learnt from are replies that the verifier finds
+right, there those with a reward of at least 1. The first fit is at random times, sigmoids of normal numbers (e3de376).
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ def row_means(table: Tensor, where: Tensor) -> Tensor:
 #     x_s = s x + (1 - s) noise;    loss = mean over the entries of (v(x_s, s, context, layer) - (x - noise))^2
 #
 # The velocity deviation, this loss at one time s, is high for states that the field has not learnt. `context` is the state one
-# token earlier. Residual blocks have scale, shift and gate by time, layer and context; flow_simple.py modulates the last layer too.
+# token earlier. Residual blocks have scale, shift and gate by time, layer and context.
 
 States = list[tuple[float, Tensor]]
 """For each layer its height, 0 to 1, and its states (B, T, hidden)."""
@@ -276,7 +275,8 @@ def rlfr(
 
 fidelity = "core"
 left_out = (
-    "the first fit has as context the state one token later in the release; here that of the later fits; states are standardised"
+    "a first fit on a whole corpus (here `fit_steps` batches), with the state one token later as context (here one earlier, as in "
+    "the later fits), the modulation of the field's last layer, and deeper embeddings of time and layer; states are standardised"
 )
 data = Data(
     answer="the gold answer",

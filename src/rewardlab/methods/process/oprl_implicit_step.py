@@ -12,11 +12,7 @@ Liu et al. 2025, arXiv:2509.19199 (first called OPRL, then iStar). beta, alpha, 
 learns on a batch after it was used there, are those of the released code (Tongyi-ConvAI/Qwen-Character, CharacterRL-iStar; read in
 lucaspecina/piar-rl, e75819e, code/istar/rm_utils.py, core_istar.py, code/examples/istar_trainer/run_webshop.sh). Where the code
 takes the mean over an episode's turns in the loss, and compares turns with the first ones of other episodes alone, this follows
-the paper; the script builds on RLOO, here as in the paper's equations GRPO. Left out: ratios of whole turns in the policy's loss,
-which are 1 where a batch is used once; -.1 for invalid actions. `alpha=0` leaves GRPO.
-
-Data: an environment (env=...), a file to search (corpus=...) or documents in the column `facts`; answers to verify by, or
-another reward of episodes.
+the paper; the script builds on RLOO, here as in the paper's equations GRPO. `alpha=0` leaves GRPO.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -53,6 +49,11 @@ def oprl_implicit_step(
     )
 
 
+fidelity = "core"
+left_out = (
+    "ratios of whole turns in the policy's loss (they are 1 where a batch is used once, as here; the script takes several updates "
+    "a batch), and -.1 for invalid actions"
+)
 data = Data(
     answer="the gold answer",
     facts=Column("documents to search, a list of texts; a file is given by --corpus", optional=True),
@@ -77,6 +78,8 @@ claim = Claim(
     steps=40,
     judge=Within("train.prm_auc", low=0.6, says="right episodes above wrong ones of their group, by the sums of turns' rewards"),
     start=None, tried="at 3e-4 the baseline is right in .95, effect +.016, sd .029 (3 seeds)",
+    finding="right over the whole training: 57% with credit for turns and 56% by the outcome alone (38% before), at six times the "
+    "tokens. The model ranks right episodes above wrong ones in 94%: it has learnt, but episodes of two searches need it little",
     version=2, replaces="in 30 steps, by 96 problems, the baseline learnt .255, 3 standard deviations are .263 (effect +.003)",
 )  # fmt: skip
 baseline = "grpo"

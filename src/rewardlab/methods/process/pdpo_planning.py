@@ -7,15 +7,13 @@ A right answer by luck teaches its unsound steps as if they were the reason. Con
 steps that lead there from steps that do not; a model of those counts then values whole replies, without search.
 
 Jiao et al. 2024, arXiv:2402.00658, and the released code (SparkJiao/dpo-trajectory-reasoning, 3b5f04b,
-scripts/best_of_filter_by_reward_v2.2.py; 25159c9, scripts/fixed_explore_from_infer/logiqav2/best_of_filter_full.sh): K = 3, C = 1
-(labels 1, 2 and 3 in the second; the first, older, has C = 3), the product, sigma = 0.7, the wrong replies of highest r first.
-There 10 of 10 right replies are preferred to 10 wrong ones; here, for speed, 3 to 3. Departures: there a softmax over K + 1 counts,
-here their binomial likelihood in one chance, the same on average but without a spread of its own; there the model learns first and
-from some states, here beside the policy from all steps of the pairs, as often as they occur, so that pairs of two right replies
-begin once it tells them apart.  (inferred): beta = 0.1.
-
-Data: prompts with gold answers, and a policy that has seen such solutions. Steps are lines. `prm_init` may be a checkpoint, which
-`prm_every=0` keeps as it is.
+scripts/best_of_filter_by_reward_v2.2.py; 25159c9, scripts/fixed_explore_from_infer/logiqav2/best_of_filter_full.sh; 74557d5,
+conf/exp/dpo/logiqav2/llama2_7b_70bdistil_dpo_v1_0_th.yaml): K = 3, C = 1 (labels 1, 2 and 3 in the second; the first, older, has
+C = 3), the product, sigma = 0.7, the wrong replies of highest r first, beta = 0.1. There 10 of 10 right replies are preferred to 10
+wrong ones; here, for speed, 3 to 3. Departures: there a softmax over K + 1 counts, here their binomial likelihood in one chance,
+the same on average but without a spread of its own; there the model learns first and from some states, here beside the policy from
+all steps of the pairs, as often as they occur, so that pairs of two right replies begin once it tells them apart. Steps are lines.
+`prm_init` may be a checkpoint, which `prm_every=0` keeps as it is.
 """
 
 from __future__ import annotations
@@ -121,6 +119,11 @@ def pdpo_planning(
 
 TAUGHT = {"prm_init": "embedded:arithmetic:judge", "prm_lr": 3e-4, "prm_epochs": 4, "lr": 1e-4}
 
+fidelity = "core"
+left_out = (
+    "fine-tuning on solutions of a larger model first, a process reward model that has learnt before the pairs are made, with a "
+    "probability for each count, and a second round"
+)
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -132,6 +135,7 @@ claim = Claim(
     moved=Within("train.right_pairs", low=0.02, says="share of pairs that are both right"), start=None,
     tried="no two right replies lay .3 apart in redundant=0.4, where right answers have right steps, nor in choices, whose "
     "rationales the model of counts did not learn to value: its loss stayed at .68, .69 being chance",
-    finding="nor .3 apart here, and DPO on pairs by outcome, from each problem's own replies, leaves accuracy as it was (-.02)",
+    finding="no two right replies ever differed enough by the model to make a pair, so both sides were plain DPO by outcome: right "
+    "in 39% before and 37% after, and right steps in right replies fell from 90% to 84%. Nothing of the method was tested",
 )  # fmt: skip
 baseline = "dpo"

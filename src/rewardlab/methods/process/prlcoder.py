@@ -8,10 +8,7 @@ Tests say of a program that it fails, and not where. Running each mutant gives l
 a mutant that passes is a right line written in another way.
 
 Ye et al. 2025, arXiv:2502.01715. (inferred): that lines after the change are not judged, the scale of the rewards, and their place
-at the ends of lines. There a teacher model changes lines, here rules do (data/mutants.py); the line model learns beside the policy,
-one batch behind, and there it is trained before. Left out: the supervised training on the references first.
-
-Data: prompts, tests that the verifier runs (`code` for Python, in the sandbox), and a program that passes them (`solution`).
+at the ends of lines. The line model learns beside the policy, one batch behind.
 """
 
 from dataclasses import replace
@@ -81,6 +78,11 @@ def prlcoder(
     return base.but(rollout=rollout, credit=pays >> base.required("credit"), also=(*own, learner))
 
 
+fidelity = "reading"
+left_out = (
+    "the teacher model that mutates and refactors lines (here rules of data/mutants.py do, of which few leave a program right), "
+    "the supervised training on the references first, and a line model that has learnt before the policy does"
+)
 data = Data(
     answer='tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
     solution="a program that passes them",

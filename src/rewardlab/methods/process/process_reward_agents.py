@@ -8,11 +8,8 @@ of whole replies come too late: all n may be lost by then. The agent knows the d
 
 Sohn et al. 2026, arXiv:2604.09482 (abstract, and notes on the paper in zhaoyang97/Paper-Notes-en, 9bd85de; the code was not found):
 the sum over steps, the choice by it, 4 beams of 16 next steps (here 4 of 4 by default), r from two words of the agent. (inferred):
-what the agent reads, and BM25. There the agent is a model trained on labels of a larger one, which say of a step whether it is
-right, and that it must be looked up where evidence moves that verdict; here any model of the run that follows the prompts, or
-another reward of steps as `agent`; a step of which it says nothing counts 0.
-
-Data: prompts, texts to search in the column `passages`, and a judge (`judge="openai:URL#NAME"`, or the path of a model).
+what the agent reads, and BM25. The agent is any model of the run that follows the prompts (`judge="openai:URL#NAME"`, or the path
+of one), or another reward of steps as `agent`; a step of which it says nothing counts 0.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -47,9 +44,14 @@ def process_reward_agents(
 SURE = imperfect(auc=0.95, of=aggregate(borne_out(), by="min"))
 """An agent that ranks beginnings without a false step above others in 95 of 100 pairs."""
 
+fidelity = "core"
+left_out = (
+    "training the agent on labels of a larger model, which say of a step whether it is right, and that it must be looked up where "
+    "evidence moves that verdict; and a large corpus (each problem has passages of its own)"
+)
 data = Data(
     answer=Column("the gold answer, by which held-out replies are judged", optional=True),
-    passages="texts to search: a list",
+    passages="what can be looked up: a list of texts, or of {title, text}",
     rows=[
         {
             "prompt": "Which planet is nearest to the sun?",
@@ -70,5 +72,9 @@ claim = Claim(
     settings={"agent": borne_out(), "width": 2, "branch": 3}, versus_settings={"n": 7}, reward=SURE, problems=300,
     guard=Within("tokens_per_answer", high=0.0), fault=Within("accuracy", high=0.9, says="right answers among whole replies"),
     learns=None, start=None,
+    # the agent that prunes is never wrong about a step, the scorer of whole replies is
+    sanity=True,
+    finding="71% right with beams pruned at false steps, 56% for the best of seven whole replies, at fewer tokens. The agent here "
+    "is exact, so this shows what scores in time are worth at most, and not how well a model plays the agent",
 )  # fmt: skip
 baseline = "best_of_n"

@@ -8,12 +8,9 @@ A process reward model knows little of a first step: what it leads to is still t
 better informed score mends the earlier one. A number says that a step is bad, and not how to do it better; a text does.
 
 Sun et al. 2025, arXiv:2501.07861 (abstract; Jeryi-Sun/ReARTeR, ff0c908 and e895a6d, has the Monte-Carlo labels, above 1/2 is right,
-but not the search). (inferred): h = 1, alpha = 1/2, the threshold, that refined steps join the others. Left out: retrieval, so that
-steps are text alone; the Monte-Carlo tree, of whose steps it makes its pairs (here: of the steps of the search itself); preference
-learning of the explainer; and the training of the scorer on balanced labels (`rewardlab prm` trains one, without that balance).
-
-Data: prompts, and a scorer of unfinished replies from 0 to 1 (`rewardlab search rearter --scorer prm:PATH`); `explainer`: a model
-that criticises (`openai:URL#NAME`), and a policy that reads such words. `gap` above 0 trains.
+but not the search). (inferred): h = 1, alpha = 1/2, the threshold, that refined steps join the others. It needs a scorer of
+unfinished replies from 0 to 1 (`rewardlab search rearter --scorer prm:PATH`) and, to explain, a model that criticises
+(`explainer="openai:URL#NAME"`) and a policy that reads such words. `gap` above 0 trains.
 """
 
 from typing import Any
@@ -54,6 +51,12 @@ def rearter(
 
 NOISY = imperfect(auc=0.8, of=correct_so_far())
 
+fidelity = "reading"
+left_out = (
+    "retrieval, so that steps are text alone; the Monte-Carlo tree, of whose steps the paper makes its pairs (here those of the "
+    "search itself); preference learning of the explainer; and the training of the scorer on balanced labels, with a stronger "
+    "model for hard ones (`rewardlab prm` trains one without)"
+)
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -62,5 +65,7 @@ claim = Claim(
     settings={"score": NOISY, "threshold": 0.0}, versus_settings={"score": NOISY, "alpha": 0.0, "branch": 8, "threshold": 0.0},
     problems=300, guard=Within("tokens_per_answer", high=0.0),
     fault=Within("accuracy", high=0.85, says="right answers by the scores as they are"), learns=None, start=None,
+    finding="58% right with a look ahead, 49% without it from twice as many steps, at fewer tokens. The record is of a scorer "
+    "whose errors were new at every step, which two looks average out; with errors that stay along a reply it is not measured yet",
 )  # fmt: skip
 baseline = "best_of_n"

@@ -11,9 +11,7 @@ shows which thoughts were right; a template that helps shows that the strategy w
 Zou et al. 2025, arXiv:2506.18896 (summaries, and notes on the paper in zhaoyang97/Paper-Notes-en, for the two losses and softmax
 weights; CloudEngineHub/ReasonFlux, 72b1be9, uses the trained model and does not train it). (inferred): final = 1, the nearest step,
 the chance in place of its log, the heat, negatives from the batch's other problems, and a reply's score: the mean over its thought
-and its end. There a larger model judges and writes templates; here `judge`, and without `writer` the response, its numbers blanked.
-
-Data: prompts with gold answers, and a policy whose replies have a line `mark` between thought and response.
+and its end. Judge and writer are models of the run; without `writer` the template is the response, its numbers blanked.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import (
     Batch,
     Group,
@@ -47,6 +45,7 @@ from rewardlab.core import (
     with_surprise,
 )
 from rewardlab.core.score import derive
+from rewardlab.data.columns import Data
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.rewards.algebra import threshold
@@ -55,7 +54,7 @@ from rewardlab.rewards.judged_steps import judged_steps
 from rewardlab.rewards.model import step_score
 from rewardlab.rewards.monte_carlo import count_cost, rows_in_steps
 from rewardlab.rewards.reward import Reward, reward
-from rewardlab.rewards.steps import going_on, step_texts, unequal
+from rewardlab.rewards.steps import step_texts
 from rewardlab.rewards.task import correct
 from rewardlab.rewards.weighed_steps import weighed_steps
 from rewardlab.rollouts.independent import independent
@@ -63,6 +62,7 @@ from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveI
 from rewardlab.text.answers import final_answer
 from rewardlab.text.embedding import NGRAMS, embedded
 from rewardlab.text.filled import filled
+from rewardlab.worlds.rethought import sound_thoughts
 
 # ---- what thinking that leads to a response is worth: its steps, by the response, a judge and one another; all, by a template
 
@@ -90,10 +90,11 @@ class Parts:
 def parts_of(t: Trajectory, mark: str) -> Parts | None:
     """None where the reply has no thought or no response, or where text and tokens disagree."""
     lines = [line.strip() for line in step_texts(t, "newline")]
-    if len(lines) != len(t.steps) or mark not in lines:
-        return None
-    cut, numbered = lines.index(mark), list(enumerate(lines))
-    return Parts(tuple(numbered[:cut]), tuple(numbered[cut + 1 :])) if 0 < cut < len(lines) - 1 else None
+    cut = next((i for i, line in enumerate(lines) if line.endswith(mark)), len(lines))
+    # the mark may stand at the end of the last thought
+    last, numbered = lines[cut].removesuffix(mark).strip() if cut < len(lines) else "", list(enumerate(lines))
+    thought, response = [*numbered[:cut], *([(cut, last)] if last else [])], numbered[cut + 1 :]
+    return Parts(tuple(thought), tuple(response)) if thought and response and len(lines) == len(t.steps) else None
 
 
 def softmax_mean(values: Sequence[float]) -> float:
@@ -147,22 +148,6 @@ def _three(
             values.append(float(1 / np.exp(logits - logits[0]).sum()))
         found.append(values)
     return found
-
-
-@reward(steps=True)
-def sound_thoughts(trajectory: Trajectory, *, mark: str = MARK) -> list[tuple[int, float]] | Score:
-    """1 at the end of each line before the mark that does what the gold step in its place does, rightly, 0 at the others there.
-
-    For problems whose meta["steps"] are equations. No verdict where the mark is missing, or comes first.
-    """
-    gold, lines = trajectory.problem.meta.get("steps"), step_texts(trajectory, "newline")
-    if len(lines) != len(trajectory.steps):
-        return unequal(lines, trajectory)
-    if not gold or mark not in lines[1:]:
-        return Score(None, why="the problem has no steps, or the reply no thought")
-    # a further line than there are steps would be judged as the answer
-    right = going_on(lines[: lines.index(mark, 1)], gold)[: len(gold)]
-    return [(at, float(ok)) for at, ok in zip(trajectory.steps, right, strict=False)]
 
 
 @reward(over="groups")
@@ -287,7 +272,14 @@ def reasonflux_prm(
 NOISY = imperfect_steps(auc=0.75, of=sound_thoughts())
 ANNOTATORS = {"three": thought_steps(quality=NOISY), "judge": NOISY}
 
-claim = Claim(
+fidelity = "core"
+left_out = (
+    "the larger model that judges steps and writes templates, training on the thoughts of a larger reasoning model, and choosing "
+    "data to learn from by the scores"
+)
+data = Data(prompt="the question; replies are to think, and to respond after a mark such as </think>", answer="the gold answer")
+
+check = Check(
     says="with alignment and coherence, targets of thoughts rank right steps above wrong ones better than the judge's word alone",
     versus=None, task="rethought", measure="auc.three", direction="higher", margin=0.08, against="auc.judge",
     by=label_quality(truth=sound_thoughts(), rollout=independent(n=4, steps="newline"), annotators=ANNOTATORS),

@@ -11,12 +11,8 @@ Zou et al. 2025, arXiv:2510.06217 (no code was found; the reward as given in not
 from a summary of its ablation that weights of .8 to 1 of calibration and 1 to 1.3 of the tool do best). There support says
 whether the rationale takes up what the tool said. (inferred): that it then is a right verdict; what a call is about, by its
 values and the columns it reads; p of a verdict that was not sampled as what is left, .05 at least; missing verdicts as wrong
-and sure. Its first stage, imitation of tool-verified rationales, is `sft` on the column `solution` (replies and answers in
-turn); its data come from a larger model, whose rationales are kept where the tool bears them out. There the tools run Python
-and SQL; here env=... may. Left out: the table's part that a step needs as a prefix.
-
-Data: solutions to judge, as prompts with table and numbered steps, lists in the columns `steps` and `verdicts` (true: right), and
-an environment that answers calls; that of the task `inspections` looks cells up in the column `table`.
+and sure. Its first stage, imitation of tool-verified rationales, is `sft` on the column `solution` (replies and answers in turn).
+The environment is that of the task `inspections`, which looks cells up and adds, or another that answers calls (env=...).
 """
 
 from __future__ import annotations
@@ -27,6 +23,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Problem, Recipe, Rollout, Run, measure
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.evals.judges import first_error_f1
 from rewardlab.methods.baselines.grpo import grpo
@@ -85,6 +82,37 @@ def tattoo(
     )  # fmt: skip
 
 
+fidelity = "reading"
+left_out = (
+    "tools that run Python and SQL (env=... may), rationales of a larger model that the tool bears out, to imitate first, the part "
+    "of the table that a step needs as a prefix, and a judge of whether the rationale takes up what the tool said"
+)
+data = Data(
+    prompt="the table, the question, the numbered steps of a solution, and how to call the tool and give verdicts",
+    steps="the steps of the solution: a list of texts",
+    verdicts=Column("a label for each step, true where it is right: a list", setting="column"),
+    table=Column("the cells that the tool looks up: by row, of each column; not with `env`", optional=True),
+    rows=[
+        {
+            "prompt": "city | population | area\nOslo | 709 | 454\nBergen | 291 | 465\n\nHow many more people has Oslo than "
+            "Bergen (thousands)?\n1: Oslo population 709\n2: Bergen population 219\n\nCall the tool with 'look ROW COLUMN' before "
+            "you judge a step, and write + or - for each.",
+            "steps": ["Oslo population 709", "Bergen population 219"],
+            "verdicts": [True, False],
+            "table": {"Oslo": {"population": 709, "area": 454}, "Bergen": {"population": 291, "area": 465}},
+        },
+        {
+            "prompt": "team | won | lost\nReds | 12 | 5\nBlues | 9 | 8\n\nHow many games did the Reds play?\n1: Reds won 12\n"
+            "2: Reds lost 5\n3: 12+5=17\n\nCall the tool with 'look ROW COLUMN' or 'sum A B' before you judge a step, and write + "
+            "or - for each.",
+            "steps": ["Reds won 12", "Reds lost 5", "12+5=17"],
+            "verdicts": [True, True, True],
+            "table": {"Reds": {"won": 12, "lost": 5}, "Blues": {"won": 9, "lost": 8}},
+        },
+    ],
+    verified_by="inspected",
+)
+
 claim = Claim(
     says="paid for verdicts that rest on the tool, a judge judges more steps rightly than paid for verdicts alone",
     versus="tattoo", task="inspections:flaw=0.5", measure="right", direction="higher", margin=0.023,
@@ -94,7 +122,7 @@ claim = Claim(
     tried="before calibration, by step_f1: flaw=.35, it falls, for + is right most often; flaw=.5, it rises by .16, within its "
     "noise, grounded +.11, effects -.02 and -.21; by right: flaw=.5,skips=.75, the small policy cannot read what the tool says "
     "(.50 right), grounded +.58, effects -.015 and -.009 (2 seeds each)",
-    finding="paid for verdicts alone, a judge learns to ask as well: verdicts that rest on the tool rise from .52 to .96, with the "
-    "tool paid to .97; steps judged rightly from .65 to .81 on both sides",
+    finding="paid for verdicts alone, a judge learns to ask as well: verdicts that rest on the tool rise from 52% to 96%, and to "
+    "97% with the tool paid; steps judged rightly from 65% to 81% on both sides. Asking pays by itself: the bonus adds nothing",
 )  # fmt: skip
 baseline = "grpo"

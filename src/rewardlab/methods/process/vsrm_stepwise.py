@@ -10,9 +10,7 @@ nothing earns little, and one that overturns what was right is charged. What cha
 Yue et al. 2025, arXiv:2508.10293. Words, gaps (1,000 and 400 characters, about 250 and 100 tokens), N = 5 at temperature 0.6 and
 top_p 0.95, eps = 1e-5, gamma = 0.7, four steps ahead, and that what comes before the first cut is not paid, are those of the
 released code (1benwu1/VSRM-Efficient-LRMs, 6bb5252, verl/workers/rollout_postprocess.py). It pays a step at its first token; here
-at its last, as the paper writes. Left out: its -10 for replies without tags or box, a reward for the form that users may add.
-
-Data: prompts with gold answers. Sentences that begin a reflection divide a reply; at="" takes every line or sentence for a step.
+at its last, as the paper writes. Sentences that begin a reflection divide a reply; at="" takes every line or sentence for a step.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -74,6 +72,8 @@ def vsrm_stepwise(
     )
 
 
+fidelity = "core"
+left_out = "-10 for a reply without tags or a box: a reward for the form, which users may add"
 data = Data(answer="the gold answer")
 
 claim = Claim(
@@ -83,5 +83,6 @@ claim = Claim(
     versus_settings={"problems": 64}, by=length_of_right(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("right_length", low=29.0, says="tokens of right replies"),
     tried="32 replies a step, 3 seeds: PPO learns .05, its right replies have 30.5 tokens, and this is right less often by .09",
-    finding="PPO on the outcome alone takes 37 tokens of right replies to 28; paid by steps too, to 34, right in .55, not .72",
+    finding="29% right before, in 37 tokens; after 40 updates 72% in 28 tokens by the outcome alone, 54% in 34 tokens paid by "
+    "steps too. Plain PPO shortens replies by itself here: nothing is left to mend, and rewards of steps slow the learning",
 )  # fmt: skip

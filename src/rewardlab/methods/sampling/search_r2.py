@@ -17,7 +17,7 @@ What the refiner says is a row of its own, with the mean over its own tokens; th
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -25,6 +25,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Group, Problem, Recipe, Run, Sampling, Score, Scores, Trajectory, measure, rollout, seed_of
 from rewardlab.core.episode import place_of
 from rewardlab.data.columns import Column, Data
+from rewardlab.data.values import list_of
 from rewardlab.envs.search import search, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
@@ -74,12 +75,13 @@ def useful_results(trajectory: Trajectory, *, column: str = "supporting") -> Sco
     """The share of the messages that an episode read after its first reply which hold a document of this column that none before
     them held. 0 where it read none, and where the problem has no such list: then its answer alone is paid.
     """
-    wanted = trajectory.problem.meta.get(column)
-    if not isinstance(wanted, list | tuple) or not wanted:
+    given = trajectory.problem.meta.get(column)
+    wanted = [_text(x) for x in (given if isinstance(given, tuple) else list_of(given) or ())]
+    if not wanted:
         return Score(0.0, why=f"the problem has no list {column!r}")
     first = next((i for i, turn in enumerate(trajectory.turns) if turn.author is not None), len(trajectory.turns))
     read = [turn.text for turn in trajectory.turns[first:] if turn.author is None and len(turn.ids)]
-    left, useful = set(map(str, wanted)), 0
+    left, useful = set(wanted), 0
     for text in read:
         # a search may show a document of several lines in one
         shown = " ".join(text.split())
@@ -87,6 +89,10 @@ def useful_results(trajectory: Trajectory, *, column: str = "supporting") -> Sco
         useful += bool(found)
         left -= found
     return Score(useful / len(read) if read else 0.0, why=f"{useful} of {len(read)} results")
+
+
+def _text(document: Any) -> str:
+    return str(document.get("text", "")) if isinstance(document, dict) else str(document)
 
 
 # ---- Episodes that are cut before their first wrong turn, and gone on with from there --------------------------------
@@ -179,17 +185,18 @@ def repaired_accuracy(problems: list[Problem], run: Run, *, env: Environment, n:
 def search_r2(
     base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 5, turns: int = 6,
     where: Literal["policy", "chance", "never"] = "policy", useful: float = 1.0, column: str = "supporting",
+    question: str = QUESTION,
 ) -> Recipe:  # fmt: skip
     """env, corpus: what is searched (`tools`), by default the column facts.  n: episodes of a question.  turns: the most that
     one may have. where: who decides where to cut, as in `repaired`.  useful: weight of the process reward, 0 for none.  column:
-    of the documents.
+    of the documents.  question: what the refiner reads, with {question} and {turns}.
     """
     base = base or grpo(n=n)
     env = tools(env, corpus)
     right = base.reward or correct()
     paid = right * (1 + useful * useful_results(column=column)) if useful else right
     return base.but(
-        rollout=repaired(env=env, n=n, turns=turns, where=where), reward=of_result(of=paid),
+        rollout=repaired(env=env, n=n, turns=turns, where=where, question=question), reward=of_result(of=paid),
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )  # fmt: skip
 
@@ -202,7 +209,7 @@ left_out = (
 data = Data(
     answer="the gold answer",
     supporting=Column(
-        "the documents that answer the question, a list of texts; without it only the answer is paid",
+        "the documents that answer the question, a list of texts or of {title, text}; without it only the answer is paid",
         optional=True,
         setting="column",
     ),
