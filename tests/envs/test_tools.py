@@ -60,6 +60,11 @@ def test_calls_are_read_one_a_tag_or_one_a_line_or_over_several_lines():
     assert answer_to([], RESULTS) == answer_to(None, RESULTS) == "The calls cannot be read."
 
 
+def test_where_no_call_is_wanted_none_need_be_recorded():
+    assert said("Answer: yes", []) is None
+    assert said(tagged('{"name": "bus"}'), []) == "bus: no result"
+
+
 @pytest.mark.parametrize("results", [None, [3], "[3]", [{"result": 3}], {"bus": 7}])
 def test_results_that_are_none_are_an_error_that_names_the_problem(results):
     with pytest.raises(RewardlabError, match=r"recorded_tools needs in 'results' of problem '\?'"):

@@ -109,5 +109,6 @@ def test_a_partly_right_text_is_worth_something_by_default():
     scores = registry.build("prs_vspo").reward([found, numbers], run)
     assert [s.total for s in scores[0]] == pytest.approx([1.0, (1 + 2 / 3) / 2, 0.5, 0.0], abs=1e-3)
     assert [s.total for s in scores[1]] == [1.0, 0.5]
-    # neither side of the claim reads gold steps
-    assert claim.settings == claim.versus_settings == {}
+    # neither side of the claim reads gold steps, and both sample as many replies
+    assert claim.settings == {"n": 8, "beta": 0.0}
+    assert claim.versus_settings == {}

@@ -11,7 +11,7 @@ from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.step import Ops
 from rewardlab.evals.pairs import pair_accuracy
-from rewardlab.methods.shaping.sotopia_rl import attributed_score
+from rewardlab.methods.shaping.sotopia_rl import attributed_score, data
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
 from rewardlab.runs.config import RunConfig
@@ -33,6 +33,9 @@ def test_scores_times_shares_brought_to_one_range():
     assert paid(scores, {}, spread="uniform") == pytest.approx((0.9 + 0.2 + 0.6) / 3)
     assert paid('{"goal": 9}', '{"goal": "1"}', dimensions=("goal",)) == pytest.approx(0.3)
     assert paid({"wit": 5}, {"wit": 3}, dimensions=("wit",)) == pytest.approx(0.5)
+    # what a user copies from the template has a number for each of the default dimensions: 7 * 3/3, 3 * 2/3 and 1 * 0
+    first = data.rows[0]
+    assert paid(first["scores"], first["attributions"]) == pytest.approx((0.7 + (2 + 5) / 10 + 0) / 3)
     # a secret that was kept has 0, the best of -10 to 0
     assert paid({"secret": 0}, {"secret": 3}, dimensions=("secret",)) == pytest.approx(1)
 

@@ -9,6 +9,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
+from rewardlab.methods.shaping.thoth_scirecipe import data
 from rewardlab.worlds.protocols import Step, aligned, read, step_score, write
 
 GOLD = [Step("add", ["salt"], ["5 ml"]), Step("heat", ["tube a", "buffer"], ["3 min", "hot"]), Step("spin", ["cells"], [])]
@@ -46,6 +47,11 @@ def test_a_closed_gate_leaves_nothing_and_a_sum_does():
     assert totals(untold, told, broken, extra, "add salt") == pytest.approx([0, 2.5, 0, 0, 0])
     # form 1, told 0, count 1, order 1, content 1.5
     assert totals(untold, broken, extra, gated=False) == pytest.approx([4.5, 0, 4.5])
+
+
+def test_the_template_rows_are_protocols():
+    # all right: count 1, order 1; of the first both steps have objects and parameters, so 1.5
+    assert [totals(row["answer"], answer=row["answer"]) for row in data.rows] == [[pytest.approx(2.5)]] * 2
 
 
 def test_without_a_gold_protocol_there_is_no_verdict():

@@ -81,8 +81,18 @@ def test_missing_verdicts_count_in_no_accuracy_and_get_no_credit():
     batch = collate([group], recipe.reward([group], run), torch.device("cpu"))
     credit = recipe.credit(batch.reward, batch, run)
     assert run.memory[MEMORY]["flawed"][2] == pytest.approx(2 / 3)
-    # of the two that have a reward, the deviation from the mean over the deviation's standard one
-    assert credit[:, 0].tolist() == pytest.approx([0.7071, -0.7071, 0, 0], abs=1e-3)
+    # 2/3 right; of one label the factor is 1: the first earns (1 + 1/3) (1 + 1/2) = 2, the second 0
+    assert credit[:, 0].tolist() == pytest.approx([1, -1, 0, 0])
+
+
+def test_credit_keeps_the_factors_that_a_division_by_the_deviation_would_take_away():
+    recipe, run = registry.build("vulpo", {"lines": 0.0, "why": 0.0}), replace(RUN, memory={})
+    groups = [[row(FOUND), *[row(NOTHING)] * 3], [row(NOTHING, "sound")] * 3 + [row(FOUND, "sound")]]
+    batch = collate(groups, recipe.reward(groups, run), torch.device("cpu"))
+    credit = recipe.credit(batch.reward, batch, run)[:, 0].tolist()
+    # the flawed one pays 1.5 * 1.75 = 2.625 once in four, the sound one .5 * 1.25 = .625 three times in four; less their means
+    assert credit[:4] == pytest.approx([2.625 * 3 / 4, *[-2.625 / 4] * 3])
+    assert credit[4:] == pytest.approx([*[0.625 / 4] * 3, -0.625 * 3 / 4])
 
 
 def test_answers_that_are_no_labels_are_refused():

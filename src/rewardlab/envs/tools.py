@@ -15,7 +15,9 @@ State = dict[str, Any]
 def _start(problem: Problem, seed: int, *, field: str) -> tuple[Message | None, State]:
     results = list_of(problem.meta.get(field))
     try:
-        for entry in results or [None]:
+        if results is None:
+            raise ValueError("there is no list")
+        for entry in results:
             call_of(entry)
     except ValueError as e:
         raise RewardlabError(

@@ -7,12 +7,8 @@ right replies apart: among those of one group, the ones that are reasoned better
 opens no gate.
 
 Fan et al. 2025, arXiv:2508.05170 (in later versions ReCode, the algorithm CG-GRPO), after summaries of its equations. R_thinking
-is the sigmoid of a reward model's score (inferred), which reads the whole reply, and in the paper the text between thinking tags.
-Left out: the optimised and degraded versions of reasoning, written by a large model, that the paper teaches its reward model on
-(bring them as `chosen` and `rejected`), and clip-higher. `gated=False` pays R_thinking to all.
-
-Data: prompts with answers to verify by, and either the columns `chosen` and `rejected` (better and worse reasoning), or
---reward-model PATH. In Python any reward from 0 to 1 can be `thinking`.
+is the sigmoid of a reward model's score (inferred); in Python any reward from 0 to 1 can be `thinking`. `gated=False` pays
+R_thinking to all. Programs state no answer, so where they are verified R_format asks for a `form`, or is the same for all.
 """
 
 from typing import Any
@@ -51,6 +47,12 @@ def posterior_grpo(
     return base.but(reward=formed + (where_right(correct(), quality) if gated else correct() + quality))
 
 
+fidelity = "core"
+left_out = (
+    "the optimised and degraded versions of reasoning, written by a large model, on which the paper teaches its reward model "
+    "(bring them as `chosen` and `rejected`); that it reads the text between thinking tags alone, here the whole reply; and "
+    "clip-higher"
+)
 data = Data(
     answer="the gold answer",
     chosen=Column("the better reasoning; not needed with --reward-model", optional=True),
@@ -72,11 +74,13 @@ data = Data(
 )
 
 FEW_NOISY = {"reward_model": "value-head:surprise", "pairs": 300, "passes": 4}
+# the fault was first the level of a sigmoid, which has no zero; it was stated anew after three development seeds
 claim = Claim(
     says="behind the outcome, a reward model of few, noisy pairs costs no accuracy; paid to all replies, it does",
     versus="posterior_grpo", task="preferences:biased=0.75,error=0.1,flip=0.3", measure="auc.truth", direction="higher",
     margin=0.016, settings=FEW_NOISY, versus_settings={**FEW_NOISY, "gated": False}, steps=40,
     fault=Within("train.untrue/thinking", low=0.1, says="pairs of right and wrong replies that the reward model orders wrongly"),
     judge=Within("train.pair_accuracy", 0.55, 0.9, "better solutions above worse ones: learnt, and imperfect"), learns=None,
-    finding="the fault was first the level of a sigmoid, which has no zero; it was stated anew after three development seeds",
+    finding="36% right before; 72% where the reward model is paid behind the outcome, 68% where it is paid to all. It orders "
+    "half of the pairs of a right and a wrong reply wrongly, and is never shown to make reasoning better",
 )  # fmt: skip

@@ -9,17 +9,18 @@ none of a successful one less.
 Xu et al. 2025, arXiv:2509.25598. The paper was not to be had in full: that ReNorm takes 1/2 from both is what a review of it says
 (OpenReview, "Principle Process Reward For Search Agents"); (inferred): they are added at every turn, and the last decision gets o
 as well. `center="trajectory"` takes an episode's own mean from its scores, p_t - mean(p) + o; "none" leaves the raw sum. PPO as in
-the paper, or any base. Left out: training a judge on principles; NVProcessBench.
+the paper, or any base.
 
-Data: questions with answers to verify by and an environment, as for igpo, and judge="mine.py:score", which scores a reply, 0 to 1,
-in its episode by principles of your own. Without it a program asks for one: names and numbers must have been read (`grounded`).
+judge="mine.py:score" scores a reply, 0 to 1, in its episode by principles of your own. Without it a program asks for one: names
+and numbers must have been read (`grounded`).
 """
 
 from typing import Literal
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Term
 from rewardlab.core.score import derive
+from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.groups import told_apart
@@ -89,12 +90,39 @@ def ppr_renorm(
     )
 
 
+fidelity = "reading"
+left_out = (
+    "the judge that is taught on principles, a model that writes its reasons before it scores a turn: a rule takes its place "
+    "unless there is a `judge`; and NVProcessBench"
+)
+data = Data(
+    answer="the gold answer",
+    facts=Column(
+        "documents that can be searched, a list of texts or of {title, text}; not read with `corpus` or `env`", optional=True
+    ),
+    rows=[
+        {
+            "prompt": "Who wrote the book that Kurosawa's Ran is based on? Search, then end with Answer: and the name.",
+            "answer": "Shakespeare",
+            "facts": ["Ran, a film by Kurosawa, is based on King Lear.", "King Lear is a play by Shakespeare."],
+        },
+        {
+            "prompt": "In which year did the river Arno last flood Florence? Search first.",
+            "answer": "1966",
+            "facts": [
+                {"title": "Arno", "text": "A river of Tuscany. It flooded Florence in 1966."},
+                {"title": "Po", "text": "The longest river of Italy."},
+            ],
+        },
+    ],
+)
+
 # a judge that likes long replies as much as grounded ones
 JUDGE = each_turn(of=0.5 * clip(words() / 80, high=1.0) + 0.5 * grounded())
 RENORMED = aggregate(renormed(process=JUDGE, outcome=correct())).named("renormed")
 RAW = aggregate(renormed(process=JUDGE, outcome=correct(), center="none")).named("raw")
 # by construction: the judge's liking for words is planted, and is what the formula takes out
-claim = Claim(
+check = Check(
     says="with scores of turns by a judge that likes many words, ReNorm prefers the better of two searches oftener than their sum",
     versus=None, task="inquiries:test_size=4000", measure="agreement.renormed", direction="higher", margin=0.145,
     against="agreement.raw", model="untrained",
@@ -102,5 +130,7 @@ claim = Claim(
     problems=4000, steps=1,
     fault=Within("agreement.raw", high=0.6, says="the better of two searches paid more, by the sum"), learns=None, start=None,
     sanity=True,
+    finding="of two searches the better one is paid more in 82% of pairs by ReNorm, and in 55% by the raw sum, whose judge likes "
+    "many words. The outcome alone would do so in 86%: ReNorm repairs a bad judge, and adds nothing to the outcome here",
 )  # fmt: skip
 baseline = "ppo"

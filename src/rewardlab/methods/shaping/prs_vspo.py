@@ -2,18 +2,16 @@
 
     PRS:   r = mean over stages k of s_k, each paid only where all stages before it are complete
     VSPO:  groups in which all rewards are equal are replaced by new replies to prompts sampled with chance ~ value
-           value = (1 - mean r) std r:  difficulty times uncertainty;   a prompt in k groups of a batch weighs min(k, cap)
+           value = (1 - mean r) std r,  1 being the highest reward;  a prompt in k groups of a batch weighs min(k, cap)
 
 While nothing is solved a binary reward is silent, and stages still tell replies apart. A group of equal rewards has no advantages;
 its place goes to a prompt that is hard and undecided. The cap keeps the size of the gradient of a prompt that was sampled often.
 
-Zhuang et al. 2025, arXiv:2512.07478. The value, the stages' equal weights and the cap ("value smoothing clipping") are (inferred):
-no code is public. Prompts are sampled from those of the same step, whose values are known. The last stage is graded where answers
-are texts, by a length-aware BLEU (inferred: n-grams of up to as many words as the gold answer has, 4 at most, so that a right short
-answer is worth 1 and a part of it less); other answers are right or wrong. Left out: the LLM judge of long answers, which a user
-brings as `quality`; and search tools, which any base that plays an environment brings.
-
-Data: prompts with answers to verify by; a regular expression for the form that comes first, if it is not that of an answer.
+Zhuang et al. 2025, arXiv:2512.07478. The value, n = 5 and a KL of 0.001 are those of a summary of the paper; no code is public.
+(inferred): the stages' equal weights and the cap ("value smoothing clipping", of which it is known that it shrinks the advantages
+of prompts sampled often). Prompts are sampled from those of the same step, whose values are known. The last stage is graded where
+answers are texts, by a length-aware BLEU (inferred: n-grams of up to as many words as the gold answer has, 4 at most, so that a
+right short answer is worth 1 and a part of it less); other answers are right or wrong.
 """
 
 from __future__ import annotations
@@ -148,13 +146,14 @@ def cap_prompts(a: Tensor, batch: Batch, run: Run, *, most: PositiveFloat = 2.0)
 
 def prs_vspo(
     base: Recipe | None = None, *, form: str = "", quality: Reward | None = None, at: float = 1.0, most: float = 2.0,
-    attempts: int = 2, n: int = 8,
+    attempts: int = 2, n: int = 5, beta: float = 0.001,
 ) -> Recipe:  # fmt: skip
     """form: a regular expression that replies must match first; without it they must state an answer.  quality: the second stage,
     from 0 to 1; None: the base's reward and `partly_right`.  at: what completes a stage.  most: groups of a batch that one prompt
     counts like.  attempts: how often prompts are sampled to fill the batch; 1: groups without a signal are only left out.
+    n, beta: of grpo.
     """
-    base = base or grpo(n=n)
+    base = base or grpo(n=n, beta=beta)
     last = quality or graded(base.reward or correct(), partly_right())
     paid = staged(format_ok(pattern=form) if form else answer_given(), last, at=at)
     return base.but(
@@ -164,12 +163,19 @@ def prs_vspo(
     )
 
 
-data = Data(answer="the gold answer")
+fidelity = "reading"
+left_out = (
+    "the model that judges long answers, which a user brings as `quality`; search tools, which any base that plays an environment "
+    "brings, and with them the stage of calls that can be read: the first stage is the form of the answer, or `form`"
+)
+data = Data(answer="the gold answer, a text or a list of texts that are all right")
+
+AS_GRPO = {"n": 8, "beta": 0.0}
 
 claim = Claim(
     says="where many groups have no signal, staged rewards and prompts sampled by value learn more in as many updates than GRPO",
     versus="grpo", task="arithmetic:biased=0.85,rules=+-*,error=0.3,difficulty=[4,6]", measure="auc.truth", direction="higher",
-    margin=0.046, steps=60,
+    margin=0.046, settings=AS_GRPO, steps=60,
     fault=Within("train.signal", high=0.6, says="share of groups that teach anything"),
     moved=Within("train.signal", low=0.2, says="share of groups that teach anything"), start=None,
     tried="difficulty=[4,8],error=0.4: nobody learns; [4,6] with biased=0.75, then error=0.2: signal in .82 and .72 of groups; "

@@ -11,10 +11,9 @@ Xu et al. 2026, arXiv:2602.11661: normalisation by frozen statistics and the thr
 (inferred): weakness is the distance of the mean z_k from the best reply of the step, 1 - redundancy_k is 1 / (1 + the sum of the
 positive correlations with the other rewards), and the weights have the mean 1. The statistics are those of the first step, whose
 replies the reference itself gives, since the policy has not been changed yet; those of a reward that is the same for all of them
-are of the first step in which it varies. Left out: the paper's own rewards and its diagnosis of metrics, which are of its products.
-`adaptive=False` is the plain sum.
+are of the first step in which it varies. `adaptive=False` is the plain sum.
 
-Data: prompts, and what the rewards need. rewards="correct() + 3 * mine.py:safe": a sum, in which a weight is a reward's risk.
+rewards="correct() + 3 * mine.py:safe": a sum, in which a weight is a reward's risk.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
@@ -41,7 +41,7 @@ from rewardlab.verifiers.choice.rationale import rationale_agrees
 
 # ---- Several rewards at once, each with a weight that follows how much it needs one ----------------------------------
 
-Column = Sequence[float]
+Values = Sequence[float]
 
 
 @operator(over="weights")
@@ -62,11 +62,11 @@ def balanced(*rewards: list[float], risk: tuple[float, ...] = ()) -> list[float]
     return [len(raw) * x / sum(raw) for x in raw] if sum(raw) > 0 else [1.0] * len(rewards)
 
 
-def _weakness(column: Column) -> float:
+def _weakness(column: Values) -> float:
     return max(column) - statistics.fmean(column) if column else 0.0
 
 
-def _agreement(columns: Sequence[Column]) -> list[float]:
+def _agreement(columns: Sequence[Values]) -> list[float]:
     """For each column the sum of its positive correlations with the others; one that does not vary has none."""
     table = np.array(columns, float)  # (K, N)
     if table.size == 0:
@@ -108,6 +108,20 @@ def quark_medical_alignment(base: Recipe | None = None, *, rewards: Reward | Non
     return base.but(reward=balanced(*scaled, risk=tuple(weight for weight, _ in terms)))
 
 
+fidelity = "reading"
+left_out = (
+    "the paper's own rewards (ability, knowledge, feedback of users, form) and its diagnosis of metrics, which are of its "
+    "products: the rewards are a user's, and without any an answer that is right and one that is stated"
+)
+data = Data(
+    answer="the gold answer; other columns are read by the rewards that are given",
+    rows=[
+        {"prompt": "Which vitamin does scurvy lack? A. C  B. D  C. K. End with Answer: and the letter.", "answer": "A"},
+        {"prompt": "Which organ makes insulin? End with Answer: and one word.", "answer": ["pancreas", "the pancreas"]},
+        {"prompt": "A child of 12 kg gets 15 mg of a drug per kg. How many mg is that?", "answer": "180"},
+    ],
+)
+
 WANTED = correct() + rationale_agrees() + rationale_coverage()
 OF_ALL_SCALES = {"rewards": WANTED + tokens(), "problems": 8}  # tokens: of another scale, and nearly the same as covered
 claim = Claim(
@@ -116,6 +130,7 @@ claim = Claim(
     versus_settings={**OF_ALL_SCALES, "adaptive": False}, by=term_means(reward=WANTED), steps=40,
     guard=Within("correct", low=-0.03),
     fault=Within("rationale_agrees", high=0.85, says="replies whose rationale leads to their answer"), learns=None,
-    finding="on both sides right replies fall while they learn, from .27 to below .1: neither earns what is wanted",
+    finding="2% of replies are right, consistent and complete before; 4% with the weights and 2% with the plain sum. Right answers "
+    "fall from 38% to 8% and 5%: length, which both sides are paid for, takes over on either",
 )  # fmt: skip
 baseline = "grpo"

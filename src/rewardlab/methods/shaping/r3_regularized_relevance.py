@@ -9,12 +9,10 @@ regularise one another. A closed question has a reference to be near to, and gai
 Kim and Seo 2024, arXiv:2402.03469: R3 is its first version, later renamed "Rethinking the Role of Proxy Rewards". The formula is
 that of the released code (naver-ai/rethinking-proxy-reward, 70f2ecf, reward_model.py), which is the first version's: relevance is a
 dot product of Contriever's vectors, taken to reach 3.5, and a closed question's is stretched from there to longest / 100. A cosine
-takes its place, and everything is divided by 3.5, so that both kinds of question weigh as much as there. `mixed=False` is relevance
-alone, the paper's first attempt. PPO is ours, with its own KL; left out: adapters, and cutting a reply off at the next speaker's
-name.
+takes its place, and everything is divided by 3.5, so that both kinds of question weigh as much as there. Of a talk the last user
+message alone is the question; there all of the user's are. `mixed=False` is relevance alone, the paper's first attempt.
 
-Data: prompts; a column `qtype` that says CONSTRAINED marks closed questions, whose `answer` is the reference. Without it all are
-open. embed=NAME takes a sentence-transformers model (facebook/contriever); without it, texts are compared by their words.
+embed=NAME takes a sentence-transformers model (facebook/contriever); without it, texts are compared by their words.
 """
 
 from __future__ import annotations
@@ -92,6 +90,12 @@ def r3_regularized_relevance(
     return base.but(reward=regularized_relevance(embed=embed, longest=longest) if mixed else relevance(embed=embed))
 
 
+fidelity = "core"
+left_out = (
+    "Contriever by default: texts are compared by their words unless `embed` names a model; the released PPO, whose rewards are "
+    "scaled by their running deviation and whose KL weight adapts (PPO here has its own KL); adapters; and cutting a reply off at "
+    "the next speaker's name"
+)
 data = Data(
     answer=Column("the reference of a closed question; all rows have one, or none", optional=True),
     qtype=Column("CONSTRAINED marks a closed question; without it all are open", optional=True),
@@ -106,5 +110,7 @@ claim = Claim(
     versus="r3_regularized_relevance", task="notes", measure="reward", direction="higher", margin=0.025,
     versus_settings={"mixed": False}, by=mean_reward(), steps=40,
     fault=Within("auc.truth", high=0.55, says="the true reward while relevance alone is paid"), learns=None,
+    finding="the true reward falls from .55 to .52 with the product and to .46 with relevance alone, whose replies shrink to four "
+    "words of the prompt: it does less harm, and neither helps",
 )  # fmt: skip
 baseline = "ppo"

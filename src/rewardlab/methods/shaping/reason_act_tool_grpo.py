@@ -14,14 +14,14 @@ accuracy and for the answer, a start after SFT on calls and answers without thou
 similarity of names and shares of right values; the calls of all replies together, in any order; no KL term. `calls=0` leaves GRPO
 with the answer alone.
 
-Data: prompts, `answer`, the gold `calls` ({"name", "arguments"}, [] where none is wanted), and for the tools either `results`, each
-recorded call with its result, or an environment (env=...). Calls are written as <tool_call>{"name", "arguments"}</tool_call>.
+Calls are written as <tool_call>{"name", "arguments"}</tool_call>; env=... has tools that run.
 """
 
 from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Recipe, Score, Trajectory
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.envs.tools import recorded_tools
 from rewardlab.evals.episodes import episode_accuracy, right_by_the_way
@@ -92,6 +92,32 @@ def reason_act_tool_grpo(
     return made.but(rollout=interactive(env=env, n=n, turns=turns), measure=measure)
 
 
+fidelity = "reading"
+left_out = (
+    "the SFT before RL, unless `sft_steps` says for how long; and its data, conversations whose calls and answers were made by a "
+    "large model"
+)
+data = Data(
+    answer="the gold answer",
+    calls='the calls that are wanted, {"name", "arguments"} each; [] where none is',
+    results=Column('calls with what they return, {"name", "arguments", "result"} each; not read with an `env`', optional=True),
+    solution=Column("replies to imitate first, calls and answer, a list; read with `sft_steps`", optional=True),
+    rows=[
+        {
+            "prompt": "Tools: bus(city, day). Is there a bus to Rome on day 3 after 6 o'clock? End with Answer: yes or no.",
+            "answer": "yes",
+            "calls": [{"name": "bus", "arguments": {"city": "Rome", "day": 3}}],
+            "results": [{"name": "bus", "arguments": {"city": "Rome", "day": 3}, "result": "7 o'clock"}],
+        },
+        {
+            "prompt": "Tools: bus(city, day). Thanks, is Rome in Italy? End with Answer: yes or no.",
+            "answer": "yes",
+            "calls": [],
+            "results": [],
+        },
+    ],
+)
+
 RATE = {"problems": 16, "lr": 3e-4}
 claim = Claim(
     says="after equal updates right answers come oftener from the right calls than where the answer alone is paid",
@@ -101,5 +127,7 @@ claim = Claim(
     guard=Within("pass@1", low=-0.03),
     fault=Within("lucky", low=0.1, says="share of right answers after other calls, where the answer alone is paid"),
     learns="the_way", start=None,
+    finding="of right answers 57% come from the right calls before, 95% where calls are paid too and 86% where the answer alone "
+    "is; over eight pairs of runs the difference varies too much to be decided. Both are right more often: 64% to 91% and 86%",
 )  # fmt: skip
 baseline = "grpo"

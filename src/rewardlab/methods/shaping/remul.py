@@ -8,12 +8,11 @@ learns the gold answers after its own reasoning, of which nothing is learnt then
 and for being followed pull against each other.
 
 Sivakumaran et al. 2026, arXiv:2602.16154; reward, cuts, n = 5, temperature 0.7 and a KL of 0.001 are those of the released script
-(nsivaku/remul, 7effae1), whose three listeners are Ministral-3-14B, Phi-4 and Qwen3-14B, the last one the speaker's own start, at
-temperatures of 0.9 to 1.1. There masked SFT is a run after the other one, with LoRA; how many steps it gets here is (inferred).
-Left out: an entropy bonus of 0.001, top-p. The measures of the paper are `early_answering`, `mistake_injection` and
-`hint_attribution`, for any method.
-
-Data: prompts whose replies reason before they answer, with answers for the SFT; and listeners: listeners="PATH,PATH".
+(nsivaku/remul, 7effae1), as are the entropy bonus of 0.001 and ten times the rate for masked SFT, whose loss is a mean over the
+answer's tokens of the batch. Its three listeners are Ministral-3-14B, Phi-4 and Qwen3-14B, the last one the speaker's own start, at
+temperatures of 0.9 to 1.1: listeners="PATH,PATH"; r is their number of matches there, of which the share is a multiple. There
+masked SFT is a run of five epochs after the other one, with LoRA; how many steps it gets here is (inferred). The measures of the
+paper are `early_answering`, `mistake_injection` and `hint_attribution`, for any method.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Rollout, Run, Sampling, Score, Scores, Trajectory, loop, rollout
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
@@ -30,6 +29,7 @@ from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.ratio import imitate
+from rewardlab.objectives.regularise import negative_entropy
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import reward
@@ -140,13 +140,15 @@ def answers_last(
 
 def remul(
     base: Recipe | None = None, *, listeners: str = "copy:policy", share: float = 0.2, faster: float = 10.0, mark: str = "Answer:",
-    hearing: float = 0.9, right: float = 0.0, n: int = 5, temperature: float = 0.7, beta: float = 0.001,
+    hearing: float = 0.9, right: float = 0.0, n: int = 5, temperature: float = 0.7, beta: float = 0.001, entropy: float = 0.001,
 ) -> Recipe:  # fmt: skip
     """listeners: what they start from (`Learner.init`), with commas between them.  share, faster, mark: of the masked SFT.
     hearing: the temperature of listeners.  right: weight of being right in the reward ("balanced" in the paper).  n, temperature,
-    beta: of grpo. The reward takes the place of a base's.
+    beta: of grpo.  entropy: weight of the entropy bonus. The reward takes the place of a base's.
     """
     base = base or grpo(n=n, temperature=temperature, beta=beta)
+    if entropy:
+        base = base.but(objective=base.required("objective") + entropy * negative_entropy())
     names = {f"listener{i}": init.strip() for i, init in enumerate(listeners.split(","), 1)}
     heard = reasoning_transfer(models=tuple(names), temperature=hearing)
     paid = heard + right * correct() if right else heard
@@ -158,10 +160,27 @@ def remul(
     )
 
 
-data = Data(answer="the gold answer")
+fidelity = "core"
+left_out = (
+    "listeners of other families, which are large models: a copy of the policy by default; their temperatures, one each, top-p of "
+    ".9 and repetition penalty of 1.1 (top-p of the policy too); and LoRA in the masked SFT (`--lora-rank`)"
+)
+data = Data(
+    answer="the gold answer, learnt after the policy's own reasoning",
+    rows=[
+        {
+            "prompt": "Start with 7. Add 5. Multiply by 3. Reason, then end with Answer: and the number.",
+            "answer": "36",
+        },
+        {
+            "prompt": "All cats purr. Tom does not. Is Tom a cat? A. yes  B. no. Reason, then end with Answer: B or A.",
+            "answer": "B",
+        },
+    ],
+)
 
 HEARD = reasoning_transfer(models=("listener1",)).named("heard") + 0.0 * correct()
-claim = Claim(
+check = Check(
     says="of two right answers, listeners prefer the one that its lines lead to, which being right cannot tell apart", versus=None,
     task="hindsight:test_size=1000", measure="agreement.heard", direction="higher", margin=0.155, against="agreement.correct",
     by=own_share(
@@ -169,5 +188,8 @@ claim = Claim(
     ),
     problems=1000, steps=1, fault=Within("signal.correct", high=0.1, says="pairs that being right tells apart"), learns=None,
     start=None,
+    sanity=True,
+    finding="of two right replies, listeners prefer the one whose lines lead to its answer in 78% of pairs; being right tells none "
+    "apart, so that half is the rival's share by construction. That a policy becomes easier to follow is not tested",
 )  # fmt: skip
 baseline = "grpo"

@@ -8,12 +8,10 @@ A reply that is nearly right earns nothing from a verifier, and where no reply o
 Here each rung can be learnt before the next one is ever reached.
 
 Hu and Wu 2025, arXiv:2512.00319. The terms are the paper's; their exact definitions and weights are (inferred): structure and
-content weigh 1, form and validity 1/2. Left out: the optional term for length; LoRA (`--lora`).
-
-Data: prompts whose answer is a JSON value, to verify by `json_value`.
+content weigh 1, form and validity 1/2.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
 from rewardlab.data.columns import Data
 from rewardlab.evals.groups import told_apart
@@ -42,6 +40,8 @@ def rl_struct(
     return base.but(reward=terms if base.reward in (None, correct()) else base.reward + terms)
 
 
+fidelity = "reading"
+left_out = "the optional term for length; and LoRA, which is a setting of any run (`--lora-rank`)"
 data = Data(
     answer="a JSON value",
     rows=[
@@ -51,7 +51,7 @@ data = Data(
     verified_by="json_value",
 )
 
-claim = Claim(
+check = Check(
     says="of two replies the one that takes fewer edits to be right is paid more, oftener than where being right alone is paid",
     versus=None, task="cards", measure="agreement", direction="higher", margin=0.03, against="agreement.correct",
     by=told_apart(
@@ -59,4 +59,6 @@ claim = Claim(
     ),
     problems=300, steps=1, fault=Within("signal.correct", high=0.9, says="share of groups in which being right tells any apart"),
     learns=None,
+    finding="of two replies, the one that takes fewer edits to be right is paid more in 90% of pairs by the ladder, in 84% by "
+    "being right alone, where ties count half. The ladder's weights are ours",
 )  # fmt: skip

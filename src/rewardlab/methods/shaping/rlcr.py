@@ -8,11 +8,12 @@ sure wrong answer can be worth more than a doubtful right one.
 
 Damani et al. 2025, arXiv:2507.16806. The -2 is that of the released code (damanimehul/RLCR, read in the copy pranavdulepet/RLCR,
 f062dce), which pays .5 for the form, .5 for a right answer, .5 (1 - Brier), and nothing without the form: twice its reward, less 2,
-is r. As in its script the advantage is not divided by the standard deviation: in a group that is all wrong, small differences in q
-would weigh as much as being right does elsewhere, and q falls to 0, where a right answer pays nothing. A vote that weighs answers
-by their confidence, the paper's use of it at test time, is `weighted_vote` with the reward `confidence()`.
+is r. As in its configurations (configs/Qwen-7B/hotpot and math/RLCR.yaml) n = 32 at temperature 0.7, there is no KL term, and the
+advantage is not divided by the standard deviation: in a group that is all wrong, small differences in q would weigh as much as
+being right does elsewhere, and q falls to 0, where a right answer pays nothing. A vote that weighs answers by their confidence, the
+paper's use of it at test time, is `weighted_vote` with the reward `confidence()`.
 
-Data: prompts and answers; the policy must state confidences ("Answer: 36", then "Confidence: 0.7"), so ask for them with --system.
+The policy must state confidences ("Answer: 36", then "Confidence: 0.7"), so ask for them with --system.
 """
 
 from __future__ import annotations
@@ -77,21 +78,45 @@ def _loss(trajectory: Trajectory, verdict: Score, rule: str) -> Score:
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
-def rlcr(base: Recipe | None = None, *, weight: float = 1.0, rule: Literal["brier", "log"] = "brier") -> Recipe:
-    """weight: of the calibration loss, beside 1 for a right answer.  rule: the scoring rule, "brier" or "log"."""
-    base = base or grpo().but(credit=center() >> to_go())
+def rlcr(
+    base: Recipe | None = None, *, weight: float = 1.0, rule: Literal["brier", "log"] = "brier", n: int = 32,
+    temperature: float = 0.7,
+) -> Recipe:  # fmt: skip
+    """weight: of the calibration loss, beside 1 for a right answer.  rule: the scoring rule, "brier" or "log".  n, temperature: of
+    grpo.
+    """
+    base = base or grpo(n=n, temperature=temperature).but(credit=center() >> to_go())
     reward = (base.reward or correct()) - weight * calibration_loss(rule=rule)
     return base.but(reward=reward, measure=calibration(rollout=independent(n=1)))
 
 
-data = Data(answer="the gold answer")
+fidelity = "core"
+left_out = (
+    "the form that is asked for, <think>, <answer>, <analysis> and <confidence> in this order: a confidence in any form is enough; "
+    "leaving out replies that are cut off, as on mathematics there; and the start after SFT on such replies, of one of its models"
+)
+data = Data(
+    answer="the gold answer",
+    rows=[
+        {
+            "prompt": "Who wrote Faust? End with Answer: NAME and Confidence: a number from 0 to 1.",
+            "answer": "Goethe",
+        },
+        {"prompt": "What is $17 \\cdot 23$? End with \\boxed{}, then Confidence: and a number from 0 to 1.", "answer": "391"},
+    ],
+)
+
+AS_GRPO = {"n": 8, "temperature": 1.0}
 
 claim = Claim(
     says="stated confidences are better calibrated than with GRPO after equal updates, at the same accuracy",
     versus="grpo", task="ambiguous:readings=[1,2]", measure="brier", direction="lower", margin=0.018,
-    by=calibration(rollout=independent(n=1)), steps=80, guard=Within("pass@1", low=-0.03),
+    settings=AS_GRPO, by=calibration(rollout=independent(n=1)), steps=80, guard=Within("pass@1", low=-0.03),
     fault=Within("ece", low=0.1, says="expected calibration error, where confidence is not paid"),
     moved=Within("ece", high=-0.03, says="expected calibration error, less that of GRPO"), learns=None,
     tried="readings=[1,3], where the differences of three development seeds lay .10 apart; 40 and 80 steps here (+.025, +.035)",
+    finding="stated confidences are 12 points off on average (ECE; 22 before, 26 with GRPO) and the Brier score is .26, against "
+    ".30 and .32; both are right on 62% to 64%. They still do not tell right from wrong answers (AUROC .49): the level was "
+    "learnt alone",
     version=2, replaces="its fault was confidence above accuracy; what is not paid drifts either way, once in five pairs far below",
 )  # fmt: skip

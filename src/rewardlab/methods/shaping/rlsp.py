@@ -7,10 +7,9 @@ scale / len falls fast at first and hardly at all later: from some length on onl
 
 Ye et al. 2025, arXiv:2502.06773. Formula, scale = 20, unstated = 0.5 and alpha = 0.8 are those of the released reward server
 (GuanghaoYe/Emergence-of-Thinking, a36ba6c, openrlhf/cli/orm_server.py), where len counts the tokens before the box, here all tokens
-of the reply; its judge is gpt-4o-mini, asked how well a reply searches. Left out: the first stage, SFT on demonstrations of
-reasoning: train `sft` on yours, and give its folder as --model. PPO is ours, with its own KL and clipping.
+of the reply; its judge is gpt-4o-mini, asked how well a reply searches.
 
-Data: prompts and answers. judge="mine.py:search_well", or a judge of your own in Python, rates the search from 0 to 1.
+judge="mine.py:search_well", or a judge of your own in Python, rates the search from 0 to 1.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -36,10 +35,18 @@ def rlsp(base: Recipe | None = None, *, scale: float = 20.0, unstated: float = 0
     return base.but(reward=reward if judge is None else ALPHA * reward + (1 - ALPHA) * judge)
 
 
+fidelity = "core"
+left_out = (
+    "the first stage, SFT on demonstrations of reasoning: train `sft` on yours, and give its folder as --model; a judge of the "
+    "search, unless one is given; and the released PPO (a KL of .05, temperature .7, rewards over their running deviation): PPO "
+    "here has its own"
+)
 data = Data(answer="the gold answer")
 
 claim = Claim(
     says="right replies take more steps than PPO's after equal updates, at no loss of accuracy",
     versus="ppo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="log_right_length", direction="higher",
     margin=0.048, by=length_of_right(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
+    finding="right replies have 31 tokens before, 33 with the bonus and 30 with PPO alone; 39% are right before, 70% and 73% at "
+    "the end: the bonus lengthens replies, and costs a little more accuracy than allowed",
 )  # fmt: skip

@@ -14,13 +14,10 @@ rationale; what stands in for its quality is how certain the policy is of it.
 Zhang et al. 2025, arXiv:2507.17842, table 1 and section 3, with D = 1000, alpha = .005 and a KL of .001 (through notes on the paper
 in public repositories; the authors' code is not out). (inferred): the paper divides s by the size of the vocabulary as well, which
 would leave nothing of it, and so is left out; of an action with other fields the last one is D times, the others .1 times their
-R; the rationale is what stands before `"action"`. Left out: the SFT on rationales before it.
-
-Data: prompts with the page and what was done before; as `answer` the action, {"type", "name"?, "text"?}, or its
-JSON.
+R; the rationale is what stands before `"action"`.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
 from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import reward_gap
@@ -43,7 +40,11 @@ def shop_r1(
 
 
 SCALED, EXACT = action_value().named("scaled"), action_right().named("exact")
-# by construction: both kinds of reply are written so that the rival orders them wrongly
+fidelity = "core"
+left_out = (
+    "the SFT on rationales, written by a large model, before it; and the division of s by the size of the vocabulary, which would "
+    "leave nothing of it"
+)
 data = Data(
     answer='the next action, {"type", "name"?, "text"?}, or its JSON',
     rows=[
@@ -58,11 +59,14 @@ data = Data(
     ],
 )
 
-claim = Claim(
+# by construction: both kinds of reply are written so that the rival orders them wrongly
+check = Check(
     says="paid by parts, a careful simulator of shoppers earns more than one for whom everybody leaves; by exact actions, less",
     versus=None, task="shopping:test_size=4000", measure="gap.scaled", direction="higher", margin=0.34, against="gap.exact",
     model="untrained", by=own_share(of=reward_gap(reward=SCALED + EXACT)), problems=4000, steps=1,
     fault=Within("gap.exact", high=0.0, says="by exact actions: careful less lazy, in standard deviations"), learns=None,
     start=None, sanity=True,
+    finding="a careful simulator of shoppers earns .57 standard deviations more than one for whom everybody leaves; by exact "
+    "actions .12 less. Both are written so: it shows the formula at work, and no policy was trained by it",
 )  # fmt: skip
 baseline = "grpo"

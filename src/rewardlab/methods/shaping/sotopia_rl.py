@@ -8,12 +8,11 @@ norm_d: from the range of d to 0 to 1. What one says often pays late and indirec
 talk are good. And who pays for the goal alone teaches to push for it; rapport and knowledge lead there too.
 
 Yu et al. 2025, arXiv:2508.03905; G A / 3, the mean squared error and GRPO on single turns as in the released code
-(sotopia-lab/sotopia-rl, 10ba7bd, scripts/data_process; 039935c, sotopia_rl/grpo_trainer.py). (inferred): scores are normalised by
-their ranges. Left out: a reward of -1 where the attributor says -1; asking a large model for attributions (bring them); behaviour
-cloning before (`sft`, and --model its run); play against a partner. `spread="uniform"` gives every utterance its talk's scores.
+(sotopia-lab/sotopia-rl, 10ba7bd, scripts/data_process; 039935c, sotopia_rl/grpo_trainer.py), which has the goal alone, from 0 to
+10. (inferred): scores of several dimensions are normalised by their ranges. `spread="uniform"` gives every utterance its talk's
+scores.
 
-Data: rows with the history as prompt, what was said next in `solution`, `scores` and `attributions`, {"goal": 7, ...}; or
---reward-model PATH, one that was taught before.
+The prompt is the talk until then. --reward-model PATH is one that was taught before.
 """
 
 from __future__ import annotations
@@ -97,22 +96,30 @@ def sotopia_rl(
     return made.but(also=tuple(taught if learner.name == MODEL else learner for learner in made.also))
 
 
+fidelity = "core"
+left_out = (
+    "a reward of -1 where the attributor says -1; asking a large model for attributions, which rows bring; behaviour cloning "
+    "before it (`sft`, and --model its run); and play against a partner"
+)
 data = Data(
     solution="what was said next",
-    scores=Column('how well the episode went by each dimension, {"goal": 7, ...}; not with --reward-model', optional=True),
-    attributions=Column('how much this utterance did for each, {"goal": 3, ...}', optional=True),
+    scores=Column(
+        'how well the talk went by each of `dimensions`, {"goal": 7, "relationship": 3, "knowledge": 2}; not with --reward-model',
+        optional=True,
+    ),
+    attributions=Column("how much this utterance did for each, from 0 to 3; not with --reward-model", optional=True),
     rows=[
         {
             "prompt": "Ann wants the last ticket. Bo: it is mine.",
             "solution": "Shall we toss a coin?",
-            "scores": {"goal": 7},
-            "attributions": {"goal": 3},
+            "scores": {"goal": 7, "relationship": 3, "knowledge": 1},
+            "attributions": {"goal": 3, "relationship": 2, "knowledge": 0},
         },
         {
             "prompt": "Ann wants a lower rent. Bo: it is 900.",
             "solution": "Could you do 850, for two years?",
-            "scores": {"goal": 5},
-            "attributions": {"goal": 2},
+            "scores": {"goal": 5, "relationship": 1, "knowledge": 4},
+            "attributions": {"goal": 2, "relationship": 1, "knowledge": 3},
         },
     ],
 )

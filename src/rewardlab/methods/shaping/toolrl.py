@@ -11,11 +11,11 @@ WingchunSiu/ToolRL bcd6cf8 and verl-project/verl 5ca64e2): each gold call in tur
 looks for the best assignment of all; the same calls in the same order earn 3; a reply that should make no call has R_correct = 0.
 Calls count in all of their blocks and in any syntax of `function_calls`; there, one a line in the first <tool_call> alone.
 (inferred): values are equal as JSON is, so that true is not 1, and defaults of the tools' schemas count as given. `grain` is the
-paper's study of granularity: "call" and "exact" are its intermediate and coarse rewards. Left out: the reward for length, which the
-paper finds harmful, and scales that change while training goes on. GRPO without a KL term, as released.
+paper's study of granularity: "call" and "exact" are its intermediate and coarse rewards; two other variants of that study, which it
+advises against, a reward for length and scales that change while training goes on, are not here. GRPO without a KL term and with n = 4, as
+in its script (examples/grpo_trainer/run_grpo.sh, df16545).
 
-Data: prompts that name the tools and ask for <think>, <tool_call> and <response>; as `answer` the calls, {"name", "parameters"}, or
-[] where none is wanted; optionally `tools`, their JSON schemas, and `response`, true where words are wanted besides calls.
+Prompts name the tools and ask for <think>, <tool_call> and <response>.
 """
 
 import re
@@ -52,16 +52,17 @@ def form_wanted(trajectory: Trajectory) -> Score:
     return Score(float(once and re.fullmatch(pattern, said, re.DOTALL) is not None), why=f"<think>, {', '.join(tags)} wanted")
 
 
-def toolrl(base: Recipe | None = None, *, grain: Grain = "fine", most: float = 3.0, form: float = 1.0) -> Recipe:
+def toolrl(base: Recipe | None = None, *, grain: Grain = "fine", most: float = 3.0, form: float = 1.0, n: int = 4) -> Recipe:
     """grain: what is counted: "fine" parts, whole calls ("call"), or all calls at once ("exact").  most: of R_correct, whose least
-    is the same below 0.  form: weight of R_format.
+    is the same below 0.  form: weight of R_format.  n: of grpo.
     """
     matched = calls_matched(grain=grain, low=-most, high=most)
     paid = matched + form * form_wanted() if form else matched
-    base = base or grpo().but(measure=own_reward(reward=paid, rollout=independent(n=1)))
+    base = base or grpo(n=n).but(measure=own_reward(reward=paid, rollout=independent(n=1)))
     return base.but(reward=paid)
 
 
+fidelity = "whole"
 data = Data(
     answer='the calls, {"name", "parameters"} each; of every row, [] where none is wanted in a task made in Python',
     tools=Column("the JSON schemas of the tools", optional=True),
@@ -80,12 +81,14 @@ data = Data(
     verified_by="function_calls",
 )
 
-HARD = {"problems": 8}
+HARD = {"problems": 8, "n": 8}
 claim = Claim(
     says="paid part by part, a policy makes more calls right while it learns than one that is paid for exact calls alone",
     versus="toolrl", task="calls:least=2,biased=0.9", measure="auc.truth", direction="higher", margin=0.16, settings=HARD,
     versus_settings={**HARD, "grain": "exact"}, steps=40,
     fault=Within("train.signal", high=0.85, says="share of groups that teach anything, where calls must be exact"),
     moved=Within("train.signal", low=0.1, says="share of groups that teach anything"), start=None,
+    finding="18% of replies make all calls right before, 76% and 75% after: paid in parts, 76% of groups teach anything, against "
+    "71% for exact calls alone. That difference is too small here for the parts to show what they are for",
 )  # fmt: skip
 baseline = "grpo"

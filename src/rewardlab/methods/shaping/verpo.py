@@ -9,13 +9,11 @@ by their number they make a program that handles the easy ones a bit better look
 hard tests, and weighed by their difficulty, those that few programs pass decide. A program that passes all earns most in any group.
 
 Wang et al. 2026, arXiv:2601.03525 (equations 3 and 7-14, through a summary of the paper in public notes; its code is not out).
-(inferred): alpha = 1, sigma = 0.1, delta = 1e-6, beta = 0.5, gamma = 1. Rates are those of the group at hand, as there. Episodes of
-several replies are the base's to play: each reply is tested, and has an advantage of its own.
-
-Data: prompts, and answers with several tests, as `code` takes them: {"tests": "assert ..."} or {"io": [["input", "output"], ...]}.
+(inferred): alpha = 1, sigma = 0.1, delta = 1e-6, beta = 0.5, gamma = 1. Rates are those of the group at hand, as there. Each reply
+of an episode is tested, and has an advantage of its own.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe, Score, Trajectory
 from rewardlab.credit.group import center
 from rewardlab.credit.terms import by_term
@@ -54,8 +52,12 @@ def verpo(
     return base.but(reward=outcome + dense(alpha, sigma, delta, beta), credit=by_term(chains=chains, others=center() >> to_go()))
 
 
+fidelity = "core"
+left_out = (
+    "episodes of several replies, each after the errors of the last: by default one reply; a base that plays them brings them"
+)
 data = Data(
-    answer='tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
+    answer='several tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
     rows=[
         {
             "prompt": "Write a function add(a, b) that returns their sum.",
@@ -69,7 +71,7 @@ data = Data(
     verified_by="code",
 )
 
-claim = Claim(
+check = Check(
     says="within groups, what programs are paid goes more with how many long inputs they are right on than the share of tests does",
     versus=None, task="codes", measure="cosine.tests", direction="higher", margin=0.01, against="cosine.share",
     by=advantage_cosine(
@@ -79,5 +81,7 @@ claim = Claim(
     problems=300, steps=1,
     fault=Within("signal.correct", high=0.95, says="share of the groups with a signal in which passing all tests gives one"),
     learns=None, start=None,
+    finding="within groups, pay follows how many long inputs a program is right on with a cosine of .94, against .92 for the "
+    "share of tests and .84 for passing all: weighing tests by how hard they are adds little to counting them here",
 )  # fmt: skip
 baseline = "grpo"

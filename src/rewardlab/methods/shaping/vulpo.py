@@ -1,19 +1,21 @@
 """VULPO: finding a flaw is paid in three parts, and the more the seldomer its label, and its sample, are judged rightly.
 
-    r = f_label f_sample [right] (1 + w_lines F1(lines) + w_why relevance)
+    r = f_label f_sample [right] (1 + w_lines F1(lines) + w_why relevance),    A = r - mean r, not divided by the deviation
     f_label = clip((1 - a_l) / mean over labels of (1 - a), 1/2, 2);    f_sample = 1 + (1 - p)
 
 a_l: running accuracy on samples with this label;  p: share of the group that is right. Most code is sound: who calls all of it
 sound is right more often than who looks, and paid for being right alone a policy learns that. The label that is missed pays more,
-until it is missed no more often than the other; and hard samples are not drowned by easy ones.
+until it is missed no more often than the other; and hard samples are not drowned by easy ones. Both factors are the same for all
+replies of a group: divided by the group's deviation, advantages would lose them.
 
 Li et al. 2025, arXiv:2511.11896: verdict, localisation and judged analysis, with factors of label and sample, are the paper's. Its
-formulas were not at hand: all of those above are (inferred), as is that lines and analysis count behind a right verdict alone.
-GRPO without a KL term. The analysis is compared with the column `analysis` by words, or by `judge`. Left out: ContextVul, its data
-with context from repositories, and the fine-tuning before.
+formulas were not at hand: all of those above are (inferred), as is that lines and analysis count behind a right verdict alone. The
+authors' later code (youpengl/OpenVul, 0012545, grpo.sh), without the factors, does not divide by the deviation either, has no KL
+term and n = 8; it pays .4 for the verdict, .2 for the place and .4 for the analysis, each judged by a model. The analysis is
+compared with the column `analysis` by words here, or by `judge`. A base keeps its credit: one that divides by the deviation takes
+both factors away.
 
-Data: prompts with code and its context, answers that are labels ("vulnerable", "safe"), `lines`: the wrong ones, a list, and
-`analysis`: what is wrong, in words. Replies end with "Lines: 3, 7-9" or "Lines: none", and "Answer: LABEL". judge="mine.py:sound".
+Replies end with "Lines: 3, 7-9" or "Lines: none", and "Answer: LABEL". judge="mine.py:sound".
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ import re
 from statistics import fmean
 from typing import Any
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.credit.group import center
+from rewardlab.credit.value import to_go
 from rewardlab.data.columns import Data
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
@@ -152,11 +156,16 @@ def vulpo(
     """lines, why: weights of the lines and of the analysis.  judge: what rates the analysis from 0 to 1; None: likeness to the
     column `analysis`.  momentum: of the running accuracy.  lowest, highest: bounds of the label's factor.  sample: how much
     more a sample pays that nobody gets right."""
-    base = base or grpo(n=n)
+    base = base or grpo(n=n).but(credit=center() >> to_go())
     paid = finding(lines, why, judge, base.reward)
     return base.but(reward=difficulty_weighting(of=paid, momentum=momentum, lowest=lowest, highest=highest, sample=sample))
 
 
+fidelity = "reading"
+left_out = (
+    "ContextVul, its data with context from repositories; the fine-tuning before RL; and the model that judges place and analysis: "
+    "lines are compared by number, and the analysis by words, unless there is a `judge`"
+)
 data = Data(
     answer='"vulnerable" or "safe"',
     lines="the numbers of the wrong lines: a list",
@@ -181,12 +190,14 @@ data = Data(
 SCALED = difficulty_weighting(of=finding(), momentum=1.0).named("scaled")
 UNSCALED = aggregate(finding()).named("unscaled")
 # by construction: both kinds of reply are written so that the rival orders them wrongly
-claim = Claim(
+check = Check(
     says="scaled by how hard label and sample are, a careful reader earns more than one who calls everything sound; unscaled, less",
     versus=None, task="flaws:test_size=4000", measure="gap.scaled", direction="higher", margin=0.2, against="gap.unscaled",
     model="untrained", by=own_share(of=reward_gap(reward=SCALED + UNSCALED + 0.0 * correct())), problems=4000, steps=1,
     guard=Within("gap.scaled", low=0.0, says="scaled: careful less lazy, in standard deviations"),
     fault=Within("gap.unscaled", high=0.0, says="unscaled: careful less lazy, in standard deviations"), learns=None, start=None,
     sanity=True,
+    finding="a careful reader of code earns .26 standard deviations more than one who calls all of it sound; without the factors "
+    ".18 less. The replies are written so: it shows that the factors turn the order round, not that a policy learns to look",
 )  # fmt: skip
 baseline = "grpo"
