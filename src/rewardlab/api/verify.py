@@ -119,30 +119,43 @@ def verify_file(
     kind, values = fitted(*named(kind, settings or {}))
     columns = Columns(prompt_column, answer_column, response_column)
     check_paths(source, out)
-    counts: Counter[bool | None] = Counter()
-    unfound = 0
-    broken: list[str] = []
-    causes: Counter[str] = Counter()
-    started = time.perf_counter()
+    tally, started = Tally(), time.perf_counter()
     items = _begun(source, columns)
     with output(out) as file, Bar(f"verify {kind}", count_rows(source)) as bar:
         for item in _judge_all(kind, values, items, columns, workers):
             row = item.row() if isinstance(item, Broken) else item
-            if isinstance(item, Broken) and item is not BLANK:
-                broken.append(item.why)
-            elif item is not BLANK:
-                counts[row["correct"]] += 1
-                unfound += row["correct"] is False and NO_ANSWER in row["why"]
-                causes.update([row["why"]] if row["correct"] is None else ())
+            tally.add(item)
             file.write(encoded(row) if row else "\n")
             bar.advance()
-    rows = counts.total() + len(broken)
-    return {
-        "verifier": kind, "rows": rows, "right": counts[True], "wrong": counts[False], "no_answer": unfound,
-        "no_verdict": counts[None], "broken": len(broken), "rows_per_second": round(rows / (time.perf_counter() - started), 1),
-        "out": str(out),
-        "broken_lines": broken, "no_verdict_because": causes.most_common(1)[0][0] if causes else None,
-    }  # fmt: skip
+    return {"verifier": kind, **tally.document(time.perf_counter() - started), "out": str(out)}
+
+
+@dataclass
+class Tally:
+    """How many rows got which verdict, and what is wrong with the others."""
+
+    verdicts: Counter[bool | None] = field(default_factory=Counter)
+    unfound: int = 0
+    broken: list[str] = field(default_factory=list)
+    causes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, item: Item) -> None:
+        if item is BLANK:
+            return
+        if isinstance(item, Broken):
+            self.broken.append(item.why)
+            return
+        self.verdicts[item["correct"]] += 1
+        self.unfound += item["correct"] is False and NO_ANSWER in item["why"]
+        self.causes.update([item["why"]] if item["correct"] is None else ())
+
+    def document(self, seconds: float) -> dict[str, Any]:
+        rows = self.verdicts.total() + len(self.broken)
+        return {
+            "rows": rows, "right": self.verdicts[True], "wrong": self.verdicts[False], "no_answer": self.unfound,
+            "no_verdict": self.verdicts[None], "broken": len(self.broken), "rows_per_second": round(rows / seconds, 1),
+            "broken_lines": self.broken, "no_verdict_because": self.causes.most_common(1)[0][0] if self.causes else None,
+        }  # fmt: skip
 
 
 def _begun(source: Path | str, columns: Columns) -> Iterator[Item]:
