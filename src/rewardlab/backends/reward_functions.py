@@ -29,6 +29,7 @@ from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.domain import one_of
+from rewardlab.util.nulls import unpadded, without_nulls
 
 GOLD = ("answer", "solution", "ground_truth", "gold", "label")
 MISSING = one_of("raise", "nan")
@@ -188,9 +189,12 @@ class _Nobody:
 
 
 def trajectory(prompt: Any, completion: Any, answer: Any, meta: Mapping[str, Any], ids: Any = None) -> Trajectory:
-    """A reply, given as text or messages, as a rollout. ids: its tokens; without them its bytes stand for tokens."""
+    """A reply, given as text or messages, as a rollout. ids: its tokens; without them its bytes stand for tokens.
+
+    Answer and columns come out of Arrow tables, as all these frameworks keep their data.
+    """
     messages = _messages(prompt, "user")
-    problem = Problem(tuple(Message(m["role"], _text(m)) for m in messages), answer, dict(meta))
+    problem = Problem(tuple(Message(m["role"], _text(m)) for m in messages), without_nulls(answer), unpadded(meta))
     reply = "".join(_text(m) for m in _messages(completion, "assistant") if m["role"] == "assistant")
     tokens = (
         np.frombuffer(reply.encode("utf-8", "replace"), np.uint8).astype(np.int64) if ids is None else np.asarray(ids, np.int64)

@@ -87,7 +87,7 @@ def _read(pair: Pair) -> Wanted | Verdict:
     program = program_of(pair.response)
     if not program.strip():
         return wrong("the reply contains no program", parts=dict.fromkeys(PARTS, 0.0))
-    return Wanted(program, answer, [(stdin, stdout) for stdin, stdout in answer.get("io", ())])
+    return Wanted(program, answer, [(stdin, stdout) for stdin, stdout in answer.get("io") or ()])
 
 
 def _unusable(answer: Any) -> str:

@@ -17,6 +17,7 @@ from rewardlab.backends.verl.settings import by_verl
 from rewardlab.core import Message, Problem, Recipe, Score, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
+from rewardlab.util.nulls import unpadded, without_nulls
 
 COLUMN = "rewardlab"
 """The field of `extra_info` that holds a problem's prompt, answer and columns as JSON, in data that rewardlab wrote."""
@@ -57,12 +58,12 @@ def trajectory_of(problem: Problem, reply: str, prompt_ids: np.ndarray, ids: np.
 
 def problem_of(row: Mapping[str, Any]) -> Problem:
     """The problem in a row of verl's data: as rewardlab wrote it, or of the columns that verl prescribes."""
-    info = dict(row.get("extra_info") or {})
+    info = unpadded(row.get("extra_info") or {})
     if COLUMN in info:
         saved = json.loads(info[COLUMN])
         return Problem(tuple(Message(*message) for message in saved["prompt"]), saved["answer"], saved["meta"])
     messages = [Message(str(m["role"]), str(m["content"])) for m in row.get("raw_prompt") or []]
-    return Problem(tuple(messages), (row.get("reward_model") or {}).get("ground_truth"), info)
+    return Problem(tuple(messages), without_nulls((row.get("reward_model") or {}).get("ground_truth")), info)
 
 
 def manager(recipe: Recipe, verify: Reward | None, max_new: int = 0) -> type:
