@@ -46,7 +46,7 @@ def _no_message(number: int, value: Any) -> str:
     if not isinstance(who, str):
         return f"message {number} is {str(value)[:80]!r}"
     if value.get("tool_calls") or value.get("function_call"):
-        return f"message {number}, of {who!r}, has calls of tools and no text: write them into its content, as the model is to write them"
+        return f"message {number}, of {who!r}, has calls of tools and no text: write them into its content, as models write them"
     return f"message {number}, of {who!r}, has no text: its content is {_first(value, WHAT)!r:.60}"
 
 
