@@ -26,7 +26,8 @@ JUDGING = (*OF_OBJECTS, *OTHERS)
 """Keywords that can refuse a value."""
 TELLING = (
     "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$comment", "$defs", "definitions",
-    "title", "description", "default", "example", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType",
+    "title", "description", "default", "example",
+    "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType",
     "contentSchema", "nullable", "discriminator", "xml", "externalDocs", "strict", "name", "optional", "propertyOrdering",
 )  # fmt: skip
 """Keywords that say something and refuse nothing, of the standard and of OpenAPI."""
