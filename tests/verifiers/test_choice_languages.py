@@ -142,11 +142,10 @@ def test_a_choice_is_read_in_every_language_and_as_a_conclusion(reply):
 
 
 def test_what_looks_like_taking_back_may_be_an_options_own_text():
-    for options, letter in ((["True", "False"], "B"), (["Yes", "No"], "B"), (["Right", "Wrong"], "B")):
-        text = options[ord(letter) - 65]
-        for reply in (f"{letter}) {text}", f"Answer: {letter}. {text}", f"**{letter}: {text}**", text):
-            assert choice().check(reply, {"answer": letter, "options": options}).correct is True
-    for reply in ("B) No", "B) False", "B) Not enough information", "(B) Not possible to say"):
+    for options in (["True", "False"], ["Yes", "No"], ["Right", "Wrong"]):
+        for reply in (f"B) {options[1]}", f"Answer: B. {options[1]}", f"**B: {options[1]}**", options[1]):
+            assert choice().check(reply, {"answer": "B", "options": options}).correct is True
+    for reply in ("B) No", "B) False", "B) Not enough information", "(B) Not possible to say", "B) invalid"):
         assert choice().check(reply, "B").correct is True
 
 
@@ -199,13 +198,9 @@ def test_the_outputs_of_big_bench_hard_are_judged_as_published(kind):
         rows = list(map(json.loads, lines))[1:]
     rows = [row for row in rows if re.fullmatch(r"\([A-Z]\)", row["target"].strip())]
     options = [dict(re.findall(r"^\(([A-Z])\) (.+)$", row["question"], re.MULTILINE)) for row in rows]
-    golds = [
-        {"answer": row["target"], "options": of} if len(of) > 1 else row["target"] for row, of in zip(rows, options, strict=True)
-    ]
-    found = choice().check_all([(row["prediction"], gold) for row, gold in zip(rows, golds, strict=True)])
-    published = [
-        row["prediction"].split("answer is")[-1].strip().removesuffix(".") == target.strip()
-        for row, target in zip(rows, targets, strict=True)
-    ]
+    targets = [row["target"].strip() for row in rows]
+    golds = [{"answer": t, "options": of} if len(of) > 1 else t for t, of in zip(targets, options, strict=True)]
+    found = choice().check_all(list(zip([row["prediction"] for row in rows], golds, strict=True)))
+    published = [row["prediction"].split("answer is")[-1].strip().removesuffix(".") for row in rows]
     assert len(rows) == 4071
-    assert [verdict.correct for verdict in found] == published
+    assert [verdict.correct for verdict in found] == [said == target for said, target in zip(published, targets, strict=True)]

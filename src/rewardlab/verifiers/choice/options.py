@@ -55,13 +55,13 @@ _OF_IT = (
     r"(?:is|was|are|would be|seems)\s+(?:[a-z]{1,12} )?)?"
 )
 _WRONG = re.compile(
-    rf"{_OF_IT}(?:(?:in|not )(?:correct|valid|accurate)|wrong|(?-i:false)\b|untrue|impossible|mistaken|eliminated|excluded"
-    r"|ruled out|rejected|crossed out|not (?:the )?(?:right|true|correct|best|answer|supported|possible)|out\b|no[,:;]\s|[✗✘❌×]"
+    rf"{_OF_IT}(?:(?:in|not )correct|wrong|(?-i:false)\b|untrue|mistaken|eliminated|excluded"
+    r"|ruled out|rejected|crossed out|not (?:the )?(?:right|true|correct|best|answer)|out\b|no[,:;]\s|[✗✘❌×]"
     r"|falsch|falso|faux|fausse|errad[oa]|sbagliat[oa]|неверно|неправильно)",
     re.IGNORECASE,
 )
 """How what follows a letter says that it is not the answer. "B) False" and "B) No" may be the option's own text."""
-_WRONG_TEXT = re.compile(rf"{_OF_IT}(?:false|no)\b", re.IGNORECASE)
+_WRONG_TEXT = re.compile(rf"{_OF_IT}(?:false|no|impossible|invalid|inaccurate)\b", re.IGNORECASE)
 _CONCLUDES = re.compile(
     r"(?:(?:so|thus|therefore|hence|overall|in conclusion)\b,? {0,2})?the ((?:[a-z'’-]{1,24} ){1,10}?)"
     r"(?:is|was|would be|must be|should be)(?: (?:therefore|thus|likely|most likely|probably|clearly))?:? {0,3}"
