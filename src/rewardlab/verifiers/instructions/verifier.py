@@ -31,7 +31,8 @@ def instructions(response: str, answer: Any, *, loose: bool = False, share: bool
         tests = _tests(data(answer))
     except (RewardlabError, ValueError, TypeError, KeyError, AttributeError) as problem:
         return no_verdict(f"the instructions cannot be checked: {problem}")
-    text = after_thinking(response)
+    # what separates thinking from the reply is no paragraph or line of it
+    text = after_thinking(response).replace("\r\n", "\n").strip("\n")
     if not text.strip():
         return wrong("the reply is empty", value=0.0 if share else None)
     forms = [form for form in (_forms(text) if loose else [text]) if form.strip()]
