@@ -43,7 +43,8 @@ LANGUAGES = {
 def counted(unit, joint, relation, bound):
     """A text with enough of a unit, or few enough, and one with too few or too many."""
     enough, too_few = joint.join([unit] * bound), joint.join([unit] * (bound - 1))
-    return (enough, too_few) if relation == "at least" else (too_few, enough)
+    # nothing at all is no reply
+    return (enough, too_few) if relation == "at least" else (too_few or "-", enough)
 
 
 def paragraphs(num_paragraphs, nth_paragraph, first_word):
