@@ -7,6 +7,7 @@ After OpenRLHF 0.11.2's openrlhf/utils/agent.py (`_fetch_rewards_via_http`) and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,14 @@ from rewardlab.servers.limits import Refused
 
 ENDS = ("</s>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "<|end|>")
 """What trainers leave at the end of a response where they decode it with its special tokens, as OpenRLHF does."""
+BEGINS = ("", "<s>", "<bos>", "<|begin_of_text|>", "<|endoftext|>", "<｜begin▁of▁sentence｜>", "[gMASK]<sop>", "[gMASK] <sop>")
+"""Tokens that begin a text."""
+HEADER = re.compile(
+    r"\s*(?:<\|im_end\|>|<\|eot_id\|>|<end_of_turn>|<\|end\|>|<\|end_of_text\|>|</s>)?\s*(?:<\|im_start\|>assistant\n?"
+    r"|<\|start_header_id\|>assistant<\|end_header_id\|>\n{0,2}|<start_of_turn>model\n?|<\|assistant\|>\n?|\[/INST\]|<｜Assistant｜>"
+    r"|<\|start\|>assistant(?:<\|channel\|>\w+)?<\|message\|>|(?:#{1,3} ?)?(?:Response|Assistant|ASSISTANT|Answer):)"
+)
+"""What chat templates write between a prompt and its response."""
 STATUS = {"timeout": 422, "crash": 422, "error": 500, "none": 503, "stopped": 503}
 """By why a row has no score: the status, where the protocol has no word for it."""
 
@@ -91,13 +100,20 @@ def response_of(i: int, query: str, prompt: str) -> str:
     """The response in a query. Raises Refused where the prompt is not in it: a prompt that is scored with the response may be
     rewarded for what it says itself.
     """
-    # the tokenizer may have put a token before the text
     before, found, after = query.partition(prompt)
-    if not found or len(before) > 64:
-        raise Refused(
-            422, f"query.{i} does not begin with prompts.{i}: nothing says where the response begins (a prompt that was cut?)"
-        )
-    return without_end(after)
+    # the tokenizer may have put a token before the text
+    if found and before.strip() in BEGINS:
+        return without_end(after)
+    # a prompt as it stands in the data, within a chat template that was put around it
+    at = query.find(prompt.strip()) if prompt.strip() else -1
+    while at >= 0:
+        if header := HEADER.match(query, at + len(prompt.strip())):
+            return without_end(query[header.end() :])
+        at = query.find(prompt.strip(), at + 1)
+    raise Refused(
+        422, f"query.{i} does not begin with prompts.{i}: nothing says where the response begins (a prompt that was cut, or a chat "
+        "template that is not known here? send prompts with the template that queries have)"
+    )  # fmt: skip
 
 
 def without_end(text: str) -> str:
