@@ -29,6 +29,7 @@ from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.domain import one_of
+from rewardlab.util.messages import text_of
 from rewardlab.util.nulls import unpadded, without_nulls
 
 GOLD = ("answer", "solution", "ground_truth", "gold", "label")
@@ -193,9 +194,9 @@ def trajectory(prompt: Any, completion: Any, answer: Any, meta: Mapping[str, Any
 
     Answer and columns come out of Arrow tables, as all these frameworks keep their data.
     """
-    messages = _messages(prompt, "user")
-    problem = Problem(tuple(Message(m["role"], _text(m)) for m in messages), without_nulls(answer), unpadded(meta))
-    reply = "".join(_text(m) for m in _messages(completion, "assistant") if m["role"] == "assistant")
+    messages = _messages(prompt, "user", "prompt")
+    problem = Problem(tuple(Message(m["role"], text_of(m)) for m in messages), without_nulls(answer), unpadded(meta))
+    reply = "".join(text_of(m) for m in _messages(completion, "assistant", "completion") if m["role"] == "assistant")
     tokens = (
         np.frombuffer(reply.encode("utf-8", "replace"), np.uint8).astype(np.int64) if ids is None else np.asarray(ids, np.int64)
     )
@@ -204,13 +205,16 @@ def trajectory(prompt: Any, completion: Any, answer: Any, meta: Mapping[str, Any
     )
 
 
-def _messages(given: Any, role: str) -> list[Mapping[str, Any]]:
-    return [{"role": role, "content": given}] if isinstance(given, str) else [dict(m) for m in given]
-
-
-def _text(message: Mapping[str, Any]) -> str:
-    content = message.get("content") or ""
-    return content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content)
+def _messages(given: Any, role: str, what: str) -> list[Mapping[str, Any]]:
+    """A text, or messages, as messages. Raises RewardlabError, with its place, for what is none."""
+    if isinstance(given, str):
+        return [{"role": role, "content": given}]
+    if not isinstance(given, list | tuple | np.ndarray):
+        raise RewardlabError(f"a {what} is a text or a list of messages, not {given!r:.60}")
+    for number, message in enumerate(given, 1):
+        if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+            raise RewardlabError(f"message {number} of a {what} is {message!r:.60}; it must have 'role' and 'content'")
+    return [dict(m) for m in given]
 
 
 def _columns(info: Any) -> dict[str, Any]:

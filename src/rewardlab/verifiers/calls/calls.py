@@ -129,12 +129,17 @@ def tools_from(tools: Iterable[Any]) -> dict[str, Schema]:
 
     Raises Malformed.
     """
-    schemas = {}
+    schemas: dict[str, Schema] = {}
+    if not isinstance(tools, list | tuple):
+        raise Malformed(f"the tools are no list but {tools!r:.60}")
     for entry in tools:
         tool = entry["function"] if isinstance(entry, Mapping) and isinstance(entry.get("function"), Mapping) else entry
         if not isinstance(tool, Mapping) or not isinstance(tool.get("name"), str):
             raise Malformed("a tool is not an object with a name")
-        schemas[tool["name"]] = tool.get("parameters") or {"type": "object", "properties": {}}
+        schema = tool.get("parameters") or tool.get("input_schema") or {"type": "object", "properties": {}}
+        if not isinstance(schema, Mapping) or not isinstance(schema.get("properties", {}), Mapping):
+            raise Malformed(f"the parameters of the tool {tool['name'][:60]} are no JSON schema with `properties`")
+        schemas[tool["name"]] = schema
     return schemas
 
 

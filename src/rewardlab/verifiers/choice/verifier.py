@@ -70,6 +70,8 @@ def options_of(data: Any) -> dict[str, str]:
     if isinstance(data, Mapping) and not {"text", "label"} <= {*data}:
         by_letter = {str(letter).strip(" ().:").upper(): str(text) for letter, text in data.items()}
         return {letter: _LABEL.sub("", text) if _label(text) == letter else text for letter, text in by_letter.items()}
+    if not isinstance(data, Mapping | list | tuple):
+        raise ValueError(f"the options are {data!r:.60}; write a list of texts")
     texts = [str(text) for text in (data["text"] if isinstance(data, Mapping) else data)]
     if not 2 <= len(texts) <= len(ascii_uppercase):
         raise ValueError(f"there are {len(texts)} options; there must be 2 to {len(ascii_uppercase)}")

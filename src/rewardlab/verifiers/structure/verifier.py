@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -102,6 +103,10 @@ def _value(answer: Any) -> Any:
         return strict_json.parse(answer)
     if answer is None or strict_json.deeper(answer, strict_json.DEEPEST):
         raise ValueError("nothing is given" if answer is None else "it is nested too deeply")
+    try:
+        json.dumps(answer)
+    except (TypeError, ValueError):
+        raise ValueError("it holds what JSON has no word for") from None
     return answer
 
 
