@@ -155,6 +155,7 @@ def test_pairs_that_do_not_follow_the_prompt_are_refused(tmp_path, chosen, says)
         *[("dpo", "chosen", empty) for empty in ("", "  ", None, [], 5, turns(""), {"a": 1})],
         *[("dpo", "rejected", empty) for empty in ("", [])],
         *[("kto", "chosen", empty) for empty in (5, turns(" "))],
+        *[("rlhf", "rejected", empty) for empty in ("", 5)],
         ("sft", "completion", "\n"),
         ("sft", "completion", turns("a", "b", "")),
     ],

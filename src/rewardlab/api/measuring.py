@@ -140,7 +140,9 @@ def _check_rest(recipe: Recipe, task: Task) -> None:
 
 def _check_replies(recipe: Recipe, task: Task) -> None:
     """Raise RewardlabError for the first row that has no text where the recipe learns from recorded replies."""
-    rollouts = [part for part in recipe.rollout.walk() if "fields" in part.settings] if recipe.rollout else []
+    # a learner with problems of its own reads none of these
+    taught = [recipe, *(learner.recipe for learner in recipe.also if learner.problems is None)]
+    rollouts = [part for of in taught if of.rollout for part in of.rollout.walk() if "fields" in part.settings]
     # what no row has, the recipe may compute
     read = [(part.name, [name for name in part.settings["fields"] if name in task.columns]) for part in rollouts]
     fields = [(name, columns) for name, columns in read if columns]
@@ -162,7 +164,8 @@ def _no_reply(p: Problem, fields: list[tuple[str, list[str]]]) -> str:
             return f"there is no reply to learn from: no {' and no '.join(map(repr, names))}"
         for name in names if rollout != "judged" else given:
             if not _is_said(p.meta.get(name)):
-                return f"the reply to learn from, {name!r}, is {p.meta.get(name)!r:.60}, and no text"
+                told = "missing" if p.meta.get(name) is None else f"{p.meta[name]!r:.60}, and no text"
+                return f"the reply to learn from, {name!r}, is {told}"
     return ""
 
 
