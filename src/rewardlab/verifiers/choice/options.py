@@ -29,7 +29,7 @@ _WORDS = (
     "|best|true|only|final|answers?|options?|choices?|letters?|is|are|both|either"
 )
 _FILLING = re.compile(rf"[\s,:]{{0,3}}(?:(?:{_WORDS})\b[\s,:]{{0,3}}){{0,8}}", re.IGNORECASE)
-_MARKUP = re.compile(r"\\(?:boxed|text|textbf|mathrm|mathbf|mbox)\s?\{|\\[()\[\]]|[*_`$\"“”{}\[\]<>]")
+_MARKUP = re.compile(r"[✓✔✅☑]\ufe0f?\s?|\\(?:boxed|text|textbf|mathrm|mathbf|mbox)\s?\{|\\[()\[\]]|[*_`$\"“”{}\[\]<>]")
 _ALONE = r"(?<![\w'’])(?-i:([A-Z]))(?![\w'’])"
 _FIRST = re.compile(rf"\(?{_ALONE}(?!\+\+|#)\s?([).:,;–—]|[/&+](?=\s?\(?[A-Z](?!\w|\+\+|#))|-\s|$)?")
 _BARE = re.compile(r"\(?([A-Za-z])[).:]{0,2}")
@@ -46,22 +46,24 @@ _WITHDRAWN = re.compile(
 )
 _ARROW = re.compile(r"-{1,2}>|=>|[⇒⟶➔➜➡]")
 _CHANGED = re.compile(
-    r"(?:→|\bno\b[.,;:]?|\b(?:change|correct|switch|revise|update)\w{0,4} (?:it |this |that |my (?:answer|choice) )?to)"
-    rf"\s{{0,2}}\(?{_ALONE}|^[\s).:]{{0,4}}[^.!?\n]{{0,80}}(?:\(|[-–—:,]\s?)(?:wrong|incorrect)\)?\s{{0,2}}[.!]?(?:\n|$)",
+    r"(?:→|\bno\b[.,;:]?|\bi mean\w?\b[,:]?"
+    r"|\b(?:change|correct|switch|revise|update)\w{0,4} (?:it |this |that |my (?:answer|choice) )?to)"
+    rf"\s{{0,2}}\(?{_ALONE}|^[\s).:]{{0,4}}[^.!?\n]{{0,80}}(?:\(|[-–—:,.!]\s{{0,2}})(?:wrong|incorrect)\)?\s{{0,2}}(?:[.!,]|\n|$)",
     re.IGNORECASE,
 )
 _OF_IT = (
-    r"[\s).:,;(\[–—-]{0,8}(?:(?:(?:this|that|it|which)(?: (?:option|choice|answer|one|statement))? )?"
-    r"(?:is|was|are|would be|seems)\s+(?:[a-z]{1,12} )?)?"
+    r"[\s).:,;(\[–—-]{0,8}(?:but )?(?:(?:this|that|it|which)(?: (?:option|choice|answer|one|statement))?)?"
+    r"(?:(?:'s| ?(?:is|was|are|would be|seems))\s+(?:[a-z]{1,12} )?)?"
 )
 _WRONG = re.compile(
-    rf"{_OF_IT}(?:(?:in|not )correct|wrong|(?-i:false)\b|untrue|mistaken|eliminated|excluded"
-    r"|ruled out|rejected|crossed out|not (?:the )?(?:right|true|correct|best|answer)|out\b|no[,:;]\s|[✗✘❌×]"
-    r"|falsch|falso|faux|fausse|errad[oa]|sbagliat[oa]|неверно|неправильно)",
+    rf"{_OF_IT}(?:(?:in|not )correct|wrong|(?-i:false)\b|untrue|mistaken|eliminated|excluded|nope\b|ruled out|rejected|crossed out"
+    r"|not (?:the )?(?:right|true|correct|best|answer)|out\b|no[,:;]\s|[✗✘❌×]|falsch|falso|faux|fausse|errad[oa]|sbagliat[oa]"
+    r"|неверно|неправильно| ?(?:(?:is|was)n['’]t|can(?:not|['’]t) be|could(?: not|n['’]t) be) (?:the )?"
+    r"(?:right|true|correct|answer|it\b))",
     re.IGNORECASE,
 )
 """How what follows a letter says that it is not the answer. "B) False" and "B) No" may be the option's own text."""
-_WRONG_TEXT = re.compile(rf"{_OF_IT}(?:false|no|impossible|invalid|inaccurate)\b", re.IGNORECASE)
+_WRONG_TEXT = re.compile(rf"{_OF_IT}(?:(?:false|no|impossible|invalid|inaccurate)\b|x\s*(?:$|[.\n]))", re.IGNORECASE)
 _CONCLUDES = re.compile(
     r"(?:(?:so|thus|therefore|hence|overall|in conclusion)\b,? {0,2})?the ((?:[a-z'’-]{1,24} ){1,10}?)"
     r"(?:is|was|would be|must be|should be)(?: (?:therefore|thus|likely|most likely|probably|clearly))?:? {0,3}"
@@ -84,7 +86,7 @@ _JOINED = re.compile(
 )
 _OPEN = re.compile(r"\b(?:or|either)\b", re.IGNORECASE)
 _END = re.compile(
-    r"\b(?:because|since|as|for|which|rather than|instead of|not|due to|given|while|where|although|but)\b|\n"
+    r"\b(?:because|since|as|for|which|rather than|instead of|(?:and|but) not|not|due to|given|while|where|although|but)\b|\n"
     r"|(?<=[^\s(].)[.](?=\s)|[!?]",
     re.IGNORECASE,
 )
