@@ -44,6 +44,7 @@ PAIRS = [
     [{"input": "5", "output": "5", "testtype": "stdin"}],
     [["5", "5"]],
     {"tests": [{"input": "5", "output": "5"}]},
+    {"language": "python", "test_cases": [{"type": "stdin_stdout", "input": "5", "output": "5"}]},
     {"input": "5", "output": "5"},
 ]
 
@@ -65,6 +66,9 @@ CALLS = [
     {"test": "def check(candidate):\n    assert candidate(1, 2) == 3", "entry_point": "add"},
     {"test_list": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"], "test_setup_code": "x = 1"},
     ["assert add(1, 2) == 3"],
+    {"test_cases": [{"type": "function_call", "fn_name": "add", "input": [1, 2], "output": [3]}]},
+    {"test_cases": [{"type": "function_call", "fn_name": "add", "input": [1, 2], "output": 3}]},
+    [{"input": "1\n2", "output": "3", "testtype": "functional", "metadata": {"func_name": "add"}}],
 ]
 
 
@@ -72,9 +76,10 @@ CALLS = [
 @pytest.mark.parametrize("written", [lambda gold: gold, json.dumps])
 def test_calls_of_a_function_in_every_form(gold, written):
     in_class = "Solution()" in str(gold)
-    wanted = [True, False] * (1 + ("fn_name" in gold))
+    by_name = any(name in str(gold) for name in ("fn_name", "func_name"))
+    wanted = [True, False] * (1 + by_name)
     replies = [] if in_class else [ADD, SUBTRACT]
-    if in_class or "fn_name" in gold:
+    if in_class or by_name:
         replies += [IN_CLASS.format("+"), IN_CLASS.format("-")]
     verdicts = [code().check(reply, written(gold)) for reply in replies]
     assert [verdict.correct for verdict in verdicts] == wanted[: len(replies)], verdicts

@@ -4,6 +4,7 @@ Own form          {"tests", "entry_point"?, "prompt"?}, {"io": [[stdin, stdout],
 HumanEval, MBPP   {"test", "entry_point"}, {"test_list": [assert, ...], "test_setup_code"?}, a list of asserts
 APPS, TACO        {"inputs": [...], "outputs": [...], "fn_name"?}; with fn_name the inputs are lists of arguments
 LiveCodeBench     [{"input", "output", "testtype": "stdin" or "functional"}, ...]; the function is `func_name` in `metadata`
+PrimeIntellect    {"test_cases": [{"type": "stdin_stdout" or "function_call", "fn_name"?, "input", "output"}, ...]}
 CodeContests      {"public_tests": {"input": [...], "output": [...]}, "private_tests"?, "generated_tests"?}
 """
 
@@ -70,13 +71,13 @@ def gold_program(answer: Any, meta: Mapping[str, Any], tolerance: float) -> Gold
         answer = {"tests" if answer and all(isinstance(test, str) for test in answer) else "io": answer}
     if not isinstance(answer, Mapping):
         raise Unusable(f"has neither {FORMS}")
-    function = _function(answer, meta)
+    function = _function(answer, meta) or _function_of_a_pair(answer)
     if (tests := _tests(answer)) and not answer.get("io"):
         return GoldProgram(tests, (), function, _text(answer, "prompt"), bool(answer.get("in_place")))
     cases = list(_cases(answer))
     if not cases:
         raise Unusable(f"has neither {FORMS}")
-    if any(kind == "functional" for _, _, kind in cases) or (answer.get("fn_name") or answer.get("func_name")):
+    if any(kind in CALLED for _, _, kind in cases) or (answer.get("fn_name") or answer.get("func_name")):
         return GoldProgram(_calls(cases, function, tolerance), (), function, either=True)
     return GoldProgram(io=[(_stdio(given), _stdio(wanted)) for given, wanted, _ in cases])
 
@@ -100,6 +101,13 @@ def _function(answer: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
     return name
 
 
+def _function_of_a_pair(answer: Mapping[str, Any]) -> str:
+    """The function that the first of several pairs names, itself or in its `metadata`."""
+    pairs = next((answer[name] for name in PARTS_OF_TESTS if isinstance(answer.get(name), list | tuple)), ())
+    first = pairs[0] if pairs and isinstance(pairs[0], Mapping) else {}
+    return _function({key: first[key] for key in FUNCTION if key in first}, {"metadata": first.get("metadata")})
+
+
 def _tests(answer: Mapping[str, Any]) -> str:
     """The source of tests; "" if there are none."""
     tests = next((answer[key] for key in ("tests", "test", "test_list", "assert_case") if answer.get(key)), "")
@@ -120,7 +128,9 @@ def _text(answer: Mapping[str, Any], name: str) -> str:
 
 
 Case = tuple[Any, Any, str]
-"""Input, output, and "functional" where the input is the arguments of a call."""
+"""Input, output, and the kind of test."""
+CALLED = ("functional", "function_call")
+"""Kinds whose input is the arguments of a call: as a text, one a line, or as a list."""
 
 
 def _cases(answer: Mapping[str, Any]) -> Iterable[Case]:
@@ -150,7 +160,7 @@ def _columns(part: Mapping[str, Any]) -> Iterable[Case]:
 
 def _pair(pair: Any) -> Case:
     if isinstance(pair, Mapping):
-        return _named(pair, INPUT), _named(pair, OUTPUT), str(pair.get("testtype") or "")
+        return _named(pair, INPUT), _named(pair, OUTPUT), str(pair.get("testtype") or pair.get("type") or "")
     if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2 or not all(isinstance(x, str) for x in pair):
         raise Unusable("must have pairs of texts, input and output, as `io`")
     return pair[0], pair[1], ""
