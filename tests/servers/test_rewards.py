@@ -179,6 +179,27 @@ def test_a_template_that_is_not_known_is_refused_and_not_scored(server, query):
     assert "chat template" in answer.document["error"]
 
 
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        ({"role": "assistant", "content": None}, "prompt.1.content: input should be a valid string"),
+        ({"content": "x"}, "prompt.1.role: field required"),
+        ("x", "prompt.1: "),
+    ],
+)
+def test_a_message_that_is_none_is_named_by_its_place(server, message, says):
+    said = [{"role": "user", "content": "q?"}, message]
+    answer = post(f"{server.url}/score", {"prompt": said, "response": "four"})
+    assert answer.status == 422
+    assert answer.document["error"].startswith(says)
+
+
+def test_messages_in_parts_and_with_calls_are_read(server):
+    parts = {"role": "user", "content": [{"type": "text", "text": "q"}, {"type": "text", "text": "?"}]}
+    called = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
+    assert post(f"{server.url}/score", {"prompt": [parts, called], "response": "four"}).document["score"] == 4.0
+
+
 def test_slime_sends_one_and_gets_a_number(server):
     assert post(f"{server.url}/slime", {"prompt": "q?", "response": "four", "label": "x"}).document == 5.0
     said = [{"role": "user", "content": "q?"}]

@@ -11,10 +11,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rewardlab.processes.pool import Done, Failed
 from rewardlab.servers.limits import Refused
+from rewardlab.util.messages import text_of
 
 ENDS = ("</s>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "<|end|>")
 """What trainers leave at the end of a response where they decode it with its special tokens, as OpenRLHF does."""
@@ -31,9 +32,18 @@ STATUS = {"timeout": 422, "crash": 422, "error": 500, "none": 503, "stopped": 50
 
 
 class Message(BaseModel):
+    """content: a text. Parts of text, and calls of tools, become one."""
+
     model_config = ConfigDict(strict=True)
     role: str
     content: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_words(cls, value: Any) -> Any:
+        if isinstance(value, dict) and (isinstance(value.get("content"), list) or isinstance(value.get("tool_calls"), list)):
+            return {**value, "content": text_of(value)}
+        return value
 
 
 class Row(BaseModel):
@@ -90,8 +100,9 @@ def read(model: type[BaseModel], document: Any) -> Any:
     try:
         return model.model_validate(document)
     except ValidationError as problem:
-        first = problem.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(x) for x in first["loc"]) or "the body"
+        # of what may be one of several types, the reading that went furthest
+        first = max(problem.errors(include_url=False, include_input=False), key=lambda error: len(error["loc"]))
+        where = ".".join(str(x) for x in first["loc"] if x != "str" and not str(x).startswith("list[")) or "the body"
         more = f" (and {problem.error_count() - 1} more)" if problem.error_count() > 1 else ""
         raise Refused(422, f"{where}: {first['msg'].lower()}{more}") from None
 
