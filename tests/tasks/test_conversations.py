@@ -118,6 +118,18 @@ def test_turns_of_a_pair_are_those_after_the_prompt(tmp_path, asks, begins):
     assert meta == {"chosen": ["7", "and 1?", "8"], "rejected": "9"}
 
 
+def test_one_message_is_a_conversation_of_one(tmp_path):
+    row = {
+        "conversations": [{"from": "human", "value": ASKED}],
+        "chosen": {"from": "gpt", "value": "7"},
+        "rejected": {"from": "gpt", "value": "8"},
+    }
+    assert read(tmp_path, row, other_like(row)).meta == {"chosen": "7", "rejected": "8"}
+    row = {"prompt": {"role": "Human", "content": ASKED}, "completion": {"role": "Bot", "content": "7"}}
+    problem = read(tmp_path, row, other_like(row))
+    assert ([(m.role, m.text) for m in problem.prompt], problem.meta) == ([("user", ASKED)], {"solution": "7"})
+
+
 def test_a_pair_may_hold_the_conversation_before_the_question(tmp_path):
     whole = turns("Hello", "Hello!", ASKED, "7", names=("user", "assistant"))
     row = {"prompt": ASKED, "chosen": whole, "rejected": [*whole[:-1], {"role": "assistant", "content": "8"}]}

@@ -51,7 +51,9 @@ def _no_message(number: int, value: Any) -> str:
 
 
 def decoded(value: Any) -> Any:
-    """The value, or the conversation that a text holds as JSON."""
+    """The value, or the conversation that a text holds as JSON; one message is a conversation of one."""
+    if is_message(value):
+        return [value]
     if not isinstance(value, str) or not BEGINS.match(value):
         return value
     try:
