@@ -49,17 +49,17 @@ def test_a_schema_is_found_in_what_it_is_wrapped_in(gold, written):
 @pytest.mark.parametrize(
     ("schema", "says"),
     [
-        ({"type": "object", "propertys": {}}, r"'propertys' at $ is no keyword; did you mean 'properties'?"),
+        ({"type": "object", "propertys": {}}, r"at $, 'propertys' is no keyword; did you mean 'properties'?"),
         ({"type": "object", "requird": ["a"]}, "did you mean 'required'?"),
         ({"type": "object", "require": ["a"]}, "did you mean 'required'?"),
         ({"type": "object", "Required": ["a"]}, "did you mean 'required'?"),
         ({"type": "object", "additional_properties": False}, "did you mean 'additionalProperties'?"),
         ({"type": "object", "addtionalProperties": False}, "did you mean 'additionalProperties'?"),
-        ({"typ": "object"}, "'typ' at $ is no keyword; did you mean 'type'?"),
-        ({"properties": {"a": {"type": "string", "minLenght": 3}}}, "'minLenght' at $.properties.a is no keyword"),
-        ({"type": "array", "items": {"type": "string", "max_length": 3}}, "'max_length' at $.items is no keyword"),
+        ({"typ": "object"}, "at $, 'typ' is no keyword; did you mean 'type'?"),
+        ({"properties": {"a": {"type": "string", "minLenght": 3}}}, "at $.properties.a, 'minLenght' is no keyword"),
+        ({"type": "array", "items": {"type": "string", "max_length": 3}}, "at $.items, 'max_length' is no keyword"),
         ({"type": "array", "item": {"type": "string"}}, "did you mean 'items'?"),
-        ({"oneOf": [{"type": "string"}, {"type": "string", "patern": "a"}]}, "'patern' at $.oneOf[1] is no keyword"),
+        ({"oneOf": [{"type": "string"}, {"type": "string", "patern": "a"}]}, "at $.oneOf[1], 'patern' is no keyword"),
         ({"type": "integer", "min": 3}, "did you mean 'minimum'?"),
         ({"type": "string", "choices": ["a"]}, "did you mean 'enum'?"),
         ({"anyof": [{"type": "string"}]}, "did you mean 'anyOf'?"),
@@ -69,6 +69,15 @@ def test_a_schema_is_found_in_what_it_is_wrapped_in(gold, written):
         ({"a": {"type": "string"}}, "no keywords; if they are properties"),
         ({"city": "string", "nights": "integer"}, "no keyword that could refuse a value ('city', 'nights')"),
         ({"title": "T", "description": "d"}, "no keyword that could refuse a value"),
+        ({"type": "dict"}, "at $, 'dict' is no type; did you mean 'object'?"),
+        (
+            {"type": "object", "properties": {"a": {"type": "strnig"}}},
+            "at $.properties.a, 'strnig' is no type; did you mean 'string'?",
+        ),
+        ({"type": "wxyz"}, "'wxyz' is no type; these are: array, boolean"),
+        ({"type": "array", "items": {"a": {"type": "string"}}}, "at $.items, 'a' are no keywords; if they are properties"),
+        ({"type": "object", "properties": {"a": {"b": {"type": "string"}}}}, "at $.properties.a, 'b' are no keywords"),
+        ({"type": "object", "properties": {"a": "string"}}, "the schema is not valid at $.properties.a"),
         ({}, "it is empty"),
         ({"name": "x", "schema": {}}, "it is empty"),
         ({"name": "x", "schema": {"requird": ["a"]}}, "did you mean 'required'?"),
@@ -83,6 +92,21 @@ def test_a_schema_that_would_fit_anything_is_refused(schema, says):
 @pytest.mark.parametrize("keyword", [*JUDGING, *TELLING, "x-order", "markdownDescription", "$comment", "enumNames", "tsType"])
 def test_what_the_standard_and_its_users_know_is_no_mistake(keyword):
     assert keyword in schema_of({"type": "object", keyword: "object"})
+
+
+def test_what_lists_properties_is_an_object_within_others_too():
+    schema = {"type": "object", "properties": {"x": {"properties": {"y": {"type": "integer"}}, "required": ["y"]}}}
+    found = [json_schema().check(reply, schema).correct for reply in ('{"x": {"y": 1}}', '{"x": 7}', '{"x": {}}', "{}")]
+    assert found == [True, False, False, True]
+    # where a schema is a condition, it is left as it stands
+    condition = {"type": ["object", "integer"], "if": {"required": ["a"]}, "then": {"required": ["b"]}}
+    assert json_schema().check("7", condition).correct is True
+
+
+def test_a_schema_with_a_gold_value_among_other_things():
+    gold = {"name": "x", "schema": json.dumps(SCHEMA), "value": {"a": 1}}
+    assert [json_schema().check(reply, gold).correct for reply in ('{"a": 1}', '{"a": 2}')] == [True, False]
+    assert json_schema().check("7", {"name": "x", "schema": json.dumps(SCHEMA)}).correct is False
 
 
 def test_names_of_properties_are_no_keywords():

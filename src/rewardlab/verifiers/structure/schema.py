@@ -30,7 +30,7 @@ def _violation(name: str, schema: Any, value: Any, formats: bool) -> dict[str, s
     try:
         error = next(_validator(json.dumps(schema), formats).iter_errors(value), None)
     except jsonschema.SchemaError as problem:
-        return {"unusable": f"{name}the schema is not valid: {problem.message}"}
+        return {"unusable": f"{name}the schema is not valid at {problem.json_path}: {problem.message}"}
     except (referencing.exceptions.Unresolvable, RecursionError) as problem:
         return {"unusable": f"{name}the schema cannot be resolved: {problem}"}
     return {} if error is None else {"wrong": f"{name}at {error.json_path}: {error.message[:300]}"}

@@ -73,8 +73,9 @@ def _to_check(pair: Pair, schema: Any) -> Verdict | tuple[str, Any, Any]:
     try:
         if schema is None:
             data = _value(pair.answer)
-            wrapped = isinstance(data, dict) and data.keys() == {"schema", "value"}
-            gold = {name: x if x is None else _value(x) for name, x in data.items()} if wrapped else {"schema": data}
+            wrapped = isinstance(data, dict) and {"schema", "value"} <= data.keys()
+            given = {name: data[name] for name in ("schema", "value")} if wrapped else {}
+            gold = {name: x if x is None else _value(x) for name, x in given.items()} if wrapped else {"schema": data}
         # beside a gold value the schema need not say anything
         gold["schema"] = gold["schema"] if gold["schema"] == {} and "value" in gold else schema_of(gold["schema"])
     except ValueError as problem:
