@@ -112,6 +112,24 @@ def as_glm(calls):
     return "\n".join(f"<tool_call>{n}\n" + "\n".join(pair(k, v) for k, v in a.items()) + "\n</tool_call>" for n, a in calls)
 
 
+MARKS = (
+    ("<tool_calls>", "</tool_calls>"), ("<tools>", "</tools>"), ("<function_calls>", "</function_calls>"),
+    ("<|tool_call|>", "<|/tool_call|>"), ("<|tool_call_start|>", "<|tool_call_end|>"), ("<|python_tag|>", ""), ("functools", ""),
+    ("[TOOL_CALLS]", ""), ("<TOOLCALL>", ""),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("opens", "closes"), MARKS)
+def test_marks_around_calls_are_no_part_of_them(opens, closes):
+    gold = [{"name": "f", "arguments": {"x": 1}}]
+    ways = (as_python,) if opens != "functools" else ()
+    for written in (*ways, lambda calls: json.dumps([{"name": n, "arguments": a} for n, a in calls])):
+        found = [function_calls().check(f"{opens}{written([('f', {'x': x})])}{closes}", gold).correct for x in (1, 2)]
+        assert found == [True, False]
+        assert function_calls().check(f"{opens}{written([('f', {'x': 1})])}{closes}", []).correct is False
+    assert opens == "functools" or function_calls().check(f"{opens}(broken{closes}", []).correct is False
+
+
 FORMATS = [
     as_hermes, as_json, as_openai, as_python, in_toolcall, as_mistral, as_verbose_xml, as_concise_xml, as_qwen_coder, as_invoke,
     as_llama, as_glm,

@@ -15,8 +15,13 @@ from .markup import KINDS, OPENS, Written, calls_in, pairs_in
 FORMS = ("auto", "hermes", "json", "python", "xml")
 LONGEST = 20_000
 """Longest text of calls in Python syntax, in characters."""
-_MARKED = re.compile(r"<TOOLCALL>(.*?)(?:</TOOLCALL>|\Z)|\[TOOL_CALLS\](.*)|<\|python_tag\|>(.*)", re.DOTALL)
-"""How Nemotron, Mistral and Llama mark that calls follow."""
+_MARKED = re.compile(
+    r"<(?:TOOLCALL|tool_calls|tools|function_calls|\|tool_calls?\|?|\|tool_calls?_start\|)>(.*?)"
+    r"(?:</(?:TOOLCALL|tool_calls|tools|function_calls)>|<\|/tool_calls?\|>|<tool_calls?\|>|<\|tool_calls?_end\|>|\Z)"
+    r"|\[TOOL_CALLS\](.*)|<\|python_tag\|>(.*)|\bfunctools(?=\[)(.*)",
+    re.DOTALL,
+)
+"""How Nemotron, Mistral, Llama, Phi and others mark that calls follow."""
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,200}")
 _TAGGED = re.compile(r"<tool_call>(.*?)(</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 
@@ -100,6 +105,11 @@ def _read(text: str, form: str) -> list[Call] | Malformed | str:
     block = last_block(text, "python", "py", "tool_code", "")
     code = text.strip() if block is None else block
     return code if len(code) <= LONGEST else Malformed(f"the calls are over {LONGEST} characters long")
+
+
+def tries(text: str) -> bool:
+    """Whether a text has a mark of calls, however broken they are."""
+    return "<tool_call" in text or bool(_MARKED.search(text) or OPENS.search(text))
 
 
 def _hermes(text: str) -> list[Call]:

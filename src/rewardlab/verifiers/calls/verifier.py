@@ -15,7 +15,7 @@ from rewardlab.util.extras import require
 from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong
 
 from .accepted import Accepted, accepted_in, all_fit, canonical, fits
-from .calls import LONGEST, Call, Malformed, Schema, from_json, read_all, tools_from
+from .calls import LONGEST, Call, Malformed, Schema, from_json, read_all, tools_from, tries
 
 MOST = 64
 """Most calls of a reply, unless the gold answer has more."""
@@ -126,7 +126,7 @@ def _compared(
 
 def _without_calls(reply_calls: list[Call] | Malformed, text: str) -> Verdict:
     """The verdict if no call is wanted: right for text that is not a call and does not try to be one."""
-    if isinstance(reply_calls, Malformed) and text.strip() and "<tool_call" not in text:
+    if isinstance(reply_calls, Malformed) and text.strip() and not tries(text):
         return right(text.strip()[:LONGEST], "makes no call", parts={"share": 1.0})
     return wrong("makes a call where none is wanted" if text.strip() else "says nothing", text.strip(), parts={"share": 0.0})
 
