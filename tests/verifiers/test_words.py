@@ -121,6 +121,7 @@ def test_calls_of_tools_in_a_message_are_what_it_says():
         (["q"], "a", "message 1 of a prompt is 'q'; it must have 'role' and 'content'"),
         ([{"role": "user", "content": "q"}, None], "a", "message 2 of a prompt is None"),
         ("q", [{"content": "a"}], "message 1 of a completion is {'content': 'a'}"),
+        ("q", [{"role": "model", "content": "a"}], "a completion has no message of 'assistant': its roles are 'model'"),
         ("q", 5, "a completion is a text or a list of messages, not 5"),
     ],
 )

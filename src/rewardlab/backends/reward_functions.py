@@ -196,7 +196,12 @@ def trajectory(prompt: Any, completion: Any, answer: Any, meta: Mapping[str, Any
     """
     messages = _messages(prompt, "user", "prompt")
     problem = Problem(tuple(Message(m["role"], text_of(m)) for m in messages), without_nulls(answer), unpadded(meta))
-    reply = "".join(text_of(m) for m in _messages(completion, "assistant", "completion") if m["role"] == "assistant")
+    said = _messages(completion, "assistant", "completion")
+    replies = [m for m in said if m["role"].lower() == "assistant"]
+    if said and not replies:
+        roles = ", ".join(repr(m["role"]) for m in said)
+        raise RewardlabError(f"a completion has no message of 'assistant': its roles are {roles}")
+    reply = "".join(map(text_of, replies))
     tokens = (
         np.frombuffer(reply.encode("utf-8", "replace"), np.uint8).astype(np.int64) if ids is None else np.asarray(ids, np.int64)
     )
