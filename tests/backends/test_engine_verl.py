@@ -198,6 +198,9 @@ class Letters:
 
     eos_token_id = 0
 
+    def get_vocab(self):
+        return {}
+
     def decode(self, ids, skip_special_tokens=True):
         return "".join(chr(i) for i in ids if i)
 

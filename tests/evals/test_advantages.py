@@ -10,7 +10,7 @@ import pytest
 from rewardlab.core import Run, Score, Trajectory, Turn, ask, rollout
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.advantages import advantage_cosine
-from rewardlab.methods.shaping.verpo import claim
+from rewardlab.methods.shaping.verpo import check
 from rewardlab.rewards.reward import reward
 from rewardlab.worlds.codes import list_program
 
@@ -62,7 +62,7 @@ def test_verpos_claim_looks_at_its_weights():
     io = {"io": [["[]", "0"], ["[5]", "5"], ["[1, 3]", "3"], ["[4, 2]", "4"]]}
     suite = {"io": [["[1, 9, 3]", "9"], ["[1, 2, 7]", "7"], ["[4, 2, 1]", "4"]]}
     group = problem("max", "last", "last", "min", answer=io, suite=suite)
-    found = claim.by.but(rollout=listed())([group], Run(policy=None, verify=list_program()))
+    found = check.by.but(rollout=listed())([group], Run(policy=None, verify=list_program()))
     # passed by 4, 4, 3 and 1 of 4 at alpha 1 and sigma .1; on the suite 3, 1, 1 and 0 of 3 are right
     assert found["cosine.tests"] > found["cosine.share"] + 0.02
     assert found["cosine.share"] > 0.5

@@ -192,3 +192,79 @@ def test_a_folder_without_a_log_and_a_broken_state_are_refused(tmp_path):
     (tmp_path / "trainer_state.json").write_text('{"global_step": 3}')
     with pytest.raises(RewardlabError, match="no readable log_history"):
         diagnose(tmp_path)
+
+
+# ---- what broke, and what verl prints ----------------------------------------------------------------------------------------
+
+
+def verl_numbers(step, broken):
+    return {
+        "critic/score/mean": 0.4 + NOISE[0, step % 60], "actor/entropy": 0.3, "response_length/mean": 80.0,
+        "actor/pg_loss": math.nan if "actor/pg_loss" in broken and step >= 21 else 0.1,
+        "actor/kl_loss": math.nan if "actor/kl_loss" in broken and step >= 21 else 0.01,
+        "actor/grad_norm": math.nan if "actor/grad_norm" in broken and step >= 21 else 0.5,
+        "critic/vf_loss": math.inf if "critic/vf_loss" in broken and step >= 21 else 0.5,
+    }  # fmt: skip
+
+
+def as_file(numbers):
+    return "".join(json.dumps({"step": step, "data": of}) + "\n" for step, of in numbers.items())
+
+
+def as_trl(numbers):
+    return json.dumps({"log_history": [{"step": step, **of} for step, of in numbers.items()]})
+
+
+def as_console(numbers, prefix="", number=lambda value: f"{value:.3f}"):
+    said = {step: " - ".join([f"step:{step}", *(f"{k}:{number(v)}" for k, v in of.items())]) for step, of in numbers.items()}
+    between = "Training Progress:  10%|█         | 4/40 [00:12<01:03,  1.7s/it]\n{'not': 'metrics'}\nstep: 3 - in prose\n"
+    return between + "".join(f"{prefix}{line}\n{between}" for line in said.values())
+
+
+RAY = "\x1b[36m(TaskRunner pid=4242)\x1b[0m "
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("metrics.jsonl", as_file),
+        ("trainer_state.json", as_trl),
+        ("out.log", as_console),
+        ("out.txt", lambda numbers: as_console(numbers, RAY)),
+        ("out", lambda numbers: as_console(numbers, RAY, lambda value: f"np.float64({value!r})")),
+        ("slurm-1.out", lambda numbers: as_console(numbers, "", repr)),
+    ],
+)
+@pytest.mark.parametrize(
+    ("broken", "ours"),
+    [("actor/grad_norm", "grad_norm"), ("actor/pg_loss", "loss"), ("critic/vf_loss", "critic/vf_loss")],
+)
+def test_a_number_that_broke_is_named_and_not_taken_for_standstill(name, written, broken, ours, tmp_path):
+    (tmp_path / name).write_text(written({step: verl_numbers(step, {broken}) for step in range(1, 41)}))
+    found = diagnose(tmp_path / name)
+    assert [f["name"] for f in found["findings"]] == ["not finite"]
+    assert found["findings"][0]["text"] == f"{ours} was not a finite number from step 21 on."
+    assert found["steps"] == 40
+
+
+def test_the_same_log_without_a_broken_number_stands_still(tmp_path):
+    (tmp_path / "out.log").write_text(as_console({step: verl_numbers(step, ()) for step in range(1, 41)}, RAY))
+    found = diagnose(tmp_path / "out.log")
+    assert (found["source"], [f["name"] for f in found["findings"]]) == ("verl", ["standstill"])
+
+
+def test_lines_of_a_console_become_rows(tmp_path):
+    text = (
+        f"{RAY}step:0 - val-core/gsm8k/acc/mean@1:0.100\n{RAY}step:1 - actor/loss:nan - actor/pg_loss:0.100 - "
+        "critic/score/mean:0.250 - perf/who:none - timing_s/step:1.5e+02\nstep:1 - val-core/gsm8k/acc/mean@1:0.200\n"
+        "step:2 - critic/score/mean:-0.500 - actor/entr"
+    )
+    (tmp_path / "out.log").write_text(text)
+    rows = read_log(tmp_path / "out.log").rows
+    assert [row["step"] for row in rows] == [0, 1, 2]
+    assert math.isnan(rows[1].pop("loss"))
+    assert rows == [
+        {"step": 0, "eval/gsm8k/acc/mean@1": 0.1},
+        {"step": 1, "reward": 0.25, "seconds/step": 150.0, "eval/gsm8k/acc/mean@1": 0.2},
+        {"step": 2, "reward": -0.5},
+    ]

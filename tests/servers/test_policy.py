@@ -293,6 +293,50 @@ def test_what_cannot_be_done_is_refused_in_the_words_of_the_api(url, more, statu
         assert says in answer.document["error"]["message"]
 
 
+CHANGES = {
+    "guided_json": {"type": "object"}, "guided_regex": "a+", "guided_choice": ["a"], "guided_grammar": "root ::= 'a'",
+    "structured_outputs": {"json": {}}, "regex": "a", "json_schema": "{}", "repetition_penalty": 1.1, "length_penalty": 0.9,
+    "stop_token_ids": [5], "ignore_eos": True, "min_p": 0.1, "min_tokens": 3, "bad_words": ["a"], "allowed_token_ids": [1],
+    "logit_bias": {"5": 1}, "skip_special_tokens": False, "use_beam_search": True, "include_stop_str_in_output": True,
+    "chat_template": "{{ messages }}", "chat_template_kwargs": {"enable_thinking": False}, "prompt_logprobs": 1, "best_of": 2,
+    "reasoning_effort": "low", "add_generation_prompt": False, "tempurature": 0.5, "anything": 1, "max_new_tokens": 5,
+    "truncate_prompt_tokens": 5, "tool_choice": "required",
+}  # fmt: skip
+SAME = {
+    "repetition_penalty": 1.0, "min_p": 0.0, "stop_token_ids": [], "ignore_eos": False, "min_tokens": 0, "guided_json": None,
+    "structured_outputs": None, "skip_special_tokens": True, "add_generation_prompt": True, "metadata": {"a": "b"}, "store": False,
+    "chat_template_kwargs": {}, "user": "me", "parallel_tool_calls": True, "length_penalty": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("path", ["chat/completions", "completions"])
+def test_what_would_change_replies_and_is_not_done_is_refused_by_name(url, name, path):
+    body = {"model": "small", "max_tokens": 2, **({"messages": [ASKED]} if "chat" in path else {"prompt": "1 + 2"})}
+    answer = post(f"{url}/{path}", {**body, name: CHANGES[name]})
+    assert (answer.status, answer.document["error"]["param"]) == (400, name)
+    assert name in answer.document["error"]["message"]
+    if name == "tempurature":
+        assert "did you mean temperature?" in answer.document["error"]["message"]
+
+
+def test_calls_of_tools_in_messages_are_refused_and_not_read_as_nothing(url):
+    called = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": "{}"}}],
+    }
+    for message in (called, {**called, "content": "so"}, {"role": "assistant", "content": None, "function_call": {"name": "f"}}):
+        answer = chat(url, messages=[ASKED, message, {"role": "tool", "content": "7"}])
+        assert (answer.status, answer.document["error"]["param"]) == (400, "messages")
+        assert "write the calls into its content" in answer.document["error"]["message"]
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_what_is_as_by_default_is_taken(url, name):
+    assert chat(url, **{name: SAME[name]}).document["choices"] == chat(url).document["choices"]
+
+
 def test_what_changes_nothing_is_taken(url):
     same = {"tools": [], "frequency_penalty": 0, "response_format": {"type": "text"}, "user": "me", "logit_bias": {}, "stop": None}
     assert chat(url, **same).document["choices"] == chat(url).document["choices"]

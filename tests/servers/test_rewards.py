@@ -137,6 +137,69 @@ def test_openrlhf_sends_prompts_with_replies_and_gets_rewards(server):
     assert post(f"{server.url}/get_reward", {"query": ["q?a"]}).document == {"error": "prompts: field required"}
 
 
+TEMPLATES = {
+    "chatml": ("<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n", "<|im_end|>"),
+    "qwen with its system message": (
+        "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n<|im_start|>user\n",
+        "<|im_end|>\n<|im_start|>assistant\n",
+        "<|im_end|>",
+    ),
+    "llama 3": (
+        "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\n",
+        "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+        "<|eot_id|>",
+    ),
+    "llama 2": ("<s>[INST] ", " [/INST]", "</s>"),
+    "gemma": ("<bos><start_of_turn>user\n", "<end_of_turn>\n<start_of_turn>model\n", "<end_of_turn>"),
+    "phi": ("<|user|>\n", "<|end|>\n<|assistant|>\n", "<|end|>"),
+    "zephyr": ("<|user|>\n", "</s>\n<|assistant|>\n", "</s>"),
+    "deepseek": ("<｜begin▁of▁sentence｜><｜User｜>", "<｜Assistant｜>", ""),
+    "vicuna": ("A chat between a user and an assistant. USER: ", " ASSISTANT:", "</s>"),
+    "alpaca": ("Below is an instruction.\n\n### Instruction:\n", "\n\n### Response:", "</s>"),
+    "none": ("<s>", "", "</s>"),
+}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+@pytest.mark.parametrize("prompt", ["q?", "assistant: q?\n", "q?q?"])
+def test_openrlhfs_prompts_may_be_raw_where_queries_are_in_a_template(server, name, prompt):
+    before, between, end = TEMPLATES[name]
+    asked = prompt if name == "none" else prompt.strip()
+    # what the reply says of the prompt is no place where it begins
+    for reply in ("four", f"so {prompt.strip()} four"):
+        body = {"query": [before + asked + between + reply + end], "prompts": [prompt], "labels": ["y"]}
+        answer = post(f"{server.url}/get_reward", body)
+        assert answer.document["rewards"] == [float(len(reply))], answer.document
+
+
+@pytest.mark.parametrize("query", ["<|who|>q?<|who|>four", "<|im_start|>user\nq? four", "said q? four"])
+def test_a_template_that_is_not_known_is_refused_and_not_scored(server, query):
+    answer = post(f"{server.url}/get_reward", {"query": [query], "prompts": ["q?"], "labels": ["x"]})
+    assert answer.status == 422
+    assert "chat template" in answer.document["error"]
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        ({"role": "assistant", "content": None}, "prompt.1.content: input should be a valid string"),
+        ({"content": "x"}, "prompt.1.role: field required"),
+        ("x", "prompt.1: "),
+    ],
+)
+def test_a_message_that_is_none_is_named_by_its_place(server, message, says):
+    said = [{"role": "user", "content": "q?"}, message]
+    answer = post(f"{server.url}/score", {"prompt": said, "response": "four"})
+    assert answer.status == 422
+    assert answer.document["error"].startswith(says)
+
+
+def test_messages_in_parts_and_with_calls_are_read(server):
+    parts = {"role": "user", "content": [{"type": "text", "text": "q"}, {"type": "text", "text": "?"}]}
+    called = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
+    assert post(f"{server.url}/score", {"prompt": [parts, called], "response": "four"}).document["score"] == 4.0
+
+
 def test_slime_sends_one_and_gets_a_number(server):
     assert post(f"{server.url}/slime", {"prompt": "q?", "response": "four", "label": "x"}).document == 5.0
     said = [{"role": "user", "content": "q?"}]

@@ -10,7 +10,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.inputs import begin_run, policy_of, task_of
-from rewardlab.core import Measure, Recipe, Rollout, Task
+from rewardlab.core import Measure, Problem, Recipe, Rollout, Task
 from rewardlab.data.columns import Data
 from rewardlab.engine import checkpoint
 from rewardlab.engine.step import Ops
@@ -115,7 +115,7 @@ def check_columns(recipe: Recipe, task: Task) -> None:
 
     In a stack a method may take over what another one reads, so its parts say themselves what they miss.
     """
-    check = functools.partial(check_answers, recipe, task)
+    check = functools.partial(_check_rest, recipe, task)
     data = _stated(recipe.name)
     named = (task.source or {}).get("name", "").partition(":")[0] in registry.tasks() or task.name in registry.tasks()
     if data is None or named or not isinstance(task.train, Listed):
@@ -123,7 +123,7 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     if data.refuses:
         raise RewardlabError(f"{recipe.name} takes no rows of text: {data.refuses}")
     problems = (*task.train.problems, *task.test)
-    rows = ((f"prompt {p.question[:40]!r}", {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems)
+    rows = ((_place(p), {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems)
     settings = {key: value for part in _parts(recipe) for key, value in getattr(part, "settings", {}).items()}
     missing = data.missing(rows, {key: value for key, value in settings.items() if isinstance(value, str)})
     # whether an answer is needed, the parts of the recipe know: another reward may compare none
@@ -131,6 +131,52 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     if missing:
         raise data.refuse(str(recipe.name), missing)
     check()
+
+
+def _check_rest(recipe: Recipe, task: Task) -> None:
+    check_answers(recipe, task)
+    _check_replies(recipe, task)
+
+
+def _check_replies(recipe: Recipe, task: Task) -> None:
+    """Raise RewardlabError for the first row that has no text where the recipe learns from recorded replies."""
+    # a learner with problems of its own reads none of these
+    taught = [recipe, *(learner.recipe for learner in recipe.also if learner.problems is None)]
+    rollouts = [part for of in taught if of.rollout for part in of.rollout.walk() if "fields" in part.settings]
+    # what no row has, the recipe may compute
+    read = [(part.name, [name for name in part.settings["fields"] if name in task.columns]) for part in rollouts]
+    fields = [(name, columns) for name, columns in read if columns]
+    if not fields or not isinstance(task.train, Listed):
+        return
+    problems = (*task.train.problems, *task.test)
+    bad = [(p, why) for p in problems if (why := _no_reply(p, fields))]
+    if bad:
+        p, why = bad[0]
+        more = f" ({len(bad):,} rows are bad; this is the first)" if len(bad) > 1 else ""
+        raise RewardlabError(f"{_place(p)}: {why}{more}")
+
+
+def _no_reply(p: Problem, fields: list[tuple[str, list[str]]]) -> str:
+    """Why a problem has no replies to learn from; "" if it has.  fields: of each rollout; `judged` needs one of them alone."""
+    for rollout, names in fields:
+        given = [name for name in names if p.meta.get(name) is not None]
+        if not given:
+            return f"there is no reply to learn from: no {' and no '.join(map(repr, names))}"
+        for name in names if rollout != "judged" else given:
+            if not _is_said(p.meta.get(name)):
+                told = "missing" if p.meta.get(name) is None else f"{p.meta[name]!r:.60}, and no text"
+                return f"the reply to learn from, {name!r}, is {told}"
+    return ""
+
+
+def _is_said(value: Any) -> bool:
+    """Whether it is a reply, or a conversation of replies and what answers them."""
+    texts = value if isinstance(value, list) else [value]
+    return bool(texts) and all(isinstance(text, str) and text.strip() for text in texts)
+
+
+def _place(p: Problem) -> str:
+    return p.place or f"prompt {p.question[:40]!r}"
 
 
 def _parts(recipe: Recipe) -> Iterator[Any]:

@@ -29,6 +29,8 @@ from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.domain import one_of
+from rewardlab.util.messages import text_of
+from rewardlab.util.nulls import unpadded, without_nulls
 
 GOLD = ("answer", "solution", "ground_truth", "gold", "label")
 MISSING = one_of("raise", "nan")
@@ -188,10 +190,18 @@ class _Nobody:
 
 
 def trajectory(prompt: Any, completion: Any, answer: Any, meta: Mapping[str, Any], ids: Any = None) -> Trajectory:
-    """A reply, given as text or messages, as a rollout. ids: its tokens; without them its bytes stand for tokens."""
-    messages = _messages(prompt, "user")
-    problem = Problem(tuple(Message(m["role"], _text(m)) for m in messages), answer, dict(meta))
-    reply = "".join(_text(m) for m in _messages(completion, "assistant") if m["role"] == "assistant")
+    """A reply, given as text or messages, as a rollout. ids: its tokens; without them its bytes stand for tokens.
+
+    Answer and columns come out of Arrow tables, as all these frameworks keep their data.
+    """
+    messages = _messages(prompt, "user", "prompt")
+    problem = Problem(tuple(Message(m["role"], text_of(m)) for m in messages), without_nulls(answer), unpadded(meta))
+    said = _messages(completion, "assistant", "completion")
+    replies = [m for m in said if m["role"].lower() == "assistant"]
+    if said and not replies:
+        roles = ", ".join(repr(m["role"]) for m in said)
+        raise RewardlabError(f"a completion has no message of 'assistant': its roles are {roles}")
+    reply = "".join(map(text_of, replies))
     tokens = (
         np.frombuffer(reply.encode("utf-8", "replace"), np.uint8).astype(np.int64) if ids is None else np.asarray(ids, np.int64)
     )
@@ -200,13 +210,16 @@ def trajectory(prompt: Any, completion: Any, answer: Any, meta: Mapping[str, Any
     )
 
 
-def _messages(given: Any, role: str) -> list[Mapping[str, Any]]:
-    return [{"role": role, "content": given}] if isinstance(given, str) else [dict(m) for m in given]
-
-
-def _text(message: Mapping[str, Any]) -> str:
-    content = message.get("content") or ""
-    return content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content)
+def _messages(given: Any, role: str, what: str) -> list[Mapping[str, Any]]:
+    """A text, or messages, as messages. Raises RewardlabError, with its place, for what is none."""
+    if isinstance(given, str):
+        return [{"role": role, "content": given}]
+    if not isinstance(given, list | tuple | np.ndarray):
+        raise RewardlabError(f"a {what} is a text or a list of messages, not {given!r:.60}")
+    for number, message in enumerate(given, 1):
+        if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+            raise RewardlabError(f"message {number} of a {what} is {message!r:.60}; it must have 'role' and 'content'")
+    return [dict(m) for m in given]
 
 
 def _columns(info: Any) -> dict[str, Any]:

@@ -3,8 +3,10 @@
   rewardlab diagnose runs/mine
   rewardlab diagnose trl_output
   rewardlab diagnose verl_metrics.jsonl
+  rewardlab diagnose verl_console.log
 
-Of TRL, the output folder, whose newest trainer_state.json is read; of verl, the file that trainer.logger=["console","file"] wrote.
+Of TRL, the output folder, whose newest trainer_state.json is read; of verl, the file that trainer.logger=["console","file"] wrote,
+or what its console logger printed.
 
 Entropy collapse, length creep, groups without signal, replies cut off, clipped share, sampler/trainer mismatch, reward hacking,
 dead terms, KL explosion, broken numbers, a held-out measure past its best, and runs in which nothing is learnt. What the log

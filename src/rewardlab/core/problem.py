@@ -34,11 +34,15 @@ class Message:
 
 @dataclass(frozen=True)
 class Problem:
-    """A prompt, its gold answer, and further plain data for rewards and environments (`meta`)."""
+    """A prompt, its gold answer, and further plain data for rewards and environments (`meta`).
+
+    place: where it was read, for messages: file and line.
+    """
 
     prompt: tuple[Message, ...]
     answer: Any = None
     meta: Mapping[str, Any] = field(default_factory=dict)
+    place: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.prompt, tuple | list) or not all(isinstance(message, Message) for message in self.prompt):

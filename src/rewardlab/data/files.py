@@ -16,6 +16,7 @@ from typing import IO, Any
 from rewardlab.errors import RewardlabError
 from rewardlab.text import strict_json
 from rewardlab.util.files import new_file
+from rewardlab.util.nulls import unpadded
 
 Row = dict[str, Any]
 TABLES = (".csv", ".parquet")
@@ -207,7 +208,7 @@ def _parquet(path: Path) -> Iterator[Entry]:
     rows = (row for batch in parquet.ParquetFile(path).iter_batches() for row in batch.to_pylist())
     for number, row in enumerate(rows, 1):
         # a missing number is NaN in some tables, which JSON does not know
-        whole = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+        whole = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in unpadded(row).items()}
         yield Entry(f"row {number}", whole)
 
 

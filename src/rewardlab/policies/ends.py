@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
+
+MARKS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>")
+REPLY = "\u241fREPLY\u241f"
+"""Stands for a reply where a template is asked what it writes around one."""
+GENERATION = "generation_config.json"
 
 
 def end_ids(tokenizer: Any) -> list[int]:
     """Ids of the end-of-sequence token, and of the end-of-turn tokens that chat models use instead."""
     vocabulary = tokenizer.get_vocab()
-    marks = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>")
-    ids = [vocabulary[m] for m in marks if m in vocabulary]
-    return ids + ([tokenizer.eos_token_id] if tokenizer.eos_token_id is not None else [])
+    ids = [vocabulary[m] for m in MARKS if m in vocabulary]
+    return ids + [i for i in (turn_end(tokenizer), tokenizer.eos_token_id) if i is not None]
+
+
+def turn_end(tokenizer: Any) -> int | None:
+    """The token by which the chat template closes a reply; the end of the sequence, where there is no template or it writes none.
+
+    They are often not the same: <|im_end|> and <|endoftext|> of Qwen's base models, <end_of_turn> and <eos> of Gemma's.
+    """
+    if not getattr(tokenizer, "chat_template", None):
+        return tokenizer.eos_token_id
+    turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": REPLY}]
+    try:
+        after = tokenizer.apply_chat_template(turns, tokenize=False).rpartition(REPLY)[2].lstrip()
+    except Exception:
+        # a template may refuse such a conversation in words of its own
+        return tokenizer.eos_token_id
+    tokens = {*tokenizer.get_added_vocab(), *tokenizer.all_special_tokens}
+    closing = max((token for token in tokens if token and after.startswith(token)), key=len, default=None)
+    return tokenizer.eos_token_id if closing is None else tokenizer.convert_tokens_to_ids(closing)
+
+
+def generation_ends(folder: Path | str) -> list[int]:
+    """The ids that end a reply by the checkpoint's own generation_config.json."""
+    try:
+        ids = json.loads((Path(folder) / GENERATION).read_text("utf-8")).get("eos_token_id")
+    except (OSError, ValueError, AttributeError):
+        return []
+    return [i for i in (ids if isinstance(ids, list) else [ids]) if isinstance(i, int)]

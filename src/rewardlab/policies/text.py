@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from torch import Tensor
 from rewardlab.core import Batch, Message, Outputs, Policy, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
-from rewardlab.policies.ends import end_ids
+from rewardlab.policies.ends import GENERATION, REPLY, end_ids, generation_ends, turn_end
 from rewardlab.policies.head import divergences, gradient_products, joint_head, nucleus_logprobs, token_logprobs
 from rewardlab.policies.joint import check_joined
 from rewardlab.policies.packing import SCORE_TOKENS, by_tokens, pad
@@ -45,6 +46,7 @@ class TextPolicy(ReadsVectors):
     def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer
         self.ends = frozenset(end_ids(tokenizer))
+        self._end = turn_end(tokenizer)
         if not self.ends:
             raise RewardlabError("the tokenizer names no end-of-sequence token; set eos_token in tokenizer_config.json")
         self.token_count = TokenCount()
@@ -86,8 +88,8 @@ class TextPolicy(ReadsVectors):
         return [len(ids) for ids in self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]]
 
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
-        """Append recorded replies, each closed by the end token, as decisions of this policy."""
-        end = [self.tokenizer.eos_token_id]
+        """Append recorded replies, each closed by the end token of the chat template, as decisions of this policy."""
+        end = [self._end]
         # a batched call: the tokenizer is several times faster than row by row
         encoded = self.tokenizer(list(replies), add_special_tokens=False)["input_ids"]
         return [
@@ -111,12 +113,11 @@ class TextPolicy(ReadsVectors):
     def _since_reply(self, new: tuple[Message, ...], ended: bool) -> str:
         """What the template puts between the end of a reply and the next one."""
         # render a dialogue with a marker as its reply, and keep what the template writes after it
-        marker = "\u241fREPLY\u241f"
-        rendered = self._render((Message("user", "?"), Message("assistant", marker), *new))
-        after = rendered[rendered.index(marker) + len(marker) :]
-        end = self.tokenizer.eos_token
-        # the reply sampled its end token itself: it must not stand there twice
-        return after[len(end) :] if ended and after.startswith(end) else after
+        rendered = self._render((Message("user", "?"), Message("assistant", REPLY), *new))
+        after = rendered[rendered.index(REPLY) + len(REPLY) :]
+        end, stripped = self.tokenizer.convert_ids_to_tokens(self._end), after.lstrip()
+        # the reply sampled an end token itself: no other must follow it
+        return stripped[len(end) :] if ended and stripped.startswith(end) else after
 
     def _render(self, messages: tuple[Message, ...]) -> str:
         if not self.tokenizer.chat_template:
@@ -278,8 +279,16 @@ class TextPolicy(ReadsVectors):
         """The text of every entry of the vocabulary, by id."""
         return self.tokenizer.batch_decode([[i] for i in range(len(self.tokenizer))])
 
+    def stop_as_in(self, folder: Path | str) -> None:
+        """End replies also where the checkpoint in a folder says that they end."""
+        self.ends |= set(generation_ends(folder))
+
     def save_tokenizer(self, folder: Path) -> None:
+        """Write the tokenizer, and which tokens end a reply where it does not say so itself."""
         self.tokenizer.save_pretrained(folder)
+        file = folder / GENERATION
+        if self.ends > set(end_ids(self.tokenizer)) and not file.exists():
+            file.write_text(json.dumps({"eos_token_id": sorted(self.ends)}), "utf-8")
 
     def check_fits(self, trajectory: Trajectory, max_new: int) -> None:
         """Refuse a prompt that leaves no room for the reply."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab.report.divergence import apart, gamed, names, on_one_axis
-from rewardlab.runs.metrics import finite, plain
+from rewardlab.runs.metrics import finite, must_be_finite, plain
 
 Row = dict[str, Any]
 Points = tuple[list[float], list[float]]
@@ -20,7 +20,6 @@ LONGEST = 1500  # points of one curve; beyond that, neighbours are averaged
 CONSTANT = 1e-6  # relative differences below this are rounding
 BOUNDS = ("eval/ci95_low", "eval/ci95_high")
 EXACT = ("lr", "tokens")  # noise-free, so smoothing would only distort them
-MUST_BE_FINITE = ("loss", "grad_norm")
 PHASES = ("generate", "reward", "train")
 NAMED = {
     "length": ("Length", "tokens per reply"),
@@ -77,8 +76,9 @@ def last(rows: list[Row], name: str) -> float | None:
 
 
 def not_finite(rows: list[Row]) -> dict[str, list[int]]:
-    """Steps at which loss or gradient norm was logged but not finite (infinities and NaN may be written as null)."""
-    bad = {name: [int(x) for x, y in zip(*points(rows, name), strict=True) if math.isnan(y)] for name in MUST_BE_FINITE}
+    """Steps at which a loss or gradient norm was logged but not finite (infinities and NaN may be written as null)."""
+    logged = {name: points(rows, name) for name in names(rows) if must_be_finite(name)}
+    bad = {name: [int(x) for x, y in zip(*of, strict=True) if math.isnan(y)] for name, of in logged.items()}
     return {name: steps for name, steps in bad.items() if steps}
 
 

@@ -41,7 +41,10 @@ def findings(rows: list[Row]) -> list[Finding]:
     found = Curves(rows)
     told = (symptom(found) for _, symptom in SYMPTOMS.values())
     wasted = [finding for finding in told if finding]
-    return [*_hacking(rows), *_broken(rows), *_missing(rows), *_fallen(rows), *wasted, *dead_terms(found)]
+    if broken := _broken(rows):
+        # whatever stands still since then does so for that
+        wasted = [finding for finding in wasted if finding.name != "standstill"]
+    return [*_hacking(rows), *broken, *_missing(rows), *_fallen(rows), *wasted, *dead_terms(found)]
 
 
 def _hacking(rows: list[Row]) -> list[Finding]:
@@ -54,8 +57,10 @@ def _hacking(rows: list[Row]) -> list[Finding]:
 def _broken(rows: list[Row]) -> list[Finding]:
     found = []
     for name, steps in curves.not_finite(rows).items():
+        logged = [row["step"] for row in rows if name in row and row["step"] >= steps[0]]
         where = ", ".join(map(str, steps[:5])) + (", …" if len(steps) > 5 else "")
-        text = f"{name} was not a finite number at step{'s' * (len(steps) > 1)} {where}."
+        at = f"at step{'s' * (len(steps) > 1)} {where}" if len(steps) < max(3, len(logged)) else f"from step {steps[0]} on"
+        text = f"{name} was not a finite number {at}."
         found.append(Finding("not finite", text, "lower the rate; look for rewards and log-probs that are not finite"))
     return found
 

@@ -1,7 +1,8 @@
 """Logs of other trainers, read under our names, so that whatever reads metrics.jsonl reads them too.
 
 TRL      trainer_state.json, of an output folder's newest checkpoint: `log_history`, as transformers' Trainer writes it.
-verl     the JSONL of its file logger (trainer.logger=[...,"file"]): {"step": 7, "data": {"critic/score/mean": 0.4, ...}} a line.
+verl     the JSONL of its file logger (trainer.logger=[...,"file"]): {"step": 7, "data": {"critic/score/mean": 0.4, ...}} a line;
+         or what its console logger prints: step:7 - critic/score/mean:0.400 - ..., among other lines and after Ray's prefix.
 others   JSONL of flat objects with a "step" (or "global_step"), under any of the names below.
 
 Names after huggingface/trl 1.16 (trainer/grpo_trainer.py) and volcengine/verl 07c9cf1 (trainer/ppo/metric_utils.py); older
@@ -11,13 +12,14 @@ names of both are known too.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardlab.errors import RewardlabError
-from rewardlab.runs.metrics import finite
+from rewardlab.runs.metrics import finite, must_be_finite
 
 Row = dict[str, Any]
 
@@ -32,11 +34,14 @@ OURS = {
     "critic/score/mean": "reward", "response_length/mean": "length", "response_length/clip_ratio": "cut_off",
     "actor/entropy": "entropy", "actor/entropy_loss": "entropy", "actor/kl_loss": "kl", "actor/reward_kl_penalty": "kl",
     "actor/ppo_kl": "drift", "actor/pg_clipfrac": "clip_share", "actor/grad_norm": "grad_norm", "actor/pg_loss": "loss",
+    "actor/loss": "loss",
     "actor/lr": "lr", "training/rollout_probs_diff_mean": "mismatch_probability", "timing_s/step": "seconds/step",
 }  # fmt: skip
 """Names of other trainers' metrics, and ours for the same number."""
 TERM, SPREAD = re.compile(r"rewards?/(.+)/mean"), re.compile(r"rewards?/(.+)/std")
 HELD_OUT = re.compile(r"val(?:-core)?/(.+)")
+CONSOLE = re.compile(r"(?:^|\s)step:(\d+) - (\S+:.*)")
+PRINTED = re.compile(r"(?:np\.\w+\()?([-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|nan|inf))\)?", re.IGNORECASE)
 TELLING = ("reward", "length", "entropy", "loss", "grad_norm")
 """A log with none of these is no log of training from rewards."""
 
@@ -55,7 +60,7 @@ def read_log(path: Path) -> Log:
     if not path.is_file():
         raise RewardlabError(f"there is no log {path}; give a run folder, TRL's {STATE} or verl's metrics file")
     text = path.read_text("utf-8", "replace")
-    source, found = _history(path, text) if path.suffix == ".json" else _lines(path, text)
+    source, found = _history(path, text) if path.suffix == ".json" else _console(text) or _lines(path, text)
     rows: dict[int, Row] = {}
     for step, numbers in found:
         rows.setdefault(step, {}).update(renamed(numbers) | {"step": step})
@@ -67,16 +72,23 @@ def read_log(path: Path) -> Log:
 
 
 def renamed(numbers: Mapping[str, Any]) -> Row:
-    """The finite numbers of a step under our names; what has no name of ours keeps its own."""
+    """The finite numbers of a step under our names; what has no name of ours keeps its own.
+
+    Of losses and norms of gradients also those that are not finite, as NaN.
+    """
     row: Row = {}
     for name, value in numbers.items():
         name = name.removeprefix("train/")
-        if (number := finite(value)) != number and name not in ("loss", "grad_norm"):
+        number = finite(value)
+        if number != number and not must_be_finite(name):
             continue
         if name == "frac_reward_zero_std":
             row["signal"] = 1.0 - number
         elif name in OURS:
-            row[OURS[name]] = number
+            # of several names of one number, that which broke
+            # of several names for one number, the one that broke
+            if (known := row.get(OURS[name], 0.0)) == known:
+                row[OURS[name]] = number
         elif match := SPREAD.fullmatch(name):
             row[f"spread/{match[1]}"] = number
         elif match := TERM.fullmatch(name):
@@ -107,6 +119,24 @@ def _history(path: Path, text: str) -> tuple[str, list[tuple[int, Row]]]:
         raise RewardlabError(f"{path} is not TRL's {STATE}: it has no readable log_history ({e})") from e
 
 
+def _console(text: str) -> tuple[str, list[tuple[int, Row]]] | None:
+    """What verl's console logger printed among other lines; None where it printed nothing."""
+    found = []
+    for line in text.splitlines():
+        if match := CONSOLE.search(line):
+            said = (part.rpartition(":") for part in match[2].split(" - "))
+            numbers = {name.strip(): printed[1] for name, _, value in said if (printed := PRINTED.fullmatch(value.strip()))}
+            found.append((int(match[1]), {name: _number(value) for name, value in numbers.items()}))
+    return ("verl", found) if found else None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
 def _lines(path: Path, text: str) -> tuple[str, list[tuple[int, Row]]]:
     lines = text.splitlines()
     found, source = [], "jsonl"
@@ -121,7 +151,7 @@ def _lines(path: Path, text: str) -> tuple[str, list[tuple[int, Row]]]:
             # a killed run leaves its last line cut short
             if number == len(lines):
                 break
-            raise RewardlabError(f"{path}, line {number}: not a JSON object ({e})") from e
+            raise RewardlabError(f"{path}, line {number}: not a JSON object ({e}), nor a line of verl's console logger") from e
         if isinstance(entry.get("data"), dict):
             source, entry = "verl", {"step": entry.get("step")} | entry["data"]
         found.append((_step(entry, path, number), entry))

@@ -33,6 +33,12 @@ def finite(value: Any) -> float:
     return number if math.isfinite(number) else math.nan
 
 
+def must_be_finite(name: str) -> bool:
+    """Whether a metric is a loss or the norm of a gradient, which break a run where they are not finite."""
+    last = name.rpartition("/")[2]
+    return last in ("loss", "grad_norm") or last.endswith(("_loss", "_grad_norm"))
+
+
 def plain(value: Any, digits: int = 7) -> float | None:
     """The value rounded for a page, or None if it is not a finite number."""
     number = finite(value)

@@ -6,6 +6,7 @@ add_generation_prompt and continue_final_message to have a last message of the a
 
 from __future__ import annotations
 
+import difflib
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -19,8 +20,23 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "tools": ([],), "functions": ([],), "logit_bias": ({},), "frequency_penalty": (0,), "presence_penalty": (0,), "suffix": ("",),
     "response_format": ({"type": "text"},), "modalities": (["text"],), "audio": (), "prediction": (),
     "tool_choice": ("none", "auto"), "web_search_options": (), "best_of": (1,),
+    # vLLM's and SGLang's
+    "min_p": (0,), "repetition_penalty": (1,), "length_penalty": (1,), "min_tokens": (0,), "stop_token_ids": ([],),
+    "ignore_eos": (False,), "bad_words": ([],), "allowed_token_ids": ([],), "skip_special_tokens": (True,),
+    "spaces_between_special_tokens": (True, False),
+    "include_stop_str_in_output": (False,), "use_beam_search": (False,), "add_generation_prompt": (True, False),
+    "add_special_tokens": (False, True), "chat_template_kwargs": ({},), "documents": ([],), "echo": (False,),
+    "return_token_ids": (False,), "return_tokens_as_token_ids": (False,), "guided_json": (), "guided_regex": (),
+    "guided_choice": (), "guided_grammar": (), "structured_outputs": ({},), "regex": (), "json_schema": (), "ebnf": (),
+    "prompt_logprobs": (0,),
+    "truncate_prompt_tokens": (-1,), "chat_template": (), "reasoning_effort": (), "verbosity": (),
 }  # fmt: skip
 """What is not done here: it may be given with a value that changes nothing, or null."""
+ABOUT = (
+    "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "request_id",
+    "parallel_tool_calls", "cache_salt", "priority",
+)  # fmt: skip
+"""What says something of a request and changes no reply."""
 
 
 class Part(BaseModel):
@@ -33,9 +49,13 @@ class Said(BaseModel):
     model_config = ConfigDict(strict=True)
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | list[Part] | None = None
+    tool_calls: list[Any] | None = None
+    function_call: dict[str, Any] | None = None
 
     @property
     def text(self) -> str:
+        if self.tool_calls or self.function_call:
+            raise bad("a message calls tools, which is not supported here: write the calls into its content", "messages")
         if not isinstance(self.content, list):
             return self.content or ""
         if other := next((part.type for part in self.content if part.type != "text"), None):
@@ -117,8 +137,17 @@ def read(kind: type[Asked], document: Any) -> Any:
     if not isinstance(document, dict):
         raise bad("the body must be a JSON object")
     for name, values in NEUTRAL.items():
-        if (value := document.get(name)) is not None and value not in values:
+        value = document.get(name)
+        neutral = any(value == x and isinstance(value, bool) == isinstance(x, bool) for x in values)
+        if value is not None and name not in kind.model_fields and not neutral:
             raise bad(f"{name} is not supported here: leave it out", name)
+    if document.get("add_generation_prompt") is False and not document.get("continue_final_message"):
+        raise bad("add_generation_prompt=false goes with continue_final_message=true: leave it out", "add_generation_prompt")
+    known = {*kind.model_fields, *NEUTRAL, *ABOUT}
+    if other := next((name for name in document if name not in known and document[name] is not None), None):
+        near = difflib.get_close_matches(other, known, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ": leave it out"
+        raise bad(f"{other[:100]} is not known here{meant}", other[:100])
     try:
         return kind.model_validate(document)
     except ValidationError as problem:

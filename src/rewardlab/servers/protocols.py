@@ -7,24 +7,43 @@ After OpenRLHF 0.11.2's openrlhf/utils/agent.py (`_fetch_rewards_via_http`) and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rewardlab.processes.pool import Done, Failed
 from rewardlab.servers.limits import Refused
+from rewardlab.util.messages import text_of
 
 ENDS = ("</s>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "<|end|>")
 """What trainers leave at the end of a response where they decode it with its special tokens, as OpenRLHF does."""
+BEGINS = ("", "<s>", "<bos>", "<|begin_of_text|>", "<|endoftext|>", "<｜begin▁of▁sentence｜>", "[gMASK]<sop>", "[gMASK] <sop>")
+"""Tokens that begin a text."""
+HEADER = re.compile(
+    r"\s*(?:<\|im_end\|>|<\|eot_id\|>|<end_of_turn>|<\|end\|>|<\|end_of_text\|>|</s>)?\s*(?:<\|im_start\|>assistant\n?"
+    r"|<\|start_header_id\|>assistant<\|end_header_id\|>\n{0,2}|<start_of_turn>model\n?|<\|assistant\|>\n?|\[/INST\]|<｜Assistant｜>"
+    r"|<\|start\|>assistant(?:<\|channel\|>\w+)?<\|message\|>|(?:#{1,3} ?)?(?:Response|Assistant|ASSISTANT|Answer):)"
+)
+"""What chat templates write between a prompt and its response."""
 STATUS = {"timeout": 422, "crash": 422, "error": 500, "none": 503, "stopped": 503}
 """By why a row has no score: the status, where the protocol has no word for it."""
 
 
 class Message(BaseModel):
+    """content: a text. Parts of text, and calls of tools, become one."""
+
     model_config = ConfigDict(strict=True)
     role: str
     content: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_words(cls, value: Any) -> Any:
+        if isinstance(value, dict) and (isinstance(value.get("content"), list) or isinstance(value.get("tool_calls"), list)):
+            return {**value, "content": text_of(value)}
+        return value
 
 
 class Row(BaseModel):
@@ -81,8 +100,9 @@ def read(model: type[BaseModel], document: Any) -> Any:
     try:
         return model.model_validate(document)
     except ValidationError as problem:
-        first = problem.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(x) for x in first["loc"]) or "the body"
+        # of what may be one of several types, the reading that went furthest
+        first = max(problem.errors(include_url=False, include_input=False), key=lambda error: len(error["loc"]))
+        where = ".".join(str(x) for x in first["loc"] if x != "str" and not str(x).startswith("list[")) or "the body"
         more = f" (and {problem.error_count() - 1} more)" if problem.error_count() > 1 else ""
         raise Refused(422, f"{where}: {first['msg'].lower()}{more}") from None
 
@@ -91,13 +111,20 @@ def response_of(i: int, query: str, prompt: str) -> str:
     """The response in a query. Raises Refused where the prompt is not in it: a prompt that is scored with the response may be
     rewarded for what it says itself.
     """
-    # the tokenizer may have put a token before the text
     before, found, after = query.partition(prompt)
-    if not found or len(before) > 64:
-        raise Refused(
-            422, f"query.{i} does not begin with prompts.{i}: nothing says where the response begins (a prompt that was cut?)"
-        )
-    return without_end(after)
+    # the tokenizer may have put a token before the text
+    if found and before.strip() in BEGINS:
+        return without_end(after)
+    # a prompt as it stands in the data, within a chat template that was put around it
+    at = query.find(prompt.strip()) if prompt.strip() else -1
+    while at >= 0:
+        if header := HEADER.match(query, at + len(prompt.strip())):
+            return without_end(query[header.end() :])
+        at = query.find(prompt.strip(), at + 1)
+    raise Refused(
+        422, f"query.{i} does not begin with prompts.{i}: nothing says where the response begins (a prompt that was cut, or a chat "
+        "template that is not known here? send prompts with the template that queries have)"
+    )  # fmt: skip
 
 
 def without_end(text: str) -> str:

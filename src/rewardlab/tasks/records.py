@@ -11,7 +11,7 @@ from rewardlab.core import Message, Problem, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import Share
 
-from .conversations import alternating, decoded, is_conversation, last_text, messages_of, replies
+from .conversations import alternating, decoded, is_conversation, message, messages_of, preferred, replies, worked
 from .rows import HUB, Row, splits
 from .sources import Listed, Shuffled, held_out
 
@@ -159,10 +159,18 @@ class Reader:
         columns = self.columns
         prompt, solution = _prompt_and_solution(row, columns, place)
         answer = _answer(_column(row, columns.answer, "answer", place), columns.answer, place) if self.has_answers else None
-        meta = {k: last_text(v) if k in ("chosen", "rejected", "solution") else v for k, v in row.items()}
         used = (columns.prompt, columns.answer, columns.completion)
-        meta = {k: v for k, v in meta.items() if k not in used} | ({"solution": solution} if solution else {})
-        return Problem(prompt, answer, meta)
+        meta = {k: _taught(k, v, prompt, place) for k, v in row.items() if k not in used} | (
+            {"solution": solution} if solution else {}
+        )
+        return Problem(prompt, answer, meta, place)
+
+
+def _taught(name: str, value: Any, prompt: tuple[Message, ...], place: str) -> Any:
+    """The value of a column; of those that hold replies, the reply."""
+    if name in ("chosen", "rejected"):
+        return preferred(value, prompt, name, place)
+    return worked(value, place) if name == "solution" else value
 
 
 def _with_prompt(row: Mapping[str, Any], column: str, place: str) -> Mapping[str, Any]:
@@ -170,11 +178,13 @@ def _with_prompt(row: Mapping[str, Any], column: str, place: str) -> Mapping[str
     pair = [decoded(row.get(name)) for name in ("chosen", "rejected")]
     if column != "prompt" or {"prompt", "messages", "conversations"} & row.keys() or not all(map(is_conversation, pair)):
         return row
-    chosen, rejected = pair
+    chosen, rejected = ([message(m, place) for m in side] for side in pair)
     shared = next((i for i, (a, b) in enumerate(zip(chosen, rejected, strict=False)) if a != b), min(len(chosen), len(rejected)))
     if not len(chosen) == len(rejected) == shared + 1:
         raise RewardlabError(f"{place}: chosen and rejected hold the prompt, and must then differ in their last reply alone")
-    return {"prompt": chosen[:shared], **row, "chosen": chosen, "rejected": rejected}
+    if chosen[-1].role != "assistant":
+        raise RewardlabError(f"{place}: chosen and rejected must end with a reply of the assistant")
+    return {"prompt": pair[0][:shared], **row, "chosen": chosen[-1].text, "rejected": rejected[-1].text}
 
 
 def _lookup(row: Mapping[str, Any], name: str) -> Any:
@@ -202,9 +212,13 @@ def _column(row: Mapping[str, Any], name: str, kind: str, place: str) -> Any:
 def _prompt_and_solution(row: Mapping[str, Any], columns: Columns, place: str) -> tuple[tuple[Message, ...], Any]:
     """The prompt, and the reply to imitate (a list, where messages answer several); None if the row has none."""
     messages, solution = messages_of(_column(row, columns.prompt, "prompt", place), place), None
+    ends = messages[-1].role if messages else ""
+    other = columns.completion or next((name for name in ("chosen", "rejected") if row.get(name)), None)
+    if ends == "assistant" and other:
+        raise RewardlabError(f"{place}: the prompt ends with a reply, and the column {other!r} holds another")
     if columns.completion is not None:
         solution = replies(_column(row, columns.completion, "completion", place), place)
-    elif messages and messages[-1].role == "assistant":
+    elif ends == "assistant":
         # a whole conversation: every reply of the assistant is learned from, the first of them ends the prompt
         first = next(i for i, m in enumerate(messages) if m.role == "assistant")
         messages, solution = messages[:first], alternating(messages[first:], place)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.errors import RewardlabError
+from rewardlab.util.nulls import unpadded
 
 from .conversations import decoded
 
@@ -177,7 +178,7 @@ def _parquet(path: Path) -> Iterator[Row]:
     except (pa.ArrowException, OSError) as e:
         raise RewardlabError(f"{path} is not a parquet file that can be read: {e}") from e
     for number, row in enumerate(table.to_pylist(), 1):
-        yield f"{path}, row {number}", row
+        yield f"{path}, row {number}", unpadded(row)
 
 
 def _saved(path: Path) -> Any:
@@ -202,4 +203,4 @@ def _named(data: Any, source: str) -> dict[str, Iterator[Row]]:
 
 
 def _numbered(rows: Iterable[Mapping[str, Any]], place: str) -> Iterator[Row]:
-    return ((f"{place} {i}", row) for i, row in enumerate(rows, 1))
+    return ((f"{place} {i}", unpadded(row)) for i, row in enumerate(rows, 1))

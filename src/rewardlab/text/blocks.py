@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-FENCE = "```"
 PYTHON = ("python", "python3", "py")
+_FENCE_LINE = re.compile(r"\s*([-*+]\s+|[0-9]{1,3}[.)]\s+)?(`{3,}|~{3,})(.*)", re.DOTALL)
+"""A fence, which may follow the mark of a list's item."""
 _BLOCK = re.compile(r"```([A-Za-z0-9_+-]{0,20})(.*?)(?:```|\Z)", re.DOTALL)
 
 
@@ -30,15 +31,16 @@ def program_span(reply: str) -> tuple[int, int] | None:
     An unclosed block ends with the reply.
     """
     blocks: list[tuple[str, int, int]] = []
-    inside, at = False, 0
+    opening, at = "", 0
     for line in reply.splitlines(keepends=True):
         end = at + len(line)
-        # within a block only a bare fence closes it: a program may print "```python"
-        if line.lstrip().startswith(FENCE) and (not inside or line.strip() == FENCE):
-            inside = not inside
-            if inside:
-                blocks.append((line.strip()[len(FENCE) :].strip().lower(), end, end))
-        elif inside:
+        fence = _FENCE_LINE.match(line)
+        # within a block only a bare fence of its kind closes it: a program may print "```python"
+        if fence and (not opening or (fence[2].startswith(opening) and not fence[1] and not fence[3].strip())):
+            opening = "" if opening else fence[2]
+            if opening:
+                blocks.append((fence[3].strip().lower(), end, end))
+        elif opening:
             blocks[-1] = (*blocks[-1][:2], end)
         at = end
     python = [block for block in blocks if block[0].split(" ")[0] in PYTHON]

@@ -12,7 +12,11 @@ _START = re.compile(
     r"\s{0,9}(?:(?:<s>|<bos>|<\|begin_of_text\|>|<\|startoftext\|>)\s?)?"
     r"(?:<\|im_start\|>|<\|start_header_id\|>|<\|start\|>|<start_of_turn>)?(?:assistant|model)?\s?(?:<\|end_header_id\|>)?"
 )
-_TOKEN = re.compile(r"<[|｜][A-Za-z][A-Za-z_▁]{2,40}[|｜]>|</?s>|<eos>|<(?:start|end)_of_turn>|\[/?INST\]")
+_TOKEN = re.compile(
+    r"<[|｜](?:im_(?:start|end|sep)|(?:start|end)_header_id|begin_of_text|end_of_text|eot_id|eom_id|endoftext|startoftext|start|end|return|call"
+    r"|message|channel|constrain|[Uu]ser|[Aa]ssistant|system|observation|tool|eos|bos|pad|end_of_turn|(?:begin|end)▁of▁sentence)[|｜]>"
+    r"|</?s>|<eos>|<(?:start|end)_of_turn>|\[/?INST\]"
+)
 _FINAL = "<|channel|>final<|message|>"
 _NEXT = re.compile(
     r"\n[\s#*_>-]{0,8}(?:(?:human|user|(?:next\s)?(?:question|q|problem|exercise|instruction|example|task))(?:\s[0-9]{1,4})?[*_]{0,3}\s?[:：]"

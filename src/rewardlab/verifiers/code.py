@@ -3,33 +3,45 @@
 answer = {"tests": "assert add(1, 2) == 3"}                                     asserts that call the program's functions
 answer = {"tests": "def check(candidate): ...", "entry_point": "add"}           HumanEval's format; "prompt": how it begins
 answer = {"io": [["1 2\n", "3\n"], ...]}                                        pairs of standard input and expected output
+
+Other forms, of APPS, TACO, LiveCodeBench and CodeContests: see `code_golds`.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import NamedTuple
 
 from rewardlab.sandbox import Limits, Outcome, ProgramRun, ProgramUnderTest, RunOutput, Sandbox
-from rewardlab.settings.domain import PositiveFloat, PositiveInt
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.text.blocks import program_span
 
+from .code_golds import GoldProgram, Unusable, gold_program
 from .contract import Pair, Verdict, no_verdict, right, verifier, wrong
 
 PARTS = ("passed", "compiled", "ran", "seconds", "memory")
+CANDIDATE = "_candidate"
+AT_HAND = (
+    "import bisect, collections, functools, heapq, itertools, math, operator, random, re, string, sys\n"
+    "from bisect import *\nfrom collections import *\nfrom functools import *\nfrom heapq import *\nfrom itertools import *\n"
+    "from math import *\nfrom typing import *\n"
+)
+"""What the graders of LiveCodeBench and LeetCode import for a program."""
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+DECIMAL = re.compile(r"[.eE]")
+SPACES = re.compile(r"\s+")
 UNREADABLE = re.compile(r"the program (?:does not run|ended with exit code \d+): (?:Syntax|Indentation|Tab)Error\b")
 """How the sandbox says that Python could not read a program."""
 
 
 class Wanted(NamedTuple):
-    """A program to run: its source, the gold answer, and its pairs of input and expected output if it has any."""
+    """A program to run: its source, and what it is judged by."""
 
     program: str
-    answer: Mapping[str, Any]
-    io: Sequence[tuple[str, str]]
+    gold: GoldProgram
 
 
 @verifier(over="pairs")
@@ -39,6 +51,7 @@ def code(
     seconds: PositiveFloat = 10.0,
     memory: PositiveInt = 512,
     processes: PositiveInt = 8,
+    tolerance: NonNegativeFloat = 1e-6,
     partial: bool = False,
 ) -> list[Verdict]:
     """Whether a program passes its tests; with partial, the value is the share of tests that it passes.
@@ -46,67 +59,69 @@ def code(
     The program is the reply's last block of Python, else its last block, else the whole reply.
 
     seconds: time limit for all tests together, or for each input.  memory: limit in MiB.  processes: limit per program.
+    tolerance: how far printed decimals may be from those of the gold answer, absolutely or relatively, whichever is more; whole
+    numbers must be equal.
     parts: `passed`, the share of tests; `compiled`, 1 where Python could read the program; `ran`, 1 where it ran without an error,
     right or wrong; `seconds` of processor time; `memory`, the peak in MiB.
     """
     sandbox = Sandbox(Limits(seconds=seconds, memory=memory << 20, processes=processes))
-    cases = [_read(pair) for pair in pairs]
-    with_tests = [case for case in cases if isinstance(case, Wanted) and not case.io]
-    with_io = [case for case in cases if isinstance(case, Wanted) and case.io]
+    cases = [_read(pair, tolerance) for pair in pairs]
+    with_tests = [case for case in cases if isinstance(case, Wanted) and not case.gold.io]
+    with_io = [case for case in cases if isinstance(case, Wanted) and case.gold.io]
     # one call for all programs of the step, so that the sandbox runs them in parallel
     outcomes = iter(sandbox.run_tests([_under_test(case) for case in with_tests]))
-    printed = iter(sandbox.run_programs([ProgramRun(case.program, stdin) for case in with_io for stdin, _ in case.io]))
+    printed = iter(sandbox.run_programs([ProgramRun(case.program, stdin) for case in with_io for stdin, _ in case.gold.io]))
 
     def verdict(case: Wanted | Verdict) -> Verdict:
         if isinstance(case, Verdict):
             return case
-        if case.io:
-            return _verdict_of_outputs(case, [next(printed) for _ in case.io], partial)
+        if case.gold.io:
+            return _verdict_of_outputs(case, [next(printed) for _ in case.gold.io], partial, tolerance)
         return _verdict_of_tests(case, next(outcomes), partial)
 
     return [verdict(case) for case in cases]
 
 
 def program_of(reply: str) -> str:
-    """The last Python block of a reply, else its last block, else the whole reply. An unclosed block ends with the reply."""
+    """The last Python block of a reply, else its last block, else the whole reply. An unclosed block ends with the reply.
+
+    A block within a list is indented as its fence is.
+    """
     span = program_span(reply)
-    return "\n".join(reply[slice(*span)].splitlines()) + "\n" if span else reply
+    if not span:
+        return reply
+    fence = reply[: span[0]].splitlines()[-1]
+    indent = re.search("[`~]", fence).start()  # type: ignore[union-attr]
+    lines = (line[min(indent, len(line) - len(line.lstrip())) :] for line in reply[slice(*span)].splitlines())
+    return "\n".join(lines) + "\n"
 
 
-def _read(pair: Pair) -> Wanted | Verdict:
-    answer = pair.answer
-    if isinstance(answer, str):
-        try:
-            answer = json.loads(answer)
-        except ValueError:
-            # a text that is not JSON is the tests themselves
-            answer = {"tests": answer}
-    problem = _unusable(answer)
-    if problem:
+def _read(pair: Pair, tolerance: float) -> Wanted | Verdict:
+    try:
+        gold = gold_program(pair.answer, pair.meta, tolerance)
+    except Unusable as problem:
         return no_verdict(f"the gold answer {problem}")
     program = program_of(pair.response)
     if not program.strip():
         return wrong("the reply contains no program", parts=dict.fromkeys(PARTS, 0.0))
-    return Wanted(program, answer, [(stdin, stdout) for stdin, stdout in answer.get("io", ())])
-
-
-def _unusable(answer: Any) -> str:
-    """Why a gold answer cannot be used; "" if it can."""
-    if not isinstance(answer, Mapping) or not (answer.get("tests") or answer.get("io")):
-        return "has neither `tests` nor `io`"
-    if not all(isinstance(answer.get(name) or "", str) for name in ("tests", "entry_point", "prompt")):
-        return "must have text as `tests`, `entry_point` and `prompt`"
-    pairs = answer.get("io") or ()
-    if isinstance(pairs, str) or not all(len(pair) == 2 and all(isinstance(text, str) for text in pair) for pair in pairs):
-        return "must have pairs of texts, input and output, as `io`"
-    return ""
+    return Wanted(program, gold)
 
 
 def _under_test(case: Wanted) -> ProgramUnderTest:
-    prompt, entry_point = case.answer.get("prompt") or "", case.answer.get("entry_point") or ""
-    return ProgramUnderTest(
-        completed(prompt, case.program, entry_point), case.answer["tests"], entry_point, prompt, bool(case.answer.get("in_place"))
-    )
+    gold = case.gold
+    sources, function = completed(gold.prompt, case.program, gold.entry_point), gold.entry_point
+    if gold.either or (function and not function.isidentifier()):
+        # what is no name is bound to one; solutions of contests are written with these names at hand
+        sources, function = (AT_HAND, *sources, _bound(gold)), CANDIDATE
+    return ProgramUnderTest(sources, gold.tests, function, gold.prompt, gold.in_place)
+
+
+def _bound(gold: GoldProgram) -> str:
+    """The source that binds the function to test to one name."""
+    name = gold.entry_point
+    if gold.either and name.isidentifier():
+        return f"{CANDIDATE} = {name} if {name!r} in globals() else Solution().{name}\n"
+    return f"{CANDIDATE} = {name}\n"
 
 
 def completed(prompt: str, program: str, entry_point: str) -> tuple[str, ...]:
@@ -114,7 +129,8 @@ def completed(prompt: str, program: str, entry_point: str) -> tuple[str, ...]:
     if not prompt:
         return (program,)
     # a program that defines the function must not be appended to the unfinished function of the prompt
-    redefined = entry_point and re.search(rf"^(?:async )?def {re.escape(entry_point)}\b", program, re.MULTILINE)
+    name = re.match(r"\w*", entry_point)[0]  # type: ignore[index]
+    redefined = name and re.search(rf"^(?:async def|def|class) {name}\b", program, re.MULTILINE)
     return (_stub(prompt), program) if redefined else (prompt + program,)
 
 
@@ -138,20 +154,43 @@ def _verdict_of_tests(case: Wanted, outcome: Outcome, partial: bool) -> Verdict:
     return _verdict(case, outcome.passed, outcome.why, parts, [outcome], partial, tests)
 
 
-def _verdict_of_outputs(case: Wanted, printed: Sequence[RunOutput], partial: bool) -> Verdict:
+def _verdict_of_outputs(case: Wanted, printed: Sequence[RunOutput], partial: bool, tolerance: float) -> Verdict:
     if failed := next((run.why for run in printed if run.ended is None), ""):
         return no_verdict(failed)
-    whys = [_differs(run, stdout) for run, (_, stdout) in zip(printed, case.io, strict=True)]
+    whys = [_differs(run, stdout, tolerance) for run, (_, stdout) in zip(printed, case.gold.io, strict=True)]
     first = next((f"input {number}: {why}" for number, why in enumerate(whys, 1) if why), "")
     parts = {"passed": whys.count("") / len(whys), "ran": float(all(run.ended for run in printed))}
     parts["compiled"] = float(not any(UNREADABLE.match(run.why) for run in printed))
     return _verdict(case, not first, first, parts, printed, partial, tuple(not why for why in whys))
 
 
-def _differs(run: RunOutput, wanted: str) -> str:
+def _differs(run: RunOutput, wanted: str, tolerance: float) -> str:
     if not run.ended:
         return run.why
-    return "" if _lines(run.stdout) == _lines(wanted) else "prints something else"
+    said, gold = _lines(run.stdout), _lines(wanted)
+    same = len(said) == len(gold) and all(a == b or _near(a, b, tolerance) for a, b in zip(said, gold, strict=True))
+    return "" if same else "prints something else"
+
+
+def _near(said: str, wanted: str, tolerance: float) -> bool:
+    """Whether two lines differ in their decimals alone, and by no more than the tolerance."""
+    if not any(map(str.isdigit, wanted)):
+        return False
+    a, b = said.split(), wanted.split()
+    if len(a) != len(b) or not all(x == y or _close(x, y, tolerance) for x, y in zip(a, b, strict=True)):
+        return False
+    # between words spaces count, between numbers they do not
+    return all(map(NUMBER.fullmatch, b)) or SPACES.findall(said) == SPACES.findall(wanted)
+
+
+def _close(said: str, wanted: str, tolerance: float) -> bool:
+    """Whether two numbers, of which one at least is a decimal, are as near as that; a whole number must be met exactly."""
+    if not NUMBER.fullmatch(said) or not NUMBER.fullmatch(wanted) or not DECIMAL.search(said + wanted):
+        return False
+    if not DECIMAL.search(wanted):
+        return Decimal(said) == Decimal(wanted)
+    a, b = float(said), float(wanted)
+    return abs(a - b) <= tolerance * max(1.0, abs(b))
 
 
 def _lines(text: str) -> list[str]:

@@ -17,8 +17,9 @@ failure alone, such as a gold answer that cannot be read. A verifier never raise
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from rewardlab.core.part import decorator
@@ -28,9 +29,12 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.settings.options import VerifierOptions
 from rewardlab.text.turns import ended
 from rewardlab.util import extras
+from rewardlab.util.messages import text_of
 
 GOLD = ("answer", "solution", "ground_truth", "gold", "label")
 """Columns that may contain the gold answer; the first one present is used."""
+
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,16}\b")
 
 SHOWN = 80
 """Characters of a text that a reason quotes."""
@@ -106,13 +110,16 @@ class Verifier(Reward):
     def check_all(self, pairs: Sequence[Pair | tuple[str, Any]]) -> list[Verdict]:
         """One verdict for each pair, in their order. Never raises."""
         full_pairs = [_ended(pair if isinstance(pair, Pair) else Pair(*pair)) for pair in pairs]
+        return [_without_address(verdict) for verdict in self._all(full_pairs)]
+
+    def _all(self, pairs: list[Pair]) -> list[Verdict]:
         if self.options.over == "pair":
-            return [self._one(pair) for pair in full_pairs]
+            return [self._one(pair) for pair in pairs]
         try:
-            return self._together(full_pairs) if full_pairs else []
+            return self._together(pairs) if pairs else []
         except Exception as problem:
             # one reply broke the call for all: judge them one by one, so that only that reply pays for it
-            return [self._one(pair) for pair in full_pairs] if len(full_pairs) > 1 else [self._blame(full_pairs[0], problem)]
+            return [self._one(pair) for pair in pairs] if len(pairs) > 1 else [self._blame(pairs[0], problem)]
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
         pairs = [Pair(t.reply, t.problem.answer, t.problem.question, t.problem.meta) for group in groups for t in group]
@@ -199,11 +206,15 @@ def _ended(pair: Pair) -> Pair:
     return pair._replace(response=ended(pair.response))
 
 
+def _without_address(verdict: Verdict) -> Verdict:
+    """The verdict without where an object lies in memory, which tells nobody anything and differs from run to run."""
+    return replace(verdict, why=ADDRESS.sub("", verdict.why)) if " at 0x" in verdict.why else verdict
+
+
 def _text(message: Any) -> str:
     """A plain text, or the last text of a list of messages."""
     if isinstance(message, list | tuple) and message and isinstance(message[-1], Mapping):
-        content = message[-1].get("content", "")
-        return content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content or ())
+        return text_of(message[-1])
     return message
 
 

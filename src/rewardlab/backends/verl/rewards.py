@@ -16,7 +16,9 @@ from rewardlab.backends.verl.handed import HandedRun
 from rewardlab.backends.verl.settings import by_verl
 from rewardlab.core import Message, Problem, Recipe, Score, Trajectory, Turn
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.ends import end_ids
 from rewardlab.rewards.reward import Reward
+from rewardlab.util.nulls import unpadded, without_nulls
 
 COLUMN = "rewardlab"
 """The field of `extra_info` that holds a problem's prompt, answer and columns as JSON, in data that rewardlab wrote."""
@@ -57,12 +59,12 @@ def trajectory_of(problem: Problem, reply: str, prompt_ids: np.ndarray, ids: np.
 
 def problem_of(row: Mapping[str, Any]) -> Problem:
     """The problem in a row of verl's data: as rewardlab wrote it, or of the columns that verl prescribes."""
-    info = dict(row.get("extra_info") or {})
+    info = unpadded(row.get("extra_info") or {})
     if COLUMN in info:
         saved = json.loads(info[COLUMN])
         return Problem(tuple(Message(*message) for message in saved["prompt"]), saved["answer"], saved["meta"])
     messages = [Message(str(m["role"]), str(m["content"])) for m in row.get("raw_prompt") or []]
-    return Problem(tuple(messages), (row.get("reward_model") or {}).get("ground_truth"), info)
+    return Problem(tuple(messages), without_nulls((row.get("reward_model") or {}).get("ground_truth")), info)
 
 
 def manager(recipe: Recipe, verify: Reward | None, max_new: int = 0) -> type:
@@ -74,6 +76,7 @@ def manager(recipe: Recipe, verify: Reward | None, max_new: int = 0) -> type:
 
         def __init__(self, config: Any, tokenizer: Any, compute_score: Any = None, **_: Any):
             super().__init__(config, tokenizer, compute_score)
+            self.ends = frozenset(end_ids(tokenizer))
 
         async def run_single(self, data: Any) -> dict[str, Any]:
             # rewards may run programs or ask servers: not on the event loop
@@ -82,7 +85,7 @@ def manager(recipe: Recipe, verify: Reward | None, max_new: int = 0) -> type:
         def reward_of(self, item: Any) -> dict[str, Any]:
             prompt_ids, ids = _ids(item.batch)
             reply = self.tokenizer.decode(ids, skip_special_tokens=True)
-            ended = len(ids) < (max_new or len(ids) + 1) or (len(ids) > 0 and int(ids[-1]) == self.tokenizer.eos_token_id)
+            ended = len(ids) < (max_new or len(ids) + 1) or (len(ids) > 0 and int(ids[-1]) in self.ends)
             trajectory = trajectory_of(problem_of(item.non_tensor_batch), reply, prompt_ids, ids, ended)
             # the same keys for every reply: verl reads those of the first from all
             numbers = scored(recipe, trajectory, verify, max_new)

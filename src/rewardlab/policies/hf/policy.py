@@ -88,6 +88,7 @@ class HFPolicy(TextPolicy):
         tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
         policy = cls(model, tokenizer, where, dtype_of(dtype, where), value_head=value_head)
         policy.base = base if lora_rank else None
+        policy.stop_as_in(folder)
         return policy
 
     def copy(self, name: str, value_head: bool = False) -> HFPolicy:
@@ -97,7 +98,7 @@ class HFPolicy(TextPolicy):
         if value_head and head is None:
             head = torch.zeros(1, self.model.config.get_text_config().hidden_size)
         copied = HFPolicy(whole, self.tokenizer, self.device, self.dtype, name, head)
-        copied.base, copied.loaded_dtype = self.base, self.loaded_dtype
+        copied.base, copied.loaded_dtype, copied.ends = self.base, self.loaded_dtype, self.ends
         return copied
 
     def save(self, folder: Path | str) -> None:

@@ -45,7 +45,7 @@ class ShardedPolicy(HFPolicy):
         """policy: on the CPU, and the same in all processes; it is used up. Raises RewardlabError if it cannot be divided."""
         check(policy)
         super().__init__(policy.model, policy.tokenizer, torch.device("cpu"), dtype, name)
-        self.device, self.loaded_dtype = device, policy.loaded_dtype
+        self.device, self.loaded_dtype, self.ends = device, policy.loaded_dtype, policy.ends
         self._kind = type(self.model)
         _divide(self.model, device)
         # what the hooks of the divided model take for its forward pass
@@ -62,7 +62,7 @@ class ShardedPolicy(HFPolicy):
         copied = self._kind(self.model.config)
         copied.load_state_dict({k: v.cpu() for k, v in self.state().items()}, strict=False)
         plain = HFPolicy(copied, self.tokenizer, torch.device("cpu"), self.dtype, name)
-        plain.loaded_dtype = self.loaded_dtype
+        plain.loaded_dtype, plain.ends = self.loaded_dtype, self.ends
         return ShardedPolicy(plain, self.device, self.dtype, name)
 
     def save(self, folder: Path | str) -> None:

@@ -38,11 +38,15 @@ class VisionPolicy(HFPolicy):
             raise RewardlabError("adapters on vision-language models, and 4 bits, are not offered; train the whole model")
         where = device_of(device)
         model = AutoModelForImageTextToText.from_pretrained(str(folder), dtype=torch.float32)
-        return cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where))
+        policy = cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where))
+        policy.stop_as_in(folder)
+        return policy
 
     def copy(self, name: str, value_head: bool = False) -> VisionPolicy:
         copied = super().copy(name, value_head)
-        return VisionPolicy(copied.whole, self.tokenizer, self.device, self.dtype, name, copied.value_head)
+        seeing = VisionPolicy(copied.whole, self.tokenizer, self.device, self.dtype, name, copied.value_head)
+        seeing.ends = self.ends
+        return seeing
 
     @property
     def tokens_per_image(self) -> int:

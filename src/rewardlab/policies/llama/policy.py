@@ -55,7 +55,9 @@ class LlamaPolicy(HasWeights, TextPolicy):
         """Read a Hugging Face checkpoint folder with its tokenizer."""
         where = device_of(device)
         tokenizer = read_tokenizer(folder)
-        return cls(load_llama(Path(folder), value_head), tokenizer, where, dtype_of(dtype, where))
+        policy = cls(load_llama(Path(folder), value_head), tokenizer, where, dtype_of(dtype, where))
+        policy.stop_as_in(folder)
+        return policy
 
     def adapt(self, rank: int, base: Base | None = None) -> LlamaPolicy:
         """Train LoRA adapters of this rank instead of the weights. Their random half has a fixed seed, whatever the run's.
@@ -86,7 +88,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
             # zeros: a new critic predicts 0 everywhere instead of noise
             model.value_head = torch.nn.Parameter(torch.zeros(1, model.shape.hidden, device=self.device))
         copied = LlamaPolicy(model, self.tokenizer, self.device, self.dtype, name)
-        copied.base, copied.loaded_dtype = self.base, self.loaded_dtype
+        copied.base, copied.loaded_dtype, copied.ends = self.base, self.loaded_dtype, self.ends
         return copied
 
     def read_surprise(self, of: LlamaPolicy) -> LlamaPolicy:

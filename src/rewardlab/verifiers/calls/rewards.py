@@ -53,6 +53,6 @@ def _share(gold: Gold | Malformed, said: list[Call] | Malformed, grain: Grain) -
     try:
         if isinstance(said, Malformed):
             raise said
-        return agreement(gold.calls, [call.bound(gold.tools) for call in said], grain)
+        return agreement(gold.calls, [call.bound(gold.tools, gold.accepted is None, gold.calls) for call in said], grain)
     except Malformed:
         return 0.0

@@ -14,24 +14,28 @@ from rewardlab.text.answers import after_thinking
 from rewardlab.util.extras import require
 from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong
 
-from .calls import LONGEST, Call, Malformed, Schema, from_json, read_all, tools_from
+from .accepted import Accepted, accepted_in, all_fit, canonical, fits
+from .calls import LONGEST, Call, Malformed, Schema, from_json, read_all, tools_from, tries
 
 MOST = 64
 """Most calls of a reply, unless the gold answer has more."""
 
 
 class Gold(NamedTuple):
-    """calls: None if any call that fits the tools is right.  tools: function name to the schema of its arguments."""
+    """calls: None if any call that fits the tools is right.  tools: function name to the schema of its arguments.
+    accepted: where several values of arguments are right, all of them; `calls` then has one of each.
+    """
 
     calls: list[Call] | None
     tools: dict[str, Schema]
+    accepted: list[Accepted] | None = None
 
 
 @verifier(over="pairs", modules=("jsonschema",))
 def function_calls(
     pairs: list[Pair],
     *,
-    form: Literal["auto", "hermes", "json", "python"] = "auto",
+    form: Literal["auto", "hermes", "json", "python", "xml"] = "auto",
     ordered: bool = False,
     partial: bool = False,
     seconds: PositiveFloat = 2.0,
@@ -39,16 +43,18 @@ def function_calls(
     """Right if the reply makes exactly the gold calls: the same functions with the same arguments, by type and value.
 
     answer: a call {"name", "arguments"}, a list of calls, or {"calls", "tools"}; or its JSON text. An empty list asks for a reply
-    without calls. tools: JSON schemas of the functions, {"name", "parameters"}, bare or in OpenAI's format; they may also be in a
-    data column `tools`. They supply defaults for missing arguments and names for positional ones. {"tools"} alone: any calls
-    that fit their schemas are right.
+    without calls. [{NAME: {argument: [accepted values]}}], BFCL's form, takes any of the values; "" among them: it may be left out.
+    tools: JSON schemas of the functions, {"name", "parameters"}, bare or in OpenAI's format; they may also be in a data column
+    `tools` or `function`. They supply defaults for missing arguments and names for positional ones. {"tools"} alone: any calls that
+    fit their schemas are right.
 
     ordered: the order of calls counts; otherwise they are compared as a multiset.
 
     form: hermes, <tool_call>{"name", "arguments"}</tool_call> within any text, with one call in a tag, or one a line; json, such an
     object, a list of them, or OpenAI's {"tool_calls"}, as the last ```json block or the whole reply; python, f(x=1),
-    [f(x=1), g(y="a")], or one call per line, with literal arguments, as the last ```python block or the whole reply; auto,
-    whichever the reply looks like. Thinking is ignored.
+    [f(x=1), g(y="a")], or one call per line, with literal arguments, as the last ```python block or the whole reply; xml,
+    <function=f>, <function name="f"> or <invoke name="f"> with parameters (see `markup.py`); auto, whichever the reply looks like.
+    Thinking is ignored.
 
     parts: share, the mean share of arguments that are right, over the gold calls or the reply's, whichever are more. Calls are
     matched by name, the most similar first. partial: a wrong reply is paid its share.
@@ -68,13 +74,15 @@ def function_calls(
 def gold_of(pair: Pair) -> Gold | Malformed:
     """The gold calls and tools of a pair; Malformed if they are unusable."""
     try:
-        answer, tools = _data(pair.answer), _data(pair.meta.get("tools"))
+        answer, tools = _data(pair.answer), _data(pair.meta.get("tools", pair.meta.get("function")))
         calls = answer
-        if isinstance(answer, dict) and answer.keys() & {"calls", "tools"}:
-            calls, tools = answer.get("calls"), answer.get("tools", tools)
+        if isinstance(answer, dict) and answer.keys() & {"calls", "tools", "ground_truth"}:
+            calls, tools = answer.get("calls", answer.get("ground_truth")), answer.get("tools", answer.get("function", tools))
         known = tools_from(tools or ())
         if calls is None and not known:
             raise Malformed("there are neither gold calls nor tools")
+        if accepted := accepted_in(calls):
+            return Gold(list(map(canonical, accepted)), known, accepted)
         return Gold(None if calls is None else [call.bound(known) for call in from_json(calls)], known)
     except (ValueError, TypeError) as problem:
         return Malformed(str(problem))
@@ -95,7 +103,7 @@ def _compared(
     try:
         if isinstance(reply_calls, Malformed):
             raise reply_calls
-        calls = [call.bound(gold.tools) for call in reply_calls]
+        calls = [call.bound(gold.tools, gold.accepted is None, gold.calls or ()) for call in reply_calls]
     except Malformed as problem:
         return wrong(str(problem), text.strip()[:LONGEST], parts={"share": 0.0})
     stated = _written(calls)
@@ -106,6 +114,10 @@ def _compared(
         if unknown_names:
             return wrong(f"there is no function {unknown_names[0]}", stated, parts={"share": 0.0})
         return calls, gold
+    if gold.accepted is not None and all_fit(calls, gold.accepted, ordered):
+        return right(stated, parts={"share": 1.0})
+    if gold.accepted is not None:
+        return wrong(_unaccepted(calls, gold.accepted), stated, parts={"share": _share(calls, gold.calls, ordered)})
     reply_keys, gold_keys = [_key(call) for call in calls], [_key(call) for call in gold.calls]
     if reply_keys == gold_keys or (not ordered and Counter(reply_keys) == Counter(gold_keys)):
         return right(stated, parts={"share": 1.0})
@@ -114,7 +126,7 @@ def _compared(
 
 def _without_calls(reply_calls: list[Call] | Malformed, text: str) -> Verdict:
     """The verdict if no call is wanted: right for text that is not a call and does not try to be one."""
-    if isinstance(reply_calls, Malformed) and text.strip() and "<tool_call" not in text:
+    if isinstance(reply_calls, Malformed) and text.strip() and not tries(text):
         return right(text.strip()[:LONGEST], "makes no call", parts={"share": 1.0})
     return wrong("makes a call where none is wanted" if text.strip() else "says nothing", text.strip(), parts={"share": 0.0})
 
@@ -130,6 +142,14 @@ def _differences(reply_calls: list[Call], gold: list[Call]) -> str:
     extra = [str(call) for call in reply_calls if _key(call) in reply_counts - gold_counts]
     reasons = [f"{verb} {calls[0]}" for verb, calls in (("does not call", missing), ("calls", extra)) if calls]
     return ", but ".join(reasons) or "makes the calls in another order"
+
+
+def _unaccepted(reply_calls: list[Call], accepted: list[Accepted]) -> str:
+    """The first call that is not accepted; if there is none, how many calls are wanted."""
+    bad = next((call for call in reply_calls if not any(fits(call, gold) for gold in accepted)), None)
+    if bad is not None:
+        return f"calls {bad}, which is not accepted"
+    return f"makes {len(reply_calls)} calls where {len(accepted)} are wanted, or one of them in another's place"
 
 
 def _share(reply_calls: list[Call], gold: list[Call], ordered: bool) -> float:

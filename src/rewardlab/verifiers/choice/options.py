@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from rewardlab.text.replies import claims, end_of
 
+from .languages import in_english
+
 Options = Mapping[str, str]
 """Each option's letter and text; texts are empty if only the letters are known."""
 
@@ -27,9 +29,9 @@ _WORDS = (
     "|best|true|only|final|answers?|options?|choices?|letters?|is|are|both|either"
 )
 _FILLING = re.compile(rf"[\s,:]{{0,3}}(?:(?:{_WORDS})\b[\s,:]{{0,3}}){{0,8}}", re.IGNORECASE)
-_MARKUP = re.compile(r"\\(?:boxed|text|textbf|mathrm|mathbf|mbox)\s?\{|\\[()\[\]]|[*_`$\"“”{}\[\]<>]")
+_MARKUP = re.compile(r"[✓✔✅☑]\ufe0f?\s?|\\(?:boxed|text|textbf|mathrm|mathbf|mbox)\s?\{|\\[()\[\]]|[*_`$\"“”{}\[\]<>]")
 _ALONE = r"(?<![\w'’])(?-i:([A-Z]))(?![\w'’])"
-_FIRST = re.compile(rf"\(?{_ALONE}\s?([).:,;/&+–—]|-\s|$)?")
+_FIRST = re.compile(rf"\(?{_ALONE}(?!\+\+|#)\s?([).:,;–—]|[/&+](?=\s?\(?[A-Z](?!\w|\+\+|#))|-\s|$)?")
 _BARE = re.compile(r"\(?([A-Za-z])[).:]{0,2}")
 _SMALL = re.compile(r"\(([a-z])\)")
 _RULED_OUT = re.compile(
@@ -42,6 +44,39 @@ _WITHDRAWN = re.compile(
     r"(?:wrong|incorrect|false|not (?:right|correct|true))\b)",
     re.IGNORECASE,
 )
+_ARROW = re.compile(r"-{1,2}>|=>|[⇒⟶➔➜➡]")
+_CHANGED = re.compile(
+    r"(?:→|\bno\b[.,;:]?|\bi mean\w?\b[,:]?"
+    r"|\b(?:change|correct|switch|revise|update)\w{0,4} (?:it |this |that |my (?:answer|choice) )?to)"
+    rf"\s{{0,2}}\(?{_ALONE}|^[\s).:]{{0,4}}[^.!?\n]{{0,80}}(?:\(|[-–—:,.!]\s{{0,2}})(?:wrong|incorrect)\)?\s{{0,2}}(?:[.!,]|\n|$)",
+    re.IGNORECASE,
+)
+_OF_IT = (
+    r"[\s).:,;(\[–—-]{0,8}(?:but )?(?:(?:this|that|it|which)(?: (?:option|choice|answer|one|statement))?)?"
+    r"(?:(?:'s| ?(?:is|was|are|would be|seems))\s+(?:[a-z]{1,12} )?)?"
+)
+_WRONG = re.compile(
+    rf"{_OF_IT}(?:(?:in|not )correct|wrong|(?-i:false)\b|untrue|mistaken|eliminated|excluded|nope\b|ruled out|rejected|crossed out"
+    r"|not (?:the )?(?:right|true|correct|best|answer)|out\b|no[,:;]\s|[✗✘❌×]|falsch|falso|faux|fausse|errad[oa]|sbagliat[oa]"
+    r"|неверно|неправильно| ?(?:(?:is|was)n['’]t|can(?:not|['’]t) be|could(?: not|n['’]t) be) (?:the )?"
+    r"(?:right|true|correct|answer|it\b))",
+    re.IGNORECASE,
+)
+"""How what follows a letter says that it is not the answer. "B) False" and "B) No" may be the option's own text."""
+_WRONG_TEXT = re.compile(rf"{_OF_IT}(?:(?:false|no|impossible|invalid|inaccurate)\b|x\s*(?:$|[.\n]))", re.IGNORECASE)
+_CONCLUDES = re.compile(
+    r"(?:(?:so|thus|therefore|hence|overall|in conclusion)\b,? {0,2})?the ((?:[a-z'’-]{1,24} ){1,10}?)"
+    r"(?:is|was|would be|must be|should be)(?: (?:therefore|thus|likely|most likely|probably|clearly))?:? {0,3}"
+    r"(?=(?-i:(?:\*\*|__)\(?[A-Z](?:[).:*_]|\s)|\([A-Z]\)|[A-Z][).:] ?[^\s.]))",
+    re.IGNORECASE,
+)
+"""The most likely diagnosis is **B. Appendicitis**"""
+_OTHER_SUBJECT = re.compile(
+    r"\b(?:not|no|never|unlikely|unrelated|incorrect|wrong|false|least|less|except|mistake|error|trap|distractor|misconception"
+    r"|second|third|next (?:most|best|likely)|other|another|alternative|differential|opposite|contrary|previous|user)\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=(?:The|So|Thus|Therefore|Hence|Overall|In conclusion)\b)")
 _SAYS = re.compile(r"\b(?:is|are|was|were)\s?$", re.IGNORECASE)
 _RUN = re.compile(r"[A-Z]{2,26}")
 _JOINED = re.compile(
@@ -51,7 +86,7 @@ _JOINED = re.compile(
 )
 _OPEN = re.compile(r"\b(?:or|either)\b", re.IGNORECASE)
 _END = re.compile(
-    r"\b(?:because|since|as|for|which|rather than|instead of|not|due to|given|while|where|although|but)\b|\n"
+    r"\b(?:because|since|as|for|which|rather than|instead of|(?:and|but) not|not|due to|given|while|where|although|but)\b|\n"
     r"|(?<=[^\s(].)[.](?=\s)|[!?]",
     re.IGNORECASE,
 )
@@ -74,7 +109,7 @@ class Choice(NamedTuple):
 
 def choose(reply: str, options: Options) -> Choice:
     """The options that a reply chooses. A reply that contradicts itself chooses none."""
-    text = end_of(reply)
+    text = in_english(end_of(reply))
     stated = [(claim, read(claim.text, options)) for claim in claims(text)]
     if not stated:
         return _from_lines(text, options)
@@ -99,7 +134,9 @@ def read(statement: str, options: Options) -> str:
     statement = statement[:LONGEST].strip()
     if not statement:
         return ""
-    text = _MARKUP.sub("", statement).strip()
+    if subject := _CONCLUDES.match(statement):
+        return "" if _OTHER_SUBJECT.search(subject[1]) else read(statement[subject.end() :], options)
+    text = _MARKUP.sub("", _ARROW.sub(" → ", statement)).strip()
     for line in (statement, text):
         for letter, option in options.items():
             if option and key(option) == key(line.partition("\n")[0]):
@@ -115,16 +152,19 @@ def read(statement: str, options: Options) -> str:
     if text.rstrip().endswith("?") or (_SAYS.search(clause) and text[len(clause) :].lower().startswith("not")):
         return ""
     first = _FIRST.match(clause)
-    return _by_letter(first, clause, options) if first and first[1] in options else _by_text(clause, options)
+    return _by_letter(first, clause, text, options) if first and first[1] in options else _by_text(clause, options)
 
 
-def _by_letter(first: re.Match[str], clause: str, options: Options) -> str:
+def _by_letter(first: re.Match[str], clause: str, text: str, options: Options) -> str:
     """The first letter and those joined to it by "and" or commas.
 
-    "" if other words follow the letter without punctuation ("A dog"), or the text of another option follows it.
+    "" if other words follow the letter without punctuation ("A dog"), if the text of another option follows it, or a word that it
+    is wrong or was changed.
     """
     letter = first[1]
-    after = _without(clause[first.end(1) :], options[letter])
+    after, then = (_without(of[first.end(1) :], options[letter]) for of in (clause, text))
+    if _WRONG.match(then) or (options[letter] and _WRONG_TEXT.match(then)) or _CHANGED.search(then[:LONGEST]):
+        return ""
     # "I" is rather the pronoun
     joined = ({letter_found for pair in _JOINED.findall(after) for letter_found in pair} & {*options}) - {letter, "I"}
     if not first[2] and not _is_filling(_JOINED.sub(" ", after)):
@@ -148,6 +188,8 @@ def _from_lines(text: str, options: Options) -> Choice:
     """The choice of a reply without "answer is": that of its last or first line, if no other line chooses differently."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [read(line, options) for line in lines]
+    if lines and not named[-1] and len(sentences := _SENTENCE.split(lines[-1][-LONGEST:])) > 1 and _CONCLUDES.match(sentences[-1]):
+        named[-1] = read(sentences[-1], options)
     if named and named[-1] and _is_bare(lines[-1]):
         # the lines above may discuss the options one by one; only lines that consist of a letter count
         named = [letters for line, letters in zip(lines, named, strict=True) if _is_bare(line)]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import json
+import re
 from collections.abc import Mapping
 from string import ascii_uppercase
 from typing import Any
@@ -10,6 +14,8 @@ from rewardlab.text.replies import data
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong
 
 from .options import Options, choose, key, read
+
+_LABEL = re.compile(r"\s*(?:[(\[（]\s?([A-Za-z])\s?[)\]）][.:]?|([A-Za-z])[).:：．])\s*")
 
 
 @verifier(over="pairs")
@@ -53,15 +59,44 @@ def _gold(answer: Any, meta: Mapping[str, Any]) -> tuple[str, Options]:
 
 
 def options_of(data: Any) -> dict[str, str]:
-    """Letter to text; all letters with empty texts if the options are not known."""
+    """Letter to text; all letters with empty texts if the options are not known.
+
+    data: a list, or letters with texts, or either as JSON text, or a text with a labelled option a line. Texts may begin with their
+    own letter, as in "(B) Paris".
+    """
     if data is None:
         return dict.fromkeys(ascii_uppercase, "")
+    data = _read_options(data) if isinstance(data, str) else data
     if isinstance(data, Mapping) and not {"text", "label"} <= {*data}:
-        return {str(letter).strip().upper(): str(text) for letter, text in data.items()}
-    texts = data["text"] if isinstance(data, Mapping) else data
+        by_letter = {str(letter).strip(" ().:").upper(): str(text) for letter, text in data.items()}
+        return {letter: _LABEL.sub("", text) if _label(text) == letter else text for letter, text in by_letter.items()}
+    if not isinstance(data, Mapping | list | tuple):
+        raise ValueError(f"the options are {data!r:.60}; write a list of texts")
+    texts = [str(text) for text in (data["text"] if isinstance(data, Mapping) else data)]
     if not 2 <= len(texts) <= len(ascii_uppercase):
         raise ValueError(f"there are {len(texts)} options; there must be 2 to {len(ascii_uppercase)}")
-    return {letter: str(text) for letter, text in zip(ascii_uppercase, texts, strict=False)}
+    labels = [_label(text) for text in texts]
+    if sorted(labels) == list(ascii_uppercase[: len(texts)]):
+        return {letter: _LABEL.sub("", text) for letter, text in sorted(zip(labels, texts, strict=True))}
+    return dict(zip(ascii_uppercase, texts, strict=False))
+
+
+def _read_options(text: str) -> Any:
+    """Options that are written in one text: as JSON, as Python prints a list, or a line each."""
+    if text.lstrip().startswith(("[", "{")):
+        for read_as in (json.loads, ast.literal_eval):
+            with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                return read_as(text.strip())
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and all(map(_label, lines)):
+        return lines
+    raise ValueError(f"the options are one text, {text[:60]!r}; write a list of texts")
+
+
+def _label(text: str) -> str:
+    """The letter that an option's text begins with, as in "(B) Paris" and "b. Paris"; "" without one."""
+    match = _LABEL.match(text)
+    return (match[1] or match[2]).upper() if match else ""
 
 
 def _letters(gold: Any, options: Options) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from rewardlab.errors import RewardlabError
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.replies import data, listed
-from rewardlab.verifiers.contract import Verdict, no_verdict, verifier, wrong
+from rewardlab.verifiers.contract import Verdict, no_verdict, shorten, verifier, wrong
 
 from .constraints import CONSTRAINTS
 
@@ -28,10 +28,11 @@ def instructions(response: str, answer: Any, *, loose: bool = False, share: bool
     without asterisks. Thinking before </think> is ignored.
     """
     try:
-        tests = _tests(data(answer))
+        tests = _tests(_read(answer))
     except (RewardlabError, ValueError, TypeError, KeyError, AttributeError) as problem:
         return no_verdict(f"the instructions cannot be checked: {problem}")
-    text = after_thinking(response)
+    # what separates thinking from the reply is no paragraph or line of it
+    text = after_thinking(response).replace("\r\n", "\n").strip("\n")
     if not text.strip():
         return wrong("the reply is empty", value=0.0 if share else None)
     forms = [form for form in (_forms(text) if loose else [text]) if form.strip()]
@@ -41,12 +42,33 @@ def instructions(response: str, answer: Any, *, loose: bool = False, share: bool
     return Verdict(not broken, text.strip()[:80], why, followed if share else None, {"followed": followed})
 
 
+def _read(answer: Any) -> Mapping[str, Any]:
+    """The gold answer as an object whose instructions are objects. Raises ValueError, in words."""
+    answer = data(answer)
+    if isinstance(answer, list):
+        answer = {"instructions": answer}
+    if not isinstance(answer, Mapping):
+        raise ValueError(f"{shorten(answer)} is no object with `instructions`, nor a row of IFEval")
+    for name in ("instructions", "instruction_id_list", "kwargs"):
+        if name in answer and not isinstance(answer[name], list | tuple):
+            raise ValueError(f"`{name}` is no list but {shorten(answer[name])}")
+    for name, kind, is_one in (("instructions", "object with an `id`", Mapping), ("kwargs", "object of arguments", Mapping | None)):
+        for i, of in enumerate(answer.get(name) or ()):
+            if not isinstance(of, is_one) or (name == "instructions" and "id" not in of):
+                raise ValueError(f"`{name}[{i}]` is no {kind} but {shorten(of)}")
+    if not answer.keys() & {"instructions", "instruction_id_list"}:
+        raise ValueError(f"there are no `instructions` in {shorten(dict(answer))}")
+    return answer
+
+
 def _tests(answer: Mapping[str, Any]) -> list[tuple[str, Test]]:
     """The id and test of each instruction. Raises an error if one is unknown or has invalid arguments."""
     if "instruction_id_list" in answer:
-        rows = [{"id": name, **arguments} for name, arguments in zip(answer["instruction_id_list"], answer["kwargs"], strict=True)]
+        rows = [
+            {"id": name, **(of or {})} for name, of in zip(answer["instruction_id_list"], answer.get("kwargs", ()), strict=True)
+        ]
     else:
-        rows = [{**row, **row.get("kwargs", {})} for row in answer["instructions"]]
+        rows = [{**row, **(row.get("kwargs") or {})} for row in answer["instructions"]]
     if not rows:
         raise ValueError("there are no instructions")
     return [_test(row) for row in rows]

@@ -47,7 +47,7 @@ def item_key(item: Any) -> str:
     It is the value of a number, else the text in one case, without surrounding marks and repeated spaces.
     """
     if not isinstance(item, str):
-        item = json.dumps(item, sort_keys=True)
+        item = json.dumps(item, sort_keys=True, default=str)
     text = " ".join(item.casefold().split()).strip(_MARKS).rstrip(".").strip(_MARKS)
     value: Fraction | None = number(text) if _NUMBER.fullmatch(text) else None
     return text if value is None else str(value)

@@ -6,13 +6,13 @@ their spelling is equal up to case and spaces, or if they are the same number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.text.replies import data, listed, stated
 from rewardlab.text.words import f1
-from rewardlab.verifiers.contract import Verdict, no_verdict, verifier, wrong
+from rewardlab.verifiers.contract import Verdict, no_verdict, shorten, verifier, wrong
 
 from . import measures as ranks
 from .items import item_key, items, keys
@@ -30,9 +30,9 @@ def same_set(
     measure: "f1", "jaccard", "precision" or "recall" is the value; all four are parts. (Recall alone rewards listing everything.)
     at: the least value of a right reply.
     """
-    gold = set(items(answer) if isinstance(answer, str) else keys(answer or ()))
+    gold = set(_listed(answer))
     if not gold:
-        return no_verdict("the gold answer lists nothing")
+        return no_verdict(f"the gold answer {shorten(answer)} lists nothing")
     listed_items, why = _said(response)
     distinct = set(listed_items)
     shared = len(distinct & gold)
@@ -64,9 +64,12 @@ def ranking(
     (precision and recall at k cannot reach 1 if more or fewer than k items are relevant); the parts are the plain
     measures.  at: the least value of a right reply.
     """
-    grades = _grades(answer)
+    try:
+        grades = _grades(answer)
+    except ValueError as problem:
+        return no_verdict(f"the gold answer cannot be read: {problem}")
     if not grades:
-        return no_verdict("the gold answer has no relevant items")
+        return no_verdict(f"the gold answer {shorten(answer)} has no relevant items")
     ranked, why = _said(response)
     parts = {name: measure_of(ranked, grades, k) for name, measure_of in ranks.MEASURES.items()}
     if why:
@@ -88,5 +91,14 @@ def _said(response: str) -> tuple[list[str], str]:
 def _grades(answer: Any) -> dict[str, float]:
     answer = data(answer)
     if isinstance(answer, Mapping):
+        if bad := [item for item, grade in answer.items() if not isinstance(grade, int | float)]:
+            raise ValueError(f"the grade of {shorten(bad[0])} is no number but {shorten(answer[bad[0]])}")
         return {item_key(item): float(grade) for item, grade in answer.items() if float(grade) > 0}
-    return dict.fromkeys(items(answer) if isinstance(answer, str) else keys(answer or ()), 1.0)
+    return dict.fromkeys(_listed(answer), 1.0)
+
+
+def _listed(answer: Any) -> list[str]:
+    """The items of a gold answer, a text or a list; none of anything else."""
+    if isinstance(answer, str):
+        return items(answer)
+    return keys(answer) if isinstance(answer, Iterable) else []

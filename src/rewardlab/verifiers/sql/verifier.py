@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, Workers, workers
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.text.answers import after_thinking
-from rewardlab.text.blocks import last_block
+from rewardlab.text.blocks import blocks, last_block
 from rewardlab.text.replies import data
 from rewardlab.util.extras import require
 from rewardlab.verifiers.contract import Pair, Verdict, no_verdict, right, verifier, wrong
@@ -20,7 +21,10 @@ from .engines import is_script
 
 LONGEST = 20_000
 """Longest query that is run, in characters."""
-FENCES = ("sql", "sqlite", "duckdb")
+FENCES = ("sql", "sqlite", "sqlite3", "duckdb", "postgresql", "postgres", "mysql", "tsql", "query")
+TILDES = re.compile(r"^([ \t]*)~~~+", re.MULTILINE)
+BEGINS = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(?:select|with|values|from)\b", re.IGNORECASE | re.DOTALL)
+"""How a query begins that reads."""
 PARTS = ("runs", "syntax", "schema", "linking", "ngrams")
 NOTHING = dict.fromkeys(PARTS, 0.0)
 DOUBT = "right, but this is weak evidence: "
@@ -40,7 +44,7 @@ def sql(
     tolerance: NonNegativeFloat = 1e-9, strict: bool = False,
     partial: Mapping[str, float] | None = None, seconds: PositiveFloat = 5.0, rows: PositiveInt = 10_000, dialect: str = "sqlite",
 ) -> list[Verdict]:  # fmt: skip
-    """Right if the query, the last ```sql block or else the whole reply, returns what the gold query returns.
+    """Right if the query, the last ```sql block, else a plain one, else the whole reply, returns what the gold query returns.
 
     answer: {"query", "database"}, as a dict or its JSON text; or the query, with a data column `database`. A database is the path
     of a sqlite or duckdb file, or a script that creates one (in `dialect`, or the answer's own "dialect"). It may be a list;
@@ -74,9 +78,12 @@ def sql(
 
 
 def stated_query(response: str) -> str:
-    """The query of a reply: its last ```sql block after any thinking, else the whole text."""
-    text = after_thinking(response)
+    """The query of a reply after any thinking: its last ```sql block, else its last plain block that begins like a query, else the
+    last plain one, else the whole text."""
+    text = TILDES.sub(r"\1```", after_thinking(response))
     block = last_block(text, *FENCES)
+    if block is None and (plain := blocks(text, "")):
+        block = next((of for of in reversed(plain) if BEGINS.match(of)), plain[-1])
     return text.strip() if block is None else block
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import jsonschema
 import referencing
 
+from .formats import checking_all, unchecked
+
 FRAMES = 5_000
 """Python's recursion limit: validation takes about ten frames per level of the value."""
 
@@ -28,7 +30,7 @@ def _violation(name: str, schema: Any, value: Any, formats: bool) -> dict[str, s
     try:
         error = next(_validator(json.dumps(schema), formats).iter_errors(value), None)
     except jsonschema.SchemaError as problem:
-        return {"unusable": f"{name}the schema is not valid: {problem.message}"}
+        return {"unusable": f"{name}the schema is not valid at {problem.json_path}: {problem.message}"}
     except (referencing.exceptions.Unresolvable, RecursionError) as problem:
         return {"unusable": f"{name}the schema cannot be resolved: {problem}"}
     return {} if error is None else {"wrong": f"{name}at {error.json_path}: {error.message[:300]}"}
@@ -40,4 +42,7 @@ def _validator(written: str, formats: bool) -> Any:
     schema = json.loads(written)
     kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     kind.check_schema(schema)
-    return kind(schema, registry=referencing.Registry(), format_checker=kind.FORMAT_CHECKER if formats else None)
+    checker = checking_all(kind.FORMAT_CHECKER) if formats else None
+    if formats and (name := unchecked(schema, checker)):
+        raise jsonschema.SchemaError(f"the format {name!r} is checked only with: pip install 'jsonschema[format-nongpl]'")
+    return kind(schema, registry=referencing.Registry(), format_checker=checker)

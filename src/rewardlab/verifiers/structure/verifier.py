@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from rewardlab.util.extras import require
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong
 
 from .likeness import likeness
+from .schemas import schema_of
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,50}")
 
@@ -48,7 +50,9 @@ def json_schema(
 ) -> list[Verdict]:
     """Right if the reply gives JSON, read as by `json_value`, that fits a JSON Schema (draft 2020-12, or its own $schema).
 
-    answer: the schema; or {"schema", "value"}, if the value must also equal the gold one; each as data or as JSON text.
+    answer: the schema; or {"schema", "value"}, if the value must also equal the gold one; each as data or as JSON text. It may
+    stand where APIs put it: in OpenAI's response_format or a tool's parameters or input_schema. A schema that would fit every
+    reply, or has a misspelt keyword, gives no verdict; one that only lists properties is of an object.
     schema: the schema for all problems; the answer is then ignored.  formats: whether "format" is checked.  seconds: a reply whose
     validation takes longer is wrong.
     """
@@ -69,10 +73,11 @@ def _to_check(pair: Pair, schema: Any) -> Verdict | tuple[str, Any, Any]:
     try:
         if schema is None:
             data = _value(pair.answer)
-            wrapped = isinstance(data, dict) and "schema" in data and data.keys() <= {"schema", "value"}
-            gold = {name: x if x is None else _value(x) for name, x in data.items()} if wrapped else {"schema": data}
-        if not isinstance(gold["schema"], Mapping | bool):
-            raise ValueError("it is neither an object nor true or false")
+            wrapped = isinstance(data, dict) and {"schema", "value"} <= data.keys()
+            given = {name: data[name] for name in ("schema", "value")} if wrapped else {}
+            gold = {name: x if x is None else _value(x) for name, x in given.items()} if wrapped else {"schema": data}
+        # beside a gold value the schema need not say anything
+        gold["schema"] = gold["schema"] if gold["schema"] == {} and "value" in gold else schema_of(gold["schema"])
     except ValueError as problem:
         return no_verdict(f"the gold answer has no JSON schema: {problem}")
     text = stated_json(pair.response)
@@ -99,6 +104,10 @@ def _value(answer: Any) -> Any:
         return strict_json.parse(answer)
     if answer is None or strict_json.deeper(answer, strict_json.DEEPEST):
         raise ValueError("nothing is given" if answer is None else "it is nested too deeply")
+    try:
+        json.dumps(answer)
+    except (TypeError, ValueError):
+        raise ValueError("it holds what JSON has no word for") from None
     return answer
 
 

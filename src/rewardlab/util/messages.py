@@ -1,0 +1,17 @@
+"""Messages as chats and trainers write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """What a message says: its text, or that of its parts, and its `tool_calls` as models write them, each in a tag."""
+    content = message.get("content") or ""
+    parts = [content] if isinstance(content, str) else [part.get("text", "") for part in content if isinstance(part, Mapping)]
+    calls = [call.get("function") or call for call in message.get("tool_calls") or () if isinstance(call, Mapping)]
+    written = [json.dumps({"name": call.get("name"), "arguments": call.get("arguments", {})}, default=str) for call in calls]
+    said = "".join(map(str, parts))
+    return "\n".join([*([said] if said or not written else []), *(f"<tool_call>\n{call}\n</tool_call>" for call in written)])
