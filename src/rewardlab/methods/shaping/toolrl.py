@@ -12,8 +12,8 @@ looks for the best assignment of all; the same calls in the same order earn 3; a
 Calls count in all of their blocks and in any syntax of `function_calls`; there, one a line in the first <tool_call> alone.
 (inferred): values are equal as JSON is, so that true is not 1, and defaults of the tools' schemas count as given. `grain` is the
 paper's study of granularity: "call" and "exact" are its intermediate and coarse rewards; two other variants of that study, which it
-advises against, a reward for length and scales that change while training goes on, are not here. GRPO without a KL term and with n = 4, as
-in its script (examples/grpo_trainer/run_grpo.sh, df16545).
+advises against, a reward for length and scales that change while training goes on, are not here. GRPO without a KL term and with
+n = 4, as in its script (examples/grpo_trainer/run_grpo.sh, df16545).
 
 Prompts name the tools and ask for <think>, <tool_call> and <response>.
 """
