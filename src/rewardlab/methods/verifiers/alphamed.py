@@ -10,11 +10,10 @@ questions stay the same; filters by the current policy's rate follow it instead.
 Liu et al. 2025, arXiv:2505.17952. No code was released. Read: the abstract, the project page (1,200 questions of each set; what
 informs is seen by the length of a question), a summary ("a mix of difficulty levels is key"). (inferred): k = 5, so six levels,
 which the 19,178 questions released fit (10,178 of MedQA and 6 x 1,500 of MedMCQA); that levels share evenly what one of them lacks;
-the size of the pool; `longest`, which takes the longest questions of each level. Left out: the data, and the comparison of sets.
-The rater is a frozen copy of the policy, or any model that is named; it stays in memory.
+the size of the pool; `longest`, which takes the longest questions of each level. The rater is a frozen copy of the policy, or any
+model that is named; it stays in memory.
 
-Data: questions and answers (letters, with `options`, or whatever a verifier judges). On files: rewardlab data pass-rate --samples
-5, data filter --pass-rate, data mix.
+On files: rewardlab data pass-rate --samples 5, data filter --pass-rate, data mix.
 """
 
 from collections.abc import Mapping, Sequence
@@ -107,7 +106,19 @@ def alphamed(
     )
 
 
-data = Data(answer="the gold answer")
+fidelity = "core"
+left_out = "the questions of MedQA, MedMCQA and PubMedQA, and the comparison of these sets by size and by what they teach"
+data = Data(
+    answer="the letter of the right option, or any gold answer that the verifier judges",
+    rows=[
+        {
+            "prompt": "Which nerve raises the arm to the side? A. axillary  B. ulnar  C. median. End with Answer: LETTER.",
+            "answer": "A",
+        },
+        {"prompt": "Which vitamin prevents scurvy? A. B12  B. D  C. C. End with Answer: and the letter.", "answer": "C"},
+        {"prompt": "Where is insulin made? A. liver  B. pancreas  C. spleen. End with Answer: and the letter.", "answer": "B"},
+    ],
+)
 
 GIVEN = {"problems": 16, "questions": 60, "pool": 320}
 claim = Claim(
@@ -116,6 +127,7 @@ claim = Claim(
     settings=GIVEN, versus_settings={**GIVEN, "levels": "1,2"}, steps=40,
     fault=Within("pass@1", high=0.6, says="right after training on easy questions alone"),
     moved=Within("train.all_right", high=-0.1, says="groups in which all are right, less than on easy questions"),
-    finding="easy questions alone teach so little (+.055) that the gate, by which a baseline learns, fails; all levels: +.225",
+    finding="36% right before; 58% after questions of all levels, 41% after as many easy ones. Easy ones teach too little to "
+    "count as learning, so that the rule by which a comparison is fair leaves this one undecided",
 )  # fmt: skip
 baseline = "grpo"

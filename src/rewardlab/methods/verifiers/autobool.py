@@ -7,16 +7,13 @@ A systematic review must miss nothing, but somebody reads what is found. Recall 
 the first points of precision pay most: one document in ten that is relevant is worth half of what ten in ten are.
 
 Wang et al. 2025, arXiv:2602.00005; rewards as released (ielab/AutoBool, 224cefe, train_autobool/reward.py), with alpha = 1, and as
-its training script has it rewards are not divided by their deviation; n = 12, temperature 0.6, a KL of 0.001 and leaving
-truncated replies out there are the base's to set. Left out: PubMed's field tags and the API that searches it; `boolean_query`
-searches the documents that come with a problem.
-
-Data: prompts, and answers {"relevant", "documents"}: indices of relevant texts, and the texts. No query needs to be known.
+its training script (train_grpo.py) has it rewards are not divided by their deviation, n = 12, temperature 0.6, a KL of 0.001.
+`boolean_query` searches the documents that come with a problem. No query needs to be known.
 """
 
 import math
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
@@ -50,15 +47,24 @@ def query_reward(alpha: float, precision: float) -> Reward:
     return retrieval(*numbers, alpha=alpha, precision_weight=precision) + form + valid
 
 
-def autobool(base: Recipe | None = None, *, alpha: float = 1.0, precision: float = 10.0) -> Recipe:
-    """alpha: how much recall a query needs before its precision pays.  precision: what full precision pays; 0: recall alone.
-    A base's reward beside the task's verifier is kept."""
+def autobool(
+    base: Recipe | None = None, *, alpha: float = 1.0, precision: float = 10.0, n: int = 12, temperature: float = 0.6,
+    beta: float = 0.001,
+) -> Recipe:  # fmt: skip
+    """alpha: how much recall a query needs before its precision pays.  precision: what full precision pays; 0: recall alone.  n,
+    temperature, beta: of grpo. A base's reward beside the task's verifier is kept.
+    """
     reward = query_reward(alpha, precision)
     measure = best_paid(reward=reward, rollout=independent(n=4))
-    base = base or grpo().but(credit=center() >> to_go())
+    base = base or grpo(n=n, temperature=temperature, beta=beta).but(credit=center() >> to_go())
     return base.but(reward=reward if base.reward in (None, correct()) else base.reward + reward, measure=measure)
 
 
+fidelity = "core"
+left_out = (
+    "PubMed's field tags (MeSH, title and abstract) and the API that searches it: queries are words and quoted words over the "
+    "documents of a row; and leaving out replies that are cut off"
+)
 data = Data(
     answer='{"relevant", "documents"}: indices of relevant texts, and the texts',
     rows=[
@@ -75,11 +81,13 @@ data = Data(
 )
 
 # by construction: what is compared is the precision that only one side is paid for
-claim = Claim(
+check = Check(
     says="of a policy's queries the one paid most finds fewer documents than where recall alone is paid, and as many relevant ones",
     versus="autobool", task="reviews", measure="best.found", direction="lower", margin=1.0, versus_settings={"precision": 0.0},
     steps=1, guard=Within("best.recall", low=-0.03),
     fault=Within("best.precision", high=0.8, says="precision of the queries that recall alone pays most"), learns=None, start=None,
     sanity=True,
+    finding="of four queries the one paid most finds 4.5 documents, and 6.6 where recall alone is paid, with 97% and 96% of the "
+    "relevant ones. Precision is what only one side is paid for: it shows the formula at work on a policy that is not trained",
 )  # fmt: skip
 baseline = "grpo"

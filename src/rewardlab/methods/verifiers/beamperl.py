@@ -9,15 +9,12 @@ held-out problems are of kinds, and accuracy is measured on each, through traini
 Hage and Buehler 2025 (LAMM-MIT/BeamPERL). Followed: rewards.py (f2110d9) and train_model_beamrl.yaml (36f76c7): w_f = 1, w_a = 2,
 groups of 4 at temperature .6; a KL of weight .04 is the default of TRL 0.15.2, which environment.yml names. There the form asks for
 one </think> and a box behind it, which is `form` here; and a reply may state any numbers besides the right ones, which
-`coefficients` allows by `extra` alone. LoRA of rank 32 is `--lora-rank 32`. Left out: questions in a model's words.
-
-Data: questions whose answer is a list of multiples of a symbol, ["0.5P", "1.5P"], to verify by `coefficients`; optionally a column
-`kind`, which held-out problems are told apart by.
+`coefficients` allows by `extra` alone. LoRA of rank 32 is `--lora-rank 32`.
 """
 
 from typing import Any
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.kinds import accuracy_by_kind
@@ -38,6 +35,11 @@ def beamperl(
     return base.but(reward=form_weight * formed.named("form") + weight * right)
 
 
+fidelity = "core"
+left_out = (
+    "its data: beams of a symbolic solver, with questions in a model's words; and the form that is asked for by default, one "
+    "</think> and a box behind it (`form`)"
+)
 data = Data(
     answer='multiples of a symbol, ["0.5P", "1.5P"]',
     kind=Column("by which held-out problems are told apart", optional=True),
@@ -49,12 +51,13 @@ data = Data(
 )
 
 SMALL = {"n": 8, "temperature": 1.0}
-claim = Claim(
+check = Check(
     says="trained on one load, the policy gains more on beams with more loads than on beams with moved supports",
     versus=None, task="beams:train=one", measure="apart", direction="higher", margin=0.05, against="before.apart",
     settings=SMALL, by=accuracy_by_kind(better="loads", worse="supports"), steps=40,
     fault=Within("before.pass@1.supports", low=0.1, high=0.6, says="accuracy with moved supports before training"),
     learns=None, tried="two development seeds: .78 to .93 right in training, +.017 on the shifted problems, +.02 apart (sd .05)",
-    finding="more loads and moved supports gain alike: the difference is .01 after training on one load",
+    finding="trained on beams with one load, from 70% to 92% right, the policy stays at 3% to 4% on more loads and at 31% to 30% "
+    "on moved supports: neither is learnt here, so that the paper's difference between them cannot show",
 )  # fmt: skip
 baseline = "grpo"

@@ -7,17 +7,15 @@ A wrong circuit can be of any size: added up, the terms pay a design that leaves
 the test of its function only the gates of designs that work are compared.
 
 Chen et al. 2025, arXiv:2507.04736: form, syntax, simulation, then power, performance and area from synthesis, one behind the other.
-The released code was not to be had; (inferred): the weights, f = .1, c = .2, t = p = 1, the ratio to a reference and its bound.
-Left out: power, which needs a library of cells; the fine-tuning on reasoning before it (`sft`), and the paper's later curriculum of
-weights. `gated=False` adds the terms up.
+The released code (rong-hash/chipseek) was not to be had; (inferred): the weights, f = .1, c = .2, t = p = 1, the ratio to a
+reference and its bound. `gated=False` adds the terms up.
 
-Data: prompts, and what `verilog` wants as `answer`: a reference module of single wires; or with `engine=tools` (which needs the
-programs iverilog and yosys) {"testbench", "reference", "top"}, as VerilogEval and RTLLM have them, the reference under the name of
-the module that is asked for.
+With --verifier verilog:engine=tools, which needs the programs iverilog and yosys, designs are simulated and synthesised.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
@@ -64,12 +62,34 @@ def chipseek_r1(
     return base.but(reward=reward if base.reward in (None, correct()) else base.reward + reward, measure=measure)
 
 
+fidelity = "reading"
+left_out = (
+    "power, which needs a library of cells; the fine-tuning on reasoning before it (`sft`); and the later version's curriculum, "
+    "by which the weights of the terms change as training goes on"
+)
+data = Data(
+    answer='a reference module of single wires; with engine=tools {"testbench", "reference", "top"}, as VerilogEval has them',
+    rows=[
+        {
+            "prompt": "Write a Verilog module top(input a, input b, input c, output y) with y = a b + a c, of few gates.",
+            "answer": "module top(input a, input b, input c, output y); assign y = a & (b | c); endmodule",
+        },
+        {
+            "prompt": "Write a Verilog module half(input a, input b, output s, output c): s is the sum of two bits, c the carry.",
+            "answer": "module half(input a, input b, output s, output c); assign s = a ^ b; assign c = a & b; endmodule",
+        },
+    ],
+    verified_by="verilog",
+)
+
 GATED, SUMMED = design_reward().named("gated"), design_reward(gated=False).named("summed")
-claim = Claim(
+check = Check(
     says="behind gates designs that work earn more than small ones that do not, oftener than by the sum of the same terms",
     versus=None, task="circuits:test_size=4000", measure="pair_accuracy.gated", direction="higher", margin=0.12,
     against="pair_accuracy.summed", model="untrained", by=own_share(of=pair_agreement(reward=GATED + SUMMED)), problems=4000,
     steps=1, fault=Within("pair_accuracy.summed", high=0.9, says="designs that work above small wrong ones, by the sum"),
     learns=None, start=None, sanity=True,
+    finding="designs that work are paid more than small ones that do not in 82% of pairs behind gates, in 57% by the sum of the "
+    "same terms. Both kinds are written so: it shows the gates at work, and no policy was trained by them",
 )  # fmt: skip
 baseline = "grpo"

@@ -9,12 +9,9 @@ Rules compare forms, and take every unusual one for wrong; a model learns to com
 answers in strange forms, and wrong ones that look right. The judgement serves RL as the reward `judged_right`: 1 for A.
 
 Liu et al. 2025, arXiv:2508.03686; letters, their reading and file format follow the released code (open-compass/CompassVerifier,
-c5d6700). Here programs write the new cases, where there a language model does, from a catalogue of human analysis: the forms and
-errors are ours (inferred), and the held-out cases are written by other rules than they. The metric is F1 of each judgement, and
-their mean, with a rule's beside it. Left out: judging with reasoning in words first, and
-augmentation of prompts.
-
-Data: rows as of VerifierBench: question, gold_answer, llm_response, gold_judgment (A, B, C): `--task judgments:path=FILE`.
+c5d6700, src/prompts.py and the reading in README.md); its training is not released. Here programs write the new cases, where there
+a language model does, from a catalogue of human analysis: the forms and errors are ours (inferred), and the held-out cases are
+written by other rules than they. The metric is F1 of each judgement, and their mean, with a rule's beside it.
 """
 
 from __future__ import annotations
@@ -28,6 +25,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Sampling, Trajectory, Turn, ask, measure, rollout
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.methods.baselines.sft import sft
@@ -257,6 +255,17 @@ def compassverifier(base: Recipe | None = None, *, augment: float = 0.5) -> Reci
         measure=judgment_f1(rule=final_answer()),
     )
 
+
+fidelity = "core"
+left_out = (
+    "a language model that writes the new cases: programs do, from a catalogue of their own; judging with reasoning in words "
+    "first; augmentation of prompts, and the released prompt, in whose place question, gold answer and reply stand one below the "
+    "other"
+)
+data = Data(
+    refuses="its rows are cases to be judged, with the columns question, gold_answer, llm_response and gold_judgment (A, B or C), "
+    "as of VerifierBench: give them as --task judgments:path=FILE, which writes the prompts",
+)
 
 claim = Claim(
     says="trained on equivalent formulas and made-up errors too, a verifier judges forms that no training case has better",

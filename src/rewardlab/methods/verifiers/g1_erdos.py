@@ -10,14 +10,12 @@ what is learnt is said to carry over to tasks and ways of writing a graph that w
 
 Guo et al. 2025, arXiv:2505.18499, and the released reward and script (shenyangHuang/G1, a copy of PKU-ML/G1, 3496707:
 utils/reward_score/graph.py, run_3B.sh): n = 5, a KL and an entropy bonus of 0.001, tiers that scale nothing; as there, all nodes
-are a dominating set. Unlike there, half a search is wrong, and a set is read as any list, not as a Python literal in a box. Left
-out: SFT on solutions of a larger model before it (rewardlab data pass-rate --keep-replies, data filter, then sft).
+are a dominating set. Unlike there, half a search is wrong, and a set is read as any list, not as a Python literal in a box.
 
-Data: prompts with a graph, and as `answer` {"value"}, {"items"}, {"pairs", "nodes"} or the graph with the kind of problem, as
-`graph_answer` reads them (--verifier graph_answer). --task erdos makes such rows for all fifty tasks.
+--task erdos makes rows for all fifty tasks.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
 from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
@@ -41,6 +39,11 @@ def g1_erdos(
     return base.but(reward=reward, measure=own_reward(reward=judged, rollout=independent(n=1)))
 
 
+fidelity = "core"
+left_out = (
+    "SFT on solutions of a larger model before it (rewardlab data pass-rate --keep-replies, data filter, then sft); and graphs of "
+    "the real world, of which its problems are parts: --task erdos draws them at random"
+)
 data = Data(
     answer='{"value"}, {"items"}, {"pairs", "nodes"} or a graph with the kind of problem, as `graph_answer` reads them',
     rows=[
@@ -51,10 +54,11 @@ data = Data(
 )
 
 SEEN = 'erdos:tasks=reading,unseen=["degree","common_neighbor"],nodes=[4,5],test_size=1000'
-claim = Claim(
+check = Check(
     says="RL on two tasks on graphs raises accuracy on two others that were never trained on",
     versus=None, task=SEEN, measure="pass@1", direction="higher", margin=0.05, against="before.pass@1",
     settings={"problems": 8, "n": 8}, steps=40,
     fault=Within("before.pass@1", low=0.2, high=0.7, says="on the unseen tasks before RL"), learns=None,
-    finding="training on two tasks took .07 from the accuracy on the two others, while the two went from .45 to .70",
+    finding="on two tasks that were never trained on, accuracy falls from 34% to 27%, while the two that are trained on go from "
+    "45% to 70%: nothing carries over in a policy of this size",
 )  # fmt: skip

@@ -9,10 +9,8 @@ nothing. Partial rewards tell its wrong queries apart. All of them together are 
 Pourreza et al. 2025, arXiv:2503.23157. The weights and the bigrams are those of the first author's training code
 (MohammadrezaPourreza/RLForSQL 6543117, grpo_training_llm_partial_reward.py; prompts/judge_prompt.txt asks for 0 to 2). That code
 differs in three ways: linking there is the share of the gold query's names that the query has, where the paper has Jaccard's; a
-right query earns linking and ngrams by its wording, where it earns them in full here; and the form is worth 1/2 at most. Left out:
-the prompt of the judge; in Python any reward from 0 to 1 can be `judge`.
-
-Data: questions to verify by `sql`: the answer is {"query", "database"}, where a database is a sqlite or duckdb file or a script.
+right query earns linking and ngrams by its wording, where it earns them in full here; and the form is worth 1/2 at most. In
+Python any reward from 0 to 1 can be `judge`.
 """
 
 from collections.abc import Iterator
@@ -65,6 +63,8 @@ def reasoning_sql(
     return base.but(reward=sum(parts, start=execution * right))
 
 
+fidelity = "core"
+left_out = "the judge's prompt, and the judge itself unless one is given; the form's reward unless `form` is given"
 data = Data(
     answer='the gold query and what it is run on, {"query", "database"}: a file, or a script that makes one',
     rows=[
@@ -90,4 +90,5 @@ claim = Claim(
     says="in as many updates more queries are right than where being right alone is paid, on questions that are rarely got right",
     versus="grpo", task="queries:biased=0.9", measure="auc.truth", direction="higher", margin=0.05, steps=40,
     fault=Within("train.signal", high=0.8, says="share of groups in which being right tells replies apart"),
+    finding="no gain seen: over the updates about as many queries are right with the partial rewards as without them",
 )  # fmt: skip

@@ -7,11 +7,8 @@ In small tables many a wrong cell gives the right answer, and a statement is tru
 right answer: citing alone earns nothing. One policy learns all kinds of table tasks, each judged by its own verifier.
 
 Lei et al. 2025, arXiv:2506.01710; reward and form of citation are the released code's (MJinXiang/Reasoning-Table, 0625cac,
-verl/utils/reward_score/table_evidence), as is the KL of 0.001. Without `form` a reply should state an answer; there it is <think>
-and <answer>, the answer not empty. Left out: the data's preparation by large models (difficulty from five answers each, cells
-annotated), and F1 above 1/2 for an answer that is not exact, as on TAT-QA: take `token_f1` for the verifier there.
-
-Data: tables in the prompts, with answers, and where known the column `evidence`: a list of {"value", "column"}.
+verl/utils/reward_score/table_evidence), as are n = 5 and a KL of 0.001 (train_grpo_7b.sh). Without `form` a reply should state an
+answer; there it is <think> and <answer>, the answer not empty.
 """
 
 from __future__ import annotations
@@ -57,16 +54,21 @@ def cited_cells(trajectory: Trajectory, *, column: str = "evidence") -> Score:
 
 
 def reasoning_table(
-    base: Recipe | None = None, *, evidence: float = 0.5, form_weight: float = 0.1, form: str = "", beta: float = 0.001
+    base: Recipe | None = None, *, evidence: float = 0.5, form_weight: float = 0.1, form: str = "", n: int = 5, beta: float = 0.001
 ) -> Recipe:
     """evidence: weight of the cells of a right answer.  form_weight: of the form.  form: a regular expression that replies should
-    match.  beta: weight of the KL."""
-    base = base or grpo(beta=beta)
+    match.  n, beta: of grpo."""
+    base = base or grpo(n=n, beta=beta)
     formed = format_ok(pattern=form) if form else answer_given()
     grounded = (base.reward or correct()) * (1 + evidence * cited_cells().named("evidence"))
     return base.but(reward=grounded + form_weight * formed.named("form"))
 
 
+fidelity = "core"
+left_out = (
+    "the preparation of data by large models (difficulty from five answers each, cells annotated); F1 above 1/2 for an answer "
+    "that is not exact, as on TAT-QA: take `token_f1` for the verifier there; and the start after SFT"
+)
 data = Data(
     answer="the gold answer",
     evidence=Column('the cells that it rests on, {"value", "column"} each', optional=True),
@@ -84,12 +86,16 @@ data = Data(
     ],
 )
 
+EIGHT = {"n": 8}
 claim = Claim(
     says="the whole right reply, cells and answer, becomes likelier in as many updates than where the answer alone is paid",
-    versus="reasoning_table", task="cells", measure="gold", direction="higher", margin=0.023, versus_settings={"evidence": 0.0},
+    versus="reasoning_table", task="cells", measure="gold", direction="higher", margin=0.023, settings=EIGHT,
+    versus_settings={**EIGHT, "evidence": 0.0},
     steps=120, guard=Within("pass@1", low=-0.03),
     fault=Within("train.reward/evidence", high=0.8, says="cells that are rightly cited, where the answer alone is paid"),
     moved=Within("train.reward/evidence", low=0.02, says="cells that are rightly cited"),
     tried="40 steps, three seeds: the baseline rose by .03 where .08 were asked; +.003; 120 steps: +.001, sd .023",
+    finding="the whole right reply has a chance of 4% before, 5% where cells are paid and 2% where the answer alone is; cited "
+    "rightly are 29% and 20% of cells. Answers go from 25% to 31% and 30%, too little a gain of the answer alone to decide by",
 )  # fmt: skip
 baseline = "grpo"

@@ -7,17 +7,14 @@ A verifier proves that a method keeps what is said of it, and the less is said t
 proof alone becomes empty. What a reference requires and ensures bounds it from below; saying more than the reference does is free.
 
 Yan et al. 2025, arXiv:2507.16331. Numbers, gates, s = 1, a KL of .001 and an entropy bonus of .01 are those of the released code
-(Veri-Code/ReForm, 18c6331, train.sh and its compute_score for `one_score`). It asserts the implications behind the method's code,
-where the result is known; here they are proved for any result, as the paper writes them. z3 takes Dafny's place, on methods without
-loops, so that invariants and assertions that a model adds are left out; and so is the SFT before it, which is `sft` on annotated
-methods.
-
-Data: prompts with a method, and as `answer` the method with its reference contract; to verify by `method_contract`, which says what
-it reads of Dafny.
+(Veri-Code/ReForm, 18c6331, train.sh; 5a92b0b, subset_reward.py, whose compute_score is for `one_score`). It asserts the
+implications behind the method's code, where the result is known; here they are proved for any result, as the paper writes them.
+z3 takes Dafny's place: `method_contract` says what it reads of Dafny.
 """
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Recipe
+from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
@@ -64,13 +61,37 @@ def reform_dafny(
     )
 
 
+fidelity = "core"
+left_out = (
+    "Dafny itself, and with it loops, their invariants and assertions that a model adds: methods of integers and truth values "
+    "without loops alone; and the SFT before it, which is `sft` on annotated methods"
+)
+data = Data(
+    answer="the method with its reference contract",
+    rows=[
+        {
+            "prompt": "Give this method its contract.\nmethod m(x: int) returns (r: int) { assert x >= 4; r := x - 4; }",
+            "answer": "method m(x: int) returns (r: int) requires x >= 4 ensures r == x - 4 { assert x >= 4; r := x - 4; }",
+        },
+        {
+            "prompt": "Give this method its contract.\nmethod max(x: int, y: int) returns (r: int) "
+            "{ if x < y { r := y; } else { r := x; } }",
+            "answer": "method max(x: int, y: int) returns (r: int) ensures r >= x && r >= y ensures r == x || r == y "
+            "{ if x < y { r := y; } else { r := x; } }",
+        },
+    ],
+    verified_by="method_contract",
+)
+
 SUBSET, VERIFY = contract_reward().named("subset"), contract_reward(0.0).named("verified")
-claim = Claim(
+check = Check(
     says="paid for what they imply, contracts that say something earn more than empty ones oftener than paid for proof alone",
     versus=None, task="contracts:test_size=4000", measure="pair_accuracy.subset", direction="higher", margin=0.14,
     against="pair_accuracy.verified", model="untrained", by=own_share(of=pair_agreement(reward=SUBSET + VERIFY)), problems=4000,
     steps=1,
     fault=Within("pair_accuracy.verified", high=0.6, says="contracts that say something above empty ones, by their proof alone"),
     learns=None, start=None, sanity=True,
+    finding="contracts that say something are paid more than empty ones in 69% of pairs, in 40% where the proof alone is paid, "
+    "since empty ones are always proved. Both kinds are written so: no policy was trained by it",
 )  # fmt: skip
 baseline = "grpo"

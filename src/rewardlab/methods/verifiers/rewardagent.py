@@ -10,16 +10,15 @@ Peng et al. 2025, arXiv:2502.19328. The sum is the released code's "weighted_sum
 e8781e2). With `agent=openai:URL#NAME` a served model routes, writes the constraints as code and judges facts, as there: the reward
 `verified_preference(model=...)`, which also serves best-of-n and the making of pairs (`--reward`). Without it programs do
 (inferred): the router is a pattern of words in the prompt, constraints come with the data in IFEval's form, and facts are compared
-by words. The reward model is trained here, as in bradley_terry.
-
-Data: pairs (chosen, rejected), with columns `instructions` (a list of {"id", ...}) and `passages` (texts) where there are such.
+by words. The reward model is trained here, as in bradley_terry; its scores are added as they are, so that lambda is in their
+units (ArmoRM's, which the release takes, lie near .1).
 """
 
 from __future__ import annotations
 
 import re
 
-from rewardlab.checks.claim import Claim, Within
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
@@ -130,6 +129,11 @@ def rewardagent(
     return base.but(measure=pair_agreement(reward=served or agent_reward(form, facts, form_when, facts_when)))
 
 
+fidelity = "core"
+left_out = (
+    "the models that route, write constraints as code and judge facts, unless `agent` names one: programs by default; a search of "
+    "the web for facts, where a row's passages are searched; and the two other ways to judge, by a model and by a weighted vote"
+)
 data = Data(
     chosen="the better reply",
     rejected="the worse reply",
@@ -140,17 +144,26 @@ data = Data(
             "prompt": "Name a planet, in at most three words.",
             "chosen": "Mars.",
             "rejected": "There are many planets, and one of them is Mars.",
+            "instructions": [{"id": "length_constraints:number_words", "num_words": 4, "relation": "less than"}],
         },
-        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {
+            "prompt": "Who wrote Faust?",
+            "chosen": "Goethe wrote it.",
+            "rejected": "Schiller wrote it.",
+            "passages": ["Faust is a play by Goethe.", "Schiller wrote The Robbers."],
+        },
     ],
 )
 
-claim = Claim(
+check = Check(
     says="with verifiers added, a reward model of biased preferences prefers the better reply more often than alone",
     versus=None, task="notes:taste=0.3", measure="pair_accuracy", direction="higher", margin=0.04,
     against="pair_accuracy.model_score", settings={"form_when": "hurry|rush|be kind|be brief", "facts_when": r"\bneed\b"},
     steps=100,
     fault=Within("pair_accuracy.model_score", high=0.85, says="pairs that the reward model alone gets right"),
     judge=Within("pair_accuracy.model_score", low=0.55, says="pairs that the reward model alone gets right"), learns=None,
+    sanity=True,
+    finding="the better reply is preferred in 63% of pairs by a reward model of biased preferences, in 70% with the verifiers, "
+    "which read constraints and passages that it does not see. The check of form alone gets 73%: the model takes from it",
 )  # fmt: skip
 baseline = "bradley_terry"
