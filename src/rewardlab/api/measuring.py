@@ -110,6 +110,10 @@ def check_answers(recipe: Recipe, task: Task) -> None:
             raise need_answers(task, f"{call.who} takes the argument {missing[0]}, and")
 
 
+OF_TEXTS = ("recorded", "judged", "with_demonstrations")
+"""Rollouts whose setting `fields` names columns of replies as texts; the segments of control are none."""
+
+
 def check_columns(recipe: Recipe, task: Task) -> None:
     """Raise RewardlabError, naming all of them, if rows of a file lack columns that the method says it reads.
 
@@ -142,7 +146,7 @@ def _check_replies(recipe: Recipe, task: Task) -> None:
     """Raise RewardlabError for the first row that has no text where the recipe learns from recorded replies."""
     # a learner with problems of its own reads none of these
     taught = [recipe, *(learner.recipe for learner in recipe.also if learner.problems is None)]
-    rollouts = [part for of in taught if of.rollout for part in of.rollout.walk() if "fields" in part.settings]
+    rollouts = [part for of in taught if of.rollout for part in of.rollout.walk() if part.name in OF_TEXTS]
     # what no row has, the recipe may compute
     read = [(part.name, [name for name in part.settings["fields"] if name in task.columns]) for part in rollouts]
     fields = [(name, columns) for name, columns in read if columns]
