@@ -21,7 +21,6 @@ from rewardlab.registry.verdicts import CHECKED, INERT, inert, last_of, shown
 from rewardlab.util.files import write_text
 
 PATH, PLOTS = Path("docs") / "methods.md", Path("docs") / "effects"
-UNREAD = "- **not yet read** against the paper."
 EARLIER = ("does not hold", "too noisy")
 """Verdicts of records from before claims were looked at several times."""
 
