@@ -70,7 +70,7 @@ def document(record: Path) -> str:
     """The text of docs/methods.md. record: the folder of results."""
     rows = _rows(record)
     words = "\n".join(f"- **{word}**: {meaning};" for word, meaning in WORDS.items())
-    fidelities = "\n".join([*(f"- **{word}**: {meaning};" for word, meaning in FIDELITIES.items()), UNREAD])
+    fidelities = "\n".join(f"- **{word}**: {meaning};" for word, meaning in FIDELITIES.items()).removesuffix(";") + "."
     parts = [INTRODUCTION.format(counts=_counts(rows), words=words.removesuffix(";") + ".", fidelities=fidelities)]
     # the catalogue is sorted by folder, as groupby needs
     for folder, methods in groupby(rows, key=lambda row: row["folder"]):

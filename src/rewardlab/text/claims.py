@@ -24,6 +24,10 @@ _FORMULA = re.compile(
 _VALUE = "\x01"
 _DIGIT = re.compile("[0-9]")
 _TO_LAST_DIGIT = re.compile("(?s:.*)[0-9]")
+# what most numbers are: digits between words, of which none is a factor or a sign
+_AMONG_WORDS = re.compile(
+    r"(?<=[a-z,] )(?<!minus )(?<!negative )[0-9]{1,9}(?= (?!(?i:dozen|hundred|thousand|million|billion|trillion))[A-Za-z(])"
+)
 _SIGNS = ("minus", "Minus", "MINUS", "negative", "Negative", "NEGATIVE")
 _BARE = re.compile(r"(?:\\(?:angle|triangle|overline|ell|mathbf|vec|mathcal)\b|_\{?[0-9]\}?|[A-Za-z{}()\[\],_'\s|]){1,40}")
 _ATTACHED = re.compile(r"(?:st|nd|rd|th)\b|[A-Za-z]{1,9}[0-9_]")
@@ -99,8 +103,8 @@ def claim(reply: str, last: bool = False) -> str | None:
     if found := _said(text, sentence, own):
         return _told(before, text, sentence, own, found)
     # a name such as $ABC$ is no value where another one is
-    meant = [value for value in own if not _bare(text, value)] or own
-    if last or len({text[value.start : value.end] for value in meant}) == 1:
+    meant = [value for value in own if not (value.formula and _bare(text, value))] or own
+    if last or len(meant) == 1 or len({text[value.start : value.end] for value in meant}) == 1:
         return _stated(text, meant[-1:])
     chosen = _of_several(before, text, sentence, own, meant)
     return _stated(text, [chosen]) if chosen else ""
@@ -184,7 +188,9 @@ def _tail(text: str) -> tuple[str, str]:
     if len(text) > TAIL:
         text = text[-TAIL:]
         text = text[text.find("\n") + 1 :]
-    text = text.replace("{,}", ",").replace("\\$", "$").replace("\\%", "%").replace("−", "-")
+    if "\\" in text or "{" in text:
+        text = text.replace("{,}", ",").replace("\\$", "$").replace("\\%", "%")
+    text = text.replace("−", "-")
     last = _TO_LAST_DIGIT.match(text)
     start = text.rfind("\n", 0, last.end()) + 1 if last else 0
     before, line = text[:start], text[start:]
@@ -217,6 +223,9 @@ def _numbers(text: str, at: int, stop: int) -> Iterator[tuple[int, int]]:
     """Where the numbers of text[at:stop] are. Looking near digits alone takes less time than trying the pattern at every letter."""
     while digit := _DIGIT.search(text, at, stop):
         begin = digit.start()
+        if plain := _AMONG_WORDS.match(text, begin, stop):
+            yield begin, (at := plain.end())
+            continue
         while begin > at and text[begin - 1] in "$-−. ":
             begin -= 1
         if text.endswith(_SIGNS, at, begin):
@@ -230,15 +239,20 @@ def _numbers(text: str, at: int, stop: int) -> Iterator[tuple[int, int]]:
 
 def _masked(text: str, values: list[Value]) -> str:
     """The text with one sign for each value."""
-    gaps = zip([0, *(value.end for value in values)], [*(value.start for value in values), len(text)], strict=True)
-    return _VALUE.join(text[a:b].replace(_VALUE, " ") for a, b in gaps)
+    text = text.replace(_VALUE, " ")
+    at, parts = 0, []
+    for value in values:
+        parts.append(text[at : value.start])
+        at = value.end
+    return _VALUE.join([*parts, text[at:]])
 
 
 def _said(text: str, sentence: str, own: list[Value]) -> re.Match[str] | None:
     """Where the sentence says what something is: the last such place in a main clause, or the end of a computation."""
     found: re.Match[str] | None = None
     for match in _SAID.finditer(sentence):
-        if _bare(text, own[sentence.count(_VALUE, 0, match.start("values"))]):
+        value = own[sentence.count(_VALUE, 0, match.start("values"))]
+        if value.formula and _bare(text, value):
             continue
         between = sentence[found.end() : match.start()] if found else ""
         computed = match.group()[0] == "=" and _COMPUTED.search(sentence, max(0, match.start() - 40), match.start())

@@ -65,9 +65,10 @@ def math(
     decimal_comma: read 3,5 as 3.5, in replies and gold answers; without it, only where the gold answer is a decimal fraction.
     seconds: time limit for one comparison by computer algebra; an answer that takes longer is wrong.
     """
-    judge = Judge(strict, tolerance, seconds)
+    judge, settings = Judge(strict, tolerance, seconds), Settings(find, worked_out, decimal_comma)
     golds = [_golds(pair.answer) for pair in pairs]
-    settings = Settings(find, worked_out, decimal_comma)
+    if all(one is pair.answer for pair, (one, *_) in zip(pairs, golds, strict=True)):
+        return judge.verdicts([begin(pair, settings) for pair in pairs])
     cases = [begin(pair._replace(answer=gold), settings) for pair, several in zip(pairs, golds, strict=True) for gold in several]
     verdicts = iter(judge.verdicts(cases))
     return [_best([next(verdicts) for _ in several]) for several in golds]
