@@ -55,6 +55,15 @@ def test_the_share_of_right_answers_after_each_step_but_the_last(policy):
     assert third.steps == ((rows[2].steps[0], wanted[0]),)
 
 
+def test_an_answer_is_no_longer_than_a_reply(policy):
+    (row,) = written(policy, "7+5=12\n12-5=7\nAnswer: 7")
+    before = policy.token_count.generated
+    # what would not fit the context if it were as long as it may be, is asked for
+    (score,) = forced_accuracy(n=3, tokens=100_000)([[row]], Run(policy, max_new=5, verify=even()))[0]
+    assert len(score.steps) == 2
+    assert 0 < policy.token_count.generated - before <= 2 * 3 * 5
+
+
 def test_steps_whose_answers_have_no_verdict_are_left_out(policy):
     rows = written(policy, "x7+5\n7\nAnswer: 7")
     assert forced_accuracy(n=2)([rows], Run(policy, verify=even()))[0][0].steps == ()

@@ -23,7 +23,8 @@ def forced_accuracy(
     """At the ends of steps, the share of n sampled answers that are right if the reply is made to answer there.
 
     An answer is forced by closing the thinking, where the reply thinks between tags, else by a line that begins with `mark`; it has
-    `tokens` tokens at most. The rollout marks the steps. The last one is the answer, or ends with it, and is left out.
+    `tokens` tokens at most, and no more than a reply. The rollout marks the steps; the last one is, or ends with, the answer and is
+    left out.
     at: a regular expression; then only those ends count before which a step that it matches is still to come next, and the last.
     after, apart: tokens of the reply before the first of them, and between two.
     Beginnings that are equal are sampled once. A step without any verdict on its answers is left out, a reply without a step before
@@ -39,8 +40,9 @@ def forced_accuracy(
     problems = {t.problem.key: t.problem for t in rows}
     begun = begin(run.policy, [problems[key] for key, _ in asked], [text for _, text in asked])
     # what does not fit the context says nothing, and its step is not judged
-    fit = [k for k, t in enumerate(begun) if len(t) + tokens <= run.policy.context]
-    done = run.policy.extend([begun[k] for k in fit for _ in range(n)], Sampling(tokens, temperature, top_p), run.rng("forced"))
+    room = min(tokens, run.max_new)
+    fit = [k for k, t in enumerate(begun) if len(t) + room <= run.policy.context]
+    done = run.policy.extend([begun[k] for k in fit for _ in range(n)], Sampling(room, temperature, top_p), run.rng("forced"))
     verdicts = run.verify([done[k : k + n] for k in range(0, len(done), n)], run) if done else []
     shares = {asked[k]: share_right(row) for k, row in zip(fit, verdicts, strict=True)}
     found: list[list[tuple[int, float]]] = [[] for _ in rows]

@@ -7,10 +7,11 @@
 Outcomes pay a reply that goes on reflecting after it had the answer as they pay one that stops there. Here a step that changes
 nothing earns little, and one that overturns what was right is charged. What changes nothing shares in what comes of it.
 
-Yue et al. 2025, arXiv:2508.10293. Words, gaps (1,000 and 400 characters, about 250 and 100 tokens), N = 5 at temperature 0.6 and
-top_p 0.95, eps = 1e-5, gamma = 0.7, four steps ahead, and that what comes before the first cut is not paid, are those of the
-released code (1benwu1/VSRM-Efficient-LRMs, 6bb5252, verl/workers/rollout_postprocess.py). It pays a step at its first token; here
-at its last, as the paper writes. Sentences that begin a reflection divide a reply; at="" takes every line or sentence for a step.
+Yue et al. 2025, arXiv:2508.10293. Words, gaps (1,000 and 400 characters, about 250 and 100 tokens), N = 5 of up to 768 tokens at
+temperature 0.6 and top_p 0.95, eps = 1e-5, gamma = 0.7, four steps ahead, and that what comes before the first cut is not paid, are
+those of the released code (1benwu1/VSRM-Efficient-LRMs, 6bb5252, verl/workers/rollout_postprocess.py). It pays a step at its
+first token; here at its last, as the paper writes. Sentences that begin a reflection divide a reply; at="" takes every line or
+sentence for a step.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -56,7 +57,7 @@ def _spread(steps: tuple[tuple[int, float], ...], eps: float, gamma: float, ahea
 
 
 def vsrm_stepwise(
-    base: Recipe | None = None, *, n: int = 5, tokens: int = 16, mark: str = "Answer:", splitter: str = "sentence",
+    base: Recipe | None = None, *, n: int = 5, tokens: int = 768, mark: str = "Answer:", splitter: str = "sentence",
     at: str = REFLECTION, after: int = 250, apart: int = 100, eps: float = 1e-5, gamma: float = 0.7, ahead: int = 4,
     weight: float = 1.0,
 ) -> Recipe:  # fmt: skip
