@@ -23,8 +23,8 @@ def forced_accuracy(
     """At the ends of steps, the share of n sampled answers that are right if the reply is made to answer there.
 
     An answer is forced by closing the thinking, where the reply thinks between tags, else by a line that begins with `mark`; it has
-    `tokens` tokens at most, and no more than a reply. The rollout marks the steps. The last one is the answer, or ends with it, and
-    is left out.
+    `tokens` tokens at most, and no more than a reply. The rollout marks the steps; the last one is, or ends with, the answer and is
+    left out.
     at: a regular expression; then only those ends count before which a step that it matches is still to come next, and the last.
     after, apart: tokens of the reply before the first of them, and between two.
     Beginnings that are equal are sampled once. A step without any verdict on its answers is left out, a reply without a step before
