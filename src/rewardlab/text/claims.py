@@ -113,9 +113,9 @@ def claim(reply: str, last: bool = False) -> str | None:
 def _last_sentence(masked: str) -> tuple[int, int]:
     """Where the last sentence with a value begins and ends."""
     last = masked.rindex(_VALUE)
-    ends = [match.end() for match in _END.finditer(masked, 0, last)]
+    start = max(masked.rfind(end, 0, last) for end in (". ", "! ", "? ", "\n")) + 1
     end = _END.search(masked, last)
-    return ends[-1] if ends else 0, end.end() if end else len(masked)
+    return start, end.end() if end else len(masked)
 
 
 def _told(before: str, text: str, sentence: str, own: list[Value], found: re.Match[str]) -> str | None:

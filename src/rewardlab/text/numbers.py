@@ -74,8 +74,8 @@ _QUALIFIED = re.compile(
     r"|(?:any\w{0,5}|all|every\w{0,5})\sbut)\s(?:(?:of|the|a|about|around|exactly|only)\s)?\$?$",
     re.IGNORECASE,
 )
-_FILLERS = (" of", " the", " a", " about", " around", " exactly", " only")
 _QUALIFYING = (
+    "of", "the", "a", "about", "around", "exactly", "only",
     "least", "most", "than", "between", "minus", "plus", "negative", "half", "twice", "double", "triple", "thrice", "times", "over",
     "under", "above", "below", "root", "or", "except", "but",
 )  # fmt: skip
@@ -186,7 +186,6 @@ def qualified(text: str, start: int) -> bool:
 
 
 def _qualified(before: str) -> bool:
-    last = before[-32:].rstrip(" $").lower()
-    for filler in _FILLERS:
-        last = last.removesuffix(filler)
-    return last.rstrip().endswith(_QUALIFYING) and bool(_QUALIFIED.search(before[-32:]))
+    last = before[-32:].rstrip(" $").lower().rpartition(" ")[2].lstrip("*_([-")
+    # most last words are neither, and finding that out takes less time than the pattern
+    return last.endswith(_QUALIFYING) and bool(_QUALIFIED.search(before[-32:]))
