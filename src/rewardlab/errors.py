@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import signal
-from collections.abc import Iterable
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 
 class RewardlabError(Exception):
@@ -31,3 +34,18 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> RewardlabError:
     near = [lower[match] for match in difflib.get_close_matches(name.lower().lstrip("-"), lower, n=3, cutoff=0.5)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known) or 'none'}"
     return RewardlabError(f"unknown {kind} {name!r}; {hint}")
+
+
+@contextmanager
+def naming(function: Callable, name: str, place: str) -> Iterator[None]:
+    """Around a call of an environment's function: an exception in one that is the user's names file, line and place."""
+    try:
+        yield
+    except Exception as e:
+        if function.__module__.startswith("rewardlab."):
+            raise
+        file = inspect.unwrap(function).__code__.co_filename
+        lines = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == file]
+        line = f", line {lines[-1]}" if lines else ""
+        says = " ".join(str(e).split())
+        raise RewardlabError(f"the environment {name} of {file}{line}: {type(e).__name__}: {says} ({place})") from e

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from rewardlab.core.problem import Message, Problem
@@ -16,31 +12,12 @@ from rewardlab.errors import RewardlabError
 
 def place_of(episode: Trajectory) -> str:
     """The problem and the turn that an episode is at, in words."""
-    return f"{_asked(episode.problem)}, turn {len(episode.replies)}"
+    return f"problem {episode.problem.question[:60]!r}, turn {len(episode.replies)}"
 
 
 def start_of(problem: Problem) -> str:
     """The place before the first turn of a problem, in words."""
-    return f"{_asked(problem)}, its start"
-
-
-def _asked(problem: Problem) -> str:
-    return f"problem {problem.question[:60]!r}"
-
-
-@contextmanager
-def naming(function: Callable, name: str, place: str) -> Iterator[None]:
-    """Around a call of an environment's function: an exception in one that is the user's names file, line and place."""
-    try:
-        yield
-    except Exception as e:
-        if function.__module__.startswith("rewardlab."):
-            raise
-        file = inspect.unwrap(function).__code__.co_filename
-        lines = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == file]
-        line = f", line {lines[-1]}" if lines else ""
-        says = " ".join(str(e).split())
-        raise RewardlabError(f"the environment {name} of {file}{line}: {type(e).__name__}: {says} ({place})") from e
+    return f"problem {problem.question[:60]!r}, its start"
 
 
 def check_answer(answer: Any, name: str, place: str) -> tuple[Message | None, Any]:

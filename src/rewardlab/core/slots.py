@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from rewardlab.core.batch import Batch
-from rewardlab.core.episode import check_answer, naming, start_of
+from rewardlab.core.episode import check_answer, start_of
 from rewardlab.core.part import Expression, Part, decorator
+from rewardlab.errors import naming
 from rewardlab.settings.options import CreditOptions, EnvironmentOptions, ObjectiveOptions, RolloutOptions, WeightingOptions
 
 

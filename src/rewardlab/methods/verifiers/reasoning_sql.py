@@ -90,5 +90,6 @@ claim = Claim(
     says="in as many updates more queries are right than where being right alone is paid, on questions that are rarely got right",
     versus="grpo", task="queries:biased=0.9", measure="auc.truth", direction="higher", margin=0.05, steps=40,
     fault=Within("train.signal", high=0.8, says="share of groups in which being right tells replies apart"),
-    finding="no gain seen: over the updates about as many queries are right with the partial rewards as without them",
+    finding="32% of queries right before; over the updates 53% are right with the partial rewards and 54% without them, at the "
+    "end 58% and 63%: they gain nothing here",
 )  # fmt: skip
