@@ -44,11 +44,16 @@ def own_cache(tmp_path, monkeypatch):
 # ---- what is sound, and what is weak ---------------------------------------------------------------------------------
 
 
+MARKED = {("endings", "not paid"), ("endings", "swapped")}
+"""What is told of a reward that reads the last mark of a reply and nothing else."""
+
+
 def test_a_sound_verifier_comes_out_clean():
     document = examined(f"{TARGETS}/sound.py:sound")
     assert document["verdict"] == "clean"
-    assert found(document, "fault", "warning", "note") == {}
-    assert document["problems"] == {"numbers": 8, "units": 3, "choice": 4, "text": 4}
+    # it asks for a mark, which is a convention that costs right replies
+    assert found(document, "fault", "warning", "note").keys() == MARKED
+    assert document["problems"] == {"numbers": 9, "units": 3, "choice": 4, "text": 4}
     assert not document["unfinished"]
 
 
@@ -180,8 +185,8 @@ def test_signatures_of_trl_verl_and_rewardlab(tmp_path):
     file.write_text(SIGNATURES.replace("TARGETS", str(TARGETS)))
     for name in ("trl", "verl", "made(by=0.1)", "part", "verdict"):
         document = audit.describe(audit.examine(Here(parse(f"{file}:{name}")), kind="numbers"), {}, 1.0)
-        assert found(document, "fault", "warning") == {}, name
-        assert document["problems"] == {"numbers": 8}
+        assert found(document, "fault", "warning").keys() == MARKED, name
+        assert document["problems"] == {"numbers": 9}
         assert document["handed_over_as"] == ("messages" if name == "trl" else "text")
 
 

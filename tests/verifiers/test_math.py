@@ -385,3 +385,15 @@ def test_the_benchmark_of_latex_answers_sees_the_same_pairs_on_both_sides(monkey
     assert row["settings"]["our_errors"] == {"false_accepts": 0, "false_rejects": 0, "no_verdict": 0}
     assert row["ours"] > 0
     assert row["peer"] > 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("উত্তর হল ৪২।", "42"), ("คำตอบคือ ๔๒", "42"), ("उत्तर ४२ है।", "42"), ("答えは４２です。", "42"), ("الجواب هو ٤٢٫٥.", "42.5"),
+        ("উত্তর হল 42।", "৪২"), ("৪২", "৪২"),
+    ],
+)  # fmt: skip
+def test_digits_of_other_scripts(reply, answer):
+    wrong = reply.translate(str.maketrans("২๒२２٢2", "৩๓३３٣3"))
+    assert [found.correct for found in math().check_all([(reply, answer), (wrong, answer)])] == [True, False]

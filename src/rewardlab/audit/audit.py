@@ -13,6 +13,7 @@ from rewardlab.audit import replies
 from rewardlab.audit.bias import bias, bias_of_form, of_form, of_template
 from rewardlab.audit.built_in import KINDS, OF, built_in
 from rewardlab.audit.conduct import SLOW, conduct, health, speed
+from rewardlab.audit.endings import chosen, ending_findings, endings
 from rewardlab.audit.findings import Finding, Trial, in_order, judged
 from rewardlab.audit.levels import Levels, by_turns, gold_findings, of_built_in, of_items
 from rewardlab.audit.pairwise import PairAudit
@@ -35,7 +36,17 @@ SLOWEST = 8
 """Slow replies that are scored again."""
 SPREAD = 3
 """Questions on which long replies are tried."""
-TIME_SHARES = {"conduct": 2, "trivial": 3, "changes": 2, "invariances": 2, "crowds": 2, "injection": 2, "bias": 2, "hostile": 5}
+TIME_SHARES = {
+    "conduct": 2,
+    "trivial": 3,
+    "changes": 2,
+    "invariances": 2,
+    "endings": 2,
+    "crowds": 2,
+    "injection": 2,
+    "bias": 2,
+    "hostile": 5,
+}
 """Probes in their order, and each one's share of the time."""
 
 Makes = Callable[[Item, AnswerFormat], Iterator[Reply]]
@@ -71,6 +82,7 @@ class Audit:
         if self.judges:
             self.probe("changes", pairs, replies.changed)
             self.probe("invariances", pairs, replies.unchanged)
+            self.findings += ending_findings(self.probe("endings", chosen(pairs, SPREAD), endings, judge=False))
             self.probe("crowds", pairs[:SPREAD], replies.candidates)
         else:
             self.findings += of_form(self.trials)
@@ -245,7 +257,7 @@ def describe(results: Audit | PairAudit, about: dict[str, Any], seconds: float) 
         "handed_over_as": "messages" if results.process.about["messages"] else "text",
         "given_up": results.process.given_up,
         "unfinished": unfinished,
-        "skipped": [] if results.judges else ["changes", "crowds"],
+        "skipped": [] if results.judges else ["changes", "endings", "crowds"],
         **({"pairs": results.figures} if isinstance(results, PairAudit) else {}),
         **({"served": served} if (served := total(results.process.spent.values())) else {}),
         "speed": speed([trial for trial in results.trials if trial.probe != "hostile"]),

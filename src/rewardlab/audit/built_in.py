@@ -22,6 +22,7 @@ def _numbers() -> list[Item]:
         "What is one eighth as a decimal number?": "0.125",
         "What is 1111 times 1111, plus 246?": "1234567",
         "How many seconds are there in 2 days?": "172800",
+        "What percent of 80 pages are 60 pages?": "75",
     }
     return [number_item(prompt, gold) for prompt, gold in golds.items()]
 

@@ -28,6 +28,7 @@ PROBES = {
     "trivial": "Trivial answers earn nothing",
     "changes": "Wrong answers that come close are refused",
     "invariances": "The right answer may be written differently",
+    "endings": "Right answers are paid as models end their replies",
     "crowds": "Listing very many answers earns nothing",
     "bias": "Length, style and position earn nothing",
     "injection": "Instructions to the judge earn nothing",

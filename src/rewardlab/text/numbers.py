@@ -47,10 +47,10 @@ _PLAIN = {
     "{,}": ",", "\\,": " ", "\\$": " ", "\\%": "%", "^\\circ": "", "\\(": "", "\\)": "", "\\!": "", "$": " ", "€": " ", "£": " ",
     "=>": "=", "->": "=",
 }  # fmt: skip
-_SIGNS = str.maketrans(
-    "０１２３４５６７８９٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹．，－−–⁄\u00a0\u202f\u2009",
-    "012345678901234567890123456789.,---/   ",
-)
+_DIGITS = "０１２３４５６７８９٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯౦౧౨౩౪౫౬౭౮౯๐๑๒๓๔๕๖๗๘๙"
+"""Full-width, Arabic, Persian, Devanagari, Bengali, Telugu and Thai ones."""
+_TO_ASCII = str.maketrans(f"{_DIGITS}٫٬", f"{'0123456789' * 7}.,")
+_SIGNS = str.maketrans(f"{_DIGITS}．，٫٬－−–⁄\u00a0\u202f\u2009", f"{'0123456789' * 7}.,.,---/   ")
 _SHARES = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅓": "1/3", "⅔": "2/3", "⅕": "1/5", "⅛": "1/8"}
 _SHARE = re.compile(rf"(?<=[0-9])\s?([{''.join(_SHARES)}])|([{''.join(_SHARES)}])")
 
@@ -86,6 +86,11 @@ _CONTINUED = re.compile(
     re.IGNORECASE,
 )
 _EXCLAIMED = re.compile(r"(?<=[0-9])!(?=\s{0,9}(?:$|[A-Z]))")
+
+
+def ascii_digits(text: str) -> str:
+    """A text with its digits of other scripts as 0 to 9."""
+    return text if text.isascii() else text.translate(_TO_ASCII)
 
 
 def plain(text: str) -> str:

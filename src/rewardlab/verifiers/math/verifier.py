@@ -17,6 +17,7 @@ from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.text.answers import NO_ANSWER, boxed, own_words, statements, states
 from rewardlab.text.boxes import braced, by_part, joint
 from rewardlab.text.escapes import undoubled
+from rewardlab.text.numbers import ascii_digits
 from rewardlab.text.replies import accepted, data
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, shorten, verifier, wrong
 
@@ -168,7 +169,7 @@ class Settings(NamedTuple):
 
 def begin(pair: Pair, settings: Settings) -> Case | Verdict:
     """The verdict, if parsing alone decides; else the two answers to compare."""
-    text = gold_text(pair.answer)
+    text = ascii_digits(gold_text(pair.answer))
     if not text or len(text) > LONGEST:
         return no_verdict("the gold answer is too long to be read" if text else "there is no gold answer")
     if "{" in text and _cut_off(text):
@@ -179,6 +180,7 @@ def begin(pair: Pair, settings: Settings) -> Case | Verdict:
     # letter for letter the gold answer, it is right whatever it is
     if settings.find != "boxed" and reply.strip() == str(pair.answer).strip():
         return right(reply.strip())
+    reply = ascii_digits(reply)
     forms = _forms(reply, settings.find)
     if not parts(text) and (chosen := choice(text)):
         stated, forms = _choice_and_forms(forms, reply)
