@@ -17,9 +17,10 @@ from rewardlab.methods.baselines.ipo import ipo_loss
 from rewardlab.methods.baselines.kto import kto
 from rewardlab.methods.objectives.mappo import mappo
 from rewardlab.methods.objectives.simpo import simpo_loss
-from rewardlab.models.embedded import untrained
+from rewardlab.models.embedded import tokenizer, untrained
 from rewardlab.objectives.pairs import dpo_loss
 from rewardlab.rewards.reward import reward
+from tests.helpers.checkpoints import checkpoint
 
 # two decisions and one; then one and three. Off the decisions NaN, which must not reach a loss
 POLICY = [[math.nan, -1.0, -2.0], [math.nan, -4.0], [math.nan, -1.0], [math.nan, -2.0, -2.0, -2.0]]
@@ -146,7 +147,8 @@ def test_own_replies_ranked_by_a_given_model_need_prompts_alone(tmp_path):
     rows = tmp_path / "prompts.jsonl"
     rows.write_text('{"prompt": "Name a planet."}\n{"prompt": "Why do leaves fall?"}\n')
     recipe = registry.build("mappo", {"n": 8, "reward_model": "a/checkpoint"})
-    plan(recipe, task=registry.task(str(rows)))
+    checkpoint(tmp_path / "model", tokenizer(), "LlamaForCausalLM")
+    plan(recipe, f"hf:{tmp_path / 'model'}", registry.task(str(rows)))
     assert [x.init for x in recipe.also] == ["a/checkpoint"]
     # the score of a reward model has no bounds
     assert recipe.credit.settings["scale"] is None
