@@ -285,8 +285,8 @@ check = Check(
     by=label_quality(truth=sound_thoughts(), rollout=independent(n=4, steps="newline"), annotators=ANNOTATORS),
     problems=150, steps=1, fault=Within("auc.judge", high=0.85, says="AUC of the judge's word alone"), learns=None, start=None,
     tried="by steps that go on rightly, also from a wrong one, the three do no better than the judge: -.017 (2 seeds)",
-    finding="the three rank right steps above wrong ones with AUC .72, the judge's word alone with .74: alignment with the answer and "
-    "coherence of steps add nothing where a step counts as right that goes on rightly from a wrong one",
+    finding="the three rank right steps above wrong ones with AUC .72, the judge's word alone with .74: alignment and "
+    "coherence add nothing where a step counts as right that goes on rightly from a wrong one",
     version=2, replaces="a step was right where it was the gold step: the truth had been changed after the three had failed",
 )  # fmt: skip
 baseline = None
