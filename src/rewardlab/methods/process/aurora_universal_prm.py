@@ -152,7 +152,7 @@ check = Check(
         annotators={"voted": voted_steps(of=JUDGES, reference=True), "unaware": voted_steps(of=JUDGES), "best": JUDGES[1]},
     ), problems=150, steps=1, fault=Within("f1.best", high=0.9, says="F1 of first errors by one judge"), learns=None, sanity=True,
     finding="first errors are found with F1 .91 by four judges who know the answer, .78 by four who do not, .72 by one: the "
-    "vote gains .06, and knowing the answer .13. The judges are simulated, and err independently of each other, so that a vote must "
-    "help; four prompts to one model may err alike",
+    "vote gains .06, and knowing the answer .13. The judges are simulated, and err independently of each other, so that a vote "
+    "must help; four prompts to one model may err alike",
 )  # fmt: skip
 baseline = None
