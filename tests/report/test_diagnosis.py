@@ -48,6 +48,7 @@ def test_a_run_that_is_well_has_no_findings():
         ({"length": lambda s: 200 + 6 * s, "truth": flat, "reward": flat}, "length creep"),
         ({"length": lambda s: 200 - 3 * s, "truth": flat, "reward": flat}, "length collapse"),
         ({"cut_off": lambda s: s / 100}, "replies cut off"),
+        ({"no_answer": lambda s: 0.0 if s < 45 else 0.04}, "answers not found"),
         ({"signal": lambda s: 0.8 - s / 100}, "groups without signal"),
         ({"ratio_far": lambda s: s / 100}, "clipped share"),
         ({"clip_share": 0.3}, "clipped share"),
@@ -92,6 +93,12 @@ def test_a_term_is_dead_only_beside_others_and_if_it_never_varies():
     # its mean is the same by chance: replies differ
     assert findings(log(**both, **{"spread/format": 0.2})) == []
     assert findings(log(**{"reward/format": 1.0})) == []
+
+
+def test_answers_that_are_not_found_are_told_from_two_in_a_hundred_on():
+    assert named(log(no_answer=0.01)) == []
+    (found,) = findings(log(no_answer=0.04))
+    assert found.text.startswith("4% of replies in the last quarter have no answer that the verifier can find")
 
 
 def test_missing_verdicts_are_shares_of_the_rollouts():

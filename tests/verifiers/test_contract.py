@@ -153,6 +153,12 @@ def test_a_file_is_judged_in_order_and_broken_lines_are_named(tmp_path, monkeypa
     assert (said["rows"], said["right"], said["wrong"], said["no_verdict"], said["broken"]) == (103, 14, 86, 0, 3)
 
 
+def test_replies_without_an_answer_are_counted_among_the_wrong_ones(tmp_path):
+    rows = [json.dumps({"response": reply, "answer": "3"}) for reply in ("It is 3.", "It is 4.", "Who knows?", "")]
+    said = verify_file("math", write(tmp_path / "in.jsonl", *rows), tmp_path / "out.jsonl")
+    assert (said["right"], said["wrong"], said["no_answer"], said["no_verdict"]) == (1, 3, 2, 0)
+
+
 def test_an_unusable_gold_answer_is_null(tmp_path):
     out = tmp_path / "out.jsonl"
     verify_file("final_number", write(tmp_path / "in.jsonl", '{"response": "3", "answer": "three"}'), out)

@@ -1,11 +1,16 @@
 """Which numbers a reply states: what changes a number, or is part of an expression, must not be paid as the number."""
 
+import gzip
+import json
+from collections import defaultdict
+
 import pytest
 
 from rewardlab.audit.built_in import built_in
 from rewardlab.audit.replies import FORMATS, changed
 from rewardlab.errors import RewardlabError
-from rewardlab.verifiers.match import exact_match, final_answer, final_number
+from rewardlab.tasks.sources import data_file
+from rewardlab.verifiers.match import exact_match, final_answer, final_number, two_way_match
 from rewardlab.verifiers.math.verifier import math
 from rewardlab.verifiers.sets.verifier import ranking, same_set
 from rewardlab.verifiers.text import rouge
@@ -73,3 +78,54 @@ def test_the_audits_near_misses_are_wrong(verifier):
             paid += [reply.text] if verifier().check(reply.text, item.answer).correct else []
     assert {"thousands in words", "leading dot", "exponent", "minus in words", "part of an expression"} <= names
     assert paid == []
+
+
+@pytest.mark.parametrize("verifier", [final_number, final_answer, two_way_match, math])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "42<|im_end|>", "42<|eot_id|>\n", "42</s> </s>", "42<end_of_turn>",
+        "The answer is 42.\n\nQ: What is 5+6?\nA: The answer is 11.",
+        "The answer is 42.\n\nuser\nWhat is 5+6?\nassistant\nThe answer is 11.",
+        "The answer is 42.\nExercise 2. The answer is 11.", r"\fbox{42}", r"\boxed 42",
+    ],
+)  # fmt: skip
+def test_what_stands_after_its_own_turn_is_no_part_of_a_reply(verifier, reply):
+    assert verifier().check(reply, "42").correct is True
+    assert verifier().check(reply, "11").correct is False
+    assert verifier().check(reply, r"hence $\boxed{42}$.").correct is True
+
+
+def test_an_end_token_is_no_part_of_any_reply_but_html_may_strike_out():
+    assert exact_match().check("yes<|im_end|>\n", "yes").correct is True
+    assert exact_match().check("<s>no</s> yes", "<s>no</s> yes").correct is True
+    assert exact_match().check("yes</s>", "yes").correct is True
+
+
+def test_what_is_stated_is_found_where_it_is_asked_for():
+    stated = exact_match(find="stated")
+    assert stated.check("A is True. So the answer is False.", "False").correct is True
+    assert stated.check("A is False. So the answer is True.", "False").correct is False
+    assert stated.check("So the answer is } ] )", "} ] )").correct is True
+    assert stated.check("False.", "False").correct is True
+    assert exact_match().check("So the answer is False.", "False").correct is False
+
+
+def test_all_accuracies_of_big_bench_hard_come_out():
+    """The 54 of 27 tasks, as their authors computed them."""
+
+    def rows(name):
+        with gzip.open(data_file("bbh", f"{name}.jsonl.gz"), "rt", encoding="utf-8") as file:
+            return [row for row in map(json.loads, file) if "canary" not in row]
+
+    try:
+        published = {(row["task"], row["kind"]): row["accuracy"] for row in rows("published_metrics")}
+    except RewardlabError as problem:
+        pytest.skip(str(problem))
+    outputs = [row for kind in ("cot", "direct") for row in rows(f"codex_{kind}")]
+    verdicts = exact_match(find="stated").check_all([(row["prediction"], row["target"]) for row in outputs])
+    right = defaultdict(list)
+    for row, verdict in zip(outputs, verdicts, strict=True):
+        right[row["task"], row["kind"]].append(verdict.correct)
+    assert len(published) == 54
+    assert {key: 100 * sum(of) / len(of) for key, of in right.items()} == pytest.approx(published, abs=1e-6)

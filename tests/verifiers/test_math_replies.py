@@ -436,7 +436,9 @@ HOSTILE = [
     "is 5 and " * 20_000, r"\boxed{1}, " * 9_000, "(a) \\boxed{1}\n(b) \\boxed{2}\n" * 4_000, "$x$ is " * 20_000, "1 000" * 20_000,
     "<|im_end|" * 20_000, "\nQuestion:" * 20_000, "\\\\frac" * 20_000, "5:" * 30_000, "[" * 50_000 + "a)", "(a) 1 (b) 2" * 180,
     COLUMN.replace("x", "x+z") * 50, M * 60, f"({M})^12" * 40, "(" * 200 + M,
-    r"\begin{vmatrix}" + r"a & b \\ " * 60 + r"\end{vmatrix}",
+    r"\begin{vmatrix}" + r"a & b \\ " * 60 + r"\end{vmatrix}", "</s> " * 30_000 + "x", "#### x\n" * 30_000,
+    "the answer is x:\n" * 20_000,
+    "= 1 " * 20_000 + "so 3 and 4", r"\boxed 1" * 20_000, "(1)_" * 20_000, "12th " * 20_000, "1 or " * 30_000,
 ]  # fmt: skip
 
 

@@ -20,6 +20,8 @@ NO_ANSWER = "no answer found"
 """The reason of a verdict on a reply in which none was found. Such replies are counted apart: a right answer may be among them."""
 
 _MARK = re.compile(r"answer[*_}]{0,3}\s{0,3}(?:(?:is|remains|(?:w|sh)ould\sbe|must\sbe|equals)\b|:|=)\s{0,3}:?|####", re.IGNORECASE)
+MARKS = 20
+"""Most marks of a reply that are looked at, from its end."""
 _DOING = ("can ", "to ", "will ", "could ", "must ")
 """Before these, to answer is something to do: "the questions that he can answer: ..."."""
 _OPENED = re.compile(r"\\[a-z]{2,8}\s?\{[^{}]{0,14}$")
@@ -53,7 +55,8 @@ def after_answer(text: str) -> str | None:
 
     A heading states nothing: "#### Step 2: Add the costs" and "the answer is the sum of these:", with more to come.
     """
-    for mark in reversed(_marks(text)):
+    # headings are few, and each is looked at together with all that follows it
+    for mark in reversed(_marks(text)[-MARKS:]):
         stated = _after(text, mark)
         if stated is None or not _heading(mark.group(), *stated):
             return stated and stated[0]

@@ -12,9 +12,11 @@ _START = re.compile(
     r"\s{0,9}(?:(?:<s>|<bos>|<\|begin_of_text\|>|<\|startoftext\|>)\s?)?"
     r"(?:<\|im_start\|>|<\|start_header_id\|>|<\|start\|>|<start_of_turn>)?(?:assistant|model)?\s?(?:<\|end_header_id\|>)?"
 )
+_ENDING = r"im_end|eot_id|eom_id|endoftext|end_of_text|end|return|end_of_turn|eos|end▁of▁sentence"
+_ENDS = re.compile(rf"<[|｜](?:{_ENDING})[|｜]>|<end_of_turn>|<eos>")
 _TOKEN = re.compile(
-    r"<[|｜](?:im_(?:start|end|sep)|(?:start|end)_header_id|begin_of_text|end_of_text|eot_id|eom_id|endoftext|startoftext|start|end|return|call"
-    r"|message|channel|constrain|[Uu]ser|[Aa]ssistant|system|observation|tool|eos|bos|pad|end_of_turn|(?:begin|end)▁of▁sentence)[|｜]>"
+    rf"<[|｜](?:{_ENDING}|im_(?:start|sep)|(?:start|end)_header_id|begin_of_text|startoftext|start|call|message|channel|constrain"
+    r"|[Uu]ser|[Aa]ssistant|system|observation|tool|bos|pad|begin▁of▁sentence)[|｜]>"
     r"|</?s>|<eos>|<(?:start|end)_of_turn>|\[/?INST\]"
 )
 _FINAL = "<|channel|>final<|message|>"
@@ -28,9 +30,6 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _ASKING = ("human", "user", "question", "q:", "problem", "exercise", "instruction", "example", "task", "q：")
-_ENDS = re.compile(
-    r"<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|return|end_of_turn|eos)\|>|<｜end▁of▁sentence｜>|<end_of_turn>|<eos>|(?:\s?</s>)+\s*\Z"
-)
 _COURTESY = re.compile(
     r"(?:i hope|hope (?:this|that|it)|(?:please )?let me know|(?:please )?feel free|is there anything|"
     r"if you (?:have|need|would|want|'d)|would you like|do you (?:want|have|need)|thank|happy to|good luck)\b",
@@ -51,8 +50,15 @@ def ended(text: str) -> str:
     """
     if "<" not in text or "<|channel|>" in text:
         return text
-    end = _ENDS.search(text)
-    return text[: end.start()] if end else text
+    if end := _ENDS.search(text):
+        return text[: end.start()]
+    # </s> strikes text out in HTML, so it ends a reply only where nothing follows it
+    last = stop = len(text.rstrip())
+    while text.endswith("</s>", 0, stop):
+        stop -= 4
+        while stop and text[stop - 1].isspace():
+            stop -= 1
+    return text[:stop] if stop < last else text
 
 
 def own_turn(text: str) -> str:

@@ -46,7 +46,7 @@ def final_number(response: str, answer: Any) -> Verdict:
 @verifier
 def final_answer(response: str, answer: Any) -> Verdict:
     """Right if the final answer equals the gold answer, or one of a list: by value if both are numbers, else as normalised text."""
-    golds = [boxed(braced(gold)) or gold for gold in accepted(answer)]
+    golds = _golds(answer)
     if not golds:
         return no_verdict(NO_GOLD)
     stated = extraction.final_answer(own_words(response))
@@ -80,7 +80,7 @@ def two_way_match(response: str, answer: Any, *, longer: PositiveInt = 128) -> V
     So `Bob Lee of Rome` and `Bob` are right for `Bob Lee`, as is any other word of it, and a short list with it; numbers must be
     equal.  longer: characters by which an answer may be longer than the gold one.  Wang et al. 2025, arXiv:2510.19363
     """
-    golds = [gold for gold in (boxed(braced(text)) or text for text in accepted(answer)) if words.normalised(gold)]
+    golds = [gold for gold in _golds(answer) if words.normalised(gold)]
     if not golds:
         return no_verdict(f"nothing of the gold answer {answer!r} is left to compare")
     stated = extraction.final_answer(own_words(response))
@@ -126,10 +126,18 @@ def tagged_answer(response: str, answer: Any, *, tag: str = "answer") -> Verdict
     return _compared(any(_same_words(stated, gold) for gold in golds), stated, listed(golds))
 
 
+def _golds(answer: Any) -> list[str]:
+    """The texts that a gold answer accepts; of a solution that ends in a box, what the box holds."""
+    return [_unboxed(text) for text in accepted(answer)]
+
+
+def _unboxed(text: str) -> str:
+    return boxed(braced(text)) or text
+
+
 def _gold_number(gold: object) -> Fraction | None:
     """The gold number; as in GSM8K, a worked solution and "####" may precede it."""
-    text = "" if gold is None else braced(str(gold).rpartition("####")[2])
-    return number(boxed(text) or text)
+    return None if gold is None else number(_unboxed(str(gold).rpartition("####")[2]))
 
 
 def _equal(stated: str, gold: str) -> bool:

@@ -58,9 +58,9 @@ def math(
     r"""1 if the answer of the reply is proven to equal the gold answer exactly.
 
     find: "final", the last \boxed with the boxes joined to it, else what follows "answer is", else what the last sentence with a
-    value says, if that is one value; "last", the same, and of several values the last; "boxed", only the last \boxed; "whole", the
-    whole reply. Thinking before </think> and turns after the reply's own are ignored. The gold answer may be plain, $...$, boxed,
-    or follow "####"; of a list of gold answers any is right.
+    value says, of several values the one that is meant (`text/claims.py`); "last", the same, and of several values the last;
+    "boxed", only the last \boxed; "whole", the whole reply. Thinking before </think> and turns after the reply's own are ignored.
+    The gold answer may be plain, $...$, boxed, or follow "####"; of a list of gold answers any is right.
     strict: see `compare.py`.  tolerance: relative, for rational numbers.
     worked_out: if the gold answer is a number, accept 1023 but not "2^10 - 1".
     decimal_comma: read 3,5 as 3.5, in replies and gold answers; without it, only where the gold answer is a decimal fraction.
