@@ -6,14 +6,12 @@ gets wrong.
 Where the shared data is, also on what a model of today writes: StrictPRMBench's 16,000 solutions to GSM8K and 15,264 to MATH-500
 (those of its problems whose true answers RewardMATH has). Its labels miss numbers with commas, and many of its gold answers are
 cut; where it, we and Math-Verify did not agree the replies were read, and adjudicated/ keeps which are right, by their ids.
-Seconds are of the processor, one process a side.
+The rules were written on these replies; on those of UNSEEN, with their own labels, they were not. Seconds are of the processor,
+one process a side.
 """
 
 from __future__ import annotations
 
-import functools
-import gzip
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -22,24 +20,23 @@ from typing import Any, NamedTuple
 
 from _math import Triple, by_math_verify, by_rewardlab, errors, math_verify_says
 from _sides import Rows, in_own_process, main, row
+from _solutions import SETS, adjudicated, solutions
 
 from rewardlab.errors import RewardlabError
-from rewardlab.tasks.sources import data_file
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 PEER = "math-verify 0.9.0"
-MODERN = ("gsm8k", "math500")
 
 
 def run() -> Rows:
     """For each class, both kinds of errors, of which there should be none."""
     rows = table(*(in_own_process(__file__, side, {}) for side in ("ours", "peer")))
-    return rows + [row for name in MODERN if _there(name) for row in modern(name)]
+    return rows + [row for name in SETS if _there(name) for row in on_solutions(name)]
 
 
-def modern(name: str) -> Rows:
-    """Both kinds of errors on a model's solutions, and pairs per second of processor time."""
+def on_solutions(name: str) -> Rows:
+    """Both kinds of errors on models' solutions, and pairs per second of processor time."""
     sides = ("ours_on_solutions", "peer_on_solutions")
     ours, peer = (in_own_process(__file__, side, {"name": name}) for side in sides)
     labels = [right for _, _, _, right in solutions(name)]
@@ -83,46 +80,9 @@ class Solution(NamedTuple):
     correct: bool
 
 
-def solutions(name: str) -> list[tuple[str, str, str, bool]]:
-    """(reply, gold answer, question, whether it is right) of every solution whose true answer is known."""
-    answers = {(r["problem_id"], r["candidate_index"]): r["is_correct"] for r in lines("strictprm", f"answers_{name}.jsonl.gz")}
-    candidates = lines("strictprm", f"candidates_{name}.jsonl.gz")
-    questions = {r["problem_id"]: r["problem"] for r in candidates if "problem" in r}
-    golds = {problem: _gold(name, about) for problem, about in questions.items()}
-    judged = answers | adjudicated(name)
-    return [
-        ("\n\n".join(r["steps"]), gold, questions[r["problem_id"]]["question"], judged[r["problem_id"], r["candidate_index"]])
-        for r in candidates
-        if (gold := golds[r["problem_id"]]) is not None
-    ]
-
-
-def adjudicated(name: str) -> dict[tuple[str, int], bool]:
-    """Whether each of the replies that were read is right, by problem and candidate."""
-    kept = json.loads((Path(__file__).parent / "adjudicated" / f"{name}.json").read_text())
-    return {(problem, i): verdict == "right" for verdict, ids in kept.items() for problem, found in ids.items() for i in found}
-
-
-def _gold(name: str, about: dict[str, Any]) -> str | None:
-    return about["ground_truth"] if name == "gsm8k" else _true_answers().get(" ".join(about["question"].split()))
-
-
-@functools.cache
-def _true_answers() -> dict[str, str]:
-    found = lines("rewardmath", "problems.jsonl.gz")
-    return {" ".join(r["problem"].split()): r["answer"] for r in found if "answer" in r}
-
-
-def lines(*parts: str) -> list[dict[str, Any]]:
-    with gzip.open(data_file(*parts), "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
 def _there(name: str) -> bool:
     try:
-        return all(
-            data_file(*parts) for parts in (("strictprm", f"candidates_{name}.jsonl.gz"), ("rewardmath", "problems.jsonl.gz"))
-        )
+        return bool(solutions(name))
     except RewardlabError as missing:
         print(f"math-replies: {missing}; left out", file=sys.stderr)
         return False

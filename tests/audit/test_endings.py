@@ -55,7 +55,7 @@ def test_a_reward_that_reads_boxes_alone_loses_what_ends_otherwise(rewards):
     assert "one number, a dollar sign" in found["says"]
     assert "a box" not in found["says"]
     # 1 - 4,436 / 14,746; of MATH-500 all but the boxes and what has no class
-    assert "69.9% of those to GSM8K and 6.8% of those to MATH-500" in found["says"]
+    assert "69.7% of those to GSM8K and 6.9% of those to MATH-500" in found["says"]
     # one example of every class
     shown = [example["response"] for example in found["examples"]]
     assert len(shown) == len(ENDINGS) - 1
@@ -71,7 +71,7 @@ def test_no_verdict_is_no_pay(rewards):
 def test_a_reward_that_takes_the_last_number(rewards):
     found = told(f"{rewards}:last_number")
     assert found["not paid"]["says"].endswith(": several numbers (another one last), an invented next question")
-    assert "5.5% of those to GSM8K and 0.6% of those to MATH-500" in found["not paid"]["says"]
+    assert "5.2% of those to GSM8K and 0.6% of those to MATH-500" in found["not paid"]["says"]
     assert found["twins"]["severity"] == "ok"
     assert found["swapped"]["severity"] == "warning"
     assert "Therefore, the total is 43 after 42 days." in [e["response"] for e in found["swapped"]["examples"]]
@@ -117,6 +117,6 @@ def test_every_reply_fits_its_answer():
 
 
 def test_no_solution_is_counted_twice():
-    # eleven have no class
-    assert sum(ending.gsm8k for ending in ENDINGS.values()) == RIGHT["GSM8K"]
-    assert sum(ending.math500 for ending in ENDINGS.values()) == RIGHT["MATH-500"] - 11
+    # 25 have no class
+    assert sum(ending.gsm8k for ending in ENDINGS.values()) == RIGHT["GSM8K"] - 25
+    assert sum(ending.math500 for ending in ENDINGS.values()) == RIGHT["MATH-500"]

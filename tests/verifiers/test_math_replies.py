@@ -400,6 +400,13 @@ def test_digits_are_in_the_base_that_the_question_asks_for():
     assert said(r"\boxed{2517}", "2516_8", "Write it in base 8.") is False
 
 
+def test_verl_tells_the_verifier_what_is_asked():
+    score = math().verl()
+    assert score("gsm8k", r"\boxed{20\%}", "20", {"question": "What percentage of her time?"})["acc"] is True
+    assert score("gsm8k", r"\boxed{20\%}", "20", {"question": "How many hours?"})["acc"] is False
+    assert score("gsm8k", r"\boxed{20\%}", "20", None)["acc"] is False
+
+
 def test_repeating_what_is_to_be_worked_out_is_no_answer():
     question = r"Simplify $\tan 80^\circ - 4 \sin 80^\circ.$"
     assert said(r"\boxed{\tan 80^\circ - 4\sin 80^\circ}", r"-\sqrt{3}", question) is False

@@ -15,8 +15,11 @@ from rewardlab.audit.problems import Item
 from rewardlab.audit.replies import AnswerFormat, Reply, reply_of
 from rewardlab.audit.rules import HALF
 
-RIGHT = {"GSM8K": 14_746, "MATH-500": 7_600}
-"""The right solutions of StrictPRMBench, by the adjudicated labels, to the problems whose answer is a number."""
+RIGHT = {"GSM8K": 14_746, "MATH-500": 7_580}
+"""The right solutions of StrictPRMBench, by the adjudicated labels, to the problems whose answer is a number.
+
+`python benchmarks/_answer_endings.py` counts them, and how many of them end in each way.
+"""
 WARNED = 0.01
 """From this share of lost right replies on it is a warning, below it a note."""
 TWIN, SWAPPED = "another number: ", "swapped: "
@@ -39,16 +42,16 @@ class Ending(NamedTuple):
 
 
 ENDINGS = {
-    "one number": Ending(("Therefore, the total is GOLD.", "So, there are **GOLD** in all."), 6_432, 300),
-    "a box": Ending((r"Therefore, the total is \(\boxed{GOLD}\).", "The total is:\n\\[\n\\boxed{GOLD}\n\\]"), 4_436, 7_074),
-    "a dollar sign": Ending(("Therefore, the total is $GOLD.", r"So, the total is \$GOLD in all."), 2_273, 0, UNSIGNED),
-    "several numbers (another one last)": Ending(("Therefore, the total is GOLD after OTHER days.",), 813, 46),
-    "several numbers (the answer last)": Ending(("Therefore, OTHER people brought in a total of GOLD records.",), 545, 159),
-    "a percent sign": Ending(("Therefore, it is GOLD%.", r"Therefore, it is \(GOLD\%\)."), 168, 0, asked="%|percent"),
-    "an ordinal": Ending(("So, it is now on the GOLDTH floor.",), 61, 0, "[0-9]+"),
-    "a heading of four hashes": Ending(("#### Total:\nWe add up what is given.\n\nTherefore, the total is GOLD.",), 14, 2),
-    "a mark": Ending(("The answer is GOLD.", "Answer: GOLD"), 0, 1),
-    "a mark with a sentence": Ending(("Final Answer: The total that was asked for is GOLD.",), 4, 7),
+    "one number": Ending(("Therefore, the total is GOLD.", "So, there are **GOLD** in all."), 6_440, 310),
+    "a box": Ending((r"Therefore, the total is \(\boxed{GOLD}\).", "The total is:\n\\[\n\\boxed{GOLD}\n\\]"), 4_436, 7_054),
+    "a dollar sign": Ending(("Therefore, the total is $GOLD.", r"So, the total is \$GOLD in all."), 2_281, 0, UNSIGNED),
+    "several numbers (another one last)": Ending(("Therefore, the total is GOLD after OTHER days.",), 770, 46),
+    "several numbers (the answer last)": Ending(("Therefore, OTHER people brought in a total of GOLD records.",), 528, 164),
+    "a percent sign": Ending(("Therefore, it is GOLD%.", r"Therefore, it is \(GOLD\%\)."), 186, 0, asked="%|percent"),
+    "an ordinal": Ending(("So, it is now on the GOLDTH floor.",), 61, 1, "[0-9]+"),
+    "a heading of four hashes": Ending(("#### Total:\nWe add up what is given.\n\nTherefore, the total is GOLD.",), 15, 2),
+    "a mark": Ending(("The answer is GOLD.", "Answer: GOLD"), 1, 1),
+    "a mark with a sentence": Ending(("Final Answer: The total that was asked for is GOLD.",), 3, 2),
     "a mark in LaTeX or markdown": Ending((r"\textbf{Answer: } GOLD", "**Answer:** GOLD", "Answer: GOLD (as was asked)")),
     "an end token": Ending(("The answer is GOLD<|im_end|>", "The answer is GOLD.<|eot_id|>", "The answer is GOLD</s>")),
     "an invented next question": Ending(("The answer is GOLD.\n\nQ: What is OTHER + 0?\nA: The answer is OTHER.",)),
@@ -56,7 +59,7 @@ ENDINGS = {
 }
 """A solution is of the class of its last sentence; one with a box or with a heading of four hashes anywhere is of that class.
 
-Eleven solutions to MATH-500 state their answer in none of these ways.
+25 solutions to GSM8K state their answer in none of these ways.
 """
 
 
