@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from rewardlab.leagues.page import page
+from rewardlab.comparisons.page import page
 
 POINTS = 20
 """Of a curve: enough to draw it."""

@@ -74,11 +74,11 @@ MAY_IMPORT = {
     # the checks of methods: what a claim promises, its runs, verdicts and records
     "checks": EVERYWHERE
     | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}
-    | {"leagues.forest", "checks"},
+    | {"comparisons.forest", "checks"},
     # methods against one another
-    "leagues": EVERYWHERE
+    "comparisons": EVERYWHERE
     | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}
-    | {"checks", "leagues"},
+    | {"checks", "comparisons"},
     "commands": EVERYWHERE
     | TRAINING
     | {
@@ -91,7 +91,7 @@ MAY_IMPORT = {
         "api",
         "audit",
         "checks",
-        "leagues",
+        "comparisons",
         "prm",
         "servers",
         "commands",
@@ -105,7 +105,7 @@ MAY_IMPORT = {
         "models",
         "runs.config",
         "api",
-        "leagues.compare",
+        "comparisons.compare",
         "report.diagnosis",
     },
     "__main__.py": {"commands.cli"},

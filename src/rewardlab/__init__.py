@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rewardlab.api import Result, RunConfig, answer, evaluate, export, plan, resume, train
     from rewardlab.api.demo import demo
+    from rewardlab.comparisons.compare import compare
     from rewardlab.core import Message, Problem, Recipe, Score, Task, Trajectory, ask, credit, environment, objective
     from rewardlab.errors import RewardlabError
-    from rewardlab.leagues.compare import compare
     from rewardlab.models.load import load_policy
     from rewardlab.registry import build, part, task
     from rewardlab.report.diagnosis import diagnose
@@ -31,7 +31,7 @@ _WHERE = {
     "rewards.reward": ("Reward", "reward"),
     "registry": ("build", "part", "task"),
     "models.load": ("load_policy",),
-    "leagues.compare": ("compare",),
+    "comparisons.compare": ("compare",),
     "report.diagnosis": ("diagnose",),
 }  # fmt: skip
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}

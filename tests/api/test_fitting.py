@@ -9,8 +9,8 @@ import rewardlab
 from rewardlab import RewardlabError
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.commands import train as train_command
+from rewardlab.comparisons.compare import compare
 from rewardlab.core import Message, Problem, Recipe, Task, Trajectory, ask
-from rewardlab.leagues.compare import compare
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.truncate import truncate_left
 from rewardlab.rollouts.recorded import recorded

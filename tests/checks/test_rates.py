@@ -11,8 +11,8 @@ from rewardlab.checks import rates as choosing
 from rewardlab.checks.claim import Claim
 from rewardlab.checks.runs import Done
 from rewardlab.checks.workers import Failed
+from rewardlab.comparisons.forest import LIMIT, _x, forest
 from rewardlab.errors import RewardlabError
-from rewardlab.leagues.forest import LIMIT, _x, forest
 
 CLAIM = Claim(says="x", versus="grpo", task="arithmetic", measure="pass@1", direction="higher", margin=0.1, model="untrained")
 

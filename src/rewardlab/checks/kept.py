@@ -36,7 +36,7 @@ STARTS, UNFINISHED = "starts", "unfinished"
 """Folders of the cache for what runs measure before they train, and for outcomes that are in no record yet."""
 ALWAYS = ("engine/loop.py", "engine/step.py", "models/load.py", "models/embedded.py", "api/training.py", "checks/runs.py")
 """What every run reaches by name and not by import."""
-NOT_OF_NUMBERS = ("report", "commands", "checks", "leagues")
+NOT_OF_NUMBERS = ("report", "commands", "checks", "comparisons", "leagues")
 """Rooms whose code decides how a run is shown or compared."""
 MEASURES = "evals"
 """The room whose code decides how a run is measured: a new measure needs no new run."""

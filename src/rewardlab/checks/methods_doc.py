@@ -12,8 +12,8 @@ from rewardlab import registry
 from rewardlab.checks import results
 from rewardlab.checks.levels import levels
 from rewardlab.checks.verdict import NOT_RUN, WORDS
+from rewardlab.comparisons.forest import forest
 from rewardlab.errors import RewardlabError
-from rewardlab.leagues.forest import forest
 from rewardlab.registry import describe as catalogue
 from rewardlab.registry import details
 from rewardlab.registry.describe import FIDELITIES

@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             raise RewardlabError(f"{name!r}: methods to compare are written with spaces between them: {apart}")
     # before the task is asked for: a wrong name is wrong on every task
     if args.family:
-        from rewardlab.leagues.family import family
+        from rewardlab.comparisons.family import family
 
         # a family names its methods itself; those that are named too are refused
         names, rates = args.methods or family(args.family, without=args.without).names, _rates(args.rates)
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     config = shared.RunConfig(**{"eval_every": EVAL_EVERY} | shared.given(args, FIELDS))
 
     # torch is imported only now that the flags have been checked
-    from rewardlab.leagues.compare import compare
+    from rewardlab.comparisons.compare import compare
 
     how = {"measure": args.measure, "jobs": args.jobs, "out": args.out, "keep_models": args.keep_models, "x": args.x, "y": args.y}
     how |= {"family": args.family, "without": args.without, "equal": args.equal, "rates": rates}
@@ -134,7 +134,7 @@ def resumed(args: argparse.Namespace) -> dict[str, Any]:
     if refused := [*args.methods, *sorted(args.flags_given - WHEN_RESUMED), *args.settings]:
         raise RewardlabError(f"--resume takes everything from {args.resume / 'plan.json'}; drop {', '.join(refused)}")
 
-    from rewardlab.leagues.compare import resume
+    from rewardlab.comparisons.compare import resume
 
     seeds = range(args.seeds) if args.seeds else None
     return resume(args.resume, seeds=seeds, without=args.without, jobs=args.jobs, x=args.x, y=args.y)

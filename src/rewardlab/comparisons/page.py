@@ -10,8 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from rewardlab.leagues.comparison import HIGHER, LOWER
-from rewardlab.leagues.plan import UPDATES
+from rewardlab.comparisons.comparison import HIGHER, LOWER
+from rewardlab.comparisons.plan import UPDATES
 from rewardlab.report.curves import around
 
 Record = dict[str, Any]

@@ -19,17 +19,17 @@ from rewardlab.checks.kept import STARTS, with_shared_start
 from rewardlab.checks.pairs import rehearsed
 from rewardlab.checks.runs import Done, Job, drop_weights, finished, run, watched
 from rewardlab.checks.workers import Failed, run_all
+from rewardlab.comparisons import comparison
+from rewardlab.comparisons.arms import SELECTED, Arm, arms_of
+from rewardlab.comparisons.family import Family
+from rewardlab.comparisons.family import family as family_of
+from rewardlab.comparisons.frontier import axes, frontier, names_of
+from rewardlab.comparisons.page import page
+from rewardlab.comparisons.plan import TOKENS, UPDATES, Plan, new_comparison, read_plan
+from rewardlab.comparisons.tuning import tuned, tuning_jobs
 from rewardlab.core import Recipe, Task
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.passk import accuracy, pass_curve
-from rewardlab.leagues import comparison
-from rewardlab.leagues.arms import SELECTED, Arm, arms_of
-from rewardlab.leagues.family import Family
-from rewardlab.leagues.family import family as family_of
-from rewardlab.leagues.frontier import axes, frontier, names_of
-from rewardlab.leagues.page import page
-from rewardlab.leagues.plan import TOKENS, UPDATES, Plan, new_comparison, read_plan
-from rewardlab.leagues.tuning import tuned, tuning_jobs
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig

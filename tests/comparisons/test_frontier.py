@@ -11,12 +11,12 @@ from rewardlab.checks import pairs as rehearse
 from rewardlab.checks.runs import Done
 from rewardlab.commands import cli
 from rewardlab.commands.compare import show
+from rewardlab.comparisons import compare
+from rewardlab.comparisons.arms import arms_of
+from rewardlab.comparisons.frontier import Axis, frontier
+from rewardlab.comparisons.page import page
+from rewardlab.comparisons.plan import PLAN, Plan, read_plan
 from rewardlab.errors import RewardlabError
-from rewardlab.leagues import compare
-from rewardlab.leagues.arms import arms_of
-from rewardlab.leagues.frontier import Axis, frontier
-from rewardlab.leagues.page import page
-from rewardlab.leagues.plan import PLAN, Plan, read_plan
 from rewardlab.models.load import load_policy
 from rewardlab.runs.config import RunConfig
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.checks.runs import Job
+from rewardlab.comparisons.arms import Arm
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.leagues.arms import Arm
 from rewardlab.runs.config import RunConfig, config_of_run
 from rewardlab.util.files import write_json
 

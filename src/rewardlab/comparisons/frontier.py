@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from rewardlab.checks.runs import Done
+from rewardlab.comparisons.arms import Arm
+from rewardlab.comparisons.comparison import Outcomes, Record, mean_interval
+from rewardlab.comparisons.plan import Plan
 from rewardlab.errors import unknown
-from rewardlab.leagues.arms import Arm
-from rewardlab.leagues.comparison import Outcomes, Record, mean_interval
-from rewardlab.leagues.plan import Plan
 
 HIGHER, LOWER = "higher", "lower"
 

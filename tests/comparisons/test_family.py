@@ -13,13 +13,13 @@ from rewardlab.checks import pairs as rehearse
 from rewardlab.checks.runs import Done
 from rewardlab.commands import cli
 from rewardlab.commands.compare import show
+from rewardlab.comparisons import compare, comparison
+from rewardlab.comparisons.arms import arms_of
+from rewardlab.comparisons.family import family, misfit
+from rewardlab.comparisons.page import page
+from rewardlab.comparisons.plan import UPDATES, Plan, read_plan
+from rewardlab.comparisons.tuning import tuned, tuning_jobs
 from rewardlab.errors import RewardlabError
-from rewardlab.leagues import compare, comparison
-from rewardlab.leagues.arms import arms_of
-from rewardlab.leagues.family import family, misfit
-from rewardlab.leagues.page import page
-from rewardlab.leagues.plan import UPDATES, Plan, read_plan
-from rewardlab.leagues.tuning import tuned, tuning_jobs
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.intervals import holm, p_value
 

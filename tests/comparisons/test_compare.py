@@ -15,11 +15,11 @@ from rewardlab.checks.runs import Done
 from rewardlab.commands import cli
 from rewardlab.commands import compare as commands_compare
 from rewardlab.commands.compare import show
+from rewardlab.comparisons import compare, comparison
+from rewardlab.comparisons.arms import arms_of
+from rewardlab.comparisons.page import page
+from rewardlab.comparisons.plan import Plan, read_plan
 from rewardlab.errors import RewardlabError
-from rewardlab.leagues import compare, comparison
-from rewardlab.leagues.arms import arms_of
-from rewardlab.leagues.page import page
-from rewardlab.leagues.plan import Plan, read_plan
 from rewardlab.models.load import load_policy
 from rewardlab.runs.config import RunConfig
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from rewardlab.checks.runs import Done
 from rewardlab.checks.verdict import PAIRS, holds
-from rewardlab.leagues.arms import Arm
-from rewardlab.leagues.plan import TOKENS, Plan
+from rewardlab.comparisons.arms import Arm
+from rewardlab.comparisons.plan import TOKENS, Plan
 from rewardlab.util.intervals import holm, interval, p_value
 
 POINTS = 60  # token counts at which a mean learning curve is drawn

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from rewardlab.checks.runs import Done, Job
+from rewardlab.comparisons.arms import Arm
+from rewardlab.comparisons.plan import Plan
 from rewardlab.errors import RewardlabError
-from rewardlab.leagues.arms import Arm
-from rewardlab.leagues.plan import Plan
 
 APART = 1000
 """From the first seed that is compared to the first on which a rate is chosen."""
