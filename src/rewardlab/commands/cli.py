@@ -27,7 +27,7 @@ from rewardlab.util.ranks import is_first
 from rewardlab.util.signals import stopping_at_once
 
 COMMANDS = (
-    *("demo", "train", "eval", "answer", "search", "study", "reproduce", "compare", "parity", "list", "show", "parts"),
+    *("demo", "train", "eval", "answer", "search", "study", "reproduce", "compare", "league", "parity", "list", "show", "parts"),
     *("worlds", "export", "export-recipe", "report", "diagnose", "doctor", "bench", "verify", "audit"),
     *("serve", "serve-model", "data", "prm"),
 )

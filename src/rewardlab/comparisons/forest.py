@@ -11,7 +11,9 @@ from rewardlab.checks.verdict import AT_A_COST, HOLDS, NO_EFFECT, REVERSED, SMAL
 WIDTH, ROW, LEFT, RIGHT, TOP = 760, 22, 190, 150, 34
 LIMIT = 6.0
 """Margins at which an interval is cut; an arrow says that it goes on."""
-COLOURS = {HOLDS: "#1a7f37", SMALLER: "#6aa84f", AT_A_COST: "#b58900", NO_EFFECT: "#57606a", REVERSED: "#cf222e"}
+GOOD, SMALL, COSTLY, NONE, BAD = "#1a7f37", "#6aa84f", "#b58900", "#57606a", "#cf222e"
+COLOURS = {HOLDS: GOOD, SMALLER: SMALL, AT_A_COST: COSTLY, NO_EFFECT: NONE, REVERSED: BAD}
+COLOURS |= {"better": GOOD, "equal": NONE, "worse": BAD}
 OTHER = "#8c959f"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def find(name: str) -> Checkpoint:
 def absolute_name(name: str) -> str:
     """The name with a folder made absolute, or with the commit of a hub's model: valid from any working folder, at any time."""
     prefix, place = parted(name)
-    if name.partition(":")[0] in NAMES or place == "smollm2" or is_served(name):
+    if _kind(name) in NAMES or place == "smollm2" or is_served(name):
         return name
     if is_hub_name(name):
         return prefix + hub.pinned(place)
@@ -81,6 +82,11 @@ def absolute_name(name: str) -> str:
     if not path.exists():
         raise _missing(name, path)
     return f"{prefix}{path.resolve()}"
+
+
+def _kind(name: str) -> str:
+    """What stands before the task, or the start, of a small policy: embedded of embedded:countdown and of embedded#3."""
+    return re.split("[:#]", name, maxsplit=1)[0]
 
 
 def is_hub_name(name: str) -> bool:

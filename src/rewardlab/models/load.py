@@ -45,7 +45,8 @@ def load_policy(
     """Load a policy by name.
 
     embedded: the small warmed-up text policy for the task; embedded:TASK: that of another one.  embedded:TASK:judge: the same,
-    made deeper and taught to judge its solutions, for judges to start from (`models/judge.py`).  smollm2: SmolLM2-135M-Instruct.
+    made deeper and taught to judge its solutions, for judges to start from (`models/judge.py`).  embedded#3: the fourth start, the
+    same warm-up with other weights, problems and mistakes (`models/starts.py`).  smollm2: SmolLM2-135M-Instruct.
     flow, actor, vision: the small policies of tasks that are not text.  untrained: a tiny policy with random weights, of the
     task's kind.  A folder: a Hugging Face checkpoint, a PEFT adapter, or a run (its best model).  ORG/NAME or ORG/NAME@REVISION: a
     model of the Hugging Face hub, from the local cache or else downloaded.  With `hf:` before it, transformers runs it; otherwise
@@ -78,6 +79,9 @@ def _served(name: str, lora_rank: int | None) -> Policy:
 
 
 def _by_name(name: str, device: str, dtype: str, lora_rank: int | None, task: Task | None) -> Policy:
+    from rewardlab.models import starts
+
+    name, number = starts.parted(name) if name.startswith("embedded#") else (name, 0)
     name, task, judge = _of_task(name, task)
     kind = task.model if name == "untrained" and task else name
     prefix, place = parted(name)
@@ -86,7 +90,7 @@ def _by_name(name: str, device: str, dtype: str, lora_rank: int | None, task: Ta
 
         name = f"{prefix}{checkpoint()}"
     elif kind in NAMES:
-        policy = _small(name, kind, device, dtype, task, judge)
+        policy = starts.start(task, number, device, dtype) if number else _small(name, kind, device, dtype, task, judge)
         return _adapted(policy, name, lora_rank) if lora_rank else policy
     return _from_checkpoint(name, find(name), device, dtype, lora_rank)
 

@@ -1,0 +1,206 @@
+"""Run a league: the methods of a family in the same worlds, each at its own rate, decided together.
+
+  rewardlab league                                  the leagues, and who is better in them
+  rewardlab league length                           run it; what has been run already is read, what was stopped resumes
+  rewardlab league length --plan                    how long it will take, and which differences it will be able to see
+  rewardlab league length --task mine.jsonl --model Qwen/Qwen3-0.6B --lora-rank 16 --seeds 5
+  rewardlab league length --worlds overthinking --members hapo,laser
+
+The worlds, the outcome and the rates are fixed in leagues/NAME.py for all members. With --task (and --model) members meet on your
+problems instead: the same comparison for your case, without a record in the package.
+
+A run's outcome is kept under a hash of all that decides it, its code among it: a member that is added later meets kept runs.
+DIR holds league.json and league.html; without --out it is runs/league-NAME.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from rewardlab.commands import flags as shared
+from rewardlab.errors import RewardlabError
+
+HELP = "methods of one family against one another, decided together"
+OWN = (*shared.DATA, "model", "lora_rank", "max_new", "engine", "engine_options", "reward_timeout")
+"""Settings of a user's own problems and model."""
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("league", nargs="?", metavar="NAME", help="the league to run (default: list them)")
+    parser.add_argument("--plan", action="store_true", help="say what it will take and tell, and run nothing")
+    parser.add_argument("--members", metavar="LIST", help="of the members only these, and the baseline: hapo,laser")
+    parser.add_argument("--worlds", metavar="LIST", help="of the worlds only these")
+    shared.number_flag(parser, "seeds", "seeds on which members meet (default 8)")
+    shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
+    shared.config_flag(parser, "steps", help="updates of each run (default: the league's)")
+    shared.config_flag(parser, "eval_problems", also=("--problems",), help="held-out problems (default: the league's)")
+    parser.add_argument("--rates", metavar="LIST", help="learning rates to choose from (default: the league's)")
+    shared.reward_flag(parser)
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write (default: runs/league-NAME)")
+    shared.config_flag(parser, "device")
+    shared.config_flags(parser, OWN)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab.comparisons import results
+    from rewardlab.comparisons.league import league, leagues
+
+    if not args.league:
+        return {"leagues": [listed(name, results.read(name)) for name in leagues()]}
+    season, changed = season_of(args, league(args.league))
+    return planned(args, season) if args.plan else played(args, season, changed)
+
+
+def listed(name: str, record: Mapping[str, Any] | None) -> dict[str, Any]:
+    from rewardlab.comparisons.league import league
+    from rewardlab.comparisons.standings import BETTER
+
+    found = league(name)
+    better = {
+        world["name"]: [row["member"] for row in world["rows"] if row["standing"]["word"] == BETTER]
+        for world in (record["worlds"] if record else ())
+    }
+    return {
+        "league": name,
+        "question": found.question,
+        "members": len(found.members),
+        "run": record and record["when"][:10],
+        "better": better,
+    }
+
+
+def season_of(args: argparse.Namespace, found: Any) -> tuple[Any, bool]:
+    """The season that is asked for, and whether it differs from the league as its file has it."""
+    from rewardlab.comparisons.own import of_task, only
+    from rewardlab.comparisons.season import PAIRS, Season
+    from rewardlab.runs.config import RunConfig
+
+    given = shared.given(args, OWN)
+    own = "task" in given
+    if not own and given:
+        raise RewardlabError(f"--{next(iter(given)).replace('_', '-')} goes with problems of your own: give --task too")
+    league = only(found, names_of(args.members), names_of(args.worlds))
+    rates = rates_of(args.rates)
+    config = RunConfig(**{"device": args.device or "cpu" if not own else args.device or "auto", **given})
+    if own:
+        league = of_task(
+            league, config, reward=shared.load_reward(args), steps=args.steps, rates=rates, problems=args.eval_problems
+        )
+    elif args.reward or args.steps or rates or args.eval_problems:
+        raise RewardlabError(
+            "rewards, steps, rates and problems of a league's own worlds are fixed in its file; with --task they are yours"
+        )
+    folder = args.out or Path("runs") / f"league-{args.league}{'-own' if own else ''}"
+    pairs = args.seeds or PAIRS
+    return Season(league, config, folder, pairs, args.jobs), own or league is not found or pairs < PAIRS
+
+
+def names_of(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def rates_of(text: str | None) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in names_of(text))
+    except ValueError as e:
+        raise RewardlabError(f"--rates {text}: numbers with commas between them, as 1e-6,3e-6,1e-5") from e
+
+
+def planned(args: argparse.Namespace, season: Any) -> dict[str, Any]:
+    from rewardlab.comparisons import results
+    from rewardlab.comparisons.forecast import forecast
+
+    return {"plan": forecast(season, results.read(args.league)), "seeds": season.pairs, "margin": season.league.outcome.margin}
+
+
+def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, Any]:
+    from rewardlab.comparisons import results
+    from rewardlab.comparisons.league_page import page
+    from rewardlab.util.files import check_writable, write_json, write_text
+
+    check_writable(season.folder)
+    show_plan(planned(args, season))
+    record = results.run_league(args.league, season)
+    write_json(season.folder / "league.json", record)
+    write_text(season.folder / "league.html", page(record, season.league.question))
+    where = season.folder / "league.json" if changed else results.append(args.league, record)
+    return {**record, "out": str(season.folder), "recorded": str(where)}
+
+
+def show(document: Mapping[str, Any]) -> None:
+    if "leagues" in document:
+        return show_leagues(document["leagues"])
+    return show_plan(document) if "plan" in document else show_record(document)
+
+
+def show_leagues(rows: list[Mapping[str, Any]]) -> None:
+    from rewardlab.commands.tables import lines, table
+
+    table(("league", "members", "run", "better than the baseline, by world"), [
+        [row["league"], row["members"], row["run"] or "not yet",
+         "; ".join(f"{world}: {', '.join(names) or 'none'}" for world, names in row["better"].items())]
+        for row in rows
+    ])  # fmt: skip
+    for row in rows:
+        lines(f"{row['league']}: {row['question']}")
+
+
+def show_plan(document: Mapping[str, Any]) -> None:
+    from rewardlab.util.progress import console
+
+    for world in document["plan"]:
+        took = "not known before the first runs" if world["seconds"] is None else f"about {timedelta(seconds=world['seconds'])}"
+        console.print(f"{world['world']}: {world['runs']} runs, {world['missing']} to do, {took}", highlight=False)
+        if world["sees"]:
+            sees = ", ".join(f"{value:.3g} with {pairs} seeds" for pairs, value in world["sees"].items())
+            console.print(
+                f"  smallest difference found four times in five: {sees} ({document['margin']:g} would matter)", highlight=False
+            )
+
+
+def show_record(document: Mapping[str, Any]) -> None:
+    from rewardlab.commands.tables import heading, lines, table
+
+    outcome, guard = document["outcome"], document["guard"]
+    kept = [guard["says"]] if guard else []
+    names = ("member", "level", "difference", "95% interval", "p, adjusted", *kept, "tokens", "rate", "stands")
+    for world in document["worlds"]:
+        heading(f"{world['name']}: {outcome['says']} ({outcome['better']} is better)")
+        base = next(row for row in world["rows"] if row["member"] == document["baseline"])
+        table(names, [line(row, base, document) for row in world["rows"]])
+        for condition in (*world["conditions"], world["told_apart"]):
+            if not condition["ok"]:
+                lines(f"not met: {condition['what']}: {condition['value']}, needed {condition['needs']}")
+    heading("Next")
+    lines(f"open {shlex.quote(document['out'] + '/league.html')}")
+
+
+def line(row: Mapping[str, Any], base: Mapping[str, Any], document: Mapping[str, Any]) -> list[Any]:
+    from rewardlab.comparisons.levels import change, percent, shown, span, times
+
+    outcome, standing = document["outcome"], row["standing"]
+    compared = (
+        ("", "", "")
+        if row is base
+        else (
+            change(standing["effect"], outcome),
+            span(standing["low"], standing["high"], outcome),
+            f"{standing['adjusted']:.2g}",
+        )
+    )
+    kept = [percent(row["guard"]["mean"])] if document["guard"] else []
+    cost = times(row["tokens"], base["tokens"])
+    return [
+        row["member"],
+        shown(row["mean"], outcome),
+        *compared,
+        *kept,
+        cost,
+        row["rate"] or "",
+        row["failed"] or standing["word"],
+    ]

@@ -1,0 +1,93 @@
+"""What a league will take, and what it will be able to see, said before it is run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rewardlab.checks.runs import Done, Job
+from rewardlab.checks.workers import cores
+from rewardlab.comparisons.league import Member, World
+from rewardlab.comparisons.season import KNOB_SEEDS, Season, known, trains
+from rewardlab.comparisons.standings import detectable
+
+PAIRS = (5, 8, 12, 20)
+Record = Mapping[str, Any]
+
+
+def forecast(season: Season, record: Record | None) -> list[dict[str, Any]]:
+    """Of every world: its runs, those that are not known yet, about how many seconds they take, and what can be told apart.
+
+    record: of an earlier run of the league, from which the noise of a world is known; of a new one it is known once the baseline
+    has chosen its rate, and told then.
+    """
+    return [of_world(season, world, noise_of(record, world)) for world in season.league.worlds]
+
+
+def of_world(season: Season, world: World, noise: float | None) -> dict[str, Any]:
+    jobs = [job for member in season.league.members for job in planned(season, member, world)]
+    done = {id(job): found for job in jobs if (found := known(job)) is not None}
+    seconds = typical([one.seconds for one in done.values()])
+    missing = [job for job in jobs if id(job) not in done]
+    of_member = {
+        name: typical([one.seconds for job in jobs if job.method == name and (one := done.get(id(job)))]) for name in names(jobs)
+    }
+    costs = [of_member[job.method] or seconds for job in missing]
+    took = None if None in costs else sum(cost or 0 for cost in costs) / (season.processes or cores())
+    rivals, pairs = len(season.league.rivals), sorted({*PAIRS, season.pairs})
+    sees = {n: detectable(noise, n, rivals) for n in pairs} if noise else None
+    return {
+        "world": world.name, "runs": len(jobs), "missing": len(missing), "seconds": None if took is None else round(took),
+        "sees": sees,
+    }  # fmt: skip
+
+
+def planned(season: Season, member: Member, world: World) -> list[Job]:
+    """The runs that a member will have, each with a rate in place of the one that will be chosen."""
+    league = season.league
+    rates = list(world.rates or league.rates) if trains(season, member, world) else []
+    measured = not league.chosen_by.startswith(("auc.", "train."))
+    tuning = [
+        season.job(member, world, seed, {"lr": rate}, measured=measured) for rate in rates for seed in range(league.rate_seeds)
+    ]
+    # whichever rate is chosen, a run takes as long
+    at = {"lr": rates[len(rates) // 2]} if rates else {}
+    meeting = [season.job(member, world, seed, at) for seed in season.seeds()]
+    settings = [
+        season.job(member, world, seed, {**at, member.knob: value})
+        for value in member.values
+        for seed in season.seeds()[:KNOB_SEEDS]
+    ]
+    return [*tuning, *meeting, *settings]
+
+
+def names(jobs: Sequence[Job]) -> list[str]:
+    return list(dict.fromkeys(job.method for job in jobs))
+
+
+def typical(values: Sequence[float]) -> float | None:
+    return float(np.median(values)) if values else None
+
+
+def noise_of(record: Record | None, world: World) -> float | None:
+    """The standard deviation between seeds of a difference to the baseline, typical of the members in an earlier record."""
+    found = next((one for one in record["worlds"] if one["name"] == world.name), None) if record else None
+    if found is None:
+        return None
+    base = next(row["values"] for row in found["rows"] if row["member"] == record["baseline"]) if record else []
+    spreads = []
+    for row in found["rows"]:
+        pairs = [a - b for a, b in zip(row["values"], base, strict=False) if a is not None and b is not None]
+        if len(pairs) > 2 and any(pairs):
+            spreads.append(float(np.std(pairs, ddof=1)))
+    return typical(spreads)
+
+
+def noise_at_rates(runs: Sequence[Sequence[Done]], number: str) -> float | None:
+    """The same from the baseline's development runs, some at each rate: of the difference of two runs, pooled over rates."""
+    values = [[one.numbers[number] for one in some if math.isfinite(one.numbers.get(number, math.nan))] for some in runs]
+    variances = [float(np.var(some, ddof=1)) for some in values if len(some) > 1]
+    return math.sqrt(2 * float(np.mean(variances))) if variances else None

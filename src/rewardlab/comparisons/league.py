@@ -1,0 +1,163 @@
+"""What a league is: methods that promise the same, the worlds in which they meet, and the numbers that decide between them.
+
+`leagues/NAME.py` makes `league = League(...)`. Worlds, outcome, guard and rates are fixed for the whole family before any member is
+run, so that no method is examined in a world of its own choosing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from rewardlab import registry
+from rewardlab.core import Measure
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.rewards.reward import Reward
+
+BASELINE_RATES = (3e-5, 1e-4, 3e-4)
+PAIRS = 8
+"""Seeds on which members meet, unless more are asked for."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The number that decides.  number: as runs measure it.  better: which way.  says: what it is, in words.
+
+    margin: the smallest difference that would matter to someone who chooses, in units of the number.  scale: "share", shown in
+    percent; "log", a natural logarithm, shown as what it is the logarithm of; or "plain".  unit: of what is shown.
+    """
+
+    number: str
+    better: Literal["higher", "lower"]
+    says: str
+    margin: float
+    scale: Literal["share", "log", "plain"] = "share"
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if self.better not in ("higher", "lower") or not self.margin > 0:
+            raise RewardlabError(f"the outcome {self.number} is better higher or lower, with a margin above 0, not {self.margin!r}")
+
+    def gain(self, value: float) -> float:
+        """A value, or a difference of values, so that more of it is better."""
+        return value if self.better == "higher" else -value
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What must not be paid for the outcome: `number` may differ from the baseline's by no less than `at_least`, nor more than
+    `at_most`.
+    """
+
+    number: str
+    at_least: float = -math.inf
+    at_most: float = math.inf
+    says: str = ""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A method in a league.  name: distinct in it.  method: of the method or stack, if that is another name.  settings: there.
+
+    values: of one of its settings, `knob`, for the frontier: each is run on a few seeds, shown, and not decided.  small: settings
+    that fit the league's own small worlds alone, such as a length in tokens; on a user's problems the method has its own.
+    """
+
+    name: str
+    method: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    knob: str = ""
+    values: tuple[float, ...] = ()
+    small: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def stack(self) -> str:
+        return self.method or self.name
+
+
+@dataclass(frozen=True)
+class World:
+    """Where members meet.  task, model: as on the command line; model None: the task's own.  reward: in place of the members' own.
+
+    new: whether no member's check was made there, in words that say what it asks.  steps, settings, lora_rank: in place of the
+    league's.  starts: warm starts of the small policy among which seeds are divided; 0: a model that has one start.
+    """
+
+    name: str
+    task: str
+    says: str
+    new: bool = False
+    model: str | None = None
+    reward: Reward | None = None
+    steps: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    rates: tuple[float, ...] = ()
+    lora_rank: int | None = None
+    problems: int | None = None
+    starts: int = PAIRS
+
+
+@dataclass(frozen=True)
+class League:
+    """The methods of a family, decided together.
+
+    question: what it answers.  want: what someone wants who should read it ("shorter answers").  baseline: the member with which
+    all others are compared.  measure: what every run is measured by.  learns: the number by which the baseline must learn, where
+    something is trained, for a world to be fit.  settings: of all members that have them, so that replies, problems and passes are
+    equal.  steps: updates of each run.  rates: from which each member chooses, by the mean of `chosen_by` on `rate_seeds`
+    development seeds.  problems: held out.  left_out: methods of the
+    family that are not in it, and why.  advice: what was learnt, for the guide; {world:member} stands for a level of the record.
+    """
+
+    question: str
+    want: str
+    baseline: str
+    members: tuple[Member, ...]
+    worlds: tuple[World, ...]
+    outcome: Outcome
+    measure: Measure
+    guard: Guard | None = None
+    learns: str | None = "pass@1"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    steps: int = 40
+    rates: tuple[float, ...] = BASELINE_RATES
+    rate_seeds: int = 2
+    chosen_by: str = "auc.truth"
+    problems: int = 300
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    advice: str = ""
+
+    def __post_init__(self) -> None:
+        names = [member.name for member in self.members]
+        if len(set(names)) < len(names):
+            raise RewardlabError(f"a league has members of distinct names, not {', '.join(names)}")
+        if self.baseline not in names:
+            raise unknown("baseline: it must be a member", self.baseline, names)
+        places = [world.name for world in self.worlds]
+        if len(set(places)) < len(places) or not places:
+            raise RewardlabError("a league needs worlds, of distinct names")
+
+    def member(self, name: str) -> Member:
+        return next(member for member in self.members if member.name == name)
+
+    @property
+    def rivals(self) -> tuple[Member, ...]:
+        return tuple(member for member in self.members if member.name != self.baseline)
+
+
+def leagues() -> dict[str, Path]:
+    """Name to file of every league."""
+    return {path.stem: path for path in sorted((registry.PACKAGE / "leagues").glob("*.py")) if not path.stem.startswith("_")}
+
+
+def league(name: str) -> League:
+    """A league by name. Raises RewardlabError for one that does not exist, with the nearest that do."""
+    if name not in leagues():
+        raise unknown("league", name, leagues())
+    found = importlib.import_module(f"rewardlab.leagues.{name}").league
+    assert isinstance(found, League)
+    return found

@@ -1,0 +1,182 @@
+"""The page of a league: one HTML file without scripts that opens anywhere, offline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from rewardlab.comparisons.forest import forest
+from rewardlab.comparisons.levels import change, percent, shown, span, times
+from rewardlab.comparisons.plots import curves, scatter
+from rewardlab.comparisons.standings import BASELINE, WORDS
+
+Record = Mapping[str, Any]
+STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;color:#1f2328;max-width:60rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.6rem;margin-bottom:.2rem}
+h2{margin-top:2.4rem;border-top:1px solid #d0d7de;padding-top:1rem} h3{margin:1.6rem 0 .4rem}
+.facts,.note{color:#57606a} .wide{overflow-x:auto} table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #eaeef2;white-space:nowrap} th{font-weight:600}
+th:first-child,td:first-child,td.word{text-align:left}
+tr.better td.word{color:#1a7f37;font-weight:600} tr.worse td.word{color:#cf222e}
+tr.base td{background:#f6f8fa} .caution{background:#fff8c5;padding:.5rem .8rem;border-radius:6px} svg{max-width:100%;height:auto}
+pre{white-space:pre-wrap;background:#f6f8fa;padding:.6rem;border-radius:6px} summary{cursor:pointer}
+"""
+
+
+def page(record: Record, question: str) -> str:
+    worlds = "".join(world_section(world, record) for world in record["worlds"])
+    words = "".join(f"<dt>{escape(word)}</dt><dd>{escape(meaning)}</dd>" for word, meaning in WORDS.items())
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>League: {escape(record['name'])}</title><style>{STYLE}</style></head><body>"
+        f'<h1>{escape(question)}</h1><p class="facts">{escape(facts(record))}</p>{worlds}'
+        f"<h2>What the words mean</h2><dl>{words}</dl></body></html>\n"
+    )
+
+
+def facts(record: Record) -> str:
+    guard = record["guard"]
+    kept = f" Guarded: {guard['says']}, {bound(guard)} of {record['baseline']}'s." if guard else ""
+    return (
+        f"{len(record['members'])} members, {len(record['seeds'])} seeds each, {record['steps']} updates of equal size, each at "
+        f"its own rate. Decided by {record['outcome']['says']}, {record['outcome']['better']} is better; a difference of "
+        f"{change(record['outcome']['margin'], record['outcome']).lstrip('+-')} would matter.{kept} Run {record['when'][:10]}."
+    )
+
+
+def bound(guard: Record) -> str:
+    if "at_least" in guard:
+        return f"at most {-100 * guard['at_least']:g} points below that"
+    return f"at most {guard['at_most']:g} above that"
+
+
+def world_section(world: Record, record: Record) -> str:
+    learning = {row["member"]: row["curves"].get("truth", ()) for row in world["rows"]}
+    starts = f"{world['starts']} warm start{'s' * (world['starts'] > 1)}"
+    unseen = " No member was checked here before." if world["new"] else ""
+    parts = [
+        f"<h2>{escape(world['name'])}</h2><p>{escape(world['says'])}. ",
+        f"<code>{escape(world['task'])}</code>, {escape(world['model'])}, {starts}.{unseen}</p>",
+        cautions(world),
+        forest_of(world, record["outcome"]),
+        wide(standings_table(world, record)),
+        "<h3>Right replies in training</h3>",
+        curves(learning, record["members"], "updates", "right"),
+        frontier(world, record),
+        "<h3>What it costs</h3>",
+        wide(cost_table(world, record)),
+        rates(world),
+        formulas(world),
+    ]
+    return "".join(parts)
+
+
+def wide(table: str) -> str:
+    return f'<div class="wide">{table}</div>'
+
+
+def cautions(world: Record) -> str:
+    unmet = [condition for condition in (*world["conditions"], world["told_apart"]) if not condition["ok"]]
+    return "".join(
+        f'<p class="caution">Not met: {escape(one["what"])}: {number(one["value"])}, needed {escape(one["needs"])}.</p>'
+        for one in unmet
+    )
+
+
+def forest_of(world: Record, outcome: Record) -> str:
+    rows = [
+        {"name": row["member"], "margin": outcome["margin"], "verdict": row["standing"]["word"]}
+        | {key: row["standing"][key] for key in ("effect", "low", "high")}
+        for row in world["rows"]
+        if row["standing"]["effect"] is not None
+    ]
+    matters = change(outcome["margin"], outcome).lstrip("+-")
+    note = f"Differences from the baseline in units of what would matter ({matters}); right is better."
+    return f'{forest(rows)}<p class="note">{escape(note)}</p>' if rows else ""
+
+
+def standings_table(world: Record, record: Record) -> str:
+    outcome, guard = record["outcome"], record["guard"]
+    names = ["member", outcome["says"], "difference", "95% interval", "p, adjusted", *([guard["says"]] if guard else []), "stands"]
+    body = "".join(standings_row(row, outcome, guard) for row in world["rows"])
+    return f"<table><thead><tr>{cells(names, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def standings_row(row: Record, outcome: Record, guard: Record | None) -> str:
+    standing = row["standing"]
+    base = standing["word"] == BASELINE
+    start = f" (start {shown(row['start'], outcome)})" if base and row["start"] is not None else ""
+    middle = ["", "", ""] if base else [
+        change(standing["effect"], outcome), span(standing["low"], standing["high"], outcome), f"{standing['adjusted']:.2g}",
+    ]  # fmt: skip
+    kept = [percent(row["guard"]["mean"])] if guard else []
+    told = standing["word"] if row["failed"] is None else f"failed: {row['failed'][:80]}"
+    kind = "base" if base else standing["word"].split()[0]
+    first = cells([row["member"], shown(row["mean"], outcome) + start, *middle, *kept])
+    return f'<tr class="{kind}">{first}<td class="word">{escape(told)}</td></tr>'
+
+
+def frontier(world: Record, record: Record) -> str:
+    """The outcome against what is guarded: where a member stands on both, and where its settings take it."""
+    outcome, guard = record["outcome"], record["guard"]
+    if guard is None:
+        return ""
+    points = [point for row in world["rows"] for point in points_of(row)]
+    drawn = scatter(
+        points, record["members"], f"{outcome['says']} ({outcome['better']} is better), {outcome['number']}", guard["says"]
+    )
+    note = "Small points: other values of a member's setting, three seeds each, not decided."
+    return f'<h3>Frontier</h3>{drawn}<p class="note">{note}</p>' if drawn else ""
+
+
+def points_of(row: Record) -> list[dict[str, Any]]:
+    guarded = row["guard"]["mean"] if row["guard"] else None
+    settings = [{"member": row["member"], "x": at["mean"], "y": at["guard"], "at": at["at"]} for at in row["knob"]]
+    return [{"member": row["member"], "x": row["mean"], "y": guarded, "at": None}, *settings]
+
+
+def cost_table(world: Record, record: Record) -> str:
+    base = next(row for row in world["rows"] if row["member"] == record["baseline"])
+    passes = list(base["pass_at"])[:6] if len(base["pass_at"]) > 1 else []
+    names = ["member", "rate", "tokens", "against the baseline", "at equal tokens", "seconds", "length", "entropy", "KL", *passes]
+    body = "".join(f"<tr>{cells(cost_row(row, base, record['outcome'], passes))}</tr>" for row in world["rows"])
+    return f"<table><thead><tr>{cells(names, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def cost_row(row: Record, base: Record, outcome: Record, passes: Sequence[str]) -> list[str]:
+    equal, beside = row["equal_tokens"], row["beside"]
+    seconds = sum(row["seconds"]) / len(row["seconds"]) if row["seconds"] else None
+    return [
+        row["member"],
+        f"{row['rate']:g}" if row["rate"] else "–",
+        f"{row['tokens']:,.0f}" if row["tokens"] else "–",
+        times(row["tokens"], base["tokens"]),
+        shown(equal["mean"], outcome) if equal else "–",
+        *(number(value) for value in (seconds, beside["length"], beside["entropy"], beside["kl"])),
+        *(percent(row["pass_at"].get(name)) for name in passes),
+    ]
+
+
+def rates(world: Record) -> str:
+    lines = "\n".join(
+        f"{row['member']}: " + ", ".join(f"{rate:g} {number(level)}" for rate, level in row["rates"])
+        for row in world["rows"]
+        if row["rates"]
+    )
+    return f"<details><summary>Rates tried on development seeds</summary><pre>{escape(lines)}</pre></details>" if lines else ""
+
+
+def formulas(world: Record) -> str:
+    lines = "\n\n".join(f"{row['member']}\n{row['formula']}" for row in world["rows"])
+    return f"<details><summary>Formulas</summary><pre>{escape(lines)}</pre></details>"
+
+
+def cells(values: Sequence[str], tag: str = "td") -> str:
+    return "".join(f"<{tag}>{escape(value)}</{tag}>" for value in values)
+
+
+def number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"

@@ -1,0 +1,48 @@
+"""A league on a user's own problems and model, or on some of its members and worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rewardlab.comparisons.league import League, World
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.rewards.reward import Reward
+from rewardlab.runs.config import RunConfig
+
+PRETRAINED_RATES = (3e-7, 1e-6, 3e-6)
+ADAPTER_RATES = (3e-6, 1e-5, 3e-5)
+"""For models that were trained before: whole, and with adapters."""
+
+
+def only(league: League, members: Sequence[str], worlds: Sequence[str]) -> League:
+    """The league with these members, its baseline among them, and these worlds; all, where none is named."""
+    if not members and not worlds:
+        return league
+    for kind, names, known in (
+        ("member of the league", members, [member.name for member in league.members]),
+        ("world of the league", worlds, [world.name for world in league.worlds]),
+    ):
+        if missing := [name for name in names if name not in known]:
+            raise unknown(kind, missing[0], known)
+    kept = tuple(m for m in league.members if not members or m.name in members or m.name == league.baseline)
+    if len(kept) < 2:
+        raise RewardlabError(f"nothing is left to compare with {league.baseline}: name a member beside it")
+    return replace(league, members=kept, worlds=tuple(w for w in league.worlds if not worlds or w.name in worlds))
+
+
+def of_task(
+    league: League, config: RunConfig, *, reward: Reward | None = None, steps: int | None = None, rates: Sequence[float] = (),
+    problems: int | None = None,
+) -> League:  # fmt: skip
+    """The league with one world: the problems and the model of this configuration.
+
+    Members keep the settings that the league gives them, but those that fit its own small worlds alone (`Member.small`).
+    """
+    small = config.model is None
+    chosen = tuple(rates) or (league.rates if small else ADAPTER_RATES if config.lora_rank else PRETRAINED_RATES)
+    world = World(
+        "own", config.task, f"{config.task}, of your own", model=config.model, reward=reward, steps=steps, rates=chosen,
+        lora_rank=config.lora_rank, problems=problems, starts=1,
+    )  # fmt: skip
+    return replace(league, worlds=(world,), members=tuple(replace(member, small={}) for member in league.members))

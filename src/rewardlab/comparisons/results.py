@@ -1,0 +1,206 @@
+"""The record of a league: what was run in each world, where every member stands, and what it cost. It ships with the package.
+
+Runs are appended and none is removed, so that none can be selected.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewardlab import api, registry
+from rewardlab.checks.runs import Done
+from rewardlab.comparisons.league import League
+from rewardlab.comparisons.season import Outcome, Played, Season, play, start_of, tokens
+from rewardlab.comparisons.standings import BASELINE, DEAR, FAILED, UNFIT, Standing, fitness, standings, told_apart
+from rewardlab.errors import RewardlabError
+from rewardlab.util.files import write_json
+from rewardlab.util.intervals import interval
+
+Record = dict[str, Any]
+FOLDER = registry.PACKAGE / "results" / "leagues"
+BESIDE = ("length", "kl", "entropy", "signal")
+"""What training logged late, shown beside what is compared."""
+FULL = 3
+"""Newest runs of a record that keep their learning curves."""
+
+
+def run_league(name: str, season: Season) -> Record:
+    """Run all worlds, one after another, and return what was found."""
+    league = season.league
+    worlds = [world_record(season, play(season, world, DEAR)) for world in league.worlds]
+    return {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"), "name": name, "baseline": league.baseline,
+        "members": [member.name for member in league.members],
+        "outcome": asdict(league.outcome),
+        "guard": guard_record(league), "steps": league.steps, "problems": league.problems, "rate_seeds": league.rate_seeds,
+        "chosen_by": league.chosen_by, "seeds": list(season.seeds()), "settings": dict(league.settings),
+        "worlds": worlds, "versions": api.versions(), "machine": {"cores": season.processes or 0},
+    }  # fmt: skip
+
+
+def guard_record(league: League) -> Record | None:
+    guard = league.guard
+    if guard is None:
+        return None
+    bounds = {"at_least": guard.at_least, "at_most": guard.at_most}
+    return {"number": guard.number, "says": guard.says or guard.number} | {k: v for k, v in bounds.items() if math.isfinite(v)}
+
+
+def world_record(season: Season, played: Played) -> Record:
+    league, world = season.league, played.world
+    whole = {name: numbers(runs) for name, runs in played.runs.items() if all(isinstance(one, Done) for one in runs)}
+    starts = [start_of(world, seed) for seed in season.seeds()] if world.starts > 1 and world.model is None else None
+    found = standings(whole, league.baseline, league.outcome, league.guard, starts)
+    conditions = fitness(whole[league.baseline], league.learns)
+    fit = all(condition["ok"] for condition in conditions)
+    rows = [row(season, played, member.name, found.get(member.name, Standing(FAILED))) for member in league.members]
+    if not fit:
+        for one in rows:
+            one["standing"]["word"] = one["standing"]["word"] if one["standing"]["word"] in (BASELINE, FAILED) else UNFIT
+    return {
+        "name": world.name, "task": world.task, "says": world.says, "new": world.new, "model": world.model or "embedded",
+        "starts": len(set(starts)) if starts else 1, "steps": world.steps or league.steps, "fit": fit, "conditions": conditions,
+        "told_apart": told_apart(whole, league.outcome), "rows": sorted(rows, key=lambda one: place(one["standing"])),
+        "seconds": round(sum(one.seconds for runs in played.runs.values() for one in runs if isinstance(one, Done))),
+    }  # fmt: skip
+
+
+def place(standing: Mapping[str, Any]) -> float:
+    """The key by which members are listed: the best first, those without a number last; the baseline at 0."""
+    if standing["word"] == BASELINE:
+        return 0.0
+    return math.inf if standing["effect"] is None else -standing["effect"]
+
+
+def row(season: Season, played: Played, name: str, standing: Standing) -> Record:
+    """A member in a world."""
+    league, runs = season.league, played.runs[name]
+    done = [one for one in runs if isinstance(one, Done)]
+    failed = next((one.reason for one in runs if not isinstance(one, Done)), None)
+    before = f"before.{league.outcome.number}"
+    return {
+        "member": name, "formula": str(season.recipe(league.member(name), played.world)), "rate": played.rate(name),
+        "rates": [[rate, level] for rate, level in sorted(played.levels.get(name, {}).items())], "failed": failed,
+        "standing": standing.to_json(), **level(done, league.outcome.number), "start": level(done, before)["mean"],
+        "guard": level(done, league.guard.number) if league.guard else None,
+        "tokens": tokens(runs), "updates": average(done, "updates"), "seconds": [one.seconds for one in done],
+        "beside": {key: average(done, f"train.{key}") for key in BESIDE}, "pass_at": pass_at(done),
+        "curves": curves(done),
+        "equal_tokens": at_equal(season, played, name), "knob": knob(season, played, name),
+    }  # fmt: skip
+
+
+def numbers(runs: Sequence[Outcome]) -> list[Mapping[str, float]]:
+    return [one.numbers for one in runs if isinstance(one, Done)]
+
+
+def level(done: Sequence[Done], name: str) -> Record:
+    """Of a number: seed by seed, the mean, and its 95% interval, which stays within 0 .. 1 for shares."""
+    values = [one.numbers.get(name) for one in done]
+    defined = np.array([value for value in values if value is not None and math.isfinite(value)], float)
+    if not len(defined):
+        return {"values": [None] * len(values), "mean": None, "ci95": None}
+    mean, low, high = (float(x) for x in interval(defined))
+    if ((defined >= 0) & (defined <= 1)).all():
+        low, high = max(low, 0.0), min(high, 1.0)
+    plain = [None if value is None or not math.isfinite(value) else round(value, 5) for value in values]
+    return {"values": plain, "mean": mean, "ci95": [low, high] if len(defined) > 1 else None}
+
+
+def average(done: Sequence[Done], name: str) -> float | None:
+    known = [value for one in done if (value := one.numbers.get(name)) is not None and math.isfinite(value)]
+    return float(np.mean(known)) if known else None
+
+
+def pass_at(done: Sequence[Done]) -> dict[str, float]:
+    names = dict.fromkeys(name for one in done for name in one.numbers if name.startswith("pass@"))
+    return {name: found for name in names if (found := average(done, name)) is not None}
+
+
+def curves(done: Sequence[Done]) -> dict[str, list[float]]:
+    """The mean over seeds of what training logged, over equal stretches of the runs."""
+    found = {}
+    for name in dict.fromkeys(name for one in done for name in one.training):
+        lines = [one.training[name] for one in done if name in one.training]
+        points = min(map(len, lines))
+        found[name] = [round(float(np.mean([line[i] for line in lines])), 4) for i in range(points)]
+    return found
+
+
+def at_equal(season: Season, played: Played, name: str) -> Record | None:
+    """The level at the tokens that the baseline used, and its difference to it, for a member that costs more."""
+    done = [one for one in played.equal.get(name, ()) if isinstance(one, Done)]
+    if len(done) < season.pairs:
+        return None
+    outcome = season.league.outcome
+    base = level(numbers_of(played, season.league.baseline), outcome.number)["values"]
+    mine = level(done, outcome.number)
+    pairs = [outcome.gain(a - b) for a, b in zip(mine["values"], base, strict=True) if a is not None and b is not None]
+    if len(pairs) < 2:
+        return None
+    effect, low, high = (float(x) for x in interval(np.array(pairs)))
+    return {
+        **mine,
+        "effect": effect,
+        "low": low,
+        "high": high,
+        "tokens": average(done, "tokens"),
+        "updates": average(done, "updates"),
+    }
+
+
+def numbers_of(played: Played, name: str) -> list[Done]:
+    return [one for one in played.runs[name] if isinstance(one, Done)]
+
+
+def knob(season: Season, played: Played, name: str) -> list[Record]:
+    """The points of a member's setting: its value, the outcome, and what is guarded."""
+    league, member = season.league, season.league.member(name)
+    found = []
+    for value, runs in played.knobs.get(name, {}).items():
+        done = [one for one in runs if isinstance(one, Done)]
+        guard = average(done, league.guard.number) if league.guard else None
+        found.append({"knob": member.knob, "at": value, "mean": average(done, league.outcome.number), "guard": guard})
+    return found
+
+
+# ---- The file ----------------------------------------------------------------------------------------------------------
+
+
+def read(name: str, folder: Path = FOLDER) -> Record | None:
+    """The newest run of a league's record; None if there is none."""
+    runs = history(name, folder)
+    return runs[-1] if runs else None
+
+
+def history(name: str, folder: Path = FOLDER) -> list[Record]:
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        return []
+    try:
+        return list(json.loads(path.read_text("utf-8"))["runs"])
+    except (ValueError, KeyError, TypeError) as e:
+        raise RewardlabError(
+            f"{path} is not the record of a league ({type(e).__name__}: {e}); restore it from version control"
+        ) from e
+
+
+def append(name: str, record: Record, folder: Path = FOLDER) -> Path:
+    """Add a run to the record of a league. Of runs that are not among the newest, the learning curves go."""
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = [*history(name, folder), record]
+    for old in runs[:-FULL]:
+        for world in old["worlds"]:
+            for one in world["rows"]:
+                one["curves"] = {}
+    path = folder / f"{name}.json"
+    write_json(path, {"league": name, "runs": runs})
+    return path

@@ -1,0 +1,299 @@
+"""A league is run: rates are chosen on development seeds, members meet on others, and what they measured is decided together.
+
+    CACHE/league-runs/KEY/s100.json     the outcome of a run; KEY is a hash of all that decides its numbers, its code among them
+    DIR/unfinished/                     runs of large models that were stopped: they resume
+
+So a league that was stopped resumes, one that has finished is read in seconds, and a member that is added meets kept runs.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewardlab import api, registry
+from rewardlab.checks.kept import keepable, outcome_of
+from rewardlab.checks.runs import Done, Job, drop_weights, kind_of, run
+from rewardlab.checks.workers import Failed, run_all
+from rewardlab.comparisons.league import PAIRS, League, Member, World
+from rewardlab.core import Recipe, Update
+from rewardlab.errors import RewardlabError
+from rewardlab.models.checkpoint import NAMES
+from rewardlab.registry.code import hash_of
+from rewardlab.runs.config import RunConfig
+from rewardlab.util.files import cache, write_json
+from rewardlab.util.progress import Bar
+
+FIRST = 100
+"""The first seed on which members meet; those below are development seeds."""
+BEYOND = 2
+"""Rates beyond an edge of the list that are tried where the best one is at the edge."""
+KNOB_SEEDS = 3
+UPDATE = tuple(Update.__dataclass_fields__)
+Outcome = Done | Failed
+
+
+@dataclass(frozen=True)
+class Season:
+    """A league under way.  config: what all runs share beside their world's settings.  pairs: seeds on which members meet.
+
+    folder: for runs that can be resumed.  processes: runs at a time.
+    """
+
+    league: League
+    config: RunConfig
+    folder: Path
+    pairs: int = PAIRS
+    processes: int | None = None
+
+    def recipe(self, member: Member, world: World, settings: Mapping[str, Any] | None = None) -> Recipe:
+        """A member's recipe in a world: the league's settings where it has them, then the world's, then its own."""
+        league, known = self.league, settings_of(member.stack)
+        shared = {name: value for name, value in {**league.settings, **world.settings}.items() if name in known}
+        recipe = registry.build(member.stack, {**shared, **member.settings, **member.small, **(settings or {})}).but(
+            name=member.name
+        )
+        if world.reward is not None and recipe.reward is not None:
+            recipe = recipe.scored_by(world.reward)
+        return recipe.but(measure=league.measure)
+
+    def job(
+        self, member: Member, world: World, seed: int, settings: Mapping[str, Any] | None = None, *, measured: bool = True,
+        tokens: int | None = None,
+    ) -> Job:  # fmt: skip
+        """The run of a member in a world on a seed.  tokens: its budget, in place of steps.  settings: such as lr, or its knob."""
+        recipe = self.recipe(member, world, settings)
+        config = self.config.but(
+            task=world.task, model=model_of(world, seed), seed=seed, steps=None if tokens else world.steps or self.league.steps,
+            budget=tokens, eval_problems=(world.problems or self.league.problems) if measured else 0, eval_every=0,
+            lora_rank=world.lora_rank or self.config.lora_rank, method=member.name,
+        )  # fmt: skip
+        words = [world.name, member.name, *(f"{name}={value}" for name, value in (settings or {}).items()), f"s{seed}"]
+        where = self.folder / "unfinished" / "-".join(words).replace("/", "-")
+        # a small policy's run takes seconds: its checkpoints would cost more than they save
+        return Job(member.name, recipe.to_json(), config, str(where), keep=not is_small(config.model))
+
+    def seeds(self) -> range:
+        return range(FIRST, FIRST + self.pairs)
+
+
+def model_of(world: World, seed: int) -> str | None:
+    """The model of a run: seeds are divided among the warm starts of a small policy."""
+    if world.model is not None or world.starts < 2:
+        return world.model
+    # the first of them is the usual start
+    number = start_of(world, seed)
+    return f"embedded#{number}" if number else None
+
+
+def start_of(world: World, seed: int) -> int:
+    return seed % FIRST % world.starts if world.model is None and world.starts > 1 else 0
+
+
+def is_small(model: str | None) -> bool:
+    return model is None or model.partition("#")[0].partition(":")[0] in set(NAMES) - {"smollm2"}
+
+
+def settings_of(stack: str) -> set[str]:
+    """The settings that a method or stack takes, those of the update among them."""
+    flags = (parameter.flag.removeprefix("--").replace("-", "_") for parameter in registry.parameters(stack))
+    return {flag.rpartition(".")[2] for flag in flags} | set(UPDATE)
+
+
+# ---- Runs, and those that are known -------------------------------------------------------------------------------------
+
+
+def file_of(job: Job) -> Path:
+    """Where the outcome of a job is kept."""
+    config = {name: value for name, value in job.config.to_json().items() if name not in ("seed", "out")}
+    return cache() / "league-runs" / _key(json.dumps([job.recipe, config], sort_keys=True), job) / f"s{job.config.seed}.json"
+
+
+_KEYS: dict[str, str] = {}
+
+
+def _key(document: str, job: Job) -> str:
+    """The hash of all that decides the numbers of a run but its seed. Of a user's own task no code is known but ours."""
+    if document not in _KEYS:
+        _KEYS[document] = outcome_of(job) if keepable(job) else f"own-{hash_of((), (document, api.versions()))}"
+    return _KEYS[document]
+
+
+def known(job: Job) -> Done | None:
+    file = file_of(job)
+    if not file.exists():
+        return None
+    document = json.loads(file.read_text("utf-8"))
+    return Done(**document | {"curve": [tuple(point) for point in document["curve"]]})
+
+
+def run_known(job: Job) -> Done:
+    """The outcome of a job: the one that is known, else of a new run, which is then known."""
+    if (done := known(job)) is not None:
+        return done
+    folder = Path(job.folder)
+    if not job.keep:
+        # what a process left that was killed
+        shutil.rmtree(folder, ignore_errors=True)
+    done = run(job)
+    file = file_of(job)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_json(file, asdict(done))
+    if job.keep:
+        drop_weights(folder)
+    return done
+
+
+def run_jobs(what: str, jobs: Sequence[Job], processes: int | None) -> list[Outcome]:
+    """The outcomes of jobs, in their order; those that are known are read first."""
+    found: dict[int, Outcome] = {i: done for i, job in enumerate(jobs) if (done := known(job)) is not None}
+    missing = [i for i in range(len(jobs)) if i not in found]
+    runs = run_all(run_known, [jobs[i] for i in missing], processes)
+    with Bar(what, len(jobs), done=len(found)) as bar, closing(runs) as outcomes:
+        for position, outcome in outcomes:
+            i = missing[position]
+            found[i] = outcome
+            failed = f" failed: {outcome.reason}" if isinstance(outcome, Failed) else ""
+            bar.advance(f"{jobs[i].method}, seed {jobs[i].config.seed}{failed}")
+    return [found[i] for i in range(len(jobs))]
+
+
+# ---- Rates --------------------------------------------------------------------------------------------------------------
+
+
+Levels = dict[float, float | None]
+"""By rate, the number by which rates are chosen; None where a run failed or lacks it."""
+
+
+def choose_rates(season: Season, world: World) -> dict[str, Levels]:
+    """The levels of every member that trains, at every rate of the list, and beyond an edge where the best is at it."""
+    members = [member for member in season.league.members if trains(season, member, world)]
+    levels: dict[str, Levels] = {member.name: {} for member in members}
+    todo = {member.name: list(world.rates or season.league.rates) for member in members}
+    for _ in range(BEYOND + 1):
+        work = [(member, rate) for member in members for rate in todo[member.name]]
+        if not work:
+            break
+        for (member, rate), level in zip(work, _levels(season, world, work), strict=True):
+            levels[member.name][rate] = level
+        todo = {name: beyond(found) for name, found in levels.items()}
+    return levels
+
+
+def _levels(season: Season, world: World, work: Sequence[tuple[Member, float]]) -> Iterator[float | None]:
+    """The mean over development seeds of the number by which rates are chosen, for members at rates."""
+    league = season.league
+    measured = not league.chosen_by.startswith(("auc.", "train."))
+    seeds = range(league.rate_seeds)
+    jobs = [season.job(member, world, seed, {"lr": rate}, measured=measured) for member, rate in work for seed in seeds]
+    outcomes = run_jobs(f"{world.name}: choosing rates", jobs, season.processes)
+    for i in range(len(work)):
+        runs = outcomes[len(seeds) * i : len(seeds) * (i + 1)]
+        values = [None if isinstance(one, Failed) else one.numbers.get(league.chosen_by) for one in runs]
+        yield None if None in values else float(np.mean([value for value in values if value is not None]))
+
+
+def beyond(levels: Levels) -> list[float]:
+    """The next rate to try where the best one is the lowest or the highest so far: a step of the list farther out."""
+    best, rates = chosen(levels), sorted(levels)
+    if best is None or len(rates) < 2:
+        return []
+    if best == rates[0]:
+        return [float(f"{rates[0] * rates[0] / rates[1]:.1g}")]
+    return [float(f"{rates[-1] * rates[-1] / rates[-2]:.1g}")] if best == rates[-1] else []
+
+
+def chosen(levels: Levels) -> float | None:
+    """The rate with the highest level; of equal ones the lowest."""
+    defined = {rate: level for rate, level in levels.items() if level is not None}
+    return min(defined, key=lambda rate: (-defined[rate], rate)) if defined else None
+
+
+def trains(season: Season, member: Member, world: World) -> bool:
+    return kind_of(season.recipe(member, world)) == "train"
+
+
+# ---- A world ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Played:
+    """What was run in a world.  runs: by member, its outcomes on the season's seeds.  levels: by member and rate.
+
+    equal: of members that cost more, the same at the baseline's tokens.  knobs: by member and value, on a few seeds.
+    """
+
+    world: World
+    levels: Mapping[str, Levels]
+    runs: Mapping[str, Sequence[Outcome]]
+    equal: Mapping[str, Sequence[Outcome]]
+    knobs: Mapping[str, Mapping[float, Sequence[Outcome]]]
+
+    def rate(self, member: str) -> float | None:
+        return chosen(self.levels[member]) if member in self.levels else None
+
+
+def play(season: Season, world: World, dear: float) -> Played:
+    """Run all members in a world. Raises RewardlabError where the baseline fails.  dear: times the baseline's tokens above which a
+    member is run again at equal tokens."""
+    levels = choose_rates(season, world)
+    rates = {name: chosen(found) for name, found in levels.items()}
+    fit = [m for m in season.league.members if m.name not in rates or rates[m.name] is not None]
+    runs = _meet(season, world, fit, rates)
+    runs |= {
+        m.name: [Failed("no rate could be chosen: its runs failed, or log nothing to choose by")]
+        for m in season.league.members
+        if m not in fit
+    }
+    if failed := next((one for one in runs[season.league.baseline] if isinstance(one, Failed)), None):
+        raise RewardlabError(f"{world.name}: the baseline {season.league.baseline} fails: {failed.reason}")
+    return Played(world, levels, runs, _at_equal_tokens(season, world, runs, rates, dear), _knobs(season, world, fit, rates))
+
+
+def _meet(season: Season, world: World, members: Sequence[Member], rates: Mapping[str, float | None]) -> dict[str, list[Outcome]]:
+    seeds = season.seeds()
+    # seed by seed, so that a league that is stopped early has whole pairs
+    jobs = [season.job(member, world, seed, _rate(rates, member)) for seed in seeds for member in members]
+    outcomes = run_jobs(f"{world.name}: members meet", jobs, season.processes)
+    return {member.name: [outcomes[i * len(members) + j] for i in range(len(seeds))] for j, member in enumerate(members)}
+
+
+def _rate(rates: Mapping[str, float | None], member: Member) -> dict[str, float]:
+    rate = rates.get(member.name)
+    return {} if rate is None else {"lr": rate}
+
+
+def _at_equal_tokens(
+    season: Season, world: World, runs: Mapping[str, Sequence[Outcome]], rates: Mapping[str, float | None], dear: float
+) -> dict[str, list[Outcome]]:
+    base = [int(one.numbers["tokens"]) for one in runs[season.league.baseline] if isinstance(one, Done)]
+    costly = [m for m in season.league.rivals if m.name in rates and (cost := tokens(runs[m.name])) and cost > dear * np.mean(base)]
+    jobs = [season.job(m, world, seed, _rate(rates, m), tokens=base[i]) for m in costly for i, seed in enumerate(season.seeds())]
+    outcomes = run_jobs(f"{world.name}: at equal tokens", jobs, season.processes) if jobs else []
+    n = season.pairs
+    return {m.name: outcomes[n * i : n * (i + 1)] for i, m in enumerate(costly)}
+
+
+def _knobs(
+    season: Season, world: World, members: Sequence[Member], rates: Mapping[str, float | None]
+) -> dict[str, dict[float, list[Outcome]]]:
+    seeds = list(season.seeds())[:KNOB_SEEDS]
+    points = [(m, value) for m in members for value in m.values]
+    jobs = [season.job(m, world, seed, {**_rate(rates, m), m.knob: value}) for m, value in points for seed in seeds]
+    outcomes = run_jobs(f"{world.name}: settings", jobs, season.processes) if jobs else []
+    found: dict[str, dict[float, list[Outcome]]] = {}
+    for i, (member, value) in enumerate(points):
+        found.setdefault(member.name, {})[value] = outcomes[len(seeds) * i : len(seeds) * (i + 1)]
+    return found
+
+
+def tokens(runs: Sequence[Outcome]) -> float | None:
+    counts = [one.numbers["tokens"] for one in runs if isinstance(one, Done) and "tokens" in one.numbers]
+    return float(np.mean(counts)) if counts else None

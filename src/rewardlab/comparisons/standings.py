@@ -1,0 +1,200 @@
+"""Who is better in a world: differences from the baseline, decided together, with what was guarded.
+
+All differences are oriented: above 0 is better. Each member gets one word of WORDS.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewardlab.comparisons.league import Guard, Outcome
+from rewardlab.util.intervals import holm, interval, p_value, t_quantile
+
+LEVEL = 0.05
+"""Of all decisions of a world together: that any of them is false."""
+CLEAR, INSIDE = 4.0, (0.15, 0.85)
+"""Standard errors by which the baseline must learn, and where in 0 .. 1 it must end, for a world to tell anything."""
+DEAR = 1.25
+"""Times the baseline's tokens above which a member is shown at equal tokens too."""
+
+BASELINE, BETTER, EQUAL, WORSE, UNDECIDED = "baseline", "better", "equal", "worse", "undecided"
+AT_A_COST, INERT, FAILED, UNFIT = "at a cost", "inert here", "failed", "unfit world"
+WORDS = {
+    BETTER: "the difference is above 0 (Holm's correction over all members), and all of the guard's interval is within its bound",
+    AT_A_COST: "the difference is above 0, but what is guarded became worse than its bound",
+    EQUAL: "all of the 95% interval of the difference is smaller than what would matter",
+    WORSE: "the difference is below 0, or nothing was gained and what is guarded became worse than its bound",
+    UNDECIDED: "the runs do not tell",
+    INERT: "every number is exactly the baseline's: what the method adds was never at work here",
+    FAILED: "a run failed",
+    UNFIT: "the baseline does not learn there by four standard errors, or ends where there is no room: nothing is said about any "
+    "method",
+}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a member stands in a world.  effect, low, high: the mean paired difference to the baseline, oriented, with its 95%
+    interval.  p, adjusted: of that it is 0.  guard: the same of what is guarded, not oriented; None without one.
+    """
+
+    word: str
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float = 1.0
+    adjusted: float = 1.0
+    guard: tuple[float, float, float] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.__dict__, "guard": self.guard and list(self.guard)}
+
+
+def standings(
+    runs: Mapping[str, Sequence[Mapping[str, float]]], baseline: str, outcome: Outcome, guard: Guard | None = None,
+    starts: Sequence[int] | None = None,
+) -> dict[str, Standing]:  # fmt: skip
+    """The standing of every member.  runs: by member, the numbers of its runs, seed by seed in one order.
+
+    starts: by seed, the warm start that it was run from. Seeds of one start count as one, by their mean: a start may suit a method.
+    """
+    known = {name: _differences(own, runs[baseline], outcome, starts) for name, own in runs.items() if name != baseline}
+    adjusted = dict(zip(known, holm([p_value(values) for values in known.values()]), strict=True))
+    found = {baseline: Standing(BASELINE)}
+    for name, values in known.items():
+        guarded = _guarded(runs[name], runs[baseline], guard, starts)
+        found[name] = _standing(values, adjusted[name], outcome.margin, guarded, guard, _undefined(runs[name], outcome))
+        if _same(runs[name], runs[baseline]):
+            found[name] = Standing(INERT, 0.0, 0.0, 0.0, guard=guarded)
+    return found
+
+
+def _standing(
+    values: np.ndarray, adjusted: float, margin: float, guarded: tuple[float, float, float] | None, guard: Guard | None,
+    undefined: bool,
+) -> Standing:  # fmt: skip
+    mean, low, high = (float(x) for x in interval(values)) if len(values) > 1 else (math.nan,) * 3
+    kept = _kept(guarded, guard)
+    word = UNDECIDED
+    if adjusted <= LEVEL and mean > 0 and not undefined:
+        word = {True: BETTER, False: AT_A_COST, None: UNDECIDED}[kept]
+    elif kept is False or (adjusted <= LEVEL and mean < 0):
+        word = WORSE
+    elif low > -margin and high < margin and not undefined:
+        word = EQUAL
+    effect, lowest, highest = (None if math.isnan(x) else x for x in (mean, low, high))
+    return Standing(word, effect, lowest, highest, p_value(values), adjusted, guarded)
+
+
+def _kept(guarded: tuple[float, float, float] | None, guard: Guard | None) -> bool | None:
+    """Whether all of the guard's interval is within its bounds; False if all of it is outside; None if it lies across."""
+    if guard is None:
+        return True
+    if guarded is None:
+        return None
+    _, low, high = guarded
+    if low >= guard.at_least and high <= guard.at_most:
+        return True
+    return False if high < guard.at_least or low > guard.at_most else None
+
+
+def _differences(
+    own: Sequence[Mapping[str, float]], other: Sequence[Mapping[str, float]], outcome: Outcome, starts: Sequence[int] | None
+) -> np.ndarray:
+    """(n,) paired differences, oriented, of the pairs in which both numbers are defined; means over the seeds of a start."""
+    pairs = [outcome.gain(_number(a, outcome.number) - _number(b, outcome.number)) for a, b in zip(own, other, strict=True)]
+    return _by_start(pairs, starts)
+
+
+def _guarded(
+    own: Sequence[Mapping[str, float]], other: Sequence[Mapping[str, float]], guard: Guard | None, starts: Sequence[int] | None
+) -> tuple[float, float, float] | None:
+    if guard is None:
+        return None
+    values = _by_start([_number(a, guard.number) - _number(b, guard.number) for a, b in zip(own, other, strict=True)], starts)
+    if len(values) < 2:
+        return None
+    mean, low, high = (float(x) for x in interval(values))
+    return mean, low, high
+
+
+def _by_start(values: Sequence[float], starts: Sequence[int] | None) -> np.ndarray:
+    groups: dict[int, list[float]] = {}
+    for value, start in zip(values, starts or range(len(values)), strict=True):
+        if math.isfinite(value):
+            groups.setdefault(start, []).append(value)
+    return np.array([sum(group) / len(group) for group in groups.values()], float)
+
+
+def _undefined(runs: Sequence[Mapping[str, float]], outcome: Outcome) -> bool:
+    """Whether a run has no such number, as the length of right replies where none is right: such a member is never the better."""
+    return any(not math.isfinite(_number(run, outcome.number)) for run in runs)
+
+
+def _same(own: Sequence[Mapping[str, float]], other: Sequence[Mapping[str, float]]) -> bool:
+    """Whether two members measured the same in every run, to the last bit."""
+    shared = [name for name in other[0] if name in own[0] and not name.startswith(("before.", "train.seconds"))] if own else []
+    return bool(shared) and all(a.get(name) == b.get(name) for a, b in zip(own, other, strict=True) for name in shared)
+
+
+def _number(run: Mapping[str, float], name: str) -> float:
+    value = run.get(name)
+    return math.nan if value is None else float(value)
+
+
+# ---- Whether a world can tell anything, and what it will be able to tell ------------------------------------------------
+
+
+def fitness(baseline: Sequence[Mapping[str, float]], learns: str | None) -> list[dict[str, Any]]:
+    """The conditions of a world, by the runs of its baseline: what, value, needs, ok. It is fit where all are met."""
+    found = []
+    if learns:
+        gain = np.array([_number(run, learns) - _number(run, f"before.{learns}") for run in baseline])
+        ends = float(np.mean([_number(run, learns) for run in baseline]))
+        error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
+        needs = f"at least {CLEAR:g} standard errors ({CLEAR * error:.3g})"
+        found.append(_condition(f"the baseline learns ({learns} rises)", float(gain.mean()), needs, gain.mean() >= CLEAR * error))
+        low, high = INSIDE
+        found.append(_condition(f"it ends with room to differ ({learns})", ends, f"{low:g} to {high:g}", low <= ends <= high))
+    return found
+
+
+def told_apart(runs: Mapping[str, Sequence[Mapping[str, float]]], outcome: Outcome) -> dict[str, Any]:
+    """Whether the best and the worst member lie farther apart than so many alike ones would by chance.
+
+    Where they do not, the world may still say that members are equal; it does not make a world unfit.
+    """
+    levels = [np.array([_number(run, outcome.number) for run in own]) for own in runs.values()]
+    defined = [values for values in levels if len(values) > 1 and np.isfinite(values).all()]
+    if len(defined) < 2:
+        return _condition("members can be told apart", math.nan, "two members with the number in every run", False)
+    spread = float(np.ptp([values.mean() for values in defined]))
+    error = float(np.sqrt(np.mean([values.var(ddof=1) for values in defined]) / len(defined[0])))
+    needs = f"more than {_range_of(len(defined)):.1f} standard errors ({_range_of(len(defined)) * error:.3g})"
+    return _condition("members can be told apart", spread, needs, spread > _range_of(len(defined)) * error)
+
+
+def _condition(what: str, value: float, needs: str, ok: Any) -> dict[str, Any]:
+    return {"what": what, "value": value if math.isfinite(value) else None, "needs": needs, "ok": bool(ok)}
+
+
+def _range_of(members: int) -> float:
+    """The range that the means of so many alike members exceed one time in twenty, in standard errors, by sampling normal ones."""
+    draws = np.random.default_rng(0).standard_normal((4000, members))
+    return float(np.quantile(np.ptp(draws, axis=1), 0.95))
+
+
+def detectable(deviation: float, pairs: int, rivals: int) -> float:
+    """The difference that is found four times in five: by so many pairs whose differences have this standard deviation.
+
+    Decided among so many rivals, at the level that Holm's correction asks of the first.
+    """
+    if pairs < 2:
+        return math.inf
+    freedom = pairs - 1
+    return (t_quantile(freedom, 1 - LEVEL / max(rivals, 1)) + t_quantile(freedom, 0.6)) * deviation / math.sqrt(pairs)
