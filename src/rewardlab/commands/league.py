@@ -123,7 +123,8 @@ def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, An
     from rewardlab.comparisons.league_page import page
     from rewardlab.util.files import check_writable, write_json, write_text
 
-    check_writable(season.folder)
+    season.folder.mkdir(parents=True, exist_ok=True)
+    check_writable(season.folder / "league.json")
     show_plan(planned(args, season))
     record = results.run_league(args.league, season)
     write_json(season.folder / "league.json", record)
