@@ -75,8 +75,10 @@ def test_runs_of_other_code_are_not_used(job, monkeypatch):
         monkeypatch.setattr(
             code, "_skeleton", lambda key: ("other" if code.room_of(key[0]) in rooms else real(key)[0], real(key)[1])
         )
+        code._hashes.cache_clear()
         new = kept.key_of(job())
         monkeypatch.setattr(code, "_skeleton", real)
+        code._hashes.cache_clear()
         return new
 
     assert changed(["engine"]) != key

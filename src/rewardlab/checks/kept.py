@@ -9,6 +9,7 @@ the kept runs are removed.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import shutil
@@ -101,6 +102,7 @@ def _starts(config: RunConfig, recipe: Recipe) -> list[Start]:
     return [*always, (registry.task_files()[task], task), *_functions(recipe)]
 
 
+@functools.cache
 def _outside(*rooms: str) -> Callable[[Path], bool]:
     """Whether a file is in none of these rooms."""
     return lambda path: room_of(path) not in rooms

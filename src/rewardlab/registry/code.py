@@ -49,12 +49,18 @@ class Module:
 
 def hash_of(starts: Iterable[Start], settings: Any = None, follow: Callable[[Path], bool] = lambda path: True) -> str:
     """The hash of what these definitions reach in the files that `follow` accepts, and of `settings`."""
+    return _digest("\n".join([*_hashes(frozenset(starts), follow), repr(settings)]))
+
+
+@functools.lru_cache(256)
+def _hashes(starts: frozenset[Start], follow: Callable[[Path], bool]) -> list[str]:
+    """The hashes of all definitions that these reach: the same for many settings, as of the runs of a league."""
     keys = reached(starts, follow)
     hashes = {key: _digest(_skeleton(key)[0]) for key in keys}
     for _ in range(ROUNDS):
         around = {key: [hashes.get(other, "") for other in _skeleton(key)[1]] for key in keys}
         hashes = {key: _digest("\n".join([_skeleton(key)[0], *around[key]])) for key in keys}
-    return _digest("\n".join([*sorted(hashes.values()), repr(settings)]))
+    return sorted(hashes.values())
 
 
 def _digest(text: str) -> str:
@@ -80,7 +86,7 @@ def room_of(path: Path) -> str:
 
 def changed() -> None:
     """Forget what was read: files have changed since."""
-    for cached in (module, _skeleton):
+    for cached in (module, _skeleton, _hashes):
         cached.cache_clear()
 
 
