@@ -58,6 +58,7 @@ lint: setup
 docs: setup
 	$(RUN) -m rewardlab.checks.methods_doc
 	$(RUN) -m rewardlab.checks.engines_doc
+	$(RUN) -m rewardlab.comparisons.leagues_doc
 	$(RUN) -m rewardlab.registry.parts_doc
 
 # The documentation as a site, in site/index.html; site-serve shows it while it is written.

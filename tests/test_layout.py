@@ -75,6 +75,8 @@ MAY_IMPORT = {
     "checks": EVERYWHERE
     | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}
     | {"comparisons.forest", "checks"},
+    # one a family: they name methods, and never import them
+    "leagues": {"comparisons.league", "evals", "rollouts", "rewards"},
     # methods against one another
     "comparisons": EVERYWHERE
     | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}

@@ -5,6 +5,7 @@ against the paper. A claim holds, or not; a check works, or not.
 
 rewardlab list
 rewardlab list --folder baselines --json
+rewardlab list --family length        which method of a family is better for what, by the record of its league
 """
 
 from __future__ import annotations
@@ -25,25 +26,51 @@ NAME = 26
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", metavar="F", help="only the methods of one folder")
+    parser.add_argument("--family", metavar="LEAGUE", help="what the league of a family found (rewardlab league lists them)")
 
 
-def run(args: argparse.Namespace) -> list[dict[str, Any]]:
+def run(args: argparse.Namespace) -> Any:
     from rewardlab import registry
     from rewardlab.errors import unknown
 
+    if args.family:
+        return _family(args.family)
     folders = {path.parent.name for path in registry.methods().values()}
     if args.folder and args.folder not in folders:
         raise unknown("folder", args.folder, folders)
     return [{k: row[k] for k in COLUMNS} for row in registry.rows(args.folder)]
 
 
-def show(document: list[dict[str, Any]]) -> None:
+def _family(name: str) -> dict[str, Any]:
+    """What the league of a family found, in sentences, and the command for one's own problems."""
+    from rewardlab.comparisons import results
+    from rewardlab.comparisons.league import league
+    from rewardlab.comparisons.telling import advice, sentences, standing_words
+
+    found, record = league(name), results.read(name)
+    told = (
+        {"sentences": list(sentences(record)), "stands": standing_words(record), "advice": advice(found, record)} if record else {}
+    )
+    command = f"rewardlab league {name} --task mine.jsonl --model path/to/checkpoint"
+    return {"family": name, "question": found.question, "run": record and record["when"][:10], **told, "command": command}
+
+
+def show(document: Any) -> None:
     """Folder by folder, for each method a line with its name, kind, fidelity, baseline and verdict, then its idea.
 
     Plain lines: a table of hundreds of rows would take longer to lay out than to read.
     """
-    from rewardlab.commands.tables import wrapped
+    from rewardlab.commands.tables import heading, wrapped
 
+    if isinstance(document, dict):
+        heading(document["question"])
+        for sentence in (
+            document.get("advice", ""),
+            *document.get("sentences", ("Not run yet: rewardlab league shows which are.",)),
+        ):
+            wrapped("  ", sentence)
+        wrapped("  on your own problems: ", document["command"])
+        return
     for folder, rows in groupby(document, key=lambda row: row["folder"]):
         print(f"\n{folder}")
         for row in rows:

@@ -11,7 +11,7 @@ import numpy as np
 from rewardlab.checks.runs import Done, Job
 from rewardlab.checks.workers import cores
 from rewardlab.comparisons.league import Member, World
-from rewardlab.comparisons.season import KNOB_SEEDS, Season, known, trains
+from rewardlab.comparisons.season import KNOB_SEEDS, Season, chosen, known, level_of, rate_jobs, trains
 from rewardlab.comparisons.standings import detectable
 
 PAIRS = (5, 8, 12, 20)
@@ -46,21 +46,17 @@ def of_world(season: Season, world: World, noise: float | None) -> dict[str, Any
 
 
 def planned(season: Season, member: Member, world: World) -> list[Job]:
-    """The runs that a member will have, each with a rate in place of the one that will be chosen."""
-    league = season.league
-    rates = list(world.rates or league.rates) if trains(season, member, world) else []
-    measured = not league.chosen_by.startswith(("auc.", "train."))
-    tuning = [
-        season.job(member, world, seed, {"lr": rate}, measured=measured) for rate in rates for seed in range(league.rate_seeds)
-    ]
-    # whichever rate is chosen, a run takes as long
-    at = {"lr": rates[len(rates) // 2]} if rates else {}
+    """The runs that a member will have: at the rate that its known development runs choose, else at one in its place."""
+    tuning, at = [], {}
+    if trains(season, member, world):
+        by_rate = {rate: rate_jobs(season, world, member, rate) for rate in world.rates or season.league.rates}
+        tuning = [job for jobs in by_rate.values() for job in jobs]
+        best = chosen({rate: level_of([known(job) for job in jobs], season.league.chosen_by) for rate, jobs in by_rate.items()})
+        # whichever rate will be chosen, a run takes as long
+        at = {"lr": best or sorted(by_rate)[len(by_rate) // 2]}
     meeting = [season.job(member, world, seed, at) for seed in season.seeds()]
-    settings = [
-        season.job(member, world, seed, {**at, member.knob: value})
-        for value in member.values
-        for seed in season.seeds()[:KNOB_SEEDS]
-    ]
+    some = season.seeds()[:KNOB_SEEDS]
+    settings = [season.job(member, world, seed, {**at, member.knob: value}) for value in member.values for seed in some]
     return [*tuning, *meeting, *settings]
 
 

@@ -188,22 +188,32 @@ def choose_rates(season: Season, world: World) -> dict[str, Levels]:
 
 
 def _levels(season: Season, world: World, work: Sequence[tuple[Member, float]]) -> Iterator[float | None]:
-    """The mean over development seeds of the number by which rates are chosen, for members at rates."""
-    league = season.league
-    measured = not league.chosen_by.startswith(("auc.", "train."))
-    seeds = range(league.rate_seeds)
-    jobs = [season.job(member, world, seed, {"lr": rate}, measured=measured) for member, rate in work for seed in seeds]
+    """The level of each of these members at its rate."""
+    jobs = [job for member, rate in work for job in rate_jobs(season, world, member, rate)]
     outcomes = run_jobs(f"{world.name}: choosing rates", jobs, season.processes)
-    for i in range(len(work)):
-        runs = outcomes[len(seeds) * i : len(seeds) * (i + 1)]
-        values = [None if isinstance(one, Failed) else one.numbers.get(league.chosen_by) for one in runs]
-        yield None if None in values else float(np.mean([value for value in values if value is not None]))
+    for i in range(0, len(outcomes), season.league.rate_seeds):
+        yield level_of(outcomes[i : i + season.league.rate_seeds], season.league.chosen_by)
+
+
+def rate_jobs(season: Season, world: World, member: Member, rate: float) -> list[Job]:
+    """The runs of a member at a rate on the development seeds."""
+    # what training logs need not be measured at the end
+    measured = not season.league.chosen_by.startswith(("auc.", "train."))
+    return [season.job(member, world, seed, {"lr": rate}, measured=measured) for seed in range(season.league.rate_seeds)]
+
+
+def level_of(runs: Sequence[Outcome | None], number: str) -> float | None:
+    """The mean of a number over runs; None where one of them is missing, failed, or lacks it."""
+    values = [one.numbers.get(number) if isinstance(one, Done) else None for one in runs]
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known and len(known) == len(values) else None
 
 
 def beyond(levels: Levels) -> list[float]:
     """The next rate to try where the best one is the lowest or the highest so far: a step of the list farther out."""
     best, rates = chosen(levels), sorted(levels)
-    if best is None or len(rates) < 2:
+    # where all do alike, as where nobody is ever right, there is no way to go
+    if best is None or len(rates) < 2 or len(set(levels.values())) == 1:
         return []
     if best == rates[0]:
         return [float(f"{rates[0] * rates[0] / rates[1]:.1g}")]

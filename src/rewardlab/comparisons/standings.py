@@ -158,7 +158,9 @@ def fitness(baseline: Sequence[Mapping[str, float]], learns: str | None) -> list
         ends = float(np.mean([_number(run, learns) for run in baseline]))
         error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
         needs = f"at least {CLEAR:g} standard errors ({CLEAR * error:.3g})"
-        found.append(_condition(f"the baseline learns ({learns} rises)", float(gain.mean()), needs, gain.mean() >= CLEAR * error))
+        found.append(
+            _condition(f"the baseline learns ({learns} rises)", float(gain.mean()), needs, 0 < gain.mean() >= CLEAR * error)
+        )
         low, high = INSIDE
         found.append(_condition(f"it ends with room to differ ({learns})", ends, f"{low:g} to {high:g}", low <= ends <= high))
     return found

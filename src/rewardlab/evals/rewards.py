@@ -37,6 +37,25 @@ def mean_reward(
     return {"reward": mean, "ci95_low": mean - half, "ci95_high": mean + half, "n": float(len(means))}
 
 
+@measure(needs=("ref",))
+def reward_and_kl(problems: Sequence[Problem], run: Run, *, n: PositiveInt = 1) -> dict[str, float]:
+    """The mean verdict of n sampled replies to each problem, and how far the policy has moved for it.
+
+    reward: by the task's verifier, with its 95% interval over problems; a reply without a verdict counts as 0.  kl: the mean of
+    log pi / ref, in nats per reply: an estimate of KL(pi || ref).  length: tokens per reply.
+    """
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    done = run.policy.extend([t for t in prompts for _ in range(n)], Sampling(run.max_new), run.rng("eval"))
+    scores = run.verify([done[i : i + n] for i in range(0, len(done), n)], run)
+    means = [float(np.mean([s.value or 0.0 for s in row])) for row in scores]
+    low, high = mean_interval(means)
+    ratios = [float((t.column("logprobs") - ref)[t.mask].sum()) for t, ref in zip(done, run.reference.score(done), strict=True)]
+    return {
+        "reward": float(np.mean(means)), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
+        "kl": float(np.mean(ratios)), "length": float(np.mean([t.mask.sum() for t in done])),
+    }  # fmt: skip
+
+
 @measure
 def reward_of_right(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout: Rollout) -> dict[str, float]:
     """pass@1 of what `rollout` samples, and right_reward: the mean of `reward` over the right replies among them.

@@ -1,0 +1,207 @@
+"""docs/GUIDE.md, which method for what, and a page for each league in docs/leagues. `make docs` writes them from the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rewardlab.comparisons import results
+from rewardlab.comparisons.forest import forest
+from rewardlab.comparisons.league import League, league, leagues
+from rewardlab.comparisons.league_page import facts, points_of
+from rewardlab.comparisons.levels import change, percent, shown, span, times
+from rewardlab.comparisons.plots import scatter
+from rewardlab.comparisons.standings import BASELINE, WORDS
+from rewardlab.comparisons.telling import advice, sentences, standing_words, summary
+from rewardlab.errors import RewardlabError
+from rewardlab.registry import describe as catalogue
+from rewardlab.util.files import write_text
+
+GUIDE, FOLDER = Path("docs") / "GUIDE.md", Path("docs") / "leagues"
+Record = Mapping[str, Any]
+
+INTRODUCTION = """# Which method for what
+
+Written from the records of the leagues by `make docs`; do not edit it.
+
+You know TRL or verl, you have a model, rows and a reward, and you want to know which of two hundred published methods is worth
+your GPU hours. Each section answers one wish. What it says was measured here, under these rules: all methods of a family meet in
+the same worlds, which were fixed before any of them was run; each learns at the rate that suits it, chosen on other seeds; updates
+and rollouts are equal; eight runs each, from eight different starting policies; all differences from the baseline are decided
+together, so that one in twenty such tables holds a false one.
+
+The worlds are small: a policy of a million parameters, problems whose every step can be checked, a minute a run. They show what
+a method does and where it breaks. They do not show what it gains on your model. For that, each section ends with the command
+that runs the same comparison on your own rows.
+
+{contents}
+"""
+
+
+def guide(folder: Path) -> str:
+    known = {name: (league(name), results.read(name, folder)) for name in leagues()}
+    run = {name: (found, record) for name, (found, record) in known.items() if record}
+    contents = "\n".join(f"- [I want {found.want}](#{anchor(found)})" for found, _ in run.values())
+    sections = (section(name, found, record) for name, (found, record) in run.items() if record)
+    return INTRODUCTION.format(contents=contents) + "\n".join(sections) + ending()
+
+
+def anchor(found: League) -> str:
+    return f"i-want-{found.want}".replace(" ", "-").replace(",", "")
+
+
+def section(name: str, found: League, record: Record) -> str:
+    told = "\n".join(f"- {sentence}" for sentence in sentences(record))
+    said = f"{advice(found, record)}\n\n" if found.advice else ""
+    return f"""
+## I want {found.want}
+
+{said}{told}
+
+{overview(record)}
+{facts(record)} The whole table, with costs and rates: [{name}](leagues/{name}.md).
+
+    rewardlab league {name} --task mine.jsonl --model path/to/checkpoint --lora-rank 16
+"""
+
+
+def overview(record: Record) -> str:
+    """A row for each member: where it stands in each world."""
+    worlds = [world["name"] for world in record["worlds"]]
+    lines = [f"| method | {' | '.join(worlds)} | |", f"| --- | {'--- | ' * len(worlds)}--- |"]
+    for member, words in standing_words(record).items():
+        if member != record["baseline"]:
+            lines.append(f"| {member} | {' | '.join(words[world] for world in worlds)} | {summary(member, words)} |")
+    return "\n".join(lines) + "\n"
+
+
+def ending() -> str:
+    return """
+## I want something else
+
+`rewardlab list` shows all methods, [methods](methods.md) what the check of each found. A check says that a mechanism does what its
+paper says where the paper's reason is at work; only a league says that one method is better than another.
+"""
+
+
+# ---- The page of a league -----------------------------------------------------------------------------------------------
+
+
+def document(name: str, found: League, record: Record) -> str:
+    worlds = "\n".join(of_world(name, world, record) for world in record["worlds"])
+    left = "\n".join(f"- {member}: {why}" for member, why in found.left_out.items())
+    words = "\n".join(f"- **{word}**: {meaning}" for word, meaning in WORDS.items())
+    return f"""# League: {found.want}
+
+Generated from `src/rewardlab/results/leagues/{name}.json` by `make docs`; do not edit it.
+
+**{found.question}** {facts(record)}
+
+    rewardlab league {name}
+{worlds}
+{f"## Not in it{chr(10)}{chr(10)}{left}{chr(10)}" if left else ""}
+## What the words mean
+
+{words}
+"""
+
+
+def of_world(name: str, world: Record, record: Record) -> str:
+    unmet = [one for one in (*world["conditions"], world["told_apart"]) if not one["ok"]]
+    cautions = "".join(f"\n- Not met: {one['what']}; needed {one['needs']}." for one in unmet)
+    plots = "".join(f"\n![{kind} of {world['name']}]({file})\n" for kind, file, _ in plots_of(name, world, record))
+    unseen = " No member's check was made there." if world["new"] else ""
+    return f"""
+## {world["name"]}
+
+{world["says"].capitalize()}.{unseen} `{world["task"]}`, {world["starts"]} warm starts.
+{cautions}{plots}
+{table(world, record)}
+"""
+
+
+def table(world: Record, record: Record) -> str:
+    outcome, guard = record["outcome"], record["guard"]
+    kept = [guard["says"]] if guard else []
+    names = [
+        "method",
+        outcome["says"],
+        "difference",
+        "95% interval",
+        "p, adjusted",
+        *kept,
+        "stands",
+        "rate",
+        "tokens",
+        "at equal tokens",
+    ]
+    lines = [f"| {' | '.join(names)} |", f"| {' | '.join('---' for _ in names)} |"]
+    base = next(row for row in world["rows"] if row["member"] == record["baseline"])
+    return "\n".join([*lines, *(f"| {' | '.join(cells(row, base, record))} |" for row in world["rows"])])
+
+
+def cells(row: Record, base: Record, record: Record) -> Iterator[str]:
+    outcome, standing = record["outcome"], row["standing"]
+    yield from (row["member"], shown(row["mean"], outcome))
+    if standing["word"] == BASELINE:
+        yield from ("", "", "")
+    else:
+        yield from (
+            change(standing["effect"], outcome),
+            span(standing["low"], standing["high"], outcome),
+            f"{standing['adjusted']:.2g}",
+        )
+    if record["guard"]:
+        yield percent(row["guard"]["mean"])
+    yield from (standing["word"], f"{row['rate']:g}" if row["rate"] else "–", times(row["tokens"], base["tokens"]))
+    yield shown(row["equal_tokens"]["mean"], outcome) if row["equal_tokens"] else ""
+
+
+def plots_of(name: str, world: Record, record: Record) -> Iterator[tuple[str, str, str]]:
+    """(what, file, SVG) of a world's plots."""
+    file, outcome = f"{name}-{world['name'].replace(' ', '-')}", record["outcome"]
+    rows = [
+        {"name": row["member"], "margin": outcome["margin"], "verdict": row["standing"]["word"]}
+        | {key: row["standing"][key] for key in ("effect", "low", "high")}
+        for row in world["rows"]
+        if row["standing"]["effect"] is not None
+    ]
+    if rows:
+        yield "differences", f"{file}.svg", forest(rows)
+    if record["guard"]:
+        points = [point for row in world["rows"] for point in points_of(row)]
+        drawn = scatter(points, record["members"], f"{outcome['number']} ({outcome['better']} is better)", record["guard"]["says"])
+        if drawn:
+            yield "frontier", f"{file}-frontier.svg", drawn
+
+
+def documents(folder: Path) -> dict[Path, str]:
+    """All files, by their paths in the checkout."""
+    found = {GUIDE: guide(folder)}
+    for name in leagues():
+        if record := results.read(name, folder):
+            found[FOLDER / f"{name}.md"] = document(name, league(name), record)
+            for world in record["worlds"]:
+                found |= {FOLDER / file: svg for _, file, svg in plots_of(name, world, record)}
+    return found
+
+
+def write() -> list[Path]:
+    """Write the guide and the pages of this checkout."""
+    root = catalogue.repository()
+    if root is None:
+        raise RewardlabError("docs/GUIDE.md belongs to a checkout, and this rewardlab was installed without one")
+    found = documents(results.FOLDER)
+    (root / FOLDER).mkdir(parents=True, exist_ok=True)
+    for old in (root / FOLDER).iterdir():
+        # a league or a world that is gone leaves no page
+        if old.relative_to(root) not in found:
+            old.unlink()
+    for path, text in found.items():
+        write_text(root / path, text)
+    return [root / path for path in found]
+
+
+if __name__ == "__main__":
+    print(*write(), sep="\n")

@@ -1,0 +1,106 @@
+"""What a league found, in sentences: for the guide, the pages and the terminal. Every number is read from the record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rewardlab.comparisons.league import League
+from rewardlab.comparisons.levels import change, percent, shown, times
+from rewardlab.comparisons.standings import (
+    AT_A_COST,
+    BASELINE,
+    BETTER,
+    DEAR,
+    EQUAL,
+    FAILED,
+    INERT,
+    UNDECIDED,
+    UNFIT,
+    WORSE,
+)
+from rewardlab.errors import RewardlabError
+
+Record = Mapping[str, Any]
+ORDER = (BETTER, AT_A_COST, EQUAL, UNDECIDED, WORSE, INERT, FAILED)
+PLACE = re.compile(r"\{([^/{}]+)/([^/{}]+?)(?:\.(effect|guard|tokens))?\}")
+"""In advice: {world/member} is a level, {world/member.effect} its difference to the baseline, .guard and .tokens what they say."""
+
+
+def sentences(record: Record) -> Iterator[str]:
+    """A sentence or two for each world."""
+    for world in record["worlds"]:
+        yield f"{world['name']}: {' '.join(of_world(world, record))}"
+
+
+def of_world(world: Record, record: Record) -> Iterator[str]:
+    outcome = record["outcome"]
+    base = row_of(world, record["baseline"])
+    start = f" from {shown(base['start'], outcome)}" if base["start"] is not None else ""
+    yield f"{record['baseline']} takes {outcome['says']}{start} to {shown(base['mean'], outcome)}{guarded(base, record)}."
+    if not world["fit"]:
+        unmet = "; ".join(one["what"] for one in world["conditions"] if not one["ok"])
+        yield f"This world tells nothing of the others: it is not so that {unmet}."
+        return
+    for word in ORDER:
+        rows = [row for row in world["rows"] if row["standing"]["word"] == word]
+        if rows:
+            yield f"{word.capitalize()}: {', '.join(told(row, base, record) for row in rows)}."
+    if not world["told_apart"]["ok"]:
+        yield "All together they differ by no more than alike ones would by chance."
+
+
+def told(row: Record, base: Record, record: Record) -> str:
+    """A member with its level, its difference, what it does to the guard, and its cost where that is another."""
+    outcome = record["outcome"]
+    if row["mean"] is None or row["standing"]["effect"] is None:
+        return str(row["member"])
+    cost = row["tokens"] / base["tokens"] if row["tokens"] and base["tokens"] else 1.0
+    dear = f", for {times(row['tokens'], base['tokens'])} the tokens" if not 1 / DEAR < cost < DEAR else ""
+    return (
+        f"{row['member']} ({shown(row['mean'], outcome)}, {change(row['standing']['effect'], outcome)}{guarded(row, record)}{dear})"
+    )
+
+
+def guarded(row: Record, record: Record) -> str:
+    guard = record["guard"]
+    return f" with {percent(row['guard']['mean'])} {guard['says']}" if guard and row["guard"] else ""
+
+
+def row_of(world: Record, member: str) -> Record:
+    return next(row for row in world["rows"] if row["member"] == member)
+
+
+def advice(league: League, record: Record) -> str:
+    """The league's advice with the levels of the record in it. Raises RewardlabError for a world or member that is not there."""
+    worlds = {world["name"]: world for world in record["worlds"]}
+
+    def level(match: re.Match[str]) -> str:
+        name, member, what = match.groups()
+        if name not in worlds or member not in record["members"]:
+            raise RewardlabError(f"the advice names {match[0]}, which is not in the record")
+        row = row_of(worlds[name], member)
+        if what == "effect":
+            return change(row["standing"]["effect"], record["outcome"])
+        if what == "guard":
+            return percent(row["guard"]["mean"])
+        base = row_of(worlds[name], record["baseline"])
+        return times(row["tokens"], base["tokens"]) if what == "tokens" else shown(row["mean"], record["outcome"])
+
+    return PLACE.sub(level, league.advice)
+
+
+def standing_words(record: Record) -> dict[str, dict[str, str]]:
+    """By member, its word in each world."""
+    return {
+        member: {world["name"]: row_of(world, member)["standing"]["word"] for world in record["worlds"]}
+        for member in record["members"]
+    }
+
+
+def summary(member: str, words: Mapping[str, str]) -> str:
+    """Of a member: in how many of the fit worlds it is better, equal and worse."""
+    fit = [word for word in words.values() if word not in (UNFIT, BASELINE)]
+    counts = [f"{word} in {fit.count(word)}" for word in ORDER if word in fit]
+    return f"{', '.join(counts)} of {len(fit)} worlds" if counts else "not compared"

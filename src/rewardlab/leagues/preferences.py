@@ -1,0 +1,50 @@
+"""Learning from pairs: which loss makes replies better by what people really meant, and how far it takes the policy."""
+
+from rewardlab.comparisons.league import League, Member, Outcome, World
+from rewardlab.evals.rewards import reward_and_kl
+
+MERGED = {"sft_steps": 0, "density": 0.5, "alpha": 0.01}
+"""Of online_merging_optimizer, whose own alpha of 1e-7 is for models of billions of weights and thousands of steps."""
+
+league = League(
+    question="Which loss makes the most of pairs of replies, of which people preferred one?",
+    want="to train on preferences",
+    baseline="dpo",
+    members=(
+        Member("dpo", knob="beta", values=(0.03, 0.3)),
+        Member("sft", settings={"field": "chosen"}),
+        Member("ipo"),
+        # two single replies are as much as a pair
+        Member("kto", settings={"problems": 32}),
+        Member("simpo"),
+        Member("tgdpo", settings={"pairs": 1280}),
+        Member("online_merging", "online_merging_optimizer", small=MERGED),
+        Member("cream", settings={"problems": 16}),
+    ),
+    worlds=(
+        World(
+            "noisy notes", "notes:noise=0.2",
+            "orders in one line, judged for content, hurry and politeness; the annotator errs where two notes are nearly as good",
+        ),
+        World(
+            "near ties", "preferences:writer=several,noise=0.3,longer=0.7,biased=0.75,error=0.1",
+            "solutions of arithmetic by writers of several skills; near-ties are labelled nearly at random, and in seven pairs of "
+            "ten the better one is padded with lines that only check", new=True,
+        ),
+    ),
+    outcome=Outcome("reward", "higher", "true quality of replies", margin=0.03),
+    measure=reward_and_kl(n=2),
+    learns="reward",
+    settings={"problems": 32},
+    chosen_by="reward",
+    steps=40,
+    problems=250,
+    left_out={
+        "step_dpo": "in notes there are no steps",
+        "mappo, reward_augmented_dpo, irepo": "they read scores of replies, not pairs alone",
+        "t_reg": "it first teaches the policy two prompts, which takes longer than all else",
+        "wrpo": "it reads a third reply, of a better writer",
+        "rlhf_workflow_online": "it trains a reward model and samples its own pairs",
+        "mah_dpo": "it learns two rewards at once",
+    },
+)  # fmt: skip

@@ -1,0 +1,234 @@
+"""Leagues as files, and how one is run: rates, kept runs, what is shown."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from rewardlab import registry
+from rewardlab.checks.runs import Done
+from rewardlab.comparisons import leagues_doc, results, season
+from rewardlab.comparisons.forecast import forecast, noise_of
+from rewardlab.comparisons.league import Guard, League, Member, Outcome, World, league, leagues
+from rewardlab.comparisons.league_page import page
+from rewardlab.comparisons.own import ADAPTER_RATES, of_task, only
+from rewardlab.comparisons.season import Season, beyond, chosen, model_of
+from rewardlab.comparisons.standings import BASELINE, FAILED, INERT
+from rewardlab.comparisons.telling import advice, sentences
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import accuracy
+from rewardlab.runs.config import RunConfig
+
+TINY = League(
+    question="Which of two?", want="a test", baseline="grpo",
+    members=(Member("grpo", knob="eps", values=(0.1,)), Member("rloo"), Member("hapo")),
+    worlds=(World("sums", "arithmetic", "chains", model="untrained"),),
+    outcome=Outcome("pass@1", "higher", "right replies", margin=0.05), guard=Guard("pass@1", at_least=-0.1),
+    measure=accuracy(), settings={"n": 2, "problems": 1}, steps=1, problems=4, rates=(1e-4, 3e-4), rate_seeds=1,
+)  # fmt: skip
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    # an environment variable: runs are processes of their own
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+    return Season(TINY, RunConfig(device="cpu"), tmp_path / "out", pairs=2, processes=1)
+
+
+# ---- leagues as files ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", leagues())
+def test_every_member_can_be_made_in_every_world(name, tmp_path):
+    found = league(name)
+    under_way = Season(found, RunConfig(), tmp_path)
+    for world in found.worlds:
+        registry.task(world.task)
+        for member in found.members:
+            recipe = under_way.recipe(member, world)
+            assert recipe.measure == found.measure
+            for value in member.values:
+                assert under_way.recipe(member, world, {member.knob: value}) != recipe
+
+
+@pytest.mark.parametrize("name", leagues())
+def test_two_worlds_at_least_and_one_that_no_check_of_a_member_has_used(name):
+    found = league(name)
+    used = {claim.task for member in found.members for method in member.stack.split("+") if (claim := registry.claim_of(method))}
+    assert len(found.worlds) >= 2
+    new = [world for world in found.worlds if world.new]
+    assert new
+    for world in new:
+        assert not {task for task in used if task.partition(":")[0] == world.task.partition(":")[0] and task == world.task}
+    assert len(found.rates) >= 3
+
+
+def test_a_league_says_what_is_wrong_with_it():
+    with pytest.raises(RewardlabError, match="unknown baseline"):
+        replace(TINY, baseline="grop")
+    with pytest.raises(RewardlabError, match="distinct"):
+        replace(TINY, members=(Member("grpo"), Member("grpo")))
+    with pytest.raises(RewardlabError, match="margin above 0"):
+        Outcome("pass@1", "higher", "right replies", margin=0.0)
+    with pytest.raises(RewardlabError, match="did you mean length"):
+        league("lenght")
+
+
+# ---- rates --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_rate_at_the_edge_asks_for_one_beyond_it():
+    assert beyond({3e-5: 0.2, 1e-4: 0.5, 3e-4: 0.4}) == []
+    assert beyond({3e-5: 0.6, 1e-4: 0.5, 3e-4: 0.4}) == [9e-6]
+    assert beyond({3e-5: 0.2, 1e-4: 0.5, 3e-4: 0.7}) == [9e-4]
+    # where every rate failed, or all do alike, there is none to go on from
+    assert beyond({3e-5: None, 1e-4: None}) == []
+    assert beyond({3e-5: 0.0, 1e-4: 0.0, 3e-4: 0.0}) == []
+
+
+def test_a_rate_at_which_a_run_failed_is_not_chosen():
+    assert chosen({3e-5: 0.2, 1e-4: None, 3e-4: 0.4}) == 3e-4
+    assert chosen({3e-5: 0.4, 3e-4: 0.4}) == 3e-5
+    assert chosen({1e-4: None}) is None
+
+
+def test_seeds_are_divided_among_warm_starts():
+    small = World("a", "arithmetic", "a", starts=4)
+    assert [model_of(small, seed) for seed in (0, 1, 100, 101, 105)] == [None, "embedded#1", None, "embedded#1", "embedded#1"]
+    assert model_of(World("a", "arithmetic", "a", model="smollm2"), 101) == "smollm2"
+
+
+# ---- a league is run ----------------------------------------------------------------------------------------------------
+
+
+def test_a_league_is_run_once_and_read_after_that(tiny, tmp_path, monkeypatch):
+    assert forecast(tiny, None)[0]["missing"] == forecast(tiny, None)[0]["runs"] == 3 * (2 + 2) + 2
+    record = results.run_league("tiny", tiny)
+    (world,) = record["worlds"]
+    rows = {row["member"]: row for row in world["rows"]}
+    assert rows["grpo"]["standing"]["word"] == BASELINE
+    # a policy with random weights is never right: nobody learns, and the world says so
+    assert not world["fit"]
+    assert rows["grpo"]["tokens"] > 0
+    assert rows["grpo"]["updates"] == 1
+    assert rows["grpo"]["knob"][0]["at"] == 0.1
+    assert len(rows["rloo"]["values"]) == 2
+
+    def never(job):
+        raise AssertionError("it was run before")
+
+    monkeypatch.setattr(season, "run", never)
+    monkeypatch.setattr(season, "run_all", lambda work, jobs, processes=None: (never(job) for job in jobs))
+    again = results.run_league("tiny", tiny)
+    assert again["worlds"] == record["worlds"]
+    assert forecast(tiny, record)[0] == {"world": "sums", "runs": 14, "missing": 0, "seconds": 0, "sees": None}
+    # a member that is added later meets the runs of the others
+    more = replace(tiny, league=replace(TINY, members=(*TINY.members, Member("dr_grpo"))))
+    assert forecast(more, None)[0]["missing"] == 2 + 2
+
+    text = page(record, TINY.question)
+    assert "<script" not in text
+    assert "Not met: the baseline learns" in text
+    assert all(f"<td>{name}</td>" in text for name in rows)
+    results.append("tiny", record, tmp_path / "kept")
+    results.append("tiny", record, tmp_path / "kept")
+    assert len(results.history("tiny", tmp_path / "kept")) == 2
+
+
+def test_a_member_whose_runs_fail_is_told_and_the_others_go_on(tiny, monkeypatch):
+    def outcome(job):
+        if job.method == "rloo":
+            return season.Failed("RewardlabError: no memory left")
+        right = 0.5 + job.config.seed % 7 / 100 + (0.1 if job.method == "hapo" else 0.0)
+        return Done({"pass@1": right, "before.pass@1": 0.2, "auc.truth": right, "tokens": 10.0, "updates": 1.0}, [], 1.0)
+
+    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
+    (world,) = results.run_league("tiny", replace(tiny, pairs=8))["worlds"]
+    rows = {row["member"]: row for row in world["rows"]}
+    assert world["fit"]
+    assert rows["rloo"]["standing"]["word"] == FAILED
+    assert "no rate could be chosen" in rows["rloo"]["failed"]
+    assert rows["hapo"]["standing"]["effect"] == pytest.approx(0.1)
+    # what fails has no place among those with a number
+    assert [row["member"] for row in world["rows"]] == ["hapo", "grpo", "rloo"]
+
+
+def test_where_the_baseline_fails_nothing_can_be_compared(tiny, monkeypatch):
+    monkeypatch.setattr(
+        season, "run_jobs", lambda what, jobs, processes: [season.Failed("RewardlabError: no memory left") for _ in jobs]
+    )
+    with pytest.raises(RewardlabError, match="sums: the baseline grpo fails: no rate could be chosen"):
+        results.run_league("tiny", tiny)
+
+
+def test_a_member_that_costs_more_is_shown_at_equal_tokens_too(tiny, monkeypatch):
+    asked = []
+
+    def outcome(job):
+        asked.append((job.method, job.config.budget))
+        tokens = 10.0 if job.config.budget is None and job.method != "hapo" else 30.0
+        return Done({"pass@1": 0.5, "before.pass@1": 0.2, "auc.truth": 0.5, "tokens": tokens, "updates": 1.0}, [], 1.0)
+
+    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
+    (world,) = results.run_league("tiny", tiny)["worlds"]
+    assert [budget for method, budget in asked if budget] == [10, 10]
+    assert {method for method, budget in asked if budget} == {"hapo"}
+    rows = {row["member"]: row for row in world["rows"]}
+    assert rows["hapo"]["equal_tokens"]["effect"] == pytest.approx(0.0)
+    assert rows["rloo"]["standing"]["word"] == INERT
+
+
+# ---- on one's own problems ----------------------------------------------------------------------------------------------
+
+
+def test_on_ones_own_problems_members_meet_in_one_world():
+    found = of_task(league("length"), RunConfig(task="mine.jsonl", model="org/model", lora_rank=8), steps=5)
+    (world,) = found.worlds
+    assert (world.task, world.model, world.steps, world.rates) == ("mine.jsonl", "org/model", 5, ADAPTER_RATES)
+    # lengths in tokens of the small worlds would cut a real model's replies
+    assert all(not member.small for member in found.members)
+    assert of_task(league("length"), RunConfig(task="mine.jsonl")).worlds[0].rates == league("length").rates
+
+
+def test_some_members_and_worlds():
+    found = only(league("length"), ["hapo"], ["overthinking"])
+    assert [member.name for member in found.members] == ["grpo", "hapo"]
+    assert [world.name for world in found.worlds] == ["overthinking"]
+    with pytest.raises(RewardlabError, match="did you mean hapo"):
+        only(league("length"), ["hap"], [])
+    with pytest.raises(RewardlabError, match="nothing is left to compare with grpo"):
+        only(league("length"), ["grpo"], [])
+
+
+# ---- what is said of it -------------------------------------------------------------------------------------------------
+
+
+def test_noise_of_a_world_is_that_of_differences_between_seeds():
+    rows = [
+        {"member": "grpo", "values": [0.5, 0.6, 0.5, 0.6]},
+        {"member": "a", "values": [0.6, 0.6, 0.6, 0.6]},  # differences .1 0 .1 0: standard deviation .0577
+        {"member": "b", "values": [0.5, 0.6, 0.5, 0.6]},  # none
+    ]
+    record = {"baseline": "grpo", "worlds": [{"name": "w", "rows": rows}]}
+    assert noise_of(record, World("w", "arithmetic", "w")) == pytest.approx(math.sqrt(4 * 0.05**2 / 3))
+    assert noise_of(record, World("other", "arithmetic", "w")) is None
+
+
+@pytest.mark.parametrize("name", leagues())
+def test_what_is_said_of_a_league_is_in_its_record(name):
+    record = results.read(name)
+    if record is None:
+        pytest.skip(f"the league {name} has not been run yet")
+    told = list(sentences(record))
+    assert len(told) == len(record["worlds"])
+    assert "{" not in advice(league(name), record)
+    json.dumps(record, allow_nan=False)
+
+
+def test_the_guide_and_the_pages_are_those_of_the_records():
+    root = registry.PACKAGE.parents[1]
+    for path, text in leagues_doc.documents(results.FOLDER).items():
+        assert (root / path).read_text("utf-8") == text, f"{path} is old: make docs"
