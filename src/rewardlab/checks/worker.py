@@ -21,6 +21,8 @@ def main() -> None:
     results = os.fdopen(os.dup(1), "wb", buffering=0)
     # stdout carries results alone: what a run prints goes to stderr
     os.dup2(2, 1)
+    # bars that libraries draw for every file they read would bury the one that tells how far all runs are
+    os.environ.setdefault("TQDM_DISABLE", "1")
     sys.path[:] = pickle.loads(b64decode(lines.get()))
     # only now, since sys.path decides where it is imported from
     import torch

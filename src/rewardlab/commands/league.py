@@ -126,7 +126,12 @@ def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, An
     season.folder.mkdir(parents=True, exist_ok=True)
     check_writable(season.folder / "league.json")
     show_plan(planned(args, season))
-    record = results.run_league(args.league, season)
+    try:
+        record = results.run_league(args.league, season)
+    except KeyboardInterrupt as stop:
+        # the command line shows notes
+        stop.add_note("what has been run is kept: the same command resumes")
+        raise
     write_json(season.folder / "league.json", record)
     write_text(season.folder / "league.html", page(record, season.league.question))
     where = season.folder / "league.json" if changed else results.append(args.league, record)
@@ -182,7 +187,7 @@ def show_record(document: Mapping[str, Any]) -> None:
 
 
 def line(row: Mapping[str, Any], base: Mapping[str, Any], document: Mapping[str, Any]) -> list[Any]:
-    from rewardlab.comparisons.levels import change, percent, shown, span, times
+    from rewardlab.comparisons.levels import change, shown, span, times
 
     outcome, standing = document["outcome"], row["standing"]
     compared = (
@@ -194,7 +199,7 @@ def line(row: Mapping[str, Any], base: Mapping[str, Any], document: Mapping[str,
             f"{standing['adjusted']:.2g}",
         )
     )
-    kept = [percent(row["guard"]["mean"])] if document["guard"] else []
+    kept = [shown(row["guard"]["mean"], document["guard"])] if document["guard"] else []
     cost = times(row["tokens"], base["tokens"])
     return [
         row["member"],

@@ -50,13 +50,15 @@ class Outcome:
 @dataclass(frozen=True)
 class Guard:
     """What must not be paid for the outcome: `number` may differ from the baseline's by no less than `at_least`, nor more than
-    `at_most`.
+    `at_most`.  scale, unit: how it is shown, as an Outcome's.
     """
 
     number: str
     at_least: float = -math.inf
     at_most: float = math.inf
     says: str = ""
+    scale: Literal["share", "plain"] = "share"
+    unit: str = ""
 
 
 @dataclass(frozen=True)

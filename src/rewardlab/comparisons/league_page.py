@@ -48,9 +48,10 @@ def facts(record: Record) -> str:
 
 
 def bound(guard: Record) -> str:
-    if "at_least" in guard:
-        return f"at most {-100 * guard['at_least']:g} points below that"
-    return f"at most {guard['at_most']:g} above that"
+    below = "at_least" in guard
+    most = abs(guard["at_least"] if below else guard["at_most"])
+    amount = f"{100 * most:g} points" if guard["scale"] == "share" else f"{most:g} {guard['unit']}".rstrip()
+    return f"at most {amount} {'below' if below else 'above'} that"
 
 
 def world_section(world: Record, record: Record) -> str:
@@ -112,7 +113,7 @@ def standings_row(row: Record, outcome: Record, guard: Record | None) -> str:
     middle = ["", "", ""] if base else [
         change(standing["effect"], outcome), span(standing["low"], standing["high"], outcome), f"{standing['adjusted']:.2g}",
     ]  # fmt: skip
-    kept = [percent(row["guard"]["mean"])] if guard else []
+    kept = [shown(row["guard"]["mean"], guard)] if guard else []
     told = standing["word"] if row["failed"] is None else f"failed: {row['failed'][:80]}"
     kind = "base" if base else standing["word"].split()[0]
     first = cells([row["member"], shown(row["mean"], outcome) + start, *middle, *kept])

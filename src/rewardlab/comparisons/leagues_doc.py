@@ -10,7 +10,7 @@ from rewardlab.comparisons import results
 from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.league_page import facts, points_of
-from rewardlab.comparisons.levels import change, percent, shown, span, times
+from rewardlab.comparisons.levels import change, shown, span, times
 from rewardlab.comparisons.plots import scatter
 from rewardlab.comparisons.standings import BASELINE, WORDS
 from rewardlab.comparisons.telling import advice, sentences, standing_words, summary
@@ -153,7 +153,7 @@ def cells(row: Record, base: Record, record: Record) -> Iterator[str]:
             f"{standing['adjusted']:.2g}",
         )
     if record["guard"]:
-        yield percent(row["guard"]["mean"])
+        yield shown(row["guard"]["mean"], record["guard"])
     yield from (standing["word"], f"{row['rate']:g}" if row["rate"] else "–", times(row["tokens"], base["tokens"]))
     yield shown(row["equal_tokens"]["mean"], outcome) if row["equal_tokens"] else ""
 

@@ -51,7 +51,8 @@ def guard_record(league: League) -> Record | None:
     if guard is None:
         return None
     bounds = {"at_least": guard.at_least, "at_most": guard.at_most}
-    return {"number": guard.number, "says": guard.says or guard.number} | {k: v for k, v in bounds.items() if math.isfinite(v)}
+    words = {"number": guard.number, "says": guard.says or guard.number, "scale": guard.scale, "unit": guard.unit}
+    return words | {k: v for k, v in bounds.items() if math.isfinite(v)}
 
 
 def world_record(season: Season, played: Played) -> Record:

@@ -84,7 +84,7 @@ def advice(league: League, record: Record) -> str:
         if what == "effect":
             return change(row["standing"]["effect"], record["outcome"])
         if what == "guard":
-            return percent(row["guard"]["mean"])
+            return shown(row["guard"]["mean"], record["guard"])
         base = row_of(worlds[name], record["baseline"])
         return times(row["tokens"], base["tokens"]) if what == "tokens" else shown(row["mean"], record["outcome"])
 
