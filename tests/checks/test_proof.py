@@ -198,7 +198,7 @@ def test_no_job_reaches_another_not_even_by_dying(capfd):
 
 def test_a_claim_is_run_and_every_run_of_it_is_kept_where_it_says(tmp_path, monkeypatch):
     # in this process, for speed
-    monkeypatch.setattr("rewardlab.checks.pairs.rehearsed", lambda jobs, _: [rehearse(job) for job in jobs])
+    monkeypatch.setattr("rewardlab.checks.pairs.rehearsed", lambda jobs, _: [rehearse(job).names for job in jobs])
     monkeypatch.setenv("REWARDLAB_RESULTS", str(tmp_path))
     first = reproduce("rloo", range(100, 102), claim=SMALL, jobs=1)
     assert first.pop("recorded") == str(tmp_path / "rloo.json")
@@ -372,7 +372,7 @@ def test_a_run_is_fresh_until_the_method_or_its_claim_changes(tmp_path):
 
 
 def test_what_would_end_a_reproduction_late_ends_it_before_the_first_run(tmp_path, monkeypatch):
-    monkeypatch.setattr("rewardlab.checks.pairs.rehearsed", lambda jobs, _: [rehearse(job) for job in jobs])
+    monkeypatch.setattr("rewardlab.checks.pairs.rehearsed", lambda jobs, _: [rehearse(job).names for job in jobs])
     monkeypatch.setattr("rewardlab.checks.pairs.run_all", not_reached)
     with pytest.raises(RewardlabError, match=r"rloo does not measure 'pass@3' here; it measures: pass@1"):
         reproduce("rloo", range(100, 102), claim=replace(SMALL, measure="pass@3"), into=tmp_path)
