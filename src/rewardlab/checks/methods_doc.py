@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from rewardlab.checks import results
 from rewardlab.checks.levels import levels
 from rewardlab.checks.verdict import NOT_RUN, WORDS
 from rewardlab.comparisons.forest import forest
-from rewardlab.comparisons.ranges import possible
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import describe as catalogue
 from rewardlab.registry import details
@@ -188,18 +187,16 @@ def _plotted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         last = row["last"]
         bounds = (last.get("interval") or last["ci95"]) if last and row["claim"] else (None, None)
         if last and None not in (*bounds, last["effect"]) and _margin(last) > 0:
-            low, high = _within(last, bounds)
-            numbers = {"effect": last["effect"], "low": low, "high": high, "margin": _margin(last)}
+            numbers = {"effect": last["effect"], "low": bounds[0], "high": bounds[1], "margin": _margin(last)}
+            numbers |= {"measure": last["measure"], "values": _measured(last)}
             found.append({"name": row["name"], "verdict": row["word"], **numbers})
     return found
 
 
-def _within(last: Mapping[str, Any], bounds: Sequence[Any]) -> list[float]:
-    """The bounds of an effect within what a difference of two such numbers can be: 1 at the most, of shares."""
-    name = last["measure"]
-    sides = [run[name] for side in ("method", "baseline") for run in last.get(side) or () if isinstance(run.get(name), int | float)]
-    least, most = possible(name, sides)
-    return [min(max(bound, least - most), most - least) for bound in bounds]
+def _measured(last: Mapping[str, Any]) -> list[float]:
+    """What the runs of both sides measured: their range bounds the effect."""
+    found = [run.get(last["measure"]) for side in ("method", "baseline") for run in last.get(side) or ()]
+    return [value for value in found if isinstance(value, int | float)]
 
 
 def _signed(value: float | None) -> str:

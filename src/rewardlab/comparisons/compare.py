@@ -59,17 +59,16 @@ def compare(
     """Run every method on every seed and compare them; returns the contents of compare.json.
 
     methods: names, stacks (`grpo+hapo`), or recipes with distinct names.  config, and `changes` to it by name: what all runs share
-    (task, model, lora_rank, eval_problems ...). Every run makes config.steps (default 20) steps; with a config.budget, every run
-    ends at that count of tokens.  settings: of the methods: `n` for all that have it,
-    `grpo.n` for one; a list of numbers compares each of them.  reward: in place of the methods' own, a part or a text as of
-    --reward.  measure: the number compared; None: the first one that the first method measures.  jobs: runs at a time; None: as
-    many as there are cores.  out: the folder; None: a new one in runs/.  keep_models: keep the models of finished runs, which are
-    removed otherwise, as their checkpoints are.  x, y: the axes of the frontier (see `frontier.axes`); y None: the number compared.
-    family, without: in place of `methods` those of a folder that learn from the rollouts of `grpo`, and those to leave out.  equal:
-    what all runs get alike: "updates", or "tokens": the budget, or without one what the first method which trains uses in
-    config.steps steps with the same seed; None: tokens with a budget, else updates.  rates: learning rates, from which each method
-    gets its own (see `tuning`), each tried on `rate_seeds` seeds.  self_contained: every page holds Plotly's library
-    (5 MB), in place of loading it from one file in the folder.
+    (task, model, lora_rank, eval_problems ...). Every run ends after config.steps (default 20) steps, or at
+    config.budget tokens.  settings: of the methods: `n` for all that have it, `grpo.n` for one; a list of numbers compares each
+    of them.  reward: in place of the methods' own, a part or a text as of --reward.  measure: the number compared; None: the
+    first one that the first method measures.  jobs: runs at a time; None: as many as there are cores.  out: the folder; None: a new
+    one in runs/.  keep_models: keep the models of finished runs, which are removed otherwise, as their checkpoints are.  x, y: the
+    axes of the frontier (see `frontier.axes`); y None: the number compared. family, without: in place of `methods` those of a
+    folder that learn from the rollouts of `grpo`, and those to leave out.  equal: what all runs get alike: "updates", or "tokens":
+    the budget, or without one what the first method which trains uses in config.steps steps with the same seed; None: tokens with a
+    budget, else updates.  rates: learning rates, from which each method gets its own (see `tuning`), each tried on `rate_seeds`
+    seeds.  self_contained: every page holds Plotly's library (5 MB), in place of loading it from one file in the folder.
 
     What can be known beforehand is checked before the first run, by one step of each method. Raises RewardlabError for what is
     wrong, and for a run that fails; `resume` then completes the comparison.
@@ -78,11 +77,8 @@ def compare(
         PATH.check("out", out)
     config = _shared(config, changes)
     arms, left_out = _arms(methods, family_of(family, without=without) if family else None, settings, reward)
-    alike: dict[str, Any] = {
-        "equal": equal or (TOKENS if config.budget else UPDATES),
-        "rates": tuple(rates),
-        "rate_seeds": rate_seeds,
-    }
+    equal = equal or (TOKENS if config.budget else UPDATES)
+    alike: dict[str, Any] = {"equal": equal, "rates": tuple(rates), "rate_seeds": rate_seeds}
     plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike, left_out=left_out)
     _check_budget(plan)
     task = task_of(None, config)
