@@ -496,6 +496,18 @@ def test_unequal_tokens_and_undefined_numbers_are_told():
     assert "undefined" in page(about | nothing)
 
 
+def test_a_comparison_in_which_nothing_is_right_says_so():
+    plan = Plan(tuple(arms_of(["grpo", "rloo"])), CONFIG, (0, 1), "pass@1")
+
+    def told(last):
+        return " ".join(comparison.result(plan, {"grpo": [done(0.0)] * 2, "rloo": [done(0.0), done(last)]})["notes"])
+
+    assert "pass@1 is 0 in every run; where no reply is right there is nothing to learn from" in told(0.0)
+    assert "is 0 in every run" not in told(0.1)
+    # nothing is decided of two seeds, and so nothing is decided together
+    assert "decided together" not in told(0.1)
+
+
 def test_the_table_tells_the_cost_and_what_to_do_next(methods, config, tmp_path, capsys):
     argv = ["compare", "few", "half", "--n", "2", "--task", config.task, "--model", config.model, "--problems", "4", "--seeds", "1"]
     assert cli.main([*argv, "--steps", "1", "--eval-every", "0", "--out", "c", "--json"]) == 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from rewardlab.checks.runs import Done
 from rewardlab.checks.verdict import PAIRS, holds
-from rewardlab.comparisons.arms import Arm
+from rewardlab.comparisons.arms import ONE_REPLY, SELECTED, Arm
 from rewardlab.comparisons.plan import TOKENS, Plan
 from rewardlab.comparisons.ranges import possible
 from rewardlab.util.intervals import holm, interval, p_value
@@ -138,6 +138,7 @@ def notes(plan: Plan, rows: Sequence[Record]) -> list[str]:
         *_selections(rows),
         *(note for row in trained[1:] for note in _unequal(row, trained[0], plan.equal)),
         *_undefined(rows),
+        *_all_zero(rows),
         *_without_reward(plan),
     ]
 
@@ -150,7 +151,8 @@ def _few_seeds(plan: Plan) -> list[str]:
 
 
 def _several(plan: Plan) -> list[str]:
-    count = len(plan.arms) - 1
+    # of fewer seeds nothing is decided
+    count = len(plan.arms) - 1 if len(plan.seeds) >= PAIRS else 0
     return [f"{count} differences are decided together: each by its p value adjusted for their number (Holm)."] if count > 1 else []
 
 
@@ -202,6 +204,15 @@ def _undefined(rows: Sequence[Record]) -> list[str]:
     return [
         f"{rows[0]['measure']} is undefined in {n} of the runs of {name}; they are left out." for name, n in counts.items() if n
     ]
+
+
+def _all_zero(rows: Sequence[Record]) -> list[str]:
+    """That no run got a problem right, from which most methods learn nothing."""
+    known = [value for row in rows for value in row["values"] if value is not None]
+    if not known or any(known) or rows[0]["measure"] not in (ONE_REPLY, SELECTED):
+        return []
+    why = "where no reply is right there is nothing to learn from: take easier problems, a better model, or a longer --max-new"
+    return [f"{rows[0]['measure']} is 0 in every run; {why}, and look at the rollouts."]
 
 
 def _without_reward(plan: Plan) -> list[str]:
