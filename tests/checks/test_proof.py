@@ -25,7 +25,7 @@ from rewardlab.checks.judge import judge
 from rewardlab.checks.pairs import rehearse
 from rewardlab.checks.reproduce import claim_of, reproduce, reproduce_all, seeds_of
 from rewardlab.checks.runs import Done, Job
-from rewardlab.checks.workers import Failed, run_all
+from rewardlab.checks.workers import Failed, run_all, shared_processes
 from rewardlab.commands import cli
 from rewardlab.commands.reproduce import show
 from rewardlab.errors import RewardlabError
@@ -196,9 +196,32 @@ def test_no_job_reaches_another_not_even_by_dying(capfd):
     assert capfd.readouterr().out == ""
 
 
+def process(job):
+    if job == "die":
+        os._exit(7)
+    return os.getpid()
+
+
+def test_the_stages_of_a_comparison_share_their_processes():
+    apart = [dict(run_all(process, [0], processes=1))[0] for _ in range(2)]
+    with shared_processes(1):
+        first = dict(run_all(process, [0, 1], processes=1))
+        again = dict(run_all(work, [1, "raise"], processes=1)), dict(run_all(process, [0], processes=1))
+        # one that dies is replaced
+        died = dict(run_all(process, ["die", 0], processes=1))
+    assert first[0] == first[1] == again[1][0] != died[1]
+    assert again[0] == {0: (2, 1, "1"), 1: Failed("ValueError: bad luck")}
+    assert died[0] == Failed("its process ended with exit code 7")
+    assert len({*apart, first[0], died[1]}) == 4
+    # none of them is left
+    for pid in (first[0], died[1]):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
 def test_a_claim_is_run_and_every_run_of_it_is_kept_where_it_says(tmp_path, monkeypatch):
     # in this process, for speed
-    monkeypatch.setattr("rewardlab.checks.pairs.rehearsed", lambda jobs, _: [rehearse(job) for job in jobs])
+    monkeypatch.setattr("rewardlab.checks.pairs.rehearsed", lambda jobs, _: [rehearse(job).names for job in jobs])
     monkeypatch.setenv("REWARDLAB_RESULTS", str(tmp_path))
     first = reproduce("rloo", range(100, 102), claim=SMALL, jobs=1)
     assert first.pop("recorded") == str(tmp_path / "rloo.json")
@@ -372,7 +395,7 @@ def test_a_run_is_fresh_until_the_method_or_its_claim_changes(tmp_path):
 
 
 def test_what_would_end_a_reproduction_late_ends_it_before_the_first_run(tmp_path, monkeypatch):
-    monkeypatch.setattr("rewardlab.checks.pairs.rehearsed", lambda jobs, _: [rehearse(job) for job in jobs])
+    monkeypatch.setattr("rewardlab.checks.pairs.rehearsed", lambda jobs, _: [rehearse(job).names for job in jobs])
     monkeypatch.setattr("rewardlab.checks.pairs.run_all", not_reached)
     with pytest.raises(RewardlabError, match=r"rloo does not measure 'pass@3' here; it measures: pass@1"):
         reproduce("rloo", range(100, 102), claim=replace(SMALL, measure="pass@3"), into=tmp_path)

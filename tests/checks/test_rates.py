@@ -55,3 +55,15 @@ def test_effects_are_drawn_in_margins_and_cut_with_an_arrow():
     assert circles == [pytest.approx(_x(2.0), abs=0.1), pytest.approx(_x(LIMIT), abs=0.1)]
     assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) == 1  # only the second goes on beyond the edge
     assert "a&lt;b" in svg
+
+
+def test_the_interval_of_an_effect_stays_within_the_difference_of_two_shares():
+    row = {"name": "a", "effect": 0.5, "low": -1.5, "high": 2.5, "margin": 0.5, "verdict": "undecided"}
+
+    def ends(**about):
+        (line,) = [x for x in ElementTree.fromstring(forest([row | about])).iter() if x.get("stroke-width") == "2"]
+        return [float(line.get(key)) for key in ("x1", "x2")]
+
+    shares = ends(measure="pass@1", values=[0.2, 0.9])
+    assert shares == pytest.approx([_x(-2.0), _x(2.0)], abs=0.1)
+    assert ends(measure="length", values=[0.2, 0.9]) == ends() == pytest.approx([_x(-3.0), _x(5.0)], abs=0.1)

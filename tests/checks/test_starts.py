@@ -95,7 +95,7 @@ def test_jobs_that_are_rehearsed_side_by_side_measure_many_problems_once(job, tm
     # its critic is a second model, which a measure may ask
     other = replace(job("ppo"), folder=str(tmp_path / "side" / "ppo"))
     alone = replace(job("rloo"), folder=str(tmp_path / "alone" / "rloo"))
-    names = [rehearse.rehearse(one) for one in (*jobs, other, alone)]
+    names = [rehearse.rehearse(one).names for one in (*jobs, other, alone)]
     assert asked == [CONFIG.eval_problems] * 3
     assert names[1] == names[3]
     assert {"pass@1", "before.pass@1", "greedy"} <= set(names[0]) & set(names[2])

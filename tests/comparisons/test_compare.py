@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,11 +18,13 @@ from rewardlab.commands import compare as commands_compare
 from rewardlab.commands.compare import show
 from rewardlab.comparisons import compare, comparison
 from rewardlab.comparisons.arms import arms_of
+from rewardlab.comparisons.estimate import seconds
 from rewardlab.comparisons.page import page
 from rewardlab.comparisons.plan import Plan, read_plan
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.runs.config import RunConfig
+from rewardlab.util.intervals import interval
 
 FEW = '''"""Few: two replies a step."""
 from rewardlab.methods.baselines.grpo import grpo
@@ -84,18 +87,18 @@ def kept(folder):
 
 def test_methods_get_what_the_first_spends_and_every_run_is_kept(methods, config, tmp_path):
     out = tmp_path / "out"
-    found = compare.compare(["few", "half"], config.but(eval_every=1), seeds=range(2), measure="train.entropy", out=out)
+    how = {"seeds": range(2), "measure": "train.entropy", "equal": "tokens", "out": out}
+    found = compare.compare(["few", "half"], config.but(eval_every=1), **how)
     first, second = found["methods"]
     assert second["tokens"] >= first["tokens"]
     differences = [b - a for a, b in zip(first["values"], second["values"], strict=True)]
     assert second["difference"]["values"] == pytest.approx(differences)
     assert second["difference"]["mean"] == pytest.approx(sum(differences) / 2)
-    # two values: half width t * s / sqrt(2), s = |a - b| / sqrt(2)
-    a, b = first["values"]
-    half = 12.7062 * abs(a - b) / 2
-    assert first["ci95"] == pytest.approx([(a + b) / 2 - half, (a + b) / 2 + half], rel=1e-4)
+    # what training logs has no interval over problems, and two seeds have none that tells anything
+    assert first["ci95"] is None
     assert {"out": str(out), **json.loads((out / "compare.json").read_text())} == found
-    assert not re.search(r"<(script|link|img)[^>]+(src|href)=", (out / "compare.html").read_text())
+    (loaded,) = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=[^>]+>", (out / "compare.html").read_text())
+    assert re.fullmatch(r'<script nonce="[^"]+" src="plotly.min.js">', loaded)
     # three passes over each batch are three times the updates on the same tokens: said, since it may be all of the difference
     assert (first["updates"], second["updates"]) == (2, 3 * sum(second["steps"]) / 2)
     assert any(f"half had {second['updates']:g} updates on the same tokens, few 2" in note for note in found["notes"])
@@ -103,7 +106,10 @@ def test_methods_get_what_the_first_spends_and_every_run_is_kept(methods, config
     assert kept(out / "runs") == ["few-s0", "few-s1", "half-s0", "half-s1"]
     assert kept(out / "runs" / "half-s1") == ["config.json", "metrics.jsonl", "report.html", "rollouts", "summary.json"]
     assert cli.main(["report", *map(str, (out / "runs").iterdir()), "--out", str(out / "runs.html")]) == 0
-    assert kept(out) == ["compare.html", "compare.json", "plan.json", "runs", "runs.html", "starts"]
+    assert kept(out) == ["compare.html", "compare.json", "plan.json", "plotly.min.js", "runs", "runs.html", "starts"]
+    # every page of the folder loads its library
+    sizes = {page.name: page.stat().st_size for page in (*out.glob("*.html"), *out.glob("runs/*/*.html"))}
+    assert all(size < 400_000 for size in sizes.values())
 
 
 def test_a_comparison_that_was_stopped_is_completed_by_the_missing_runs_alone(methods, config, tmp_path, monkeypatch):
@@ -121,10 +127,10 @@ def test_a_comparison_that_was_stopped_is_completed_by_the_missing_runs_alone(me
     assert stop.value.__notes__ == [f"finished runs are kept; resume with: rewardlab compare --resume {out}"]
     assert cli.stopped(stop.value) == f"stopped; finished runs are kept; resume with: rewardlab compare --resume {out}"
     # a first step of each, and then the runs until it was stopped
-    assert trained == [".rehearsal-few", ".rehearsal-half", "few-s0", "few-s1", "half-s0"]
+    assert trained == [".rehearsal-few", ".rehearsal-half", "few-s0", "half-s0"]
     assert not (out / "compare.json").exists()
     completed = compare.resume(out)
-    assert trained[5:] == ["half-s0", "half-s1"]
+    assert trained[4:] == ["half-s0", "few-s1", "half-s1"]
     whole = compare.compare(["few", "half"], config, seeds=range(2), out=tmp_path / "whole", keep_models=True)
     assert {"best", "model"} <= set(kept(tmp_path / "whole" / "runs" / "few-s0"))
     assert "checkpoints" not in kept(tmp_path / "whole" / "runs" / "few-s0")
@@ -223,7 +229,7 @@ def test_a_method_that_trains_nothing_is_compared_by_its_answers_at_their_own_co
     searched, trained = found["methods"]
     assert (found["measure"], searched["measure"], trained["measure"]) == ("pass@1", "accuracy", "pass@1")
     assert (searched["trains"], searched["tokens"], searched["updates"], searched["curve"]["tokens"]) == (False, 0, None, [])
-    # the budget is that of two steps of the first method that trains, and not what best_of_n needs for its answers
+    # two steps, whatever best_of_n needs for its answers
     assert trained["steps"] == [2]
     # three replies are sampled, and scored, for each answer; a trained policy replies once
     assert searched["tokens_per_answer"] > 2 * trained["tokens_per_answer"]
@@ -234,6 +240,117 @@ def test_a_method_that_trains_nothing_is_compared_by_its_answers_at_their_own_co
     assert kept(tmp_path / "out" / "answers") == ["best_of_n-s0"]
     with pytest.raises(RewardlabError, match=r"best_of_n does not measure 'train.reward'.*it trains nothing; it measures accuracy"):
         compare.compare(["few", "best_of_n"], config, measure="train.reward", seeds=[0], out=tmp_path / "other")
+
+
+# ---- equal updates, or equal tokens ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked", "alike", "told"),
+    [
+        ({}, {}, "updates", "2 steps each (equal updates)"),
+        ({}, {"equal": "tokens"}, "tokens", "the tokens that few uses in 2 steps each (equal tokens)"),
+        ({"steps": None, "budget": 60}, {}, "tokens", "60 tokens each (equal tokens)"),
+    ],
+)
+def test_every_method_makes_the_same_steps_unless_tokens_are_asked_for(
+    methods, config, tmp_path, capsys, settings, asked, alike, told
+):
+    # replies of one step are so long that a budget of tokens is another number of steps
+    how = {"settings": {"half.problems": 3}, "seeds": [0], "out": tmp_path / "out", **asked}
+    found = compare.compare(["few", "half"], config.but(**settings), **how)
+    assert (found["equal"], read_plan(tmp_path / "out").equal) == (alike, alike)
+    steps = [row["steps"] for row in found["methods"]]
+    assert (steps == [[2], [2]]) == (alike == "updates")
+    # said before the first run, and in the page
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert first == f"2 methods x 1 seed on arithmetic: {told}"
+    assert "equal " + alike in (tmp_path / "out" / "compare.html").read_text()
+
+
+def test_a_plan_from_before_equal_updates_stays_one_of_equal_tokens(tmp_path):
+    Plan(tuple(arms_of(["grpo", "rloo"])), CONFIG, (0,), "pass@1").save(tmp_path)
+    document = json.loads((tmp_path / "plan.json").read_text())
+    assert document.pop("equal") == "updates"
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    assert read_plan(tmp_path).equal == "tokens"
+
+
+def test_the_time_is_told_beforehand(methods, config, tmp_path, capsys):
+    compare.compare(["few", "half"], config, seeds=[0], jobs=1, out=tmp_path / "out")
+    assert "2 methods x 1 seed: about 5 s\n" in capsys.readouterr().err
+    plan = Plan(tuple(arms_of(["grpo", "rloo", "best_of_n"])), config.but(steps=10, eval_every=5), (0, 1, 2), "pass@1")
+    shown = {
+        "grpo": rehearse.Rehearsal((), around=2.0, step=1.0, problem=0.5, tokens=100),
+        "rloo": rehearse.Rehearsal((), around=2.0, step=3.0, problem=0.0, tokens=200),
+        "best_of_n": rehearse.Rehearsal((), problem=0.25),
+    }
+    # two measurements of 4 problems each; the selection answers each problem once
+    assert seconds(plan, shown, 4) == 3 * ((2 + 10 + 4) + (2 + 30 + 4) + 1)
+    # the tokens of ten steps of grpo are five steps of rloo
+    assert seconds(replace(plan, equal="tokens"), shown, 4) == 3 * ((2 + 10 + 4) + (2 + 15 + 2) + 1)
+
+
+# ---- few seeds, and ranges -------------------------------------------------------------------------------------------
+
+
+def test_fewer_than_five_seeds_have_the_interval_of_their_problems():
+    spreads = [[0.4, 0.6], [0.5, 0.7]]
+    found = comparison.mean_interval([0.5, 0.6], "pass@1", spreads)
+    assert found == {"mean": pytest.approx(0.55), "ci95": pytest.approx([0.45, 0.65]), "of": "problems"}
+    # one of them has none, and so has their mean
+    assert comparison.mean_interval([0.5, 0.6], "pass@1", [[0.4, 0.6], None])["ci95"] is None
+    five = comparison.mean_interval([0.5, 0.6, 0.5, 0.6, 0.5], "pass@1", [[0.4, 0.6]] * 5)
+    assert five["of"] == "seeds"
+    # half width 2.7764 * s / sqrt(5)
+    assert five["ci95"][1] - five["mean"] == pytest.approx(2.7764 * np.std([0.5, 0.6, 0.5, 0.6, 0.5], ddof=1) / 5**0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "bounds"),
+    [
+        ("pass@1", [1.0, 1.0, 1.0, 1.0, 0.2], (None, 1.0)),
+        ("train.signal", [0.0, 0.0, 0.0, 0.0, 0.9], (0.0, None)),
+        ("train.length", [0.5, 0.0, 0.0, 0.0, 0.9], (0.0, None)),
+        ("length", [90.0, 1.0, 1.0, 1.0, 1.0], (0.0, None)),
+        ("kl", [0.9, 0.0, 0.0, 0.0, 1.0], (0.0, None)),
+    ],
+)
+def test_no_interval_leaves_the_range_of_its_number(name, values, bounds):
+    _, low, high = (float(x) for x in interval(np.asarray(values)))
+    least, most = (bound if bound is not None else found for bound, found in zip(bounds, (low, high), strict=True))
+    assert comparison.mean_interval(values, name)["ci95"] == pytest.approx([least, most])
+    assert (least, most) != (low, high)
+    curve = comparison.mean_curve([[(0, {name: value}), (1, {name: value})] for value in values], name)
+    assert (curve["low"][0], curve["high"][-1]) == pytest.approx((least, most))
+
+
+def test_a_number_without_a_range_and_a_difference_of_shares_keep_their_intervals():
+    rewards = [1.0, 1.0, 1.0, 1.0, 0.2]
+    assert comparison.mean_interval(rewards, "train.reward")["ci95"][1] > 1
+    change = comparison.difference([1.0, 1.0, 1.0, 1.0, 0.9], [0.9, 0.2, 0.3, 0.9, 0.8], "pass@1")
+    # all differences are above 0 and are no shares: the lower bound stays below 0
+    assert change["ci95"][0] < 0
+    wide = comparison.difference([1.0, 0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0, 0.0], "pass@1")
+    assert wide["ci95"] == [-1.0, pytest.approx(1.0)]
+
+
+def test_a_run_says_the_interval_over_its_problems(methods, config, tmp_path):
+    found = compare.compare(["few", "best_of_n"], config, settings={"best_of_n.n": 2}, seeds=[0], out=tmp_path / "out")
+    for row in found["methods"]:
+        assert row["of"] == "problems"
+        assert 0 <= row["ci95"][0] <= row["mean"] <= row["ci95"][1] <= 1
+
+
+def test_the_table_shows_every_seed_where_they_are_few(methods, config, tmp_path, capsys):
+    found = compare.compare(["few", "half"], config, seeds=range(2), measure="train.entropy", out=tmp_path / "out", x="length")
+    capsys.readouterr()
+    show(found)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "method mean each seed 95% interval, problems against few each seed decided" in told
+    assert "method length each seed train.entropy each seed on the frontier" in told
+    for row in found["methods"]:
+        assert " ".join(f"{value:.4g}" for value in row["values"]) in told
 
 
 # ---- what is refused, and when ---------------------------------------------------------------------------------------
@@ -354,6 +471,7 @@ def test_a_difference_is_marked_by_the_rule_of_verdicts(differences, decision):
     assert result["methods"][1]["difference"]["decision"] == decision
     about = {"task": "t", "model": "m", "seeds": list(plan.seeds), "budget": None, "problems": 1, "measure": "pass@1"}
     text = page(about | result)
+    assert ("<th>each seed</th>" in text) == (len(differences) < 5)
     marks = re.findall(r'<tr class="(\w*)">', text)
     assert marks == ["", {"higher": "up", "lower": "down"}.get(decision, "")]
     assert decision in text
@@ -371,11 +489,23 @@ def test_unequal_tokens_and_undefined_numbers_are_told():
     assert result["methods"][1]["difference"]["values"] == [pytest.approx(0.1), None, None]
     assert result["methods"][0]["mean"] == pytest.approx(0.6)
     told = " ".join(result["notes"])
-    assert "rloo had 130 tokens, grpo 100: a step is never cut" in told
+    assert "rloo had 130 tokens, grpo 100: another model learns or scores beside it, or its replies differ in length" in told
     assert "pass@1 is undefined in 1 of the runs of grpo" in told
     nothing = comparison.result(plan, {name: [done(None)] * 3 for name in ("grpo", "rloo")})
     about = {"task": "t", "model": "m", "seeds": [0, 1, 2], "budget": None, "problems": 1, "measure": "pass@1"}
     assert "undefined" in page(about | nothing)
+
+
+def test_a_comparison_in_which_nothing_is_right_says_so():
+    plan = Plan(tuple(arms_of(["grpo", "rloo"])), CONFIG, (0, 1), "pass@1")
+
+    def told(last):
+        return " ".join(comparison.result(plan, {"grpo": [done(0.0)] * 2, "rloo": [done(0.0), done(last)]})["notes"])
+
+    assert "pass@1 is 0 in every run; where no reply is right there is nothing to learn from" in told(0.0)
+    assert "is 0 in every run" not in told(0.1)
+    # nothing is decided of two seeds, and so nothing is decided together
+    assert "decided together" not in told(0.1)
 
 
 def test_the_table_tells_the_cost_and_what_to_do_next(methods, config, tmp_path, capsys):
@@ -399,8 +529,12 @@ def test_a_mean_curve_is_where_every_seed_was_measured():
     assert found["mean"][0] == pytest.approx(0.2)
     assert found["mean"][-1] == pytest.approx(0.9)
     assert np.interp(100, found["tokens"], found["mean"]) == pytest.approx(0.55, abs=0.01)
-    # half width at 200: 12.7062 * s / sqrt(2), s = 0.2 / sqrt(2)
-    assert found["high"][-1] == pytest.approx(0.9 + 12.7062 * 0.2 / 2, rel=1e-4)
+    # two seeds: from the lower to the higher
+    assert (found["low"][-1], found["high"][-1]) == pytest.approx((0.8, 1.0))
+    # five: Student's interval, within the range of a share; half width 2.7764 * s / sqrt(5)
+    five = comparison.mean_curve([[(0, {"x": value})] for value in (1.0, 1.0, 1.0, 1.0, 0.9)], "x")
+    assert five["low"] == pytest.approx([0.98 - 2.7764 * np.std([1, 1, 1, 1, 0.9], ddof=1) / 5**0.5], rel=1e-4)
+    assert five["high"] == [1.0]
     assert comparison.mean_curve([[(50, {"x": 1.0})]], "x") == {"tokens": [50.0], "mean": [1.0], "low": [1.0], "high": [1.0]}
     assert comparison.mean_curve(curves, "y") == {"tokens": [], "mean": [], "low": [], "high": []}
 

@@ -176,7 +176,10 @@ def test_a_family_is_compared_end_to_end(at_once, tmp_path, capsys):
         ("compare grpo rloo --family objectives --task arithmetic", "a family names its methods itself: leave out grpo, rloo"),
         ("compare --family objectives --task arithmetic --rates 1e-4,x", "numbers with commas between them"),
         ("compare grpo rloo --task arithmetic --rate-seeds 3", "--rate-seeds says on how many seeds"),
-        ("compare --family objectives --task arithmetic --budget 1000", "drop the budget, or compare at equal tokens"),
+        (
+            "compare --family objectives --task arithmetic --budget 1000 --equal updates",
+            "drop the budget, or compare at equal tokens",
+        ),
         ("compare grpo rloo --task arithmetic --without rloo", "--without is for a comparison that is resumed, or for a family"),
     ],
 )

@@ -110,8 +110,8 @@ def test_a_run_counts_on_both_axes_or_on_none():
         "hapo:weight=2": [run_of(None, 1)] * 2,
     }
     found = frontier(plan_of(), outcomes)
-    assert found["points"][0]["x"] == {"mean": 30, "ci95": None}
-    assert found["points"][-1]["y"] == {"mean": None, "ci95": None}
+    assert found["points"][0]["x"] == {"mean": 30, "ci95": None, "of": "", "values": [30]}
+    assert found["points"][-1]["y"] == {"mean": None, "ci95": None, "of": "", "values": []}
     # an arm without a place dominates nobody, though it is the shortest
     assert dominated(found) == {"grpo": False, "hapo:weight=0.5": True, "hapo:weight=1": True, "hapo:weight=2": None}
     with pytest.raises(RewardlabError, match="unknown measure of these runs 'lenght'; did you mean"):

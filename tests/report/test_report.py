@@ -21,6 +21,7 @@ import pytest
 from rewardlab.errors import RewardlabError
 from rewardlab.report import curves
 from rewardlab.report.divergence import apart, divergence, gamed, parting, watched
+from rewardlab.report.library import share as share_library
 from rewardlab.report.page import write_comparison, write_report
 from rewardlab.report.summary import summarise
 from rewardlab.runs.record import ROLLOUT
@@ -542,3 +543,36 @@ def test_runs_on_one_seed_with_two_budgets_are_two_arms(tmp_path):
     (tmp_path / "more").mkdir()
     runs.append(arm(tmp_path / "more", "grpo", 0, 0.7, budget=9000))
     assert "minus" in pairs_told(runs)
+
+
+# ---- one copy of the library for the pages of a comparison ------------------------------------------------------------
+
+
+def test_pages_within_a_comparison_load_its_library_and_others_hold_it(tmp_path):
+    (folder := tmp_path / "runs" / "grpo-s0").mkdir(parents=True)
+    run = make_run(folder)
+    alone = write_report(run).read_text()
+    share_library(tmp_path)
+    policy, element = within(text := write_report(run).read_text())
+    nonce = re.fullmatch(r'<script nonce="([^"]+)" src="../../plotly.min.js">', element)
+    assert nonce
+    assert f"'nonce-{nonce[1]}'" in policy
+    assert len(text) < len(alone) / 20
+    # the nonce is of what the page says, so that nothing which is said can know it
+    (run / "config.json").write_text(json.dumps(CONFIG | {"method": "other"}))
+    assert nonce[1] not in write_report(run).read_text()
+    assert within(write_report(run, tmp_path / "page.html").read_text())[1].endswith(' src="plotly.min.js">')
+    whole = write_report(run, self_contained=True).read_text()
+    assert "src=" not in within(whole)[1]
+    assert "nonce" not in within(whole)[0]
+    # a library of another version is no library, and is replaced
+    (tmp_path / "plotly.min.js").write_text("other")
+    assert len(write_report(run).read_text()) > 1_000_000
+    assert share_library(tmp_path).stat().st_size > 1_000_000
+
+
+def within(text: str) -> tuple[str, str]:
+    """The content security policy of a page, and its first script that runs."""
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
+    assert policy
+    return policy[1], next(tag for tag in re.findall(r"<script[^>]*>", text) if "type=" not in tag)

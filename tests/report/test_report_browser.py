@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from chromium import MISSING, Chromium
 
+from rewardlab.comparisons.page import page
+from rewardlab.report.library import share
 from rewardlab.report.page import write_comparison, write_report
 from rewardlab.runs.record import ROLLOUT
 
@@ -224,3 +226,50 @@ def test_ten_thousand_rollouts_stay_fluid(browser, tmp_path):
     assert quickest("filter.words = 'word4321'; applyFilter()") < 500
     assert quickest("filter = noFilter(); filter.sort = 'best'; applyFilter()") < 200
     assert quickest("parts.list.scrollTop = 300000; drawList()") < 100
+
+
+# ---- the library of a comparison, one file for all its pages ----------------------------------------------------------
+
+CHARTS = "document.querySelectorAll('.plot-container').length"
+
+
+def compared(folder: Path) -> Path:
+    """The page of a comparison of two methods on two seeds, one of which has a name that is hostile."""
+    curve = {"tokens": [0.0, 9.0], "mean": [0.4, 0.5], "low": [0.3, 0.4], "high": [0.5, 0.6]}
+    rows = [
+        {
+            "method": name, "formula": HOSTILE, "values": [0.4, 0.6], "mean": 0.5, "ci95": [0.4, 0.6], "of": "problems",
+            "difference": None, "tokens": 9, "seconds": [1.0], "curve": curve,
+            "points": [[[0, 0.4], [9, 0.4]], [[0, 0.4], [9, 0.6]]],
+        }
+        for name in ("grpo", HOSTILE)
+    ]  # fmt: skip
+    about = {"task": "t", "model": "m", "seeds": [0, 1], "budget": None, "problems": 9, "measure": "pass@1"}
+    (out := folder / "compare.html").write_text(page(about | {"methods": rows}, out, share(folder)))
+    return out
+
+
+def test_pages_draw_from_the_library_of_their_comparison_and_say_in_words_where_it_is_missing(browser, tmp_path):
+    (folder := tmp_path / "comparison").mkdir()
+    run = make_run(folder / "runs" / "grpo-s0", [rollout(0, 0, ["7"], 1.0)])
+    first = compared(folder)
+    for path in (first, write_report(run)):
+        assert path.stat().st_size < 500_000
+        browser.open(path)
+        browser.wait(f"{CHARTS} >= 2")
+        assert browser.complaints() == []
+        assert browser.run("document.title") != "pwned"
+        (lone := tmp_path / "lone" / path.name).parent.mkdir(exist_ok=True)
+        lone.write_bytes(path.read_bytes())
+        browser.open(lone)
+        browser.wait("document.body.textContent.includes('This chart needs ')")
+        assert "plotly.min.js, a file that lies with the comparison" in browser.run("document.body.textContent")
+        # it is not there, and no error beside that
+        assert all("plotly.min.js" in text for text in browser.complaints())
+
+
+def test_each_seed_is_a_point(browser, tmp_path):
+    browser.open(compared(tmp_path))
+    browser.wait(f"{CHARTS} >= 2")
+    # two methods of two seeds, and their means
+    assert browser.run("document.querySelectorAll('#seeds .point').length") == 6

@@ -188,8 +188,15 @@ def _plotted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         bounds = (last.get("interval") or last["ci95"]) if last and row["claim"] else (None, None)
         if last and None not in (*bounds, last["effect"]) and _margin(last) > 0:
             numbers = {"effect": last["effect"], "low": bounds[0], "high": bounds[1], "margin": _margin(last)}
+            numbers |= {"measure": last["measure"], "values": _measured(last)}
             found.append({"name": row["name"], "verdict": row["word"], **numbers})
     return found
+
+
+def _measured(last: Mapping[str, Any]) -> list[float]:
+    """What the runs of both sides measured: their range bounds the effect."""
+    found = [run.get(last["measure"]) for side in ("method", "baseline") for run in last.get(side) or ()]
+    return [value for value in found if isinstance(value, int | float)]
 
 
 def _signed(value: float | None) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rewardlab import api, registry
 from rewardlab.api.inputs import held_out, task_of
@@ -34,25 +35,45 @@ PROBLEMS = 128  # held-out problems that a rehearsal measures on: a share of the
 FEW = 8  # of them before and after its step, where only the names matter
 
 
+class Rehearsal(NamedTuple):
+    """What one step of a run shows of the whole.
+
+    names: of the numbers that it will measure.  around, step, problem: seconds of its beginning and end, of a step, and of a
+    held-out problem, about 0 where another run of the same measure took that time.  tokens: of a step.
+    """
+
+    names: tuple[str, ...]
+    around: float = 0.0
+    step: float = 0.0
+    problem: float = 0.0
+    tokens: float = 0.0
+
+
 def rehearsed(jobs: Sequence[Job], processes: int | None = None) -> list[tuple[str, ...]]:
     """The names of the numbers that each job will measure. Raises RewardlabError, naming the method, where one fails."""
-    names: dict[int, tuple[str, ...]] = {}
+    return [found.names for found in rehearsals(jobs, processes)]
+
+
+def rehearsals(jobs: Sequence[Job], processes: int | None = None) -> list[Rehearsal]:
+    """One step of each job. Raises RewardlabError, naming the method, where one fails."""
+    found: dict[int, Rehearsal] = {}
     with Bar("one step of each method, to check", len(jobs)) as bar, closing(run_all(rehearse, jobs, processes)) as outcomes:
         for i, outcome in outcomes:
             if isinstance(outcome, Failed):
                 raise RewardlabError(f"{jobs[i].method} fails at its first step: {outcome.reason}")
             bar.advance(jobs[i].method)
-            names[i] = outcome
-    return [names[i] for i in range(len(jobs))]
+            found[i] = outcome
+    return [found[i] for i in range(len(jobs))]
 
 
-def rehearse(job: Job) -> tuple[str, ...]:
-    """Do one step of a job, and return the names of the numbers that it measures. Of its run, nothing that is written stays."""
-    recipe, folder = recipe_of(job), Path(job.folder)
+def rehearse(job: Job) -> Rehearsal:
+    """Do one step of a job. Of its run, nothing that is written stays."""
+    began, recipe, folder = time.monotonic(), recipe_of(job), Path(job.folder)
     config = job.config.but(eval_problems=min(PROBLEMS, job.config.eval_problems), track=())
     if kind_of(recipe) != "train":
         # it takes no steps: answering a few problems is its rehearsal
-        return tuple(run(replace(job, config=config, keep=False)).numbers)
+        names = tuple(run(replace(job, config=config, keep=False)).numbers)
+        return Rehearsal(names, problem=(time.monotonic() - began) / max(1, config.eval_problems))
     try:
         few = min(FEW, config.eval_problems)
         short = config.but(steps=1, budget=None, checkpoint_every=0, eval_problems=few, out=folder)
@@ -61,9 +82,12 @@ def rehearse(job: Job) -> tuple[str, ...]:
         done = finished(folder)
         assert done is not None
         assert trained.run is not None
+        measuring = time.monotonic()
         # on more problems, since a number that is undefined (a length of right replies where none is right) is not logged
         more = _measured(replace(job, config=config), trained.run, folder.parent / STARTS) if config.eval_problems else []
-        return tuple(dict.fromkeys([*done.numbers, *(prefix + name for prefix in ("", BEFORE) for name in more)]))
+        names = tuple(dict.fromkeys([*done.numbers, *(prefix + name for prefix in ("", BEFORE) for name in more)]))
+        each = (time.monotonic() - measuring) / max(1, config.eval_problems)
+        return Rehearsal(names, max(0.0, measuring - began - done.seconds), done.seconds, each, done.numbers.get("tokens", 0.0))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

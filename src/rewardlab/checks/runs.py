@@ -58,13 +58,15 @@ class Done:
     """The outcome of a job.
 
     numbers: by name, at its end.  curve: (token count, numbers measured there).  seconds: wall clock.  training: by name, what
-    training logged at every step, as means over at most POINTS equal stretches of the run.
+    training logged at every step, as means over at most POINTS equal stretches of the run.  spread: by name, the 95% interval over
+    the held-out problems of a number that was measured with one.
     """
 
     numbers: Numbers
     curve: list[tuple[int, Numbers]]
     seconds: float
     training: dict[str, list[float]] = field(default_factory=dict)
+    spread: dict[str, list[float]] = field(default_factory=dict)
 
 
 def watched(folder: Path) -> list[tuple[int, Numbers]]:
@@ -97,7 +99,9 @@ def finished(folder: Path) -> Done | None:
     """What the run in a folder measured, with the seconds of its steps; None if it has not finished."""
     if (folder / ANSWERED).exists():
         done = json.loads((folder / ANSWERED).read_text("utf-8"))
-        return Done(done["numbers"], [(tokens, numbers) for tokens, numbers in done["curve"]], done["seconds"])
+        curve = [(tokens, numbers) for tokens, numbers in done["curve"]]
+        # an outcome of an older version has no intervals
+        return Done(done["numbers"], curve, done["seconds"], spread=done.get("spread", {}))
     if not (folder / "summary.json").exists():
         return None
     summary, lines = json.loads((folder / "summary.json").read_text("utf-8")), read_metrics(folder)
@@ -107,7 +111,7 @@ def finished(folder: Path) -> Done | None:
     counts = {name: summary[name] for name in ("tokens", "steps", "updates") if name in summary}
     # added up over the steps: a run may have been stopped and resumed
     seconds = sum(line.get("seconds/step") or 0.0 for line in lines)
-    return Done({**numbers, **counts}, curve, round(seconds, 2), _stretches(lines))
+    return Done({**numbers, **counts}, curve, round(seconds, 2), _stretches(lines), _spread(summary.get("after") or {}))
 
 
 def drop_weights(folder: Path, models_too: bool = True) -> None:
@@ -150,7 +154,8 @@ def _answer(recipe: Recipe, job: Job) -> Done:
     table = api.answer(recipe, config.model, config.task, problems=config.eval_problems, **settings)
     measured = {k: v["value"] for k, v in table.items() if isinstance(v, Mapping) and "value" in v}
     tokens = {"tokens": table["tokens"], "tokens_per_answer": table["tokens"] / table["n"]}
-    return Done({**measured, **tokens}, [(table["tokens"], measured)], 0.0)
+    spread = {k: list(v["ci95"]) for k, v in table.items() if k in measured and v.get("ci95")}
+    return Done({**measured, **tokens}, [(table["tokens"], measured)], 0.0, spread=spread)
 
 
 def _train(recipe: Recipe, job: Job) -> Done:
@@ -204,6 +209,12 @@ def _stretches(lines: list[dict[str, Any]]) -> dict[str, list[float]]:
 def _measured(line: dict[str, Any]) -> Numbers:
     """The held-out measures of a line of metrics.jsonl; empty if it has none."""
     return {k.removeprefix("eval/"): v for k, v in line.items() if k.startswith("eval/") and v is not None}
+
+
+def _spread(summary: Mapping[str, Any]) -> dict[str, list[float]]:
+    """The interval of one side of a summary, under the name of its leading number, which it is of."""
+    bounds, name = summary.get("ci95"), next(iter(summary), "")
+    return {name: list(bounds)} if bounds and None not in bounds else {}
 
 
 def _plain(summary: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

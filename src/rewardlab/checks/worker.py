@@ -1,6 +1,6 @@
 """What a process of `workers.py` runs: jobs arrive pickled, one per line, and are done one by one.
 
-It runs as a script and is never imported. The first line holds sys.path, the second the function, each further line a job.
+It runs as a script and is never imported. The first line holds sys.path, each further line a function and a job for it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ def main() -> None:
 
     torch.set_num_threads(1)  # there is a worker for each core
     progress.console.quiet = True
-    work = pickle.loads(b64decode(lines.get()))
     while True:
         # base64 has no line breaks, so a message is one line
-        results.write(b64encode(pickle.dumps(outcome(work, pickle.loads(b64decode(lines.get()))))) + b"\n")
+        results.write(b64encode(pickle.dumps(outcome(lines.get()))) + b"\n")
 
 
 def read(lines: queue.SimpleQueue[bytes]) -> None:
@@ -45,8 +44,9 @@ def read(lines: queue.SimpleQueue[bytes]) -> None:
     os._exit(0)
 
 
-def outcome(work: Any, job: Any) -> tuple[bool, Any]:
+def outcome(line: bytes) -> tuple[bool, Any]:
     """(True, result) or (False, error)."""
+    work, job = pickle.loads(b64decode(line))
     try:
         return True, work(job)
     except Exception as problem:

@@ -7,8 +7,9 @@ import os
 import pickle
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,32 +32,51 @@ class Failed:
         return self.error.removeprefix("RewardlabError: ")
 
 
+_shared: ContextVar[Supervisor | None] = ContextVar("shared processes", default=None)
+
+
+@contextmanager
+def shared_processes(processes: int | None = None) -> Iterator[None]:
+    """Within it, every `run_all` uses the same processes: each of them loads torch and the package once, and not for every stage.
+
+    processes: how many at a time; None: as many as this process has cores.
+    """
+    supervisor = Supervisor(processes or cores(), _start)
+    token = _shared.set(supervisor)
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+        supervisor.close()
+
+
 def run_all(
     work: Callable[[Any], Any], jobs: Sequence[Any], processes: int | None = None
 ) -> Generator[tuple[int, Any], None, None]:
     """Do all jobs, without a time limit, and yield (position, result or Failed) as each ends.
 
-    work: a function at the top of a module.  processes: how many at a time; None: as many as this process has cores.
-    Closing the generator ends the processes.
+    work: a function at the top of a module.  processes: how many at a time; None: as many as this process has cores; those of
+    `shared_processes` within it. Closing the generator ends the processes that are at work.
     """
     if not jobs:
         return
-
-    def start(number: int) -> Child:
-        # -P: this folder is not on sys.path, where its modules could hide others; stderr is shared, so that warnings are seen
-        child = Child("-P", str(WORKER), stderr=None)
-        # a worker imports its modules from where this process does
-        for message in (sys.path, work):
-            child.send(_call(message))
-        return child
-
-    supervisor = Supervisor(min(processes or cores(), len(jobs)), start)
+    shared = _shared.get()
+    supervisor = shared or Supervisor(min(processes or cores(), len(jobs)), _start)
     try:
-        with closing(supervisor.map(map(_call, jobs), len(jobs))) as answers:
+        with closing(supervisor.map((_call((work, job)) for job in jobs), len(jobs))) as answers:
             for position, answer in answers:
                 yield position, _result(answer)
     finally:
-        supervisor.close()
+        if shared is None:
+            supervisor.close()
+
+
+def _start(number: int) -> Child:
+    # -P: this folder is not on sys.path, where its modules could hide others; stderr is shared, so that warnings are seen
+    child = Child("-P", str(WORKER), stderr=None)
+    # a worker imports its modules from where this process does
+    child.send(_call(sys.path))
+    return child
 
 
 def cores() -> int:

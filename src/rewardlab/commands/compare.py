@@ -1,18 +1,23 @@
-"""Run several methods on the same problems and one budget; print means and paired differences, and write a page of curves.
+"""Run several methods on the same problems, with equal updates; print means and paired differences, and write a page of curves.
 
   rewardlab compare grpo rloo ppo --task arithmetic
-  rewardlab compare grpo rloo --task countdown --n 16 --rloo.lr 1e-4 --budget 100000 --out runs/mine
+  rewardlab compare grpo rloo --task countdown --n 16 --rloo.lr 1e-4 --out runs/mine
+  rewardlab compare grpo rloo --task countdown --budget 100000
   rewardlab compare grpo dapo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
   rewardlab compare --resume runs/mine
   rewardlab compare --resume runs/mine --seeds 8
   rewardlab compare --family objectives --task countdown --rates 1e-4,3e-4,1e-3 --steps 40
   rewardlab compare grpo hapo grpo_lambda --hapo.weight 0.5,1,2 --grpo_lambda.alpha 0.1,0.2,0.4 --task mine.jsonl --x length
 
-Without --budget, every method gets the tokens that the first one which trains uses in --steps steps. A method that selects an
-answer and trains nothing (best_of_n) is compared by the accuracy of its answers.
+Every method makes --steps steps. With --equal tokens, every method gets the tokens that the first one which trains uses in --steps
+steps, seed by seed; with --budget, that many tokens. A method that selects an answer and trains nothing (best_of_n) is compared by
+the accuracy of its answers.
+
+Means of five seeds or more have Student's intervals. Of fewer, the value of every seed is shown, with the interval over the
+held-out problems.
 
 --family objectives compares GRPO with those methods of that folder, and those baselines, that learn from the same rollouts and
-rewards, by equal updates; those that do not fit are named, and --without leaves out more. With --rates every method gets the rate
+rewards; those that do not fit are named, and --without leaves out more. With --rates every method gets the rate
 that suits it, chosen on seeds of their own.
 
 Settings of methods are flags: --n 16 is for every method that has it, --grpo.n 16 for one. --problems is the number of held-out
@@ -30,14 +35,14 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rewardlab.commands import flags as shared
 from rewardlab.errors import RewardlabError
 
-HELP = "run several methods on the same problems and one budget"
+HELP = "run several methods on the same problems, with equal updates or equal tokens"
 SETTINGS = True
 OF_ONE_RUN = ("seed", "start", "out", "engine", "engine_options")
 """Settings that differ from run to run, or that a comparison decides."""
@@ -45,7 +50,7 @@ FIELDS = tuple(name for name, f in shared.FIELDS.items() if not f.metadata["no_f
 OWN = ("steps", "budget", "eval_problems", "eval_every")
 """Fields whose flags have another meaning here, or another default."""
 EVAL_EVERY, SEEDS = 5, 5
-WHEN_RESUMED = {"--resume", "--without", "--seeds", "--jobs", "--x", "--y", "--json"}
+WHEN_RESUMED = {"--resume", "--without", "--seeds", "--jobs", "--x", "--y", "--self-contained", "--json"}
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
@@ -57,12 +62,11 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "seeds", f"runs of each method (default {SEEDS})")
     # a run ends after a number of steps or at a budget, not at both
     end = parser.add_mutually_exclusive_group()
-    shared.config_flag(end, "steps", help="training steps of the first method (default 20)")
-    shared.config_flag(end, "budget", help="tokens of each run, generated and scored by all models")
+    shared.config_flag(end, "steps", help="training steps of every method (default 20)")
+    shared.config_flag(end, "budget", help="equal tokens: this many for each run, generated and scored by all models")
     parser.add_argument("--family", metavar="FOLDER", help="in place of METHOD: those of a folder that fit, such as objectives")
-    parser.add_argument(
-        "--equal", choices=("tokens", "updates"), help="what all runs get alike (default: tokens; updates of a family)"
-    )
+    text = "what all runs get alike: updates (the default: --steps steps each), or the tokens of the first method's --steps steps"
+    parser.add_argument("--equal", choices=("updates", "tokens"), help=text)
     parser.add_argument("--rates", metavar="LIST", help="choose each method's rate from these, as 1e-4,3e-4,1e-3, on other seeds")
     shared.number_flag(parser, "rate-seeds", "with --rates: runs of each method at each rate (default 2)")
     parser.add_argument("--measure", metavar="NAME", help="the number compared (default: what the first method measures)")
@@ -73,6 +77,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "problems-per-step", "problems of a training step, of every method that trains")
     shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
     parser.add_argument("--keep-models", action="store_true", help="keep best/ and model/ of finished runs")
+    text = "hold Plotly's library (5 MB) in every page, in place of loading it from one file in DIR"
+    parser.add_argument("--self-contained", action="store_true", help=text)
     shared.config_flags(parser, (name for name in FIELDS if name not in OWN))
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write (default: a new one in runs/)")
 
@@ -109,6 +115,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     how = {"measure": args.measure, "jobs": args.jobs, "out": args.out, "keep_models": args.keep_models, "x": args.x, "y": args.y}
     how |= {"family": args.family, "without": args.without, "equal": args.equal, "rates": rates}
+    how["self_contained"] = args.self_contained
     if args.rate_seeds is not None:
         if not rates:
             raise RewardlabError("--rate-seeds says on how many seeds the rates of --rates are tried: give --rates too")
@@ -137,18 +144,18 @@ def resumed(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab.comparisons.compare import resume
 
     seeds = range(args.seeds) if args.seeds else None
-    return resume(args.resume, seeds=seeds, without=args.without, jobs=args.jobs, x=args.x, y=args.y)
+    return resume(
+        args.resume, seeds=seeds, without=args.without, jobs=args.jobs, x=args.x, y=args.y, self_contained=args.self_contained
+    )
 
 
 def show(document: Mapping[str, Any]) -> None:
+    from rewardlab.checks.verdict import PAIRS
     from rewardlab.commands.tables import heading, lines, table
 
     rows, seeds, out = document["methods"], len(document["seeds"]), Path(document["out"])
     heading(f"{document['measure']} on {document['task']}, {seeds} seed{'s' * (seeds > 1)}")
-    table(
-        ("method", "mean", "95% interval", f"against {rows[0]['method']}", "95% interval", "p, adjusted", "decided"),
-        map(_result, rows),
-    )
+    _results(rows, few=seeds < PAIRS)
     if ks := list(rows[0]["pass_at"]):
         table(("method", *(f"pass@{k}" for k in ks)), ([row["method"], *(_at(row, k) for k in ks)] for row in rows))
     beside = [name for name, found in rows[0]["beside"].items() if any(row["beside"][name]["mean"] is not None for row in rows)]
@@ -160,7 +167,9 @@ def show(document: Mapping[str, Any]) -> None:
     if found := document["frontier"]:
         x, y = found["x"], found["y"]
         heading(f"{y['name']} ({y['better']} is better) against {x['name']} ({x['better']} is better)")
-        table(("method", x["name"], "95% interval", y["name"], "95% interval", "on the frontier"), map(_point, found["points"]))
+        spread = "each seed" if seeds < PAIRS else "95% interval"
+        points = [_point(point, seeds < PAIRS) for point in found["points"]]
+        table(("method", x["name"], spread, y["name"], spread, "on the frontier"), points)
     for note in document["notes"]:
         lines(note)
     heading("Next")
@@ -175,14 +184,39 @@ def show(document: Mapping[str, Any]) -> None:
 UNDECIDED = ("too few seeds", "not decided")
 
 
+def _results(rows: Sequence[Mapping[str, Any]], few: bool) -> None:
+    """The table of means and of differences to the first method.  few: seeds, each of which is then shown."""
+    from rewardlab.commands.tables import table
+
+    against = f"against {rows[0]['method']}"
+    if few:
+        table(("method", "mean", "each seed", "95% interval, problems", against, "each seed", "decided"), map(_seed_by_seed, rows))
+    else:
+        table(("method", "mean", "95% interval, seeds", against, "95% interval", "p, adjusted", "decided"), map(_result, rows))
+
+
+def _seed_by_seed(row: Mapping[str, Any]) -> list[Any]:
+    change = row["difference"]
+    cells = [row["method"], _known(row["mean"]), _each(row["values"]), row["ci95"] or "–"]
+    return [*cells, *((_signed(change["mean"]), _each(change["values"], _signed), change["decision"]) if change else ("", "", ""))]
+
+
 def _result(row: Mapping[str, Any]) -> list[Any]:
     """A method's mean and its difference to the first method's."""
     change = row["difference"]
-    mean = _known(row["mean"])
+    cells = [row["method"], _known(row["mean"]), row["ci95"] or "–"]
     if not change:
-        return [row["method"], mean, row["ci95"], "", "", "", ""]
-    p = f"{change['p_adjusted']:.2g}"
-    return [row["method"], mean, row["ci95"], _signed(change["mean"]), change["ci95"], p, change["decision"]]
+        return [*cells, "", "", "", ""]
+    return [*cells, _signed(change["mean"]), change["ci95"] or "–", f"{change['p_adjusted']:.2g}", change["decision"]]
+
+
+def _each(values: Sequence[float | None], written: Callable[[float | None], str] | None = None) -> str:
+    """The value of every seed."""
+    return "  ".join((written or _short)(value) for value in values)
+
+
+def _short(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.4g}"
 
 
 def _at(row: Mapping[str, Any], k: str) -> Any:
@@ -194,8 +228,9 @@ def _beside(row: Mapping[str, Any], name: str) -> Any:
     return "–" if value is None else value
 
 
-def _point(point: Mapping[str, Any]) -> list[Any]:
-    cells = [x for axis in "xy" for x in (_known(point[axis]["mean"]), point[axis]["ci95"])]
+def _point(point: Mapping[str, Any], few: bool) -> list[Any]:
+    sides = [point[axis] for axis in "xy"]
+    cells = [cell for at in sides for cell in (_known(at["mean"]), _each(at["values"]) if few else at["ci95"] or "–")]
     return [point["method"], *cells, {True: "dominated", False: "yes", None: "not measured"}[point["dominated"]]]
 
 

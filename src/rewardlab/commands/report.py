@@ -17,6 +17,8 @@ HELP = "write a run's report again, or compare several runs"
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="folder of a run; several are compared")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the page (default: RUN/report.html; comparison.html of several)")
+    text = "hold Plotly's library (5 MB) in a page within a comparison too, which would load it from there"
+    parser.add_argument("--self-contained", action="store_true", help=text)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -36,7 +38,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if not out.parent.is_dir():
         raise RewardlabError(f"there is no folder {out.parent} to write {out.name} in")
     check_writable(out)
-    return {"report": str(write_report(args.run[0], out) if one else write_comparison(args.run, out))}
+    return {
+        "report": str(
+            write_report(args.run[0], out, args.self_contained) if one else write_comparison(args.run, out, args.self_contained)
+        )
+    }
 
 
 def show(document: Mapping[str, Any]) -> None:

@@ -1,4 +1,7 @@
-"""Several methods on the same problems and one budget, run in a folder from which a comparison that was stopped is completed."""
+"""Several methods on the same problems, with equal updates or equal tokens.
+
+They run in a folder from which a comparison that was stopped is completed.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,12 @@ from rewardlab.api.arguments import check_config
 from rewardlab.api.inputs import held_out, policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.checks.kept import STARTS, with_shared_start
-from rewardlab.checks.pairs import rehearsed
+from rewardlab.checks.pairs import Rehearsal, rehearsals
 from rewardlab.checks.runs import Done, Job, drop_weights, finished, run, watched
-from rewardlab.checks.workers import Failed, run_all
+from rewardlab.checks.workers import Failed, cores, run_all, shared_processes
 from rewardlab.comparisons import comparison
 from rewardlab.comparisons.arms import SELECTED, Arm, arms_of
+from rewardlab.comparisons.estimate import seconds
 from rewardlab.comparisons.family import Family
 from rewardlab.comparisons.family import family as family_of
 from rewardlab.comparisons.frontier import axes, frontier, names_of
@@ -31,14 +35,16 @@ from rewardlab.core import Recipe, Task
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.passk import accuracy, pass_curve
 from rewardlab.models.checkpoint import absolute_name
+from rewardlab.report.html import duration
+from rewardlab.report.library import share
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.track import trackers
 from rewardlab.settings.domain import PATH
 from rewardlab.util.files import write_json, write_text
-from rewardlab.util.progress import Bar
+from rewardlab.util.progress import Bar, console
 
-STEPS = 20  # of the first method that trains, if neither steps nor a budget are given
+STEPS = 20  # of every run, if neither steps nor a budget are given
 
 Record = dict[str, Any]
 
@@ -48,20 +54,21 @@ def compare(
     reward: Reward | str | None = None, seeds: Sequence[int] = range(5), measure: str | None = None, jobs: int | None = None,
     out: Path | str | None = None, keep_models: bool = False, x: str | None = None, y: str | None = None,
     family: str | None = None, without: Sequence[str] = (), equal: str | None = None, rates: Sequence[float] = (),
-    rate_seeds: int = 2, **changes: Any,
+    rate_seeds: int = 2, self_contained: bool = False, **changes: Any,
 ) -> Record:  # fmt: skip
     """Run every method on every seed and compare them; returns the contents of compare.json.
 
     methods: names, stacks (`grpo+hapo`), or recipes with distinct names.  config, and `changes` to it by name: what all runs share
-    (task, model, lora_rank, eval_problems ...). Every run ends at config.budget; without one, at the tokens that the first method
-    which trains uses in config.steps (default 20) steps with the same seed.  settings: of the methods: `n` for all that have it,
-    `grpo.n` for one; a list of numbers compares each of them.  reward: in place of the methods' own, a part or a text as of
-    --reward.  measure: the number compared; None: the first one that the first method measures.  jobs: runs at a time; None: as
-    many as there are cores.  out: the folder; None: a new one in runs/.  keep_models: keep the models of finished runs, which are
-    removed otherwise, as their checkpoints are.  x, y: the axes of the frontier (see `frontier.axes`); y None: the number compared.
-    family, without: in place of `methods` those of a folder that learn from the rollouts of `grpo`, and those to leave out.  equal:
-    what all runs get alike, "tokens" or "updates"; None: updates for a family, else tokens.  rates: learning rates, from which each
-    method gets its own (see `tuning`), each tried on `rate_seeds` seeds.
+    (task, model, lora_rank, eval_problems ...). Every run ends after config.steps (default 20) steps, or at
+    config.budget tokens.  settings: of the methods: `n` for all that have it, `grpo.n` for one; a list of numbers compares each
+    of them.  reward: in place of the methods' own, a part or a text as of --reward.  measure: the number compared; None: the
+    first one that the first method measures.  jobs: runs at a time; None: as many as there are cores.  out: the folder; None: a new
+    one in runs/.  keep_models: keep the models of finished runs, which are removed otherwise, as their checkpoints are.  x, y: the
+    axes of the frontier (see `frontier.axes`); y None: the number compared. family, without: in place of `methods` those of a
+    folder that learn from the rollouts of `grpo`, and those to leave out.  equal: what all runs get alike: "updates", or "tokens":
+    the budget, or without one what the first method which trains uses in config.steps steps with the same seed; None: tokens with a
+    budget, else updates.  rates: learning rates, from which each method gets its own (see `tuning`), each tried on `rate_seeds`
+    seeds.  self_contained: every page holds Plotly's library (5 MB), in place of loading it from one file in the folder.
 
     What can be known beforehand is checked before the first run, by one step of each method. Raises RewardlabError for what is
     wrong, and for a run that fails; `resume` then completes the comparison.
@@ -70,17 +77,18 @@ def compare(
         PATH.check("out", out)
     config = _shared(config, changes)
     arms, left_out = _arms(methods, family_of(family, without=without) if family else None, settings, reward)
-    alike: dict[str, Any] = {"equal": equal or (UPDATES if family else TOKENS), "rates": tuple(rates), "rate_seeds": rate_seeds}
+    equal = equal or (TOKENS if config.budget else UPDATES)
+    alike: dict[str, Any] = {"equal": equal, "rates": tuple(rates), "rate_seeds": rate_seeds}
     plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike, left_out=left_out)
     _check_budget(plan)
     task = task_of(None, config)
     _problems(task, config)
-    with new_comparison(
-        out, [family] if family else list(dict.fromkeys(arm.of or arm.name for arm in arms)), config.task
-    ) as folder:
+    _say(f"{_runs(plan)} on {task.name}: {plan.alike}")
+    names = [family] if family else list(dict.fromkeys(arm.of or arm.name for arm in arms))
+    with new_comparison(out, names, config.task) as folder, shared_processes(jobs):
         plan = _prepared(plan, task, folder, jobs)
         plan.save(folder)
-        return _complete(plan, folder, jobs)
+        return _complete(plan, folder, jobs, self_contained)
 
 
 def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> Plan:
@@ -91,17 +99,35 @@ def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> Plan:
     for arm in plan.arms:
         fit_prompts(task, policy, plan.config, arm.recipe)
     plan = replace(plan, config=_anywhere(plan.config, task))
-    return replace(plan, measure=_measure(plan, folder, jobs))
+    shown = _rehearsed(plan, folder, jobs)
+    plan = replace(plan, measure=_measure(plan, {name: found.names for name, found in shown.items()}))
+    at_a_time = min(jobs or cores(), len(plan.arms) * len(plan.seeds))
+    how = f", {at_a_time} at a time" if at_a_time > 1 else ""
+    whole = seconds(plan, shown, _problems(task, plan.config)) / at_a_time
+    _say(f"{_runs(plan)}: about {duration(round(whole, -1) or 5)}{how}")
+    return plan
+
+
+def _runs(plan: Plan) -> str:
+    """How many runs there are, in words."""
+    count = len(plan.seeds)
+    text = f"{len(plan.arms)} methods x {count} seed{'s' * (count > 1)}"
+    return f"{text}, after {len(plan.rates)} rates x {plan.rate_seeds} seeds" if plan.rates else text
+
+
+def _say(text: str) -> None:
+    """A line for people, on stderr as bars are."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def resume(
     folder: Path | str, *, seeds: Sequence[int] | None = None, without: Sequence[str] = (), jobs: int | None = None,
-    x: str | None = None, y: str | None = None,
+    x: str | None = None, y: str | None = None, self_contained: bool = False,
 ) -> Record:  # fmt: skip
     """Complete a comparison that was stopped: runs that have finished are read, the others are run or resumed.
 
     seeds: more of them than before; a comparison that had finished is extended by the new ones.  without: methods to leave out from
-    now on, such as one whose runs fail; their run folders stay.  x, y: other axes than before, as in `compare`.
+    now on, such as one whose runs fail; their run folders stay.  x, y, self_contained: as in `compare`.
     """
     folder = Path(PATH.check("the folder of the comparison", folder))
     plan = read_plan(folder)
@@ -116,7 +142,9 @@ def resume(
     if x is not None or y is not None:
         right, up = _axes(x or plan.x, y or plan.y)
         plan = replace(plan, x=right, y=up)
-    record = _complete(plan, folder, jobs)
+    _say(f"{_runs(plan)}: {plan.alike}")
+    with shared_processes(jobs):
+        record = _complete(plan, folder, jobs, self_contained)
     # axes that nothing was measured for are refused by then, and must not stay
     plan.save(folder)
     return record
@@ -133,7 +161,7 @@ def _shared(config: RunConfig | None, changes: Mapping[str, Any]) -> RunConfig:
     check_config(config)
     config = (config or RunConfig()).but(**changes)
     if config.engine != "embedded":
-        raise RewardlabError(f"a comparison gives every method the same tokens, which the engine {config.engine} cannot count")
+        raise RewardlabError(f"a comparison counts the tokens of every method, which the engine {config.engine} cannot")
     return config.but(steps=None if config.budget else config.steps or STEPS, track=tuple(trackers(config.track)))
 
 
@@ -171,16 +199,20 @@ def _anywhere(config: RunConfig, task: Task) -> RunConfig:
     return config.but(task=where, model=absolute_name(config.model) if config.model else None)
 
 
-def _measure(plan: Plan, folder: Path, jobs: int | None) -> str:
-    """The number to compare, once every method has shown in a rehearsal that it measures it."""
+def _rehearsed(plan: Plan, folder: Path, jobs: int | None) -> dict[str, Rehearsal]:
+    """What one step of every arm shows, by its name."""
     seed = plan.seeds[0]
     tried = [replace(plan.job(arm, seed, folder), folder=str(folder / f".rehearsal-{arm.folder}")) for arm in plan.arms]
     try:
-        names = dict(zip((arm.name for arm in plan.arms), rehearsed(tried, jobs), strict=True))
+        return dict(zip((arm.name for arm in plan.arms), rehearsals(tried, jobs), strict=True))
     finally:
         # what the rehearsals shared, and what a process leaves that is ended with the others
         for left in (*(Path(job.folder) for job in tried), folder / STARTS):
             shutil.rmtree(left, ignore_errors=True)
+
+
+def _measure(plan: Plan, names: Mapping[str, Sequence[str]]) -> str:
+    """The number to compare.  names: of the numbers that each arm measures. Raises RewardlabError where one does not measure it."""
     measure = plan.measure or (names[plan.trained[0].name][0] if plan.trained else SELECTED)
     for arm in plan.arms:
         if arm.measured_by(measure) not in names[arm.name]:
@@ -200,8 +232,10 @@ def _not_measured(arm: Arm, measure: str, names: Mapping[str, Sequence[str]]) ->
     )
 
 
-def _complete(plan: Plan, folder: Path, jobs: int | None) -> Record:
+def _complete(plan: Plan, folder: Path, jobs: int | None, self_contained: bool) -> Record:
     """Run what has not finished, and write the result."""
+    # before the runs, whose reports load it too
+    library = None if self_contained else share(folder)
     try:
         plan = _with_rates(plan, folder, jobs)
         outcomes = _outcomes(plan, folder, jobs)
@@ -219,7 +253,8 @@ def _complete(plan: Plan, folder: Path, jobs: int | None) -> Record:
         "frontier": frontier(plan, outcomes), "versions": api.versions(),
     }  # fmt: skip
     write_json(folder / "compare.json", record)
-    write_text(folder / "compare.html", page(record))
+    out = folder / "compare.html"
+    write_text(out, page(record, out, library))
     return {"out": str(folder), **record}
 
 

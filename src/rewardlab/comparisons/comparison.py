@@ -10,8 +10,9 @@ import numpy as np
 
 from rewardlab.checks.runs import Done
 from rewardlab.checks.verdict import PAIRS, holds
-from rewardlab.comparisons.arms import Arm
+from rewardlab.comparisons.arms import ONE_REPLY, SELECTED, Arm
 from rewardlab.comparisons.plan import TOKENS, Plan
+from rewardlab.comparisons.ranges import possible
 from rewardlab.util.intervals import holm, interval, p_value
 
 POINTS = 60  # token counts at which a mean learning curve is drawn
@@ -24,6 +25,8 @@ TOO_FEW, NOT_DECIDED, HIGHER, LOWER = "too few seeds", "not decided", "higher", 
 BESIDE = ("entropy", "kl", "length", "signal")
 """What training logged late, shown beside what is compared."""
 PASS_AT = re.compile(r"pass@(\d+)")
+SEEDS, PROBLEMS = "seeds", "problems"
+"""What an interval is over: the seeds (Student's); or, of fewer than PAIRS seeds, the held-out problems of the runs."""
 
 Record = dict[str, Any]
 Curve = Sequence[tuple[int, Mapping[str, float]]]
@@ -47,21 +50,21 @@ def summarise(arm: Arm, plan: Plan, outcomes: Outcomes) -> Record:
     values = [done.numbers.get(measure) for done in runs]
     return {
         "method": arm.name, "trains": arm.trains, "formula": str(arm.recipe), "measure": measure, "values": values,
-        **_within_unit(mean_interval(values), values),
-        "difference": None if arm is first else difference(values, _values(first, plan, outcomes)),
+        **mean_interval(values, measure, [done.spread.get(measure) for done in runs]),
+        "difference": None if arm is first else difference(values, _values(first, plan, outcomes), measure),
         # tokens of training; what a selection computes for its answers is not comparable with them
         "tokens": _average(runs, "tokens") if arm.trains else 0,
         "tokens_per_answer": _average(runs, "train.length" if arm.trains else "tokens_per_answer"),
         "steps": [done.numbers.get("steps") for done in runs], "updates": _average(runs, "updates"),
         "seconds": [done.seconds for done in runs], "rate": plan.chosen.get(arm.name), "pass_at": _pass_at(runs),
-        "beside": {name: mean_interval([done.numbers.get(f"train.{name}") for done in runs]) for name in BESIDE},
+        "beside": {name: mean_interval([done.numbers.get(f"train.{name}") for done in runs], name) for name in BESIDE},
         # what was measured, seed by seed; the curve is their mean at token counts between them
         "points": [[[tokens, numbers[measure]] for tokens, numbers in done.curve if measure in numbers] for done in runs],
         "curve": mean_curve([done.curve if arm.trains else [] for done in runs], measure),
     }  # fmt: skip
 
 
-def difference(values: Sequence[float | None], first: Sequence[float | None]) -> Record:
+def difference(values: Sequence[float | None], first: Sequence[float | None], name: str = "") -> Record:
     """The paired differences of two methods over seeds, and whether they decide: by the rule of verdicts, with no margin.
 
     A pair in which one of the two numbers is undefined is left out.
@@ -72,7 +75,8 @@ def difference(values: Sequence[float | None], first: Sequence[float | None]) ->
         decision = TOO_FEW
     else:
         decision = HIGHER if holds(effects, 0.0) else LOWER if holds(-effects, 0.0) else NOT_DECIDED
-    return {"values": pairs, **mean_interval(pairs), "decision": decision}
+    least, most = possible(name, [value for value in (*values, *first) if value is not None])
+    return {"values": pairs, **mean_interval(pairs, within=(least - most, most - least)), "decision": decision}
 
 
 def _together(differences: Sequence[Record]) -> None:
@@ -92,7 +96,7 @@ def _pass_at(runs: Sequence[Done]) -> dict[str, Record]:
     """pass@k at the end by k, where more than one was measured."""
     ks = sorted({int(match[1]) for done in runs for name in done.numbers if (match := PASS_AT.fullmatch(name))})
     values = {k: [done.numbers.get(f"pass@{k}") for done in runs] for k in ks}
-    return {str(k): _within_unit(mean_interval(known), known) for k, known in values.items()} if len(ks) > 1 else {}
+    return {str(k): mean_interval(known, f"pass@{k}") for k, known in values.items()} if len(ks) > 1 else {}
 
 
 def _watched(logs: Sequence[Curve]) -> dict[str, Record]:
@@ -103,7 +107,10 @@ def _watched(logs: Sequence[Curve]) -> dict[str, Record]:
 
 
 def mean_curve(curves: Sequence[Curve], measure: str) -> Record:
-    """The mean over seeds of a number against the count of tokens (or steps), with its t interval, where all were measured."""
+    """The mean over seeds of a number against the count of tokens (or steps), where all were measured.
+
+    low, high: its t interval, within the range of the number; of fewer than PAIRS seeds, the lowest and the highest of them.
+    """
     points = [[(tokens, numbers[measure]) for tokens, numbers in curve if measure in numbers] for curve in curves]
     if not all(points):
         return {"tokens": [], "mean": [], "low": [], "high": []}
@@ -113,8 +120,10 @@ def mean_curve(curves: Sequence[Curve], measure: str) -> Record:
     # seeds are measured at different token counts, so every curve is interpolated at the same ones
     table = np.stack([np.interp(tokens, *np.asarray(curve, float).T) for curve in points], -1)  # (points, seeds)
     mean, low, high = interval(table)
-    # the interval of a single seed is infinite, which JSON cannot hold and a page cannot draw
-    bounds = {"low": low, "high": high} if len(points) > 1 else {"low": mean, "high": mean}
+    if len(points) < PAIRS:
+        low, high = table.min(-1), table.max(-1)
+    least, most = possible(measure, table.ravel().tolist())
+    bounds = {"low": np.clip(low, least, most), "high": np.clip(high, least, most)}
     return {name: values.tolist() for name, values in ({"tokens": tokens, "mean": mean} | bounds).items()}
 
 
@@ -129,6 +138,7 @@ def notes(plan: Plan, rows: Sequence[Record]) -> list[str]:
         *_selections(rows),
         *(note for row in trained[1:] for note in _unequal(row, trained[0], plan.equal)),
         *_undefined(rows),
+        *_all_zero(rows),
         *_without_reward(plan),
     ]
 
@@ -136,11 +146,13 @@ def notes(plan: Plan, rows: Sequence[Record]) -> list[str]:
 def _few_seeds(plan: Plan) -> list[str]:
     if len(plan.seeds) >= PAIRS:
         return []
-    return [f"{len(plan.seeds)} seed{'s' * (len(plan.seeds) > 1)}: a difference is decided with {PAIRS} or more."]
+    how = "each is shown, and the intervals are those of the held-out problems, where a run has one"
+    return [f"{len(plan.seeds)} seed{'s' * (len(plan.seeds) > 1)}: {how}; a difference is decided with {PAIRS} or more."]
 
 
 def _several(plan: Plan) -> list[str]:
-    count = len(plan.arms) - 1
+    # of fewer seeds nothing is decided
+    count = len(plan.arms) - 1 if len(plan.seeds) >= PAIRS else 0
     return [f"{count} differences are decided together: each by its p value adjusted for their number (Holm)."] if count > 1 else []
 
 
@@ -194,17 +206,19 @@ def _undefined(rows: Sequence[Record]) -> list[str]:
     ]
 
 
+def _all_zero(rows: Sequence[Record]) -> list[str]:
+    """That no run got a problem right, from which most methods learn nothing."""
+    known = [value for row in rows for value in row["values"] if value is not None]
+    if not known or any(known) or rows[0]["measure"] not in (ONE_REPLY, SELECTED):
+        return []
+    why = "where no reply is right there is nothing to learn from: take easier problems, a better model, or a longer --max-new"
+    return [f"{rows[0]['measure']} is 0 in every run; {why}, and look at the rollouts."]
+
+
 def _without_reward(plan: Plan) -> list[str]:
     """Methods that a reward of the user's own does not reach."""
     unreached = [arm.name for arm in plan.arms if plan.reward and arm.recipe.reward is None]
     return [f"{name} learns from no reward: {plan.reward} changes nothing for it." for name in unreached]
-
-
-def _within_unit(mean: Record, values: Sequence[float | None]) -> Record:
-    """The mean of shares, with its interval cut to 0 .. 1: of few seeds it is so wide that it would leave that range."""
-    if mean["ci95"] is None or any(value is not None and not 0 <= value <= 1 for value in values):
-        return mean
-    return mean | {"ci95": [max(0.0, mean["ci95"][0]), min(1.0, mean["ci95"][1])]}
 
 
 def _values(arm: Arm, plan: Plan, outcomes: Outcomes) -> list[float | None]:
@@ -221,10 +235,27 @@ def _count(number: float) -> str:
     return f"{number:,.1f}".removesuffix(".0")
 
 
-def mean_interval(values: Sequence[float | None]) -> Record:
-    """The mean of the values that are known, and its t interval; None where there are too few."""
+def mean_interval(
+    values: Sequence[float | None], name: str = "", spreads: Sequence[Sequence[float] | None] = (),
+    within: tuple[float, float] | None = None,
+) -> Record:  # fmt: skip
+    """The mean of the values that are known, and a 95% interval within the range of the number; None where there is none.
+
+    Of PAIRS seeds or more it is Student's; of two seeds that would run from -20 to 99 tokens. Of fewer seeds it is that of the
+    held-out problems: the mean of the intervals of the runs, which seeds do not narrow, since all runs answer the same problems.
+    spreads: those intervals.  within: the range; None: that of the name.  In the result, of: what the interval is over (SEEDS,
+    PROBLEMS), "" where there is none.
+    """
     known = [value for value in values if value is not None]
     if not known:
-        return {"mean": None, "ci95": None}
-    mean, low, high = (float(x) for x in interval(np.asarray(known, float)))
-    return {"mean": mean, "ci95": [low, high] if len(known) > 1 else None}
+        return {"mean": None, "ci95": None, "of": ""}
+    mean, *student = (float(x) for x in interval(np.asarray(known, float)))
+    own = [spread for spread in spreads if spread is not None]
+    if len(known) >= PAIRS:
+        bounds, of = student, SEEDS
+    elif len(own) == len(known):
+        bounds, of = np.asarray(own, float).mean(0).tolist(), PROBLEMS
+    else:
+        return {"mean": mean, "ci95": None, "of": ""}
+    least, most = within or possible(name, known)
+    return {"mean": mean, "ci95": [min(max(bound, least), most) for bound in bounds], "of": of}

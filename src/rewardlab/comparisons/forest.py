@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from rewardlab.checks.verdict import AT_A_COST, HOLDS, NO_EFFECT, REVERSED, SMALLER
+from rewardlab.comparisons.ranges import possible
 
 WIDTH, ROW, LEFT, RIGHT, TOP = 760, 22, 190, 150, 34
 LIMIT = 6.0
@@ -20,7 +21,7 @@ OTHER = "#8c959f"
 def forest(rows: Sequence[Mapping[str, Any]]) -> str:
     """The plot of claims in units of their margins: 0 is no effect, 1 the smallest effect that counts.
 
-    rows: name, effect, low, high, margin (above 0) and verdict of each.
+    rows: name, effect, low, high, margin (above 0) and verdict of each; measure, values: their range bounds the effect.
     """
     height = TOP + ROW * len(rows) + 14
     ticks = "".join(_tick(x, height) for x in range(-int(LIMIT), int(LIMIT) + 1, 2))
@@ -49,7 +50,9 @@ def _tick(at: int, height: int) -> str:
 
 
 def _row(row: Mapping[str, Any], y: float) -> str:
-    effect, low, high = (row[k] / row["margin"] for k in ("effect", "low", "high"))
+    # the difference of two shares is from -1 to 1
+    least, most = possible(row.get("measure", ""), row.get("values", ()))
+    effect, low, high = (min(max(row[k], least - most), most - least) / row["margin"] for k in ("effect", "low", "high"))
     colour = COLOURS.get(row["verdict"], OTHER)
     arrows = [(low < -LIMIT, _x(-LIMIT), -5), (high > LIMIT, _x(LIMIT), 5)]
     heads = "".join(

@@ -68,7 +68,13 @@ def _point(arm: Arm, x: Axis, y: Axis, runs: Sequence[Done]) -> Record:
     both = [(_number(done, x, arm), _number(done, y, arm)) for done in runs]
     # a run counts on both axes or on none: their means are then over the same seeds
     known: list[Any] = [pair for pair in both if None not in pair]
-    found = {axis: mean_interval([pair[i] for pair in known]) for i, axis in enumerate("xy")}
+    # the runs that count, with the intervals of what they measured
+    counted = [done for done, pair in zip(runs, both, strict=True) if None not in pair]
+    found = {}
+    for i, (side, axis) in enumerate(zip("xy", (x, y), strict=True)):
+        values = [pair[i] for pair in known]
+        spreads = [next((done.spread[name] for name in names_of(axis.name, arm) if name in done.spread), None) for done in counted]
+        found[side] = mean_interval(values, axis.name, spreads) | {"values": values}
     return {"method": arm.name, "of": arm.of or arm.name, "knob": arm.knob, "at": arm.at, **found}
 
 

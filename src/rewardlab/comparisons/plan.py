@@ -34,12 +34,12 @@ TOKENS, UPDATES = "tokens", "updates"
 class Plan:
     """What is compared.
 
-    config: what all runs share; every run ends at config.budget; without one, at the tokens that the first arm which trains uses in
-    config.steps steps with the same seed.  measure: the number compared.  reward: the formula of one given in place of the methods'
-    own.  keep_models: whether finished runs keep their models.  x, y: the axes of the frontier (see `frontier`), if there is one.
-    equal: what all runs get alike, "tokens" or "updates" (config.steps steps each).  rates: the learning rates from which each
-    trained arm gets its own, on `rate_seeds` seeds of their own (see `tuning`).  chosen: the rate of each arm, once it is known.
-    left_out: the methods of a family that do not fit it, and why.
+    config: what all runs share.  equal: what all runs get alike: UPDATES, config.steps steps each; or TOKENS, config.budget, or
+    without one what the first arm which trains uses in config.steps steps with the same seed.  measure: the number compared.
+    reward: the formula of one given in place of the methods' own.  keep_models: whether finished runs keep their models.  x, y: the
+    axes of the frontier (see `frontier`), if there is one.
+    rates: the learning rates from which each trained arm gets its own, on `rate_seeds` seeds of their own (see `tuning`).  chosen:
+    the rate of each arm, once it is known.  left_out: the methods of a family that do not fit it, and why.
     """
 
     arms: tuple[Arm, ...]
@@ -50,7 +50,7 @@ class Plan:
     keep_models: bool = False
     x: str = ""
     y: str = ""
-    equal: str = TOKENS
+    equal: str = UPDATES
     rates: tuple[float, ...] = ()
     chosen: Mapping[str, float] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -59,6 +59,16 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise RewardlabError(f"seeds must be distinct numbers, at least one, not {list(self.seeds)}")
+
+    @property
+    def alike(self) -> str:
+        """What every run gets, in words."""
+        if self.equal == UPDATES:
+            return f"{self.config.steps} steps each (equal updates)"
+        if self.config.budget:
+            return f"{self.config.budget:,} tokens each (equal tokens)"
+        first = self.trained[0].name if self.trained else "the first method"
+        return f"the tokens that {first} uses in {self.config.steps} steps each (equal tokens)"
 
     @property
     def trained(self) -> list[Arm]:
@@ -107,7 +117,7 @@ def read_plan(folder: Path) -> Plan:
         raise RewardlabError(f"{folder} {why}; give the folder that `rewardlab compare` wrote")
     try:
         document = json.loads((folder / PLAN).read_text("utf-8"))
-        # a comparison of an older version has no knobs, no axes, no rates and no family
+        # a comparison of an older version has no knobs, no axes, no rates and no family, and was of equal tokens
         arms = tuple(
             Arm(arm["method"], registry.load_recipe(arm["recipe"]), arm.get("of", ""), arm.get("knob", ""), arm.get("at"))
             for arm in document["methods"]

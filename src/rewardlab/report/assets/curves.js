@@ -110,7 +110,14 @@ function follow(box) {
   box.on("plotly_doubleclick", () => { plots.forEach((p) => (p.range = null)); redraw(); return false; });
 }
 
+function withoutLibrary() {
+  const file = document.querySelector("script[src]").getAttribute("src");
+  return `This chart needs ${file}, a file that lies with the comparison: open the page there, or write it anew with --self-contained.`;
+}
+
 function draw(plot) {
+  // the library of a page within a comparison is a file, and a page may be copied without it
+  if (typeof Plotly === "undefined") return plot.box.replaceChildren(el("p", "warn", withoutLibrary()));
   const settings = { responsive: true, displaylogo: false, displayModeBar: false, doubleClick: false };
   const done = Plotly.react(plot.box, traces(plot), layout(plot), settings);
   if (!plot.drawn) done.then(() => follow(plot.box));
