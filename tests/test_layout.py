@@ -74,7 +74,7 @@ MAY_IMPORT = {
     # the checks of methods: what a claim promises, its runs, verdicts and records
     "checks": EVERYWHERE
     | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}
-    | {"comparisons.forest", "checks"},
+    | {"comparisons.forest", "comparisons.league_records", "comparisons.telling", "checks"},
     # one a family: they name methods, and never import them
     "leagues": {"comparisons.league", "evals", "rollouts", "rewards"},
     # methods against one another

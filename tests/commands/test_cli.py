@@ -173,6 +173,7 @@ def test_list_has_the_promised_columns():
         "fidelity",
         "left_out",
         "idea",
+        "leagues",
     ]
     assert all(list(row) == columns for row in rows)
     grpo = next(row for row in rows if row["name"] == "grpo")

@@ -10,7 +10,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.checks.runs import Done
-from rewardlab.comparisons import leagues_doc, results, season
+from rewardlab.comparisons import league_records, leagues_doc, results, season
 from rewardlab.comparisons.forecast import forecast, noise_of
 from rewardlab.comparisons.league import Guard, League, Member, Outcome, World, league, leagues
 from rewardlab.comparisons.league_page import page
@@ -133,9 +133,9 @@ def test_a_league_is_run_once_and_read_after_that(tiny, tmp_path, monkeypatch):
     assert "<script" not in text
     assert "Not met: the baseline learns" in text
     assert all(f"<td>{name}</td>" in text for name in rows)
-    results.append("tiny", record, tmp_path / "kept")
-    results.append("tiny", record, tmp_path / "kept")
-    assert len(results.history("tiny", tmp_path / "kept")) == 2
+    league_records.append("tiny", record, tmp_path / "kept")
+    league_records.append("tiny", record, tmp_path / "kept")
+    assert len(league_records.history("tiny", tmp_path / "kept")) == 2
 
 
 def test_a_member_whose_runs_fail_is_told_and_the_others_go_on(tiny, monkeypatch):
@@ -219,7 +219,7 @@ def test_noise_of_a_world_is_that_of_differences_between_seeds():
 
 @pytest.mark.parametrize("name", leagues())
 def test_what_is_said_of_a_league_is_in_its_record(name):
-    record = results.read(name)
+    record = league_records.read(name)
     if record is None:
         pytest.skip(f"the league {name} has not been run yet")
     told = list(sentences(record))
@@ -230,5 +230,5 @@ def test_what_is_said_of_a_league_is_in_its_record(name):
 
 def test_the_guide_and_the_pages_are_those_of_the_records():
     root = registry.PACKAGE.parents[1]
-    for path, text in leagues_doc.documents(results.FOLDER).items():
+    for path, text in leagues_doc.documents(league_records.FOLDER).items():
         assert (root / path).read_text("utf-8") == text, f"{path} is old: make docs"

@@ -12,7 +12,9 @@ from rewardlab import registry
 from rewardlab.checks import results
 from rewardlab.checks.levels import levels
 from rewardlab.checks.verdict import NOT_RUN, WORDS
+from rewardlab.comparisons import league_records
 from rewardlab.comparisons.forest import forest
+from rewardlab.comparisons.telling import stands
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import describe as catalogue
 from rewardlab.registry import details
@@ -88,7 +90,8 @@ def _rows(record: Path) -> list[dict[str, Any]]:
 def _row(row: Mapping[str, Any], record: Path) -> dict[str, Any]:
     recorded = results.read(row["name"], record)
     last = last_of(recorded) if recorded else None
-    row = {**row, "finding": getattr(registry.claim_of(row["name"]), "finding", "")}
+    finding = getattr(registry.claim_of(row["name"]), "finding", "")
+    row = {**row, "finding": finding, "leagues": stands(row["name"], league_records.recorded())}
     if not row["claim"] or last is None:
         return {**row, "last": last, "earlier": None, "word": NOT_RUN if row["claim"] else "no claim"}
     word = shown(last, row["shows"] == "check", row["sanity"])
@@ -159,6 +162,12 @@ def _changes(row: Mapping[str, Any]) -> str:
 
 
 def _result(row: Mapping[str, Any]) -> str:
+    """The verdict on its claim or check, then where it stands in the leagues."""
+    leagues = "".join(f"<br>{cell_text(told)}" for told in row["leagues"])
+    return f"{_verdict(row)}{leagues}"
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
     last = row["last"]
     if not row["claim"] or last is None:
         return row["word"] + (f" since it was put anew (before: {row['earlier']})" if row["earlier"] else "")

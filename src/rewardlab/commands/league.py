@@ -1,10 +1,13 @@
 """Run a league: the methods of a family in the same worlds, each at its own rate, decided together.
 
-  rewardlab league                                  the leagues, and who is better in them
-  rewardlab league length                           run it; what has been run already is read, what was stopped resumes
-  rewardlab league length --plan                    how long it will take, and which differences it will be able to see
+  rewardlab league
+  rewardlab league length
+  rewardlab league length --plan
   rewardlab league length --task mine.jsonl --model Qwen/Qwen3-0.6B --lora-rank 16 --seeds 5
   rewardlab league length --worlds overthinking --members hapo,laser
+
+Without NAME it lists the leagues, and who is better in them. What has been run already is read, what was stopped resumes. --plan
+says how long a league will take, and which differences it will be able to see.
 
 The worlds, the outcome and the rates are fixed in leagues/NAME.py for all members. With --task (and --model) members meet on your
 problems instead: the same comparison for your case, without a record in the package.
@@ -47,11 +50,11 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rewardlab.comparisons import results
+    from rewardlab.comparisons import league_records
     from rewardlab.comparisons.league import league, leagues
 
     if not args.league:
-        return {"leagues": [listed(name, results.read(name)) for name in leagues()]}
+        return {"leagues": [listed(name, league_records.read(name)) for name in leagues()]}
     season, changed = season_of(args, league(args.league))
     return planned(args, season) if args.plan else played(args, season, changed)
 
@@ -112,14 +115,18 @@ def rates_of(text: str | None) -> tuple[float, ...]:
 
 
 def planned(args: argparse.Namespace, season: Any) -> dict[str, Any]:
-    from rewardlab.comparisons import results
+    from rewardlab.comparisons import league_records
     from rewardlab.comparisons.forecast import forecast
 
-    return {"plan": forecast(season, results.read(args.league)), "seeds": season.pairs, "margin": season.league.outcome.margin}
+    return {
+        "plan": forecast(season, league_records.read(args.league)),
+        "seeds": season.pairs,
+        "margin": season.league.outcome.margin,
+    }
 
 
 def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, Any]:
-    from rewardlab.comparisons import results
+    from rewardlab.comparisons import league_records, results
     from rewardlab.comparisons.league_page import page
     from rewardlab.util.files import check_writable, write_json, write_text
 
@@ -134,7 +141,7 @@ def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, An
         raise
     write_json(season.folder / "league.json", record)
     write_text(season.folder / "league.html", page(record, season.league.question))
-    where = season.folder / "league.json" if changed else results.append(args.league, record)
+    where = season.folder / "league.json" if changed else league_records.append(args.league, record)
     return {**record, "out": str(season.folder), "recorded": str(where)}
 
 

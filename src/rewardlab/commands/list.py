@@ -2,10 +2,11 @@
 
 No method is imported. Of how much each is: whole, core, reading (of a text that leaves the formula open), or - for not yet read
 against the paper. A claim holds, or not; a check works, or not.
+--family says which method of a family is better for what, by the record of its league.
 
 rewardlab list
 rewardlab list --folder baselines --json
-rewardlab list --family length        which method of a family is better for what, by the record of its league
+rewardlab list --family length
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 HELP = "list the methods"
 COLUMNS = (
     "name", "folder", "system", "kind", "reference", "baseline", "claim", "shows", "verdict", "fidelity", "left_out", "idea",
+    "leagues",
 )  # fmt: skip
 UNREAD = "-"
 """In the place of how much of the published method a file is, where nobody has read it against the paper yet."""
@@ -38,16 +40,21 @@ def run(args: argparse.Namespace) -> Any:
     folders = {path.parent.name for path in registry.methods().values()}
     if args.folder and args.folder not in folders:
         raise unknown("folder", args.folder, folders)
-    return [{k: row[k] for k in COLUMNS} for row in registry.rows(args.folder)]
+    from rewardlab.comparisons import league_records
+    from rewardlab.comparisons.telling import stands
+
+    records = league_records.recorded()
+    rows = ({**row, "leagues": stands(row["name"], records)} for row in registry.rows(args.folder))
+    return [{k: row[k] for k in COLUMNS} for row in rows]
 
 
 def _family(name: str) -> dict[str, Any]:
     """What the league of a family found, in sentences, and the command for one's own problems."""
-    from rewardlab.comparisons import results
+    from rewardlab.comparisons import league_records
     from rewardlab.comparisons.league import league
     from rewardlab.comparisons.telling import advice, sentences, standing_words
 
-    found, record = league(name), results.read(name)
+    found, record = league(name), league_records.read(name)
     told = (
         {"sentences": list(sentences(record)), "stands": standing_words(record), "advice": advice(found, record)} if record else {}
     )
@@ -79,3 +86,5 @@ def show(document: Any) -> None:
             # a check and a claim say what they found in words of their own
             print(f"  {row['name']:<{NAME}}  {kind:<14}  {fidelity:<7}  {against:<26}  {row['verdict']}")
             wrapped("    ", row["idea"])
+            for told in row["leagues"]:
+                wrapped("    ", told)

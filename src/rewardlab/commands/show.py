@@ -32,9 +32,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.rows:
         return {"name": args.method, "rows": _template(args.method).rows}
 
+    from rewardlab.comparisons import league_records
+    from rewardlab.comparisons.telling import stands
     from rewardlab.registry import details
 
-    return details.details(args.method)
+    return {**details.details(args.method), "leagues": stands(args.method, league_records.recorded())}
 
 
 def show(document: Mapping[str, Any]) -> None:
@@ -60,6 +62,9 @@ def show(document: Mapping[str, Any]) -> None:
     for method in document.get("methods", [document]):
         heading(_shows(method) if method is document else f"{_shows(method)} of {method['name']}")
         lines(f"{method['claim']}\nverdict: {method['verdict']}{in_file(method)}" if method["claim"] else "none")
+    if document["leagues"]:
+        heading("Leagues")
+        lines("\n".join(document["leagues"]))
     _data(document)
     _flags(document["parameters"])
     if document.get("reference"):

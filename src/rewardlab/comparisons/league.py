@@ -11,12 +11,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rewardlab import registry
-from rewardlab.core import Measure
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.rewards.reward import Reward
+
+if TYPE_CHECKING:
+    from rewardlab.core import Measure
+    from rewardlab.rewards.reward import Reward
 
 BASELINE_RATES = (3e-5, 1e-4, 3e-4)
 PAIRS = 8

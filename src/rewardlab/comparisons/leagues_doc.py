@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rewardlab.comparisons import results
+from rewardlab.comparisons import league_records
 from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.league_page import facts, points_of
@@ -40,7 +40,7 @@ that runs the same comparison on your own rows.
 
 
 def guide(folder: Path) -> str:
-    known = {name: (league(name), results.read(name, folder)) for name in leagues()}
+    known = {name: (league(name), league_records.read(name, folder)) for name in leagues()}
     run = {name: (found, record) for name, (found, record) in known.items() if record}
     contents = "\n".join(f"- [I want {found.want}](#{anchor(found)})" for found, _ in run.values())
     sections = (section(name, found, record) for name, (found, record) in run.items() if record)
@@ -180,7 +180,7 @@ def documents(folder: Path) -> dict[Path, str]:
     """All files, by their paths in the checkout."""
     found = {GUIDE: guide(folder)}
     for name in leagues():
-        if record := results.read(name, folder):
+        if record := league_records.read(name, folder):
             found[FOLDER / f"{name}.md"] = document(name, league(name), record)
             for world in record["worlds"]:
                 found |= {FOLDER / file: svg for _, file, svg in plots_of(name, world, record)}
@@ -192,7 +192,7 @@ def write() -> list[Path]:
     root = catalogue.repository()
     if root is None:
         raise RewardlabError("docs/GUIDE.md belongs to a checkout, and this rewardlab was installed without one")
-    found = documents(results.FOLDER)
+    found = documents(league_records.FOLDER)
     (root / FOLDER).mkdir(parents=True, exist_ok=True)
     for old in (root / FOLDER).iterdir():
         # a league or a world that is gone leaves no page

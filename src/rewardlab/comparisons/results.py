@@ -1,41 +1,34 @@
-"""The record of a league: what was run in each world, where every member stands, and what it cost. It ships with the package.
-
-Runs are appended and none is removed, so that none can be selected.
-"""
+"""What a league found, as its record holds it: in each world every member's levels, where it stands, and what it cost."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rewardlab import api, registry
+from rewardlab import api
 from rewardlab.checks.runs import Done
+from rewardlab.checks.workers import shared_processes
 from rewardlab.comparisons.league import League
 from rewardlab.comparisons.season import Outcome, Played, Season, play, start_of, tokens
 from rewardlab.comparisons.standings import BASELINE, DEAR, FAILED, UNFIT, Standing, fitness, standings, told_apart
-from rewardlab.errors import RewardlabError
-from rewardlab.util.files import write_json
 from rewardlab.util.intervals import interval
 
 Record = dict[str, Any]
-FOLDER = registry.PACKAGE / "results" / "leagues"
 BESIDE = ("length", "kl", "entropy", "signal")
 """What training logged late, shown beside what is compared."""
-FULL = 3
-"""Newest runs of a record that keep their learning curves."""
 
 
 def run_league(name: str, season: Season) -> Record:
     """Run all worlds, one after another, and return what was found."""
     league = season.league
-    worlds = [world_record(season, play(season, world, DEAR)) for world in league.worlds]
+    # one set of processes for all stages: each loads torch and the package once
+    with shared_processes(season.processes):
+        worlds = [world_record(season, play(season, world, DEAR)) for world in league.worlds]
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"), "name": name, "baseline": league.baseline,
         "members": [member.name for member in league.members],
@@ -88,7 +81,8 @@ def row(season: Season, played: Played, name: str, standing: Standing) -> Record
     failed = next((one.reason for one in runs if not isinstance(one, Done)), None)
     before = f"before.{league.outcome.number}"
     return {
-        "member": name, "formula": str(season.recipe(league.member(name), played.world)), "rate": played.rate(name),
+        "member": name, "method": league.member(name).stack, "rate": played.rate(name),
+        "formula": str(season.recipe(league.member(name), played.world)),
         "rates": [[rate, level] for rate, level in sorted(played.levels.get(name, {}).items())], "failed": failed,
         "standing": standing.to_json(), **level(done, league.outcome.number), "start": level(done, before)["mean"],
         "guard": level(done, league.guard.number) if league.guard else None,
@@ -171,37 +165,3 @@ def knob(season: Season, played: Played, name: str) -> list[Record]:
         guard = average(done, league.guard.number) if league.guard else None
         found.append({"knob": member.knob, "at": value, "mean": average(done, league.outcome.number), "guard": guard})
     return found
-
-
-# ---- The file ----------------------------------------------------------------------------------------------------------
-
-
-def read(name: str, folder: Path = FOLDER) -> Record | None:
-    """The newest run of a league's record; None if there is none."""
-    runs = history(name, folder)
-    return runs[-1] if runs else None
-
-
-def history(name: str, folder: Path = FOLDER) -> list[Record]:
-    path = folder / f"{name}.json"
-    if not path.is_file():
-        return []
-    try:
-        return list(json.loads(path.read_text("utf-8"))["runs"])
-    except (ValueError, KeyError, TypeError) as e:
-        raise RewardlabError(
-            f"{path} is not the record of a league ({type(e).__name__}: {e}); restore it from version control"
-        ) from e
-
-
-def append(name: str, record: Record, folder: Path = FOLDER) -> Path:
-    """Add a run to the record of a league. Of runs that are not among the newest, the learning curves go."""
-    folder.mkdir(parents=True, exist_ok=True)
-    runs = [*history(name, folder), record]
-    for old in runs[:-FULL]:
-        for world in old["worlds"]:
-            for one in world["rows"]:
-                one["curves"] = {}
-    path = folder / f"{name}.json"
-    write_json(path, {"league": name, "runs": runs})
-    return path

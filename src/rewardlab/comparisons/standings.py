@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rewardlab.comparisons.league import Guard, Outcome
 from rewardlab.util.intervals import holm, interval, p_value, t_quantile
+
+if TYPE_CHECKING:
+    from rewardlab.comparisons.league import Guard, Outcome
 
 LEVEL = 0.05
 """Of all decisions of a world together: that any of them is false."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rewardlab.comparisons.league import League
 from rewardlab.comparisons.levels import change, percent, shown, times
 from rewardlab.comparisons.standings import (
     AT_A_COST,
@@ -21,6 +20,9 @@ from rewardlab.comparisons.standings import (
     WORSE,
 )
 from rewardlab.errors import RewardlabError
+
+if TYPE_CHECKING:
+    from rewardlab.comparisons.league import League
 
 Record = Mapping[str, Any]
 ORDER = (BETTER, AT_A_COST, EQUAL, UNDECIDED, WORSE, INERT, FAILED)
@@ -97,6 +99,23 @@ def standing_words(record: Record) -> dict[str, dict[str, str]]:
         member: {world["name"]: row_of(world, member)["standing"]["word"] for world in record["worlds"]}
         for member in record["members"]
     }
+
+
+def stands(method: str, records: Mapping[str, Record]) -> list[str]:
+    """Of a method or stack: where it stands in each league that it is in, in words."""
+    told = []
+    for name, record in records.items():
+        words = {
+            f"{world['name']}, {row['member']}": row["standing"]["word"]
+            for world in record["worlds"]
+            for row in world["rows"]
+            if row["method"] == method
+        }
+        if BASELINE in words.values():
+            told.append(f"{name} league: the baseline")
+        elif words:
+            told.append(f"{name} league: {summary(method, words)}")
+    return told
 
 
 def summary(member: str, words: Mapping[str, str]) -> str:

@@ -1,0 +1,56 @@
+"""The records of leagues: NAME.json in results/leagues, which ships with the package. Read without torch.
+
+Runs are appended and none is removed, so that none can be selected.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rewardlab import registry
+from rewardlab.errors import RewardlabError
+from rewardlab.util.files import write_json
+
+Record = dict[str, Any]
+FOLDER = registry.PACKAGE / "results" / "leagues"
+FULL = 3
+"""Newest runs of a record that keep their learning curves."""
+
+
+def read(name: str, folder: Path = FOLDER) -> Record | None:
+    """The newest run of a league's record; None if there is none."""
+    runs = history(name, folder)
+    return runs[-1] if runs else None
+
+
+def history(name: str, folder: Path = FOLDER) -> list[Record]:
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        return []
+    try:
+        return list(json.loads(path.read_text("utf-8"))["runs"])
+    except (ValueError, KeyError, TypeError) as e:
+        raise RewardlabError(
+            f"{path} is not the record of a league ({type(e).__name__}: {e}); restore it from version control"
+        ) from e
+
+
+def recorded(folder: Path = FOLDER) -> dict[str, Record]:
+    """The newest run of every league that has been run, by name. Read from files: no league is imported."""
+    names = [path.stem for path in sorted(folder.glob("*.json"))] if folder.is_dir() else []
+    return {name: found for name in names if (found := read(name, folder)) is not None}
+
+
+def append(name: str, record: Record, folder: Path = FOLDER) -> Path:
+    """Add a run to the record of a league. Of runs that are not among the newest, the learning curves go."""
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = [*history(name, folder), record]
+    for old in runs[:-FULL]:
+        for world in old["worlds"]:
+            for one in world["rows"]:
+                one["curves"] = {}
+    path = folder / f"{name}.json"
+    write_json(path, {"league": name, "runs": runs})
+    return path
