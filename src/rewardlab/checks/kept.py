@@ -148,7 +148,7 @@ def with_shared_start(job: Job, folder: Path) -> Job:
 
 
 def _reading(job: Job, measure: Measure, file: Path) -> Job:
-    return replace(job, by=cached_start(of=measure, file=str(file)).to_json(), beside=False)
+    return replace(job, by=cached_start(inner=measure, file=str(file)).to_json(), beside=False)
 
 
 def _file(job: Job) -> Path:

@@ -37,7 +37,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.config_flag(parser, "task", also=("--problems",), help=PROBLEMS)
     shared.config_flags(parser, shared.DATA[1:])
     parser.add_argument("--kind", metavar="KIND", help="kind of the built-in problems (default: all that the reward can judge)")
-    shared.number_flag(parser, "most", "problems whose replies are varied most (default 24)", default=24)
+    shared.number_flag(parser, "questions", "problems whose replies are varied (default 24)", default=24)
     shared.number_flag(parser, "seconds", "seconds for the whole command (default 55)", metavar="S", default=55)
     text = "seconds of one call; more is a hang (default 5)"
     shared.number_flag(parser, "limit", text, ABOVE_ZERO, metavar="S", default=5.0)
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         if args.replay:
             return audits.replay(spec, args.replay, **call)
         return audits.audit_target(
-            spec, task=task, questions=args.most, kind=args.kind, budget=_left(args.seconds), out=args.out, **call
+            spec, task=task, questions=args.questions, kind=args.kind, budget=_left(args.seconds), out=args.out, **call
         )
     # a wrong request keeps its own message and exit status 2
     except RewardlabError:

@@ -76,15 +76,16 @@ def preference_loss(out: Outputs, batch: Batch, run: Run) -> Tensor:
     return -F.logsigmoid(margin(last_value(out, batch), batch))
 
 
-@objective(unit="group", inner="of")
-def credit_weighted(out: Outputs, batch: Batch, run: Run, *, of: Objective) -> Tensor:
-    """The pairwise objective `of`, which reads the log-probs of policy and reference times the credit of each position.
+@objective(unit="group", wraps="inner")
+def credit_weighted(out: Outputs, batch: Batch, run: Run, *, inner: Objective) -> Tensor:
+    """The pairwise objective `inner`, which reads the log-probs of policy and reference times the credit of each position.
 
-    So credit 1 everywhere is `of` itself, and a reply whose credit is 0 counts as one that the policy says as the reference does.
+    So credit 1 everywhere is `inner` itself, and a reply whose credit is 0 counts as one that the policy says as the reference
+    does.
     """
     weighted = {"ref": batch.ref * batch.credit} if "ref" in batch.columns else {}
     seen = replace(batch, columns=batch.columns | weighted)
-    return of(replace(out, logprobs=out.logprobs * batch.credit), seen, run)
+    return inner(replace(out, logprobs=out.logprobs * batch.credit), seen, run)
 
 
 def weigh_by_credit(of: Objective | None, credit: Credit | None, method: str) -> Objective:
@@ -97,6 +98,6 @@ def weigh_by_credit(of: Objective | None, credit: Credit | None, method: str) ->
     terms = [(scale, leaf, leaf.unit == "group" and leaf.wants == ("logprobs",)) for scale, leaf in of.terms()] if of else []
     if not any(pairs for *_, pairs in terms):
         raise RewardlabError(f"{method} weighs an objective on pairs of replies, such as dpo_loss, and this one is {of}")
-    weighed = [(scale, credit_weighted(of=leaf) if pairs else leaf) for scale, leaf, pairs in terms]
+    weighed = [(scale, credit_weighted(inner=leaf) if pairs else leaf) for scale, leaf, pairs in terms]
     first, *others = [leaf if scale == 1 else scale * leaf for scale, leaf in weighed]
     return sum(others, start=first)

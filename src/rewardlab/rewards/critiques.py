@@ -96,17 +96,17 @@ def _score(trajectory: Trajectory, steps: Sequence[Any], critiques: list[set[int
 
 @reward(over="groups")
 def noisy_critiques(
-    groups: list[Group], run: Run, *, of: Reward, miss: Share = 0.2, alarm: Share = 0.2, votes: PositiveInt = 4,
+    groups: list[Group], run: Run, *, inner: Reward, miss: Share = 0.2, alarm: Share = 0.2, votes: PositiveInt = 4,
     agree: Literal["majority", "all"] = "all", fresh: Share = FRESH,
 ) -> Scores:  # fmt: skip
-    """`wrong_steps` of a critic of known quality: a step is wrong where the step reward `of` pays it nothing, but each critique
+    """`wrong_steps` of a critic of known quality: a step is wrong where the step reward `inner` pays it nothing, but each critique
     overlooks a wrong step at the rate `miss`, and lists a right one at the rate `alarm`, every critique by itself.
 
     The noise belongs to problem, reply, step and critique: the same reply is criticised alike. fresh: share of a
-    critique's noise that is new at each step. No verdict where `of` gives none.
+    critique's noise that is new at each step. No verdict where `inner` gives none.
     """
     return [[_noisy(t, s, miss, alarm, votes, agree, fresh, run.seed) for t, s in zip(*rows, strict=True)]
-            for rows in zip(groups, of(groups, run), strict=True)]  # fmt: skip
+            for rows in zip(groups, inner(groups, run), strict=True)]  # fmt: skip
 
 
 def _noisy(t: Trajectory, truth: Score, miss: float, alarm: float, votes: int, agree: str, fresh: float, seed: int) -> Score:

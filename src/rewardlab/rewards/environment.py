@@ -30,6 +30,6 @@ def _found(t: Trajectory, verdict: Score) -> Score:
 
 
 @reward
-def calls_made(trajectory: Trajectory, *, each: float = 0.1, most: PositiveFloat = 1.0) -> float:
-    """`each` for every reply that the environment answered, which all but the last are; `most` at the most."""
-    return min(each * max(0, len(trajectory.ends) - 1), most)
+def calls_made(trajectory: Trajectory, *, each: float = 0.1, max_reward: PositiveFloat = 1.0) -> float:
+    """`each` for every reply that the environment answered, which all but the last are; `max_reward` at the most."""
+    return min(each * max(0, len(trajectory.ends) - 1), max_reward)

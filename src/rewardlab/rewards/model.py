@@ -73,18 +73,18 @@ def category_score(
 
 
 @reward(over="groups", needs=("ref",))
-def preferred(groups: list[Group], run: Run, *, of: Reward, n: PositiveInt = 1) -> Scores:
-    """The mean over n replies y_m of the reference policy of sigmoid(r(y) - r(y_m)), r the reward `of`; from 0 to 1.
+def preferred(groups: list[Group], run: Run, *, inner: Reward, n: PositiveInt = 1) -> Scores:
+    """The mean over n replies y_m of the reference policy of sigmoid(r(y) - r(y_m)), r the reward `inner`; from 0 to 1.
 
     If r is a Bradley-Terry model's score, that is the probability that y is preferred to what the policy wrote before training.
     Replies of the reference that get no verdict are left out; where all are, no reply to that problem gets one. They are written
     anew at each call, and their tokens count. For replies of one turn.
     """
     written = reference_replies([group[0].problem for group in groups], run, n)
-    bars = [[s.total for s in row if s.total is not None] for row in of(written, run)]
+    bars = [[s.total for s in row if s.total is not None] for row in inner(written, run)]
     if known := [bar for row in bars for bar in row]:
         run.log("reference_score", sum(known) / len(known))
-    return [[_against(s, row) for s in scores] for scores, row in zip(of(groups, run), bars, strict=True)]
+    return [[_against(s, row) for s in scores] for scores, row in zip(inner(groups, run), bars, strict=True)]
 
 
 def reference_replies(problems: list[Problem], run: Run, n: int) -> list[Group]:

@@ -39,26 +39,27 @@ def soft_best(chance: float, *, eta: NonNegativeFloat = 2.0) -> float:
 
 
 @reward(over="groups")
-def step_gain(groups: list[Group], run: Run, *, of: Reward, first: Literal["free", "group"] = "free") -> Scores:
-    """At the end of each step, what the reward `of` says of it less what it says of the step before.
+def step_gain(groups: list[Group], run: Run, *, inner: Reward, first: Literal["free", "group"] = "free") -> Scores:
+    """At the end of each step, what the reward `inner` says of it less what it says of the step before.
 
-    first: what the first step of which `of` speaks is compared with. free: nothing, so that it is not paid.  group: the mean of
-    the first steps of the group's replies; all of them begin at the prompt, whose value that is, if `of` values what is left to do.
+    first: what the first step of which `inner` speaks is compared with. free: nothing, so that it is not paid.  group: the mean of
+    the first steps of the group's replies; all of them begin at the prompt, whose value that is, if `inner` values what is left to
+    do.
     """
-    return [_gains(row, first) for row in of(groups, run)]
+    return [_gains(row, first) for row in inner(groups, run)]
 
 
 @reward(over="groups")
-def relative_progress(groups: list[Group], run: Run, *, of: Reward, start: Reward, eps: PositiveShare = 0.8) -> Scores:
+def relative_progress(groups: list[Group], run: Run, *, inner: Reward, start: Reward, eps: PositiveShare = 0.8) -> Scores:
     """1 at the end of each step that keeps at least a share `eps` of the chance of a right answer, 0 at the others.
 
-        P_k = q_k / q_(k-1),     q_k: what `of` says after step k,     q_0: what `start` says of the problem
+        P_k = q_k / q_(k-1),     q_k: what `inner` says after step k,     q_0: what `start` says of the problem
 
     A step from which one continuation in many is right is not right for that, as in hard estimation (q_k > 0); nor is a step of a
     hard problem wrong because q_k is low. Once nothing is left to lose (q_(k-1) = 0), this and all later steps are wrong, even if
     an answer is found again. No verdict where either has none.  Zhao et al. 2025, arXiv:2504.00891
     """
-    both = zip(of(groups, run), start(groups, run), strict=True)
+    both = zip(inner(groups, run), start(groups, run), strict=True)
     return [[_kept(score, first, eps) for score, first in zip(*rows, strict=True)] for rows in both]
 
 
@@ -117,17 +118,17 @@ def _key(t: Trajectory) -> tuple[str, bytes]:
 
 
 @reward(over="groups")
-def promising(groups: list[Group], run: Run, *, of: Reward, k: PositiveInt = 4, alpha: NonNegativeFloat = 0.5) -> Scores:
+def promising(groups: list[Group], run: Run, *, inner: Reward, k: PositiveInt = 4, alpha: NonNegativeFloat = 0.5) -> Scores:
     """Q + alpha A of the last step of each row of a search: to rank partial replies by.
 
-    Q: what `of` says of the row, the chance that the policy ends right from there.  A: what the step adds to the chance of a prover
-    that has k tries, best_of(Q after the step) - best_of(Q before it). A row without a step yet has Q alone. Where `of` has nothing
-    to say of a prompt, as models that judge steps have not, its Q is the mean of the group's first steps.
+    Q: what `inner` says of the row, the chance that the policy ends right from there.  A: what the step adds to the chance of a
+    prover that has k tries, best_of(Q after the step) - best_of(Q before it). A row without a step yet has Q alone. Where `inner`
+    has nothing to say of a prompt, as models that judge steps have not, its Q is the mean of the group's first steps.
     Setlur et al. 2024, arXiv:2410.08146
     """
     before = [[_without_last_step(t) for t in group] for group in groups]
     found = []
-    for group, after, earlier in zip(before, of(groups, run), of(before, run), strict=True):
+    for group, after, earlier in zip(before, inner(groups, run), inner(before, run), strict=True):
         begun = [q.total for t, q in zip(group, after, strict=True) if q.total is not None and not t.mask.any()]
         prompt = Score(sum(begun) / len(begun)) if begun else Score(None, why="no first step has a verdict")
         known = [prompt if v.total is None and not t.mask.any() else v for t, v in zip(group, earlier, strict=True)]

@@ -112,12 +112,12 @@ def tier_of(verdict: Score) -> Tier | None:
 
 @reward(over="groups")
 def right_and_fast(
-    groups: list[Group], run: Run, *, error: float = -1.0, wrong: float = -0.5, speed: float = 0.5, most: PositiveFloat = 1.0,
+    groups: list[Group], run: Run, *, error: float = -1.0, wrong: float = -0.5, speed: float = 0.5, max_ratio: PositiveFloat = 1.0,
     reference: str = "solution",
 ) -> Scores:  # fmt: skip
     """What running a program shows, in steps: `error` where it does not run, `wrong` where a test fails, and if it is right
 
-        1 - speed + speed min(cost of the reference / cost, most)
+        1 - speed + speed min(cost of the reference / cost, max_ratio)
 
     reference: the column with a right program; it is run once, by the same verifier. No verdict on a right program where it has
     none, or where that one is not right. Yang et al. 2024, arXiv:2412.17264
@@ -126,7 +126,7 @@ def right_and_fast(
     _require(verdicts, "ran", "right_and_fast: the task's verifier does not tell whether a program ran")
     known = _reference_costs([group[0].problem for group in groups if group], run, reference)
     return [
-        [_level(s, known[t.problem.key], error, wrong, speed, most) for t, s in zip(group, row, strict=True)]
+        [_level(s, known[t.problem.key], error, wrong, speed, max_ratio) for t, s in zip(group, row, strict=True)]
         for group, row in zip(groups, verdicts, strict=True)
     ]
 

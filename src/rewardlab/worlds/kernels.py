@@ -197,9 +197,10 @@ def _slip(part: str, rng: random.Random) -> str:
 
 
 @reward(steps=True)
-def speedup(trajectory: Trajectory, *, most: float = 3.0) -> list[tuple[int, float]]:
-    """For every turn how many times fewer operations its program needs than the reference, at most `most`; 0 if it is wrong."""
-    return [(end, min(most, judged.speedup)) for end, judged in _turns(trajectory)]
+def speedup(trajectory: Trajectory, *, max_speedup: float = 3.0) -> list[tuple[int, float]]:
+    """For every turn how many times fewer operations its program needs than the reference, at most `max_speedup`; 0 if it is
+    wrong."""
+    return [(end, min(max_speedup, judged.speedup)) for end, judged in _turns(trajectory)]
 
 
 @reward(steps=True)

@@ -281,6 +281,6 @@ def note_quality(trajectory: Trajectory) -> Score:
 
 
 @reward
-def praise_words(trajectory: Trajectory, *, most: PositiveInt = 4) -> float:
-    """What a shallow judge of style sees: words of praise, as a share of `most`. Beyond two, they make a note worse."""
-    return min(1.0, read(trajectory.reply).praise / most)
+def praise_words(trajectory: Trajectory, *, max_words: PositiveInt = 4) -> float:
+    """What a shallow judge of style sees: words of praise, as a share of `max_words`. Beyond two, they make a note worse."""
+    return min(1.0, read(trajectory.reply).praise / max_words)

@@ -35,18 +35,18 @@ def sft(base: Recipe | None = None, *, field: str = "solution", lr: float | None
     )
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def sft_first(
-    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "chosen", faster: PositiveFloat = 10.0,
-    of: Loop | None = None,
+    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "chosen", sft_lr_scale: PositiveFloat = 10.0,
+    inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """The first `steps` training steps imitate the replies in `field`. Then the policy so far becomes the reference, and training
     goes on by the recipe, with a fresh optimiser.
 
-    faster: the learning rate of these steps, as a multiple of the recipe's.  of: how a step is taken.
+    sft_lr_scale: the learning rate of these steps, as a multiple of the recipe's.  inner: how a step is taken.
     """
-    step = sft(field=field, lr=faster * recipe.update.rate) if run.step < steps else recipe
-    of(step, run, ops) if of else ops.standard_step(step)
+    step = sft(field=field, lr=sft_lr_scale * recipe.update.rate) if run.step < steps else recipe
+    inner(step, run, ops) if inner else ops.standard_step(step)
     if run.step == steps - 1:
         ops.policy.reset_optimizer()
         ops.renew_reference()

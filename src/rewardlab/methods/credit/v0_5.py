@@ -159,12 +159,12 @@ def _error(group: Group, scores: list[Score], true: tuple[float, float], credit:
 # ---- More replies to those problems whose first replies contradict what was expected of them -------------------------
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def adaptive_resampling(
-    problems: list[Problem], run: Run, *, of: Rollout, prior: Reward, reward: Reward | None = None, cost: NonNegativeFloat = COST,
-    most: PositiveInt = 16,
+    problems: list[Problem], run: Run, *, inner: Rollout, prior: Reward, reward: Reward | None = None,
+    cost: NonNegativeFloat = COST, max_n: PositiveInt = 16,
 ) -> list[Group]:  # fmt: skip
-    """The groups that `of` samples, and, where a group contradicts its prior, one reply after another, up to `most` in all.
+    """The groups that `inner` samples, and, where a group contradicts its prior, one reply after another, up to `max_n` in all.
 
     prior: what a problem's replies are thought to earn on average, from 0 to 1; it is asked about the problem, without any reply.
     reward: what they earn; None: the task's verifier.  A group contradicts its prior where its mean reward is further away than
@@ -173,15 +173,17 @@ def adaptive_resampling(
     a setting `n` adds as many replies as it samples.  Logs the share of problems doubted, and replies per problem.
     """
     said = _priors(problems, prior, run)
-    groups = of([_told(p, v) for p, v in zip(problems, said, strict=True)], run)
+    groups = inner([_told(p, v) for p, v in zip(problems, said, strict=True)], run)
     # by the sampler itself: what filters groups around it may give back fewer than were asked for, or others
-    sampler = of.innermost
+    sampler = inner.innermost
     one = sampler.but(n=1) if "n" in sampler.settings else sampler
     earned = dict(enumerate(_earned(groups, reward, run)))
     doubted = sum(squared_bias(row, _prior_of(group)) > 0 for row, group in zip(earned.values(), groups, strict=True))
-    while asked := [g for g, row in earned.items() if len(groups[g]) < most and saved_by_another(row, _prior_of(groups[g])) > cost]:
+    while asked := [
+        g for g, row in earned.items() if len(groups[g]) < max_n and saved_by_another(row, _prior_of(groups[g])) > cost
+    ]:
         for g, more in zip(asked, one([groups[g][0].problem for g in asked], run), strict=True):
-            groups[g] = [replace(t, path=(i,)) for i, t in enumerate([*groups[g], *more][:most])]
+            groups[g] = [replace(t, path=(i,)) for i, t in enumerate([*groups[g], *more][:max_n])]
         earned = dict(zip(asked, _earned([groups[g] for g in asked], reward, run), strict=True))
     run.log("doubted", doubted / max(1, len(groups)))
     run.log("replies_per_problem", sum(map(len, groups)) / max(1, len(groups)))
@@ -213,12 +215,12 @@ def _earned(groups: list[Group], reward: Reward | None, run: Run) -> list[list[f
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
-def v0_5(base: Recipe | None = None, *, prior: Reward | None = None, n: int = 4, most: int = 16, cost: float = COST) -> Recipe:
-    """prior: V; None: the column pass_rate.  n: replies at first.  most: N.  cost: c."""
+def v0_5(base: Recipe | None = None, *, prior: Reward | None = None, n: int = 4, max_n: int = 16, cost: float = COST) -> Recipe:
+    """prior: V; None: the column pass_rate.  n: replies at first.  max_n: N.  cost: c."""
     base = base or grpo(n=n)
     return base.but(
         rollout=adaptive_resampling(
-            of=base.required("rollout"), prior=prior or number_in_data(), reward=base.reward, cost=cost, most=most
+            inner=base.required("rollout"), prior=prior or number_in_data(), reward=base.reward, cost=cost, max_n=max_n
         ),
         credit=subtract_shrunk_mean() >> to_go(),
     )
@@ -226,7 +228,7 @@ def v0_5(base: Recipe | None = None, *, prior: Reward | None = None, n: int = 4,
 
 ASTRAY = sampled_pass_rate(n=16, astray=0.25)
 FOUR = independent(n=4)
-ONCE, AGAIN = (adaptive_resampling(of=FOUR, prior=ASTRAY, most=most) for most in (4, 16))
+ONCE, AGAIN = (adaptive_resampling(inner=FOUR, prior=ASTRAY, max_n=most) for most in (4, 16))
 fidelity = "core"
 left_out = (
     "the value model V_0 itself, which reads how the policy has done on other prompts: a column or a reward says what it would say"

@@ -65,7 +65,7 @@ data = Data(
 check = Check(
     says="looked for in both directions, right answers in other words are paid above wrong ones more often than by F1",
     versus=None, task="keychain:test_size=4000", measure="pair_accuracy.both", direction="higher", margin=0.025,
-    against="pair_accuracy.f1", model="untrained", by=own_share(of=pair_agreement(reward=BOTH + F1)), problems=4000, steps=1,
+    against="pair_accuracy.f1", model="untrained", by=own_share(inner=pair_agreement(reward=BOTH + F1)), problems=4000, steps=1,
     fault=Within("pair_accuracy.f1", high=0.85, says="right answers above wrong ones, by F1"), learns=None, start=None,
     finding="right answers in other words are paid above wrong ones in 83% of pairs, by F1 in 81%: a small difference, on answers "
     "that a world made. Nothing is trained, and no long text read",

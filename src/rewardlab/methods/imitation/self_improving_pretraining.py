@@ -85,7 +85,7 @@ def self_improving_pretraining(
         also = () if is_served(judge) else (Learner(JUDGE, judge, Recipe(), every=0),)
         base = base.but(reward=paid, also=also, measure=own_reward(reward=paid, rollout=independent(n=1)))
     return base.but(
-        rollout=with_demonstrations(of=sampled, fields=fields) if fields else sampled,
+        rollout=with_demonstrations(inner=sampled, fields=fields) if fields else sampled,
         credit=None,
         objective=dpo_loss(beta=beta) if loss == "dpo" else imitate(),
         weighting=None if loss == "dpo" else preferred_mean(),

@@ -32,7 +32,7 @@ def dro_r3(base: Recipe | None = None, *, weighted: bool = True, mark: str = "An
     """
     base = base or grpo(n=n)
     paid = reasoning_reflection(weighted=weighted, mark=mark)
-    filtered = without_lowest(of=base.required("rollout"), by=reference_variation(mark=mark), drop=drop)
+    filtered = without_lowest(inner=base.required("rollout"), by=reference_variation(mark=mark), drop=drop)
     return base.but(rollout=filtered, reward=paid, measure=own_reward(reward=paid, rollout=independent(n=4)))
 
 

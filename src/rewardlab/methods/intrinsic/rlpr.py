@@ -56,7 +56,7 @@ def rlpr(
     paid = 0.9 * likely + 0.1 * format_ok(pattern=form) if form else likely
     paid = paid + goes_round(often=often) if often else paid
     sampled = base.required("rollout")
-    filtered = spread_above(of=sampled, by=paid, share=beta, decay=decay, start=start, attempts=attempts)
+    filtered = spread_above(inner=sampled, by=paid, share=beta, decay=decay, start=start, attempts=attempts)
     return base.but(rollout=filtered, reward=paid, measure=own_reward(reward=paid, rollout=independent(n=1)))
 
 

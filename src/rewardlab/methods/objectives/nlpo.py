@@ -158,12 +158,12 @@ def clipped_ratio_in_nucleus(
     return clipped_ratio(eps=eps, eps_high=eps_high)(Outputs(logprobs=table), replace(batch, old=old), run)
 
 
-@loop(inner="of")
-def mask_follows(recipe: Recipe, run: Run, ops: Any, *, mu: PositiveInt = 5, of: Loop | None = None) -> None:
-    """Every `mu` training steps the mask model becomes the policy.  of: how a step is taken."""
+@loop(wraps="inner")
+def mask_follows(recipe: Recipe, run: Run, ops: Any, *, mu: PositiveInt = 5, inner: Loop | None = None) -> None:
+    """Every `mu` training steps the mask model becomes the policy.  inner: how a step is taken."""
     if run.step % mu == 0:
         run.model(MASK).load_state(run.policy.state())
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 def _restricted(of: Objective, top_p: float) -> Objective:
@@ -190,7 +190,7 @@ def nlpo(base: Recipe | None = None, *, top_p: float = 0.9, mu: int = 5, epochs:
     return base.but(
         rollout=sampled,
         objective=_restricted(base.required("objective"), top_p),
-        loop=mask_follows(mu=mu, of=base.loop),
+        loop=mask_follows(mu=mu, inner=base.loop),
         also=(*base.also, Learner(MASK, "copy:policy", Recipe(), every=0)),
     )
 

@@ -45,9 +45,9 @@ def unir(
     frozen = {f"{REASONER}_{i}": init for i, init in enumerate(further, 2)}
     models = [Learner(name, init, Recipe(), every=0) for name, init in {**frozen, **({OTHER: other} if other else {})}.items()]
     measured = together(
-        of=base.measure or accuracy(), by=(REASONER, *frozen), weight=weight, on=OTHER if other else "policy", alone=alone
+        inner=base.measure or accuracy(), by=(REASONER, *frozen), weight=weight, on=OTHER if other else "policy", alone=alone
     )
-    sampled = logit_ensemble(of=base.required("rollout"), by=(REASONER,), weight=weight)
+    sampled = logit_ensemble(inner=base.required("rollout"), by=(REASONER,), weight=weight)
     # without an objective the policy is sampled alone, and stays as it is
     return base.but(
         rollout=sampled, objective=None, measure=measured, also=(*base.also, Learner(REASONER, reasoner, learning), *models)

@@ -64,9 +64,9 @@ def wrpo(
     base = base or dpo(problems=8)
     base = rlhf(base, score=score, reward_model=reward_model, pairs=pairs)
     own = ranked(by=base.required("reward"), n=n)
-    first = sft_first(steps=sft_steps, field=field, of=base.loop) if sft_steps else base.loop
+    first = sft_first(steps=sft_steps, field=field, inner=base.loop) if sft_steps else base.loop
     loss = wrpo_loss(alpha=alpha, beta=beta, start=sft_steps, annealed=annealed)
-    return base.but(rollout=with_demonstrations(of=own, fields=(field,)), objective=loss, loop=first)
+    return base.but(rollout=with_demonstrations(inner=own, fields=(field,)), objective=loss, loop=first)
 
 
 fidelity = "core"

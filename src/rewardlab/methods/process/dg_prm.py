@@ -147,7 +147,9 @@ def dg_prm(
     return base.but(rollout=pairs, also=(*base.also, *also), **measured)
 
 
-TWO = imperfect(auc=0.75, of=correct_so_far()).named("the calculation is right") + own_probability().named("it is as one expects")
+TWO = imperfect(auc=0.75, inner=correct_so_far()).named("the calculation is right") + own_probability().named(
+    "it is as one expects"
+)
 """A judge who is often wrong, and the policy's own expectation, which a wrong rule misleads."""
 
 fidelity = "reading"

@@ -274,7 +274,7 @@ def genprm(
 
 def labels(n: int, eps: float) -> Reward:
     """Relative progress by n continuations of each step, and n replies to the problem."""
-    return relative_progress(of=monte_carlo_steps(n=n), start=sampled_pass_rate(n=n), eps=eps)
+    return relative_progress(inner=monte_carlo_steps(n=n), start=sampled_pass_rate(n=n), eps=eps)
 
 
 fidelity = "core"

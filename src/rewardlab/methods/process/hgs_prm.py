@@ -166,7 +166,7 @@ def hgs_prm(
         score = score or base.required("reward")
         return base.but(rollout=backtracking(score=score, **how), reward=score, select=best())
     prm = Recipe(
-        rollout=separated(of=recorded(fields=("mutant",)), at=separator), reward=line_labels(), objective=label_cross_entropy(),
+        rollout=separated(inner=recorded(fields=("mutant",)), at=separator), reward=line_labels(), objective=label_cross_entropy(),
         update=Update(epochs=2, loss_kind="scorer"),
     )  # fmt: skip
     learner = Learner("prm", init, prm, problems=syntax_changes(column=column, separator=separator))
@@ -178,7 +178,7 @@ def hgs_prm(
     )  # fmt: skip
 
 
-NOISY = imperfect(auc=0.95, of=correct_so_far())
+NOISY = imperfect(auc=0.95, inner=correct_so_far())
 """Right beginnings above wrong ones in 95 of 100 pairs."""
 
 fidelity = "reading"

@@ -61,7 +61,7 @@ def orcust(
     agents write one.  well_formed, bound, learnt: f, b and w; learnt=0
     trains no model of turns.  by_turns: False pays success alone, as the task's verifier sees it.  model_lr: of that model."""
     base = base or grpo(n=n)
-    asked = [each_turn(of=keeps(principle=text)).named(f"principle {i}") for i, text in enumerate(PRINCIPLES)]
+    asked = [each_turn(inner=keeps(principle=text)).named(f"principle {i}") for i, text in enumerate(PRINCIPLES)]
     kept = principles or sum((x / len(asked) for x in asked[1:]), start=asked[0] / len(asked))
     reward = principled_turns(principles=kept, form=FORM if form is None else form, well_formed=well_formed, bound=bound)
     also = () if principles or not by_turns else (Learner(JUDGE, judge, Recipe(), every=0),)

@@ -41,7 +41,7 @@ def process_reward_agents(
     return base.but(rollout=search, reward=score, select=best(), also=(*base.also, *asked))
 
 
-SURE = imperfect(auc=0.95, of=aggregate(borne_out(), by="min"))
+SURE = imperfect(auc=0.95, inner=aggregate(borne_out(), by="min"))
 """An agent that ranks beginnings without a false step above others in 95 of 100 pairs."""
 
 fidelity = "core"

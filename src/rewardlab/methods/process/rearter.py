@@ -49,7 +49,7 @@ def rearter(
     return base.but(rollout=lookahead_search(**how), reward=by, select=best(), also=also)
 
 
-NOISY = imperfect(auc=0.8, of=correct_so_far())
+NOISY = imperfect(auc=0.8, inner=correct_so_far())
 
 fidelity = "reading"
 left_out = (

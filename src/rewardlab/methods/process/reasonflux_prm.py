@@ -225,12 +225,13 @@ def steps_and_whole(out: Outputs, batch: Batch, run: Run, *, final: NonNegativeF
 
 
 @reward(over="groups")
-def thought_and_end(groups: list[Group], run: Run, *, of: Reward, mark: str = MARK) -> Scores:
-    """Half of the mean of what `of` says at the ends of the steps of the thought, and half of what it says at the end of the reply.
+def thought_and_end(groups: list[Group], run: Run, *, inner: Reward, mark: str = MARK) -> Scores:
+    """Half of the mean of what `inner` says at the ends of the steps of the thought, and half of what it says at the end of the
+    reply.
 
     Without a thought and a response, the mean over all steps takes the place of the first.
     """
-    pairs = zip(groups, of(groups, run), strict=True)
+    pairs = zip(groups, inner(groups, run), strict=True)
     return [[_thought_and_end(t, s, mark) for t, s in zip(*rows, strict=True)] for rows in pairs]
 
 
@@ -255,10 +256,10 @@ def reasonflux_prm(
     base = base or Recipe(name="reasonflux_prm", update=Update(problems=8))
     steps = {"steps": thought_steps(quality=quality or judged_steps(model=JUDGE), mark=mark, embed=embed, heat=heat)}
     whole = {"template": template_success(n=templates, model=WRITER if writer else "", mark=mark)}
-    labels = weighed_steps(of=steps, weights=(1.0,), whole=whole, hard=False)
+    labels = weighed_steps(inner=steps, weights=(1.0,), whole=whole, hard=False)
     prm = Recipe(reward=labels, objective=steps_and_whole(final=final), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     chances = threshold(step_score(model="prm"), at=0.0, soft=1.0)
-    score = thought_and_end(of=chances, mark=mark)
+    score = thought_and_end(inner=chances, mark=mark)
     outcome: Any = base.reward or correct()
     models = {JUDGE: "" if quality else judge, WRITER: writer}
     others = [Learner(name, made, Recipe(), every=0) for name, made in models.items() if made]
@@ -269,7 +270,7 @@ def reasonflux_prm(
     )  # fmt: skip
 
 
-NOISY = imperfect_steps(auc=0.75, of=sound_thoughts())
+NOISY = imperfect_steps(auc=0.75, inner=sound_thoughts())
 ANNOTATORS = {"three": thought_steps(quality=NOISY), "judge": NOISY}
 
 fidelity = "core"

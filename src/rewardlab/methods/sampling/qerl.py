@@ -74,12 +74,12 @@ def sigma_at(progress: float, first: float, last: float, stages: int) -> float:
     return first * (last / first) ** ((stage - 1) / max(1, stages - 2))
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def parameter_noise(
-    problems: list[Problem], run: Run, *, of: Rollout, first: PositiveFloat = 1e-2, last: PositiveFloat = 1e-4,
+    problems: list[Problem], run: Run, *, inner: Rollout, first: PositiveFloat = 1e-2, last: PositiveFloat = 1e-4,
     stages: PositiveInt = 10, corrected: bool = False,
 ) -> list[Group]:  # fmt: skip
-    """What `of` samples while N(0, sigma^2) is added to the scales by which the norms of the policy's layers multiply: in every
+    """What `inner` samples while N(0, sigma^2) is added to the scales by which the norms of the policy's layers multiply: in every
     step another noise, sigma by `sigma_at`. Held-out problems are answered without it.
 
     corrected: the recorded log-probs are those with the noise, so that importance ratios say how the replies were sampled.  False:
@@ -91,9 +91,9 @@ def parameter_noise(
     sigma = 0.0 if run.held_out else sigma_at(run.progress, first, last, stages)
     run.log("sigma", sigma)
     if not sigma:
-        return of(problems, run)
+        return inner(problems, run)
     with run.policy.noised(sigma, run.rng("noise")):
-        groups = of(problems, run)
+        groups = inner(problems, run)
     # these log-probs come for free where the trainer takes its own for those of the sampler
     with run.unbilled():
         clean = run.policy.score([t for group in groups for t in group])
@@ -136,7 +136,7 @@ def qerl(
     without noise.  corrected: importance ratios are to the policy with noise."""
     base = base or grpo(n=n)
     return base.but(
-        rollout=parameter_noise(of=base.required("rollout"), first=first, last=last, stages=stages, corrected=corrected)
+        rollout=parameter_noise(inner=base.required("rollout"), first=first, last=last, stages=stages, corrected=corrected)
     )
 
 

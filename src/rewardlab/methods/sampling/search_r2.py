@@ -39,12 +39,12 @@ from rewardlab.text.refining import QUESTION, REFINES, cut_of, to_refine
 
 
 @reward(over="groups")
-def of_result(groups: list[Group], run: Run, *, of: Reward) -> Scores:
-    """The reward `of` episodes, also for the refiner's replies that follow them (`repaired`): what their episode earned.
+def of_result(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
+    """The reward `inner` of episodes, also for the refiner's replies that follow them (`repaired`): what their episode earned.
 
     No verdict for a refiner whose episodes are not there, or have none.
     """
-    scores = iter(of([group for group in groups if not _refines(group)], run))
+    scores = iter(inner([group for group in groups if not _refines(group)], run))
     made: Scores = []
     earned: dict[str, dict[tuple[int, ...], Score]] = {}
     for group in groups:
@@ -196,7 +196,7 @@ def search_r2(
     right = base.reward or correct()
     paid = right * (1 + useful * useful_results(column=column)) if useful else right
     return base.but(
-        rollout=repaired(env=env, n=n, turns=turns, where=where, question=question), reward=of_result(of=paid),
+        rollout=repaired(env=env, n=n, turns=turns, where=where, question=question), reward=of_result(inner=paid),
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )  # fmt: skip
 

@@ -96,12 +96,12 @@ def mixed(sets: Sequence[Candidates], easy: float) -> list[Candidates]:
     return kept
 
 
-@rollout(inner="of", across_problems=True)
+@rollout(wraps="inner", across_problems=True)
 def of_candidates(
-    problems: list[Problem], run: Run, *, of: Rollout, n: PositiveInt = 8, easy: NonNegativeFloat = 0.5, model: str = "solver",
+    problems: list[Problem], run: Run, *, inner: Rollout, n: PositiveInt = 8, easy: NonNegativeFloat = 0.5, model: str = "solver",
     temperature: NonNegativeFloat = 1.0, ask: str = ASK, between: str = "\n\n",
 ) -> list[Group]:  # fmt: skip
-    """What `of` samples from the problems with n solutions of each, by the model `model` of the run, in the prompt.
+    """What `inner` samples from the problems with n solutions of each, by the model `model` of the run, in the prompt.
 
     ask, between: the prompt, with {question} and {solutions}, and what stands between two solutions.
 
@@ -112,7 +112,7 @@ def of_candidates(
     kept = mixed(sets, easy)
     run.log("hard", sum(not s.easy for s in sets) / len(sets))
     run.log("kept", len(kept) / len(sets))
-    return of([s.asked(ask, between) for s in kept], run)
+    return inner([s.asked(ask, between) for s in kept], run)
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def agglm(
     read, with {question} and {solutions}, and what stands between two of these."""
     base = base or grpo()
     how: dict[str, Any] = {"n": m, "model": SOLVER, "ask": ask, "between": between}
-    sets = of_candidates(of=base.required("rollout"), easy=easy, temperature=temperature, **how)
+    sets = of_candidates(inner=base.required("rollout"), easy=easy, temperature=temperature, **how)
     return base.but(
         rollout=sets, reward=base.reward or correct(),
         measure=aggregated(**how),

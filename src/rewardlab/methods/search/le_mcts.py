@@ -172,7 +172,7 @@ data = Data(answer="the gold answer")
 claim = Claim(
     says="two models that each get one operation wrong are right more often in one tree than one of them in a tree as large",
     versus="le_mcts", task="arithmetic:biased=0.9,error=0.02,rules=-", measure="accuracy", direction="higher", margin=0.077,
-    settings=SMALL | {"models": (CAREFUL,)}, versus_settings=SMALL, reward=imperfect(auc=0.9, of=correct_so_far()), problems=300,
+    settings=SMALL | {"models": (CAREFUL,)}, versus_settings=SMALL, reward=imperfect(auc=0.9, inner=correct_so_far()), problems=300,
     guard=Within("tokens_per_answer", high=15.0), fault=Within("accuracy", high=0.8, says="right answers of one model's tree"),
     learns=None, start=None,
     finding="two models in one tree are right 88% of the time, one model in a tree of as many steps 73%, at 150 tokens an answer "

@@ -43,8 +43,8 @@ def cgpo_mixture_of_judges(
     base = base or rlhf(score=score, n=n, beta=0.0, **judged).but(measure=accuracy())
     agree = threshold(judges or (format_ok(pattern=form) if form else correct()), at=1.0)
     return base.but(
-        reward=agree >> preferred(of=base.required("reward")),
-        credit=fade_to_kl(most=kl_max) >> center_batch() >> to_go(),
+        reward=agree >> preferred(inner=base.required("reward")),
+        credit=fade_to_kl(max_kl=kl_max) >> center_batch() >> to_go(),
     )
 
 

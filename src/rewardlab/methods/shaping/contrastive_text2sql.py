@@ -77,18 +77,18 @@ def _texts(problems: list[Problem], field: str) -> tuple[list[str], list[str]]:
 MODEL, MEMORY = "encoder", "contrastive_text2sql.taught"
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def encoder_first(
     recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt = 2000, passes: PositiveInt = 2, at_once: PositiveInt = 64,
-    of: Loop | None = None,
+    inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Before the first step, the run's encoder learns from the first `pairs` problems of the training data, `passes` times; then
-    training goes on. at_once: pairs of an update.  of: how a step is taken."""
+    training goes on. at_once: pairs of an update.  inner: how a step is taken."""
     if MEMORY not in run.memory:
         problems = [ops.task.train[ops.position + i] for i in range(pairs)]
         teach(ops, run, MODEL, problems, passes, at_once, "teaching the encoder")
         run.memory[MEMORY] = pairs
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 def contrastive_text2sql(
@@ -105,7 +105,7 @@ def contrastive_text2sql(
     return base.but(
         reward=(base.reward or correct()) + weight * nearer_to_question(model=MODEL).named("nearness"),
         also=(*base.also, Learner(MODEL, encoder, lesson, every=0)),
-        loop=encoder_first(pairs=pairs, passes=passes, of=base.loop),
+        loop=encoder_first(pairs=pairs, passes=passes, inner=base.loop),
     )
 
 
@@ -141,7 +141,7 @@ data = Data(
 )
 
 BOTH = correct() + 0.5 * nearer_to_question(model=MODEL).named("nearness")
-MEANT = with_answer(of=sql(), column="suite")
+MEANT = with_answer(inner=sql(), column="suite")
 check = Check(
     says="of two queries that return the right rows, the one that means what was asked is nearer to the question",
     versus=None, task="queries", measure="agreement.nearness", direction="higher", margin=0.2, against="agreement.correct",

@@ -140,7 +140,7 @@ RULES = aggregate(by_rule(correct())).named("rules")
 check = Check(
     says="with a judge of consistency, the reward prefers faithful traces with slips to right answers that are badly reasoned",
     versus=None, task="traces:test_size=4000", measure="pair_accuracy.judged", direction="higher", margin=0.14,
-    against="pair_accuracy.rules", model="untrained", by=own_share(of=pair_agreement(reward=JUDGED + RULES)), problems=4000,
+    against="pair_accuracy.rules", model="untrained", by=own_share(inner=pair_agreement(reward=JUDGED + RULES)), problems=4000,
     steps=1, fault=Within("pair_accuracy.rules", high=0.6, says="faithful traces above unfaithful ones, by the rules alone"),
     sanity=True,
     finding="The rules alone prefer the faithful trace in 37% of the pairs, with the checks of consistency it is 66%. The "

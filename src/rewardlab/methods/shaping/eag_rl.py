@@ -57,23 +57,23 @@ RIGHT = 0.99
 
 
 @reward(over="groups")
-def where_known(groups: list[Group], run: Run, *, of: Reward) -> Scores:
-    """What `of` pays, and nothing where it has no verdict: a term that a problem lacks must not take its answer's reward away.
+def where_known(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
+    """What `inner` pays, and nothing where it has no verdict: a term that a problem lacks must not take its answer's reward away.
     Logged: known, the share of replies with a verdict."""
-    said = of(groups, run)
+    said = inner(groups, run)
     known = [not s.missing for row in said for s in row]
     run.log("known", sum(known) / max(1, len(known)))
     return [[Score(0.0, why=s.why) if s.missing else Score(s.total, why=s.why) for s in row] for row in said]
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def guided_first(
-    recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, n: PositiveInt = 8, of: Loop | None = None
+    recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, n: PositiveInt = 8, inner: Loop | None = None
 ) -> None:  # fmt: skip
     """The first `steps` steps imitate the best of n replies by the recipe's reward, if that is what a right one earns. Then the
-    policy so far becomes the reference, and training goes on.  of: how a step is taken, in both stages."""
+    policy so far becomes the reference, and training goes on.  inner: how a step is taken, in both stages."""
     step = rejection_sampling(recipe, n=n, keep=1, right=RIGHT) if run.step < steps else recipe
-    of(step, run, ops) if of else ops.standard_step(step)
+    inner(step, run, ops) if inner else ops.standard_step(step)
     if run.step == steps - 1:
         ops.policy.reset_optimizer()
         ops.renew_reference()
@@ -89,8 +89,8 @@ def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10,
         )
     base = base or grpo(n=n).but(measure=accuracy_by_kind())
     right: Any = base.reward or correct()
-    stages = guided_first(steps=guided, n=n, of=base.loop) if guided else base.loop
-    return base.but(reward=right + weight * where_known(of=feature_match()).named("salient"), loop=stages)
+    stages = guided_first(steps=guided, n=n, inner=base.loop) if guided else base.loop
+    return base.but(reward=right + weight * where_known(inner=feature_match()).named("salient"), loop=stages)
 
 
 fidelity = "core"

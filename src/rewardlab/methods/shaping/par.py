@@ -25,7 +25,7 @@ def par(
 ) -> Recipe:  # fmt: skip
     """references: replies of the reference policy per prompt, M.  reward_model, pairs, passes: see rlhf.  beta: of the KL."""
     base = base or rlhf(reward_model=reward_model, pairs=pairs, passes=passes, n=n, beta=beta)
-    return base.but(reward=preferred(of=base.required("reward"), n=references))
+    return base.but(reward=preferred(inner=base.required("reward"), n=references))
 
 
 fidelity = "core"

@@ -82,7 +82,7 @@ def reason_act_tool_grpo(
     paid = answer * right
     for weight, term in ((calls, tool_accuracy()), (form, thinks_first())):
         paid = paid + weight * term if weight else paid
-    loop = sft_first(steps=sft_steps, field="solution", of=base.loop) if sft_steps else base.loop
+    loop = sft_first(steps=sft_steps, field="solution", inner=base.loop) if sft_steps else base.loop
     made = base.but(reward=paid, loop=loop)
     # a base that plays in an environment keeps it, and keeps its measure
     if env is None and base.rollout is not None and base.rollout.settings.get("env"):

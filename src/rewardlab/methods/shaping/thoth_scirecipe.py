@@ -84,7 +84,7 @@ data = Data(
 check = Check(
     says="gated, the reward prefers honest protocols with slips to gamed ones more often than the sum of its parts does",
     versus=None, task="protocols:test_size=4000", measure="pair_accuracy.gated", direction="higher", margin=0.1,
-    against="pair_accuracy.summed", model="untrained", by=own_share(of=pair_agreement(reward=GATED + SUMMED)), problems=4000,
+    against="pair_accuracy.summed", model="untrained", by=own_share(inner=pair_agreement(reward=GATED + SUMMED)), problems=4000,
     steps=1,
     fault=Within("pair_accuracy.summed", high=0.9, says="honest protocols above gamed ones, by the sum"), learns=None, start=None,
     sanity=True,

@@ -76,7 +76,7 @@ check = Check(
     versus=None, task="codes", measure="cosine.tests", direction="higher", margin=0.01, against="cosine.share",
     by=advantage_cosine(
         reward=dense(1.0, 0.1, 1e-6, 1.0) + 0.0 * detail(name="passed").named("share") + 0.0 * correct(),
-        truth=with_answer(of=list_program(partial=True), column="suite"), rollout=independent(n=8),
+        truth=with_answer(inner=list_program(partial=True), column="suite"), rollout=independent(n=8),
     ),
     problems=300, steps=1,
     fault=Within("signal.correct", high=0.95, says="share of the groups with a signal in which passing all tests gives one"),
