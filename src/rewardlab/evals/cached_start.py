@@ -1,4 +1,4 @@
-"""A measure whose numbers before training are read from a file, where another run that begins alike has written them."""
+"""A measure with cached numbers before training, shared by runs that begin alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewardlab.util.files import write_json
 
 @measure
 def cached_start(problems: Sequence[Problem], run: Run, *, inner: Measure, file: str) -> dict[str, float]:
-    """The numbers of `inner`. Those of step 0 come from `file`, which is written by the first run that has none.
+    """The numbers of `inner`; those of step 0 are read from `file`, or written to it by the first run.
 
     Whoever names the file answers for it that all runs with it measure the same policy, on the same problems, by the same numbers.
     """

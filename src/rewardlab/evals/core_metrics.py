@@ -1,4 +1,4 @@
-"""What a policy can do beside what a claim compares: greedily, by a vote of its samples, and how likely the gold solutions are."""
+"""Core metrics beside what a claim compares: greedy accuracy, majority vote, and likelihood of the gold solutions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ def core_metrics(
     voters: NonNegativeInt = 8,
     votes: NonNegativeInt = 100,
 ) -> dict[str, float]:
-    """The numbers of the measure `inner`, and of these those that it lacks, of text policies whose replies the task's verifier
-    judges:
+    """The numbers of the measure `inner`, completed by core metrics, for text policies whose replies the task's verifier judges:
 
     greedy: accuracy of the most likely reply to the first `greedy` problems.  majority: of the most frequent answer among
     `voters` samples, on the first `votes` problems.  gold: the mean probability of exactly the solution in the problems' column

@@ -16,8 +16,8 @@ INTERVAL = ("ci95_low", "ci95_high")
 
 @measure
 def by_domain(problems: Sequence[Problem], run: Run, *, inner: Measure, column: str = "domain") -> dict[str, float]:
-    """The numbers of the measure `inner` for the problems of each domain alone, as NUMBER.DOMAIN, and as NUMBER their mean, in
-    which every domain counts once however many problems it has.
+    """The numbers of the measure `inner` per domain, as NUMBER.DOMAIN, and as NUMBER their mean, which counts every domain once,
+    however many problems it has.
 
     column: which of the data says the domain. Problems without it are the domain "other".
     """

@@ -1,4 +1,4 @@
-"""Objectives of log-probs that two models make: added logits, or the hidden states of one under the heads of another."""
+"""Objectives of joint log-probs of two models: added logits, or one model's hidden states under the other's heads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rewardlab.errors import RewardlabError
 
 @objective(unit="token", wants=("hidden",), needs=("policy.hidden",), wraps="inner")
 def joint(out: Outputs, batch: Batch, run: Run, *, inner: Objective, model: str, weight: float = 1.0) -> Tensor:
-    """The objective `inner`, of tokens, which reads the log-probs of the softmax of (policy's logits + weight * the model's).
+    """The token objective `inner` on the log-probs of softmax(policy's logits + weight * the model's logits).
 
     model: the learner whose outputs these are; the gradient is its alone.
     """
@@ -39,7 +39,7 @@ def joint_terms(of: Objective | None, model: str, weight: float) -> Objective:
 
 @objective(unit="group", wants=("hidden",), needs=("policy.hidden",), wraps="inner")
 def by_head(out: Outputs, batch: Batch, run: Run, *, inner: Objective, heads: str = "heads") -> Tensor:
-    """The objective `inner`, of pairs, which reads the log-probs of each row under the head that its problem names.
+    """The pairwise objective `inner` on the log-probs of each row under the head that its problem names.
 
     heads: the learner that they are, which learns from the hidden states before the update; the gradient is the trunk's alone.
     """

@@ -1,4 +1,4 @@
-"""A judge of known quality: how good must a scorer be, before a search or a vote by it pays?"""
+"""A judge of known quality: how accurate must a scorer be before search or voting with it pays?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rewardlab.settings.domain import Auc, PositiveFloat, PositiveInt, Share
 
 @reward(over="groups")
 def imperfect(groups: list[Group], run: Run, *, auc: Auc = 0.8, inner: Reward | None = None, fresh: Share = FRESH) -> Scores:
-    """The probability that a reply is right, as a judge says it who ranks right replies above wrong ones with probability `auc`.
+    """The probability that a reply is right, by a simulated judge that ranks right replies above wrong ones with probability `auc`.
 
     The judge sees the verdict of the task's verifier through normal noise, z ~ N(d / 2, 1) where it is right and N(-d / 2, 1)
     where it is wrong, with d = sqrt(2) Phi^-1(auc), and says the probability that follows from z: 1 / (1 + exp(-d z)). So it is
@@ -44,7 +44,7 @@ def _said(trajectory: Trajectory, verdict: Score, distance: float, fresh: float,
 
 @reward(over="groups", relative=True)
 def votes(groups: list[Group], run: Run, *, inner: Reward, voters: PositiveInt = 8, noise: PositiveFloat = 1.0) -> Scores:
-    """How many of several voters prefer a reply to another one of its group; ties half, and the mean over the others.
+    """The number of voters that prefer a reply to another one of its group, ties half, averaged over the others.
 
     A voter prefers a reply with log-odds of the difference in the reward `inner` / noise: in a pair votes are sampled as Bradley
     and Terry say, and add up to `voters`. A voter errs in the same way whenever it reads the same reply; whole replies are

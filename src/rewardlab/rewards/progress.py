@@ -1,4 +1,4 @@
-"""What a step is worth, and by how much it brings a reply on: for the policy, for a prover with several tries, under a KL."""
+"""Step values and progress: for the policy, for a prover with several tries, under a KL penalty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveSha
 
 @operator(steps=True)
 def best_of(chance: float, *, k: PositiveInt = 4) -> float:
-    """1 - (1 - p)^k: the chance that one of k tries is right, where one try is right with probability p, the reward.
+    """1 - (1 - p)^k: the chance that at least one of k tries is right, where the reward p is the chance of one.
 
     So the value of a step for the policy becomes its value for a prover that takes the best of k of the policy's replies.
     """
@@ -40,7 +40,7 @@ def soft_best(chance: float, *, eta: NonNegativeFloat = 2.0) -> float:
 
 @reward(over="groups")
 def step_gain(groups: list[Group], run: Run, *, inner: Reward, first: Literal["free", "group"] = "free") -> Scores:
-    """At the end of each step, what the reward `inner` says of it less what it says of the step before.
+    """At the end of each step, the value by the reward `inner` minus the value of the step before.
 
     first: what the first step of which `inner` speaks is compared with. free: nothing, so that it is not paid.  group: the mean of
     the first steps of the group's replies; all of them begin at the prompt, whose value that is, if `inner` values what is left to
@@ -89,7 +89,7 @@ def _gains(row: list[Score], first: str) -> list[Score]:
 
 @reward(over="groups")
 def chance_from_here(groups: list[Group], run: Run, *, n: PositiveInt = 4, temperature: NonNegativeFloat = 1.0) -> Scores:
-    """The share of n sampled continuations of a partial reply that are right; whether it is right, where it has ended.
+    """The share of right ones among n sampled continuations of a partial reply; of a finished reply, whether it is right.
 
     No verdict where nothing more fits the context. Rows of a search are partial replies; equal ones are sampled once.
     """
@@ -119,7 +119,7 @@ def _key(t: Trajectory) -> tuple[str, bytes]:
 
 @reward(over="groups")
 def promising(groups: list[Group], run: Run, *, inner: Reward, k: PositiveInt = 4, alpha: NonNegativeFloat = 0.5) -> Scores:
-    """Q + alpha A of the last step of each row of a search: to rank partial replies by.
+    """Q + alpha A of the last step of each row of a search, to rank partial replies.
 
     Q: what `inner` says of the row, the chance that the policy ends right from there.  A: what the step adds to the chance of a
     prover that has k tries, best_of(Q after the step) - best_of(Q before it). A row without a step yet has Q alone. Where `inner`

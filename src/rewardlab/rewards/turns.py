@@ -1,4 +1,4 @@
-"""A reward of single replies, asked about every turn of an episode, or about every thought of it."""
+"""A reward of single replies, applied to every turn of an episode, or to every thought in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME_OR_NUMBER = re.compile(r"(?<=[\w,;:'\")\]] )[A-Z]\w{0,60}|\b[0-9]{1,20}\b"
 
 @reward(over="groups", steps=True)
 def each_turn(groups: list[Group], run: Run, *, inner: Reward) -> list[list[Any]]:
-    """The reward `inner` each reply of an episode, on the reply's last decision: it is asked about the episode as it stood then.
+    """The reward `inner` of each reply of an episode, on the reply's last decision: it is given the episode up to there.
 
     No verdict where one of them has none. Raises RewardlabError for a reward that compares replies with one another.
     """
@@ -42,7 +42,7 @@ def _steps(episode: Trajectory, judged: Sequence[Score]) -> list[tuple[int, floa
 
 @reward(over="groups")
 def atomic_thoughts(groups: list[Group], run: Run, *, inner: Reward, whole: bool = False) -> Scores:
-    """The mean of the reward `inner` the atoms of an episode's thoughts, <think><plan>...</plan><risk>...</risk></think>.
+    """The mean reward `inner` of the atoms of an episode's thoughts, <think><plan>...</plan><risk>...</risk></think>.
 
     Each is judged by itself, as a reply to all that stands before its own. Their tags may have any name. An episode without any
     gets 0; no verdict where one of them has none.  whole: thoughts are judged as they are, and not by their atoms.
@@ -89,7 +89,7 @@ def _one_by_one(rows: list[Trajectory], of: Reward, run: Run) -> list[Score]:
 
 @reward
 def grounded(trajectory: Trajectory) -> Score:
-    """1 where all names and numbers of the last reply stand in what was read before it, the prompt and later messages, else 0.
+    """1 where all names and numbers of the last reply occur in the text before it, the prompt and later messages, else 0.
 
     A name is a word with a capital that does not begin a line, a sentence or what stands in a tag.
     """

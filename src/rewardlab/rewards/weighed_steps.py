@@ -1,4 +1,4 @@
-"""Labels of steps from several annotators who each know something else, and of the whole reply at its end."""
+"""Step labels from several complementary annotators, and a label of the whole reply at its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def weighed_steps(
     groups: list[Group], run: Run, *, inner: dict[str, Reward], weights: tuple[float, ...], whole: dict[str, Reward] | None = None,
     at: Share = 0.5, hard: bool = True,
 ) -> Scores:  # fmt: skip
-    """At the end of each step, 1 where the weighted mean of what the step rewards `inner` say of it is at least `at`, else 0.
+    """At the end of each step, 1 where the weighted mean of the step rewards `inner` is at least `at`, else 0.
 
     weights: of each of `inner`. Who says nothing of a step does not count there; a step of which nobody says anything has no label.
     whole: rewards of the whole reply, whose mean over those with a verdict makes the label of its last step in the same way.

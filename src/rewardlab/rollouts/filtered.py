@@ -16,7 +16,7 @@ SPREAD = "spread_above.mean"
 def solved_between(
     problems: list[Problem], run: Run, *, inner: Rollout, low: Share = 0.2, high: Share = 0.8, attempts: PositiveInt = 1
 ) -> list[Group]:
-    """The groups sampled by `inner` in which the share of right replies, by the task's verifier, is within [low, high].
+    """The groups of `inner` with a pass rate, by the task's verifier, within [low, high].
 
     attempts: how often at most problems are sampled; each time after the first, as many further ones of the training data as
     groups are missing (dynamic sampling; Yu et al. 2025, arXiv:2503.14476). 1: a step uses the groups that are left.
@@ -49,7 +49,7 @@ def spread_above(
     problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, share: NonNegativeFloat = 0.5, decay: Decay = 0.99,
     start: NonNegativeInt = 10, attempts: PositiveInt = 1,
 ) -> list[Group]:  # fmt: skip
-    """The groups sampled by `inner` in which the standard deviation of `by` is at least `share` of its running mean.
+    """The groups of `inner` in which the standard deviation of the reward `by` is at least `share` of its running mean.
 
     The mean is over the groups sampled in the steps before, those that were dropped too, one step weighing less than the next by
     `decay`. start: steps that drop none.  attempts: how often at most problems are sampled, as in `solved_between`. If there is no
@@ -79,7 +79,7 @@ def spread_above(
 
 @rollout(wraps="inner", across_problems=True)
 def without_lowest(problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, drop: Share = 0.25) -> list[Group]:
-    """The groups sampled by `inner` without the share `drop` of them that `by` pays least on average; one is always kept.
+    """The groups of `inner` without the share `drop` with the lowest mean reward `by`; at least one is kept.
 
     Groups on which `by` has no verdict go first; of equal ones the later. The groups that are left stay in their order.
     """

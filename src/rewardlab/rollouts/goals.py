@@ -1,4 +1,4 @@
-"""Pairs of replies under a goal: of the same two, the better one depends on the score that the prompt asks for."""
+"""Pairs of replies conditioned on a goal: which of the two is better depends on the score that the prompt asks for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def under_both_goals(
     problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, told: str = "Score: {goal}.", digits: NonNegativeInt = 1,
     attempts: PositiveInt = 20,
 ) -> list[Group]:  # fmt: skip
-    """Each pair of `inner` twice: told the score of the one reply as the goal, that one is preferred; told the other's, the other.
+    """Each pair of `inner` twice: with the score of one reply as the goal, that one is preferred; with the other's, the other.
 
     by: the reward that scores replies.  told: the system message, in which {goal} is the score, rounded to `digits`.  Pairs of
     equal scores, as they would be told, and pairs without a score teach nothing under a goal; further problems replace them,

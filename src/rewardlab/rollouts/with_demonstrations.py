@@ -10,8 +10,8 @@ from rewardlab.rollouts.recorded import recorded
 def with_demonstrations(
     problems: list[Problem], run: Run, *, inner: Rollout, fields: tuple[str, ...] = ("solution",)
 ) -> list[Group]:
-    """The replies in these columns of the data, each tagged with its column's name, and after them those that `inner` samples; for
-    the problems that `inner` has groups for.
+    """Recorded replies of these columns, tagged with the column's name, followed by the samples of `inner`, for the problems that
+    `inner` has groups for.
 
     Recorded replies have no log-probs of sampling (`old`): for objectives that learn from any text, not for a policy gradient.
     """

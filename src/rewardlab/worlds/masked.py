@@ -1,4 +1,4 @@
-"""Sentences about people in which names are hidden: each must be looked up, and often the one before it first.
+"""Masked prediction with search: hidden names in sentences about people, each to be looked up, often after the one before it.
 
     The friend of Ann is [mask 1].                  Search: Ann friend   ->  Ann: the friend of Ann is Bob.
     The boss of [mask 1] is [mask 2].               Search: Bob boss     ->  Bob: the boss of Bob is Cal.

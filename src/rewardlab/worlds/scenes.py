@@ -1,4 +1,4 @@
-"""Generated images of coloured shapes on a grid; a problem asks for the box of one, or for the boxes of all of a colour.
+"""Visual grounding: generated images of coloured shapes on a grid, and the boxes of one shape or of all of a colour.
 
 A picture is CELLS x CELLS cells of PIXELS x PIXELS pixels. A box is [left, top, right, bottom] in cells, its end not included, so
 the whole picture is [0,0,6,6]. The careless teacher of `demonstrate` is often a cell off, sees shapes that are not there, and now

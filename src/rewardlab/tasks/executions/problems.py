@@ -1,4 +1,4 @@
-"""What does a call return, and what happens on the way? Of small functions made here, or of a file of Python code.
+"""Code execution: the result of a call and what happens on the way, for generated functions or a file of Python code.
 
     1 def f(x):                    2: y = 7
     2  y = x + 3                   3: z = 8
