@@ -1,4 +1,4 @@
-"""Discrimination of a reward within groups: share of groups with a signal, preference for better replies, and what it ranks first."""
+"""Discrimination of a reward within groups: groups with a signal, preference for better replies, and the top-ranked one."""
 
 from __future__ import annotations
 

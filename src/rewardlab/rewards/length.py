@@ -30,7 +30,7 @@ def words(trajectory: Trajectory) -> float:
 
 @reward
 def thinking_between(trajectory: Trajectory, *, shortest: NonNegativeInt = 0, longest: PositiveInt = 2048) -> Score:
-    """1 where the text before the answer has a number of words and runs of signs within bounds, else 0: a gate for other rewards."""
+    """1 where the text before the answer is within bounds, in words and runs of signs, else 0: a gate for other rewards."""
     length = len(words_and_signs(rationale(trajectory.reply)))
     return Score(float(shortest <= length <= longest), why=f"{length} words and signs before the answer")
 

@@ -1,4 +1,4 @@
-"""ReMax: REINFORCE whose baseline is the reward of the greedy reply: one more reply per problem, no critic and no group.
+"""ReMax: REINFORCE with the greedy reply's reward as the baseline: one more reply per problem, no critic and no group.
 
     A = r(y) - r(y_greedy),   y_greedy = argmax decoding of the policy;     loss = -mean A log pi(y)
 

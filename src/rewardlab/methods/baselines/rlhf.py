@@ -1,4 +1,4 @@
-"""RLHF: reinforcement learning from a reward model that was taught on pairs of replies.
+"""RLHF: reinforcement learning from a reward model trained on pairs of replies.
 
     reward model r:  P(a preferred to b) = sigmoid(r(a) - r(b)),    taught first, then frozen
     policy:          maximise  E r(x, y) - beta KL(pi || ref)

@@ -1,4 +1,4 @@
-"""Step-DPO: prefer the right next step to the first wrong one, so that right steps before and all steps after it are not penalised.
+"""Step-DPO: prefer the right next step to the first wrong one, without penalising earlier right steps or later ones.
 
     loss = -log sigmoid(beta [log pi/ref(s_right | x, s_1 .. s_{k-1}) - log pi/ref(s_wrong | x, s_1 .. s_{k-1})])
 

@@ -1,4 +1,4 @@
-"""Weighted vote: sample n replies; each votes for its answer with a weight from a verifier.
+"""Weighted vote: sample n replies and vote for answers, each vote weighted by a verifier's score.
 
     answer = argmax over a of sum_i 1[answer(y_i) = a] f(x, y_i),     f the verifier's probability that y_i is right
 

@@ -1,4 +1,4 @@
-"""AnytimeReasoner: thinking is cut off at several budgets, and learns from how right the answers are that are forced there.
+"""AnytimeReasoner: truncate thinking at several budgets, and reward each prefix by the accuracy of answers forced there.
 
     r_j = mean reward of the answers after b_j tokens,     R_s = sum_{j >= s} p_j r_j,     A = R_s - V for the tokens before b_s
     BRPO: V = (s V1 + (S - s) V2) / S, s = 0 .. S - 1;     V2: mean of R_s over the traces of the problem

@@ -1,4 +1,4 @@
-"""CAPO: critiques list a reply's wrong steps, and each token is paid for the outcome, less a penalty where its step is voted wrong.
+"""CAPO: critiques list a reply's wrong steps; tokens get the outcome reward, minus a penalty in steps voted wrong.
 
     r_t = W_whole 1[right] - W_process 1[t in a wrong step];     A_t = (r_t - mean) / std,   over all tokens of the group
 

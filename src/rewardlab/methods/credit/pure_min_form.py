@@ -1,4 +1,4 @@
-"""PURE: a reply is worth its worst step, so padding it with rewarded steps gains nothing, as it does with the sum of the steps.
+"""PURE: the return is the minimum of step rewards, not their sum, so that padding with rewarded steps gains nothing.
 
     r*_i = r_i exp(-r_i / T) / sum_j exp(-r_j / T);     A_t = (G_t - b) + (o - mean of the others' o),   G_t = sum_{i >= t} r*_i
 

@@ -1,4 +1,4 @@
-"""SPA-RL: a model learns what each turn adds to an episode's reward, from their sum, and PPO is paid turn by turn.
+"""SPA-RL: a model learns each turn's contribution to the episode reward from their sum, as the turn rewards of PPO.
 
     progress model: (sum_t c_t - R)^2,  c_t its value at the end of turn t
     reward of turn t: alpha c_t + beta g_t, in place of R

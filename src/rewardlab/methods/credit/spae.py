@@ -1,4 +1,4 @@
-"""SPAE: after each step an answer is forced, and the step is credited by how much surer and more right that answer has become.
+"""SPAE: credit each step by the gain in confidence and accuracy of an answer forced after it.
 
     Phi_k = 1.5 Acc_k Conf_k + 0.5 Acc_k - Conf_k;     Acc: mean probability of the gold answer's tokens after step k
     Conf: mean over probes of exp(-mean entropy)       A_t = whiten[ (r - mean r) f_k + xi g_k ],   t in step k

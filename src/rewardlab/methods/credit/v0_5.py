@@ -1,4 +1,4 @@
-"""V0.5: the baseline is a value model's prior, drawn to the group's mean the further the two are apart, with more replies there.
+"""V0.5: shrink a value model's prior towards the group mean as they disagree, and sample more replies where they do.
 
     s^2 = 1 / (4 k),    d^2 = max(0, (mean r - V)^2 - s^2),    w = d^2 / (d^2 + s^2),    b = w mean r + (1 - w) V,    A_i = r_i - b
     error(k) = d^2 s^2 / (d^2 + s^2);    while error(k) - error(k + 1) > c and k < N: one more reply to that prompt

@@ -1,4 +1,4 @@
-"""CodeBoost: pieces of code are run, and what they print, how they fail, and lines taken out of them are what is to be predicted.
+"""CodeBoost: learn from code without instructions: predict its output, its errors, and masked lines.
 
     training set: a maximum clique of the graph of unlike pieces;    forward: code -> stdout, stderr;    backward: those -> a line
     r = 0.1 form + 0.9 (stdout right + 1/2 IoU(stderr lines)) / 2;    0 where a reply has nothing of the form

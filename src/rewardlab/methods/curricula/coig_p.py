@@ -1,4 +1,4 @@
-"""COIG-P: several models answer, judges grade the answers, and two answers at random are a pair if their grades differ enough.
+"""COIG-P: answers of several models, graded by judges; two random answers make a pair if their grades differ enough.
 
     replies y_1 .. y_m by m models, grades s_j from 0 to 10;    i, j at random:  a pair if |s_i - s_j| >= gap, else nothing
 

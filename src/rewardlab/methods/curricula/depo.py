@@ -1,4 +1,4 @@
-"""DEPO: problems are sampled only where their last visits showed something to explore; neglected ones are replayed.
+"""DEPO: sample only problems whose recent visits showed room for exploration, and replay neglected ones.
 
     E(x) = mean over the last k visits of  sum_i |A_i| H_i,    A_i = (r_i - mean r) / std r,   H_i: mean entropy of reply i's tokens
     sampled of a step: problems never sampled, the rho_e best by E, and the most neglected of the others;  rho_e falls with epochs

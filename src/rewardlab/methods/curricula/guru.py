@@ -1,4 +1,4 @@
-"""Guru: one policy learns from problems of many domains, each judged by a verifier of its own, and is measured in each.
+"""Guru: one policy on problems of many domains, with a verifier and a measure for each domain.
 
     r = the verdict of the verifier that the row names: rules for mathematics, programs run for code, a model for science, ...
     trained on all domains, or on one alone;    measured by domain: pass@1 and pass@k

@@ -1,4 +1,4 @@
-"""LIMR: after one run over all problems, those whose rewards followed the average are kept, and the base model learns them alone.
+"""LIMR: keep the problems whose rewards follow the average learning curve, and train the base model on those alone.
 
     s_i = 1 - sum_k (r_i^k - r^k)^2 / sum_k (1 - r^k)^2,    r_i^k: share of right replies of problem i in epoch k, r^k its mean
     kept: s_i >= threshold;    then training starts again from the base model

@@ -1,4 +1,4 @@
-r"""LoongRL: short questions over several documents become long ones, hidden at the end of a chain of keys among other chains.
+r"""LoongRL: long-context questions made of short multi-document ones, hidden at the end of one of several key chains.
 
     text: documents of this and of other questions, shuffled, with pairs {"key": "key"}. ... {"key": "question"}. after sentences
     told: the first key of one chain;    wanted: the answer of the question at its end

@@ -1,4 +1,4 @@
-r"""Nemotron-CrossThink: questions of many domains, openly asked, kept where rules can verify them, paid if right AND in form.
+r"""Nemotron-CrossThink: open questions of many domains, filtered for verifiability, rewarded if right AND well-formed.
 
     choice: question and options -> letter;     open: options taken away, the right one's text is the answer
     kept: the answer is one of the options;     open answers of at most ten words;     what a small model does not solve already

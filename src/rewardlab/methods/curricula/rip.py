@@ -1,4 +1,4 @@
-"""RIP: prompts survive whose rejected reply is good and long, and whose chosen reply is little better.
+"""RIP: filter prompts by their pairs: keep those with a good and long rejected reply and a small reward gap.
 
     y_w, y_l = the best and the worst of N replies of the seed model under a reward r
     S = {x :  r(y_l) >= t1,  len(y_l) >= t2,  r(y_w) - r(y_l) <= t3};    DPO on S

@@ -1,4 +1,4 @@
-"""UltraMedical: after DPO on annotated pairs of others' answers, rounds of DPO on the policy's own, ranked by its own reward model.
+"""UltraMedical: DPO on annotated pairs, then rounds of DPO on the policy's own pairs, ranked by its own reward model.
 
     1  SFT;  2  DPO on pairs that a strong model annotated;  3  reward model r on the same pairs
     4  in rounds: pi_k writes n answers, r chooses the best and the worst, DPO on these pairs with the reference pi_k -> pi_k+1

@@ -1,4 +1,4 @@
-"""DianJin-R1: SFT on a teacher's traces that were checked, GRPO on the questions for which, in three tries, none passed.
+"""DianJin-R1: SFT on a teacher's verified traces, then GRPO on the questions without a verified trace in three tries.
 
     a teacher answers;   passed: the answer is right AND the reasoning holds;   what fails is tried again, T = 3 times in all
     SFT:  <think> reasoning </think><answer> answer </answer>  of the questions that passed

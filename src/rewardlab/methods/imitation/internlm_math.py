@@ -1,4 +1,4 @@
-"""InternLM-Math: one model learns to solve, to judge solutions in words and to use tools as text to text, and reranks its samples.
+"""InternLM-Math: one model learns to solve, to judge and to use tools as text-to-text tasks, and reranks its own samples.
 
     solve:  question -> solution        judge:  question, solution -> check of its lines, "Final: right" or "Final: wrong"
     tool:   question -> solution in which code and what it prints take turns

@@ -1,4 +1,4 @@
-"""MaskSearch: an agent learns to search by finding what is hidden in ordinary texts, fewer spans first and more later on.
+"""MaskSearch: learn search as retrieval-augmented prediction of masked spans, with a curriculum over the number of masks.
 
     RAMP   the mother of [mask 1] is [mask 2]: the agent searches, turn by turn, and ends with what each mask hides
     r      = share of the masks that it fills rightly, 0 if it states more spans than there are masks

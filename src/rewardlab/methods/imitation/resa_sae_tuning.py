@@ -1,4 +1,4 @@
-"""Resa: what a reasoning model's activations are made of guides another model's training, without a single reasoning trace.
+"""Resa: transfer reasoning by SAE tuning: a sparse autoencoder of a reasoning model guides fine-tuning without any reasoning trace.
 
     1.  a sparse autoencoder S learns to rebuild the activations of a source model at one decoder layer, on questions with answers
     2.  S, frozen, stands after that layer of the target model, which learns to speak again as it did without:

@@ -1,4 +1,4 @@
-"""Self-improving pretraining: of the corpus's continuation, a rewrite and the policy's own, the policy learns what a judge prefers.
+"""Self-improving pretraining: DPO on a judge's preference between the corpus's continuation, a rewrite and the policy's own.
 
     candidates of a prefix x: the original suffix, a rewrite of it by a strong model, and y_1 .. y_K ~ pi(. | x)
     w, l = those of the highest and the lowest reward;    loss = -log sigmoid(beta [log pi/ref(w) - log pi/ref(l)])    (online DPO)

@@ -1,4 +1,4 @@
-"""Xwin-LM: four stages, each on what the one before made: SFT, a reward model, imitation of the best of n replies, DPO on ranks.
+"""Xwin-LM: four stages: SFT, a reward model, imitation of the best of n replies, and DPO on ranked replies.
 
     1  SFT on recorded replies                                       -> policy S
     2  reward model r on pairs: P(a preferred to b) = sigmoid(r(a) - r(b))

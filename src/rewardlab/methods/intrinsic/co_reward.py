@@ -1,4 +1,4 @@
-"""Co-Reward: of a question and the same in other words, the replies to each are paid for the answer that most of the other's give.
+"""Co-Reward: reward the replies to a question by the majority answer to its paraphrase, and the other way round.
 
     v = most frequent answer to x,    v' = most frequent answer to its rewrite x'
     r(y) = 1[answer(y) = v'] for y sampled from x,    1[answer(y) = v] for y sampled from x';    group-normalised, on both

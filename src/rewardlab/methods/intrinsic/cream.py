@@ -1,4 +1,4 @@
-"""CREAM: pairs that a policy ranks itself are believed as far as it ranks replies as it did a round before.
+"""CREAM: self-rewarding DPO with labels softened by the consistency of the policy's rankings between rounds.
 
     r_t(y) = log pi_t(y) / pi_0(y) of n own replies;    chosen, rejected: the highest and the lowest
     C = mean over the prompts of (tau(r_t, r_{t-1}) + 1) / 2,    tau: Kendall's rank correlation of the n replies

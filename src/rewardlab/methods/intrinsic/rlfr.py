@@ -1,4 +1,4 @@
-"""RLFR: tokens whose hidden states lie off the flow that leads to right replies cost a little, beside the outcome.
+"""RLFR: beside the outcome, a small penalty for hidden states off the flow learnt from right replies.
 
     D_t = s / (1 - s) mean over layers of |v(s h_t + (1 - s) noise, s | h_{t-1}) - (h_t - noise)|^2      the velocity deviation
     D~ = (D - min) / (max - min) over the reply's tokens;      A_t <- A_t - coef sum over t' >= t of D~_t' [D~_t' > threshold]

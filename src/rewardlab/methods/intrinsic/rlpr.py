@@ -1,4 +1,4 @@
-"""RLPR: reasoning is paid by how likely it makes the reference answer, as the mean probability of the answer's tokens.
+"""RLPR: reward reasoning by the mean probability of the reference answer's tokens after it.
 
     r = clip(p - p_0, 0, 1),    p = mean over the tokens y*_t of the reference of pi(y*_t | x, reasoning, y*_<t)
     p_0: the same by the policy's start, without any reasoning;    with a form r is .9 of that + .1 [the reply has the form]

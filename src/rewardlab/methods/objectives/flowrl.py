@@ -1,4 +1,4 @@
-"""FlowRL: the policy learns to give each reply a probability that grows with its reward, instead of the best reply all of it.
+"""FlowRL: match the reward distribution, with probability growing in the reward, instead of maximising reward.
 
     target: p(y|x) = pi_ref(y|x)^(1/|y|) exp(beta r^) / Z(x),    r^ the reward normalised within its group
     loss = w (log Z(x) + mean_t log pi(y_t) - beta r^ - mean_t log pi_ref(y_t))^2,    w = clip(pi / pi_old) of the reply, held fixed

@@ -1,4 +1,4 @@
-"""iREPO: the difference of a pair's implicit rewards is regressed onto the log-odds of its votes, in rounds on own replies.
+"""iREPO: regress the implicit-reward gap of a pair onto the log-odds of votes, in rounds on the policy's own replies.
 
     loss = (logit p - beta [log pi/pi_k(y_1) - log pi/pi_k(y_2)])^2,    p: the share of annotators who prefer y_1,  pi_k: the policy
     at the start of the round, which writes the replies

@@ -1,4 +1,4 @@
-"""MAH-DPO: one output head for each objective on a shared trunk; DPO on each, and users weigh the heads when they ask.
+"""MAH-DPO: multi-objective DPO with one output head per objective on a shared trunk, and head weights chosen at inference.
 
     logits_h = W_h s(x, y_<t);    loss = sum over h and its pairs of -log sigmoid(beta [log pi_h/ref(y_w) - log pi_h/ref(y_l)])
     decoding: logits = sum_h w_h logits_h,  w >= 0, sum w = 1

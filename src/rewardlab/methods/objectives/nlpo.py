@@ -1,4 +1,4 @@
-"""NLPO: PPO in which only the top-p tokens of a mask model may be sampled, an older copy of the policy.
+"""NLPO: PPO restricted to the top-p tokens of a mask model, an older copy of the policy.
 
     q(y_t) = pi(y_t) / sum over v in N_t of pi(v) for y_t in N_t, else 0;    N_t: the top-p tokens of pi_psi, and the ends
     ratio = q / q_old, clipped as in PPO;  r_t = reward - beta log(pi_old/ref);  psi <- theta every mu steps

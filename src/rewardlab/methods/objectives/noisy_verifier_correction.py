@@ -1,4 +1,4 @@
-"""Noisy-verifier correction: verdicts of a verifier with known error rates are turned into what they are worth on average.
+"""Noisy-verifier correction: unbiased rewards from a verifier with known error rates.
 
     f = P(accepted | wrong),  g = P(rejected | right)
     backward: R^ = (R - f) / (1 - f - g),  E[R^ | right] = 1, E[R^ | wrong] = 0;     loss = -(R^ - mean of the batch) log pi

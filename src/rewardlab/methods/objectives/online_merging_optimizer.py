@@ -1,4 +1,4 @@
-"""Online merging: every update of preference learning is merged with what fine-tuning had changed, so that skills are kept.
+"""Online merging: merge every preference update with the SFT model's parameter changes, to keep its skills.
 
     theta <- theta + merge(F(d), F(tau)),    d: what the optimiser's steps have just changed,  tau = theta_SFT - theta_pretrained
     dare:  F keeps a random share of the changes, over that share;      merge = (1 - alpha) F(d) + alpha F(tau)

@@ -1,4 +1,4 @@
-"""ONPO: self-play on preferences in which each round counts on the last one's wins once more (optimistic mirror descent).
+"""ONPO: preference self-play by optimistic mirror descent, which counts the last round's win rates once more.
 
     D: pairs of replies by pi, the better one by the oracle first;    h(p, a) = log p/a(y_w) - log p/a(y_l)
     pi' <- argmin_p E_D (h(p, pi') - eta/2)^2;    then    pi <- argmin_p E_D (h(p, pi') - eta/2)^2, with the new pi'

@@ -1,4 +1,4 @@
-"""OREAL: right replies are cloned and wrong ones pushed down by the pass rate, at the tokens that a reward model finds decisive.
+"""OREAL: clone right replies and penalise wrong ones by the pass rate, with token weights from a token reward model.
 
     loss = -mean over tokens of right replies of w+ F+ log pi - eta mean over those of wrong ones of w- F- pi/pi_old + beta KL
     F+ = (1 - p) n/(n-1),   F- = -p n/(n-1),    p: share of right ones of n replies, of which one right and one wrong are kept

@@ -1,4 +1,4 @@
-"""ProRL: whenever validation stalls, the policy so far becomes the reference of the KL, with a fresh optimiser.
+"""ProRL: when validation stalls, reset the KL reference to the current policy, with a fresh optimiser.
 
     loss = -mean over tokens of min(ratio A, clip(ratio, 1 - .2, 1 + .4) A) + beta KL(pi || ref),   over groups of mixed outcomes
     every `check` steps: v = held-out accuracy;  not above the best v since the last reset, `stalls` times: ref <- pi

@@ -1,4 +1,4 @@
-"""Reward-augmented DPO: each pair is learnt under two goals; told the rejected reply's score as the goal, that reply is preferred.
+"""Reward-augmented DPO: goal-conditioned pairs; under the rejected reply's score as the goal, that reply is preferred.
 
     R(x, y, g) = -(g - r(x, y))^2;      g = r_w:  y_w above y_l;      g = r_l:  y_l above y_w
     DPO on both, with g in the prompt;  at inference g is the highest score

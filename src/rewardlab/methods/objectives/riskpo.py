@@ -1,4 +1,4 @@
-"""RiskPO: what is raised is not the mean reward but its low and middle quantiles, over bundles of questions that are paid together.
+"""RiskPO: optimise low and middle quantiles of the reward instead of its mean, over bundles of questions.
 
     R: the sum of one reply's reward to each of B questions;   a, b: levels;   q_a, q_b: their quantiles of R, tracked over steps
     g = [(R - q_a)+ - (R - q_b)+ + q_a - q_b] / (b - a),    h = -(q_a - R)+ / a

@@ -1,4 +1,4 @@
-"""Online iterative DPO: in each round the policy so far writes n replies, a reward model chooses a pair, the reference stays.
+"""Online iterative DPO: each round samples n replies of the current policy, and a reward model picks the pair; the reference stays.
 
     round k: y_1 .. y_n ~ pi_k;    chosen, rejected: the best and the worst by r(y) - lambda |y|
     loss = -log sigmoid(beta [log pi/pi_0(chosen) - log pi/pi_0(rejected)]),   from pi_k, with a fresh optimiser   ->   pi_k+1

@@ -1,4 +1,4 @@
-"""UniR: a small reasoner learns to steer a frozen model by what it adds to its logits, and can then steer others.
+"""UniR: train a small reasoner whose logits are added to a frozen model's, and transfer it to other models.
 
     pi(y_t | x, y_<t) = softmax(l_frozen + l_reasoner);    GRPO on replies of pi, in which the reasoner alone moves
 

@@ -1,4 +1,4 @@
-"""WRPO: a pair has two winners, one by other models and one of its own, and the weight moves towards the others' in training.
+"""WRPO: pairs with two winners, one from other models and one of the policy's own, and a weight that moves to the others'.
 
     loss = -log sigmoid(a beta log pi/ref(y_ws) + (1 - a) beta log pi/ref(y_wt) - beta log pi/ref(y_l)),    a = alpha * progress
     y_ws: the best reply of the source models;    y_wt, y_l: the best and the worst of n replies of the target

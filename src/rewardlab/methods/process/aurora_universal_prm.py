@@ -1,4 +1,4 @@
-"""AURORA: a judge labels steps under several prompts, which vote, and it is shown the reference answer to check them against.
+"""AURORA: step labels by an ensemble of judge prompts, verified against the reference answer.
 
     label of a step: what most of the verdicts under the prompts A, B, C, .. say of it
     reverse verification: the prompts hold the reference answer; where the reply has another one, a verdict that finds no step

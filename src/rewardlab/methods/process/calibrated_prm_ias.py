@@ -1,4 +1,4 @@
-"""Calibrated PRM with IAS: a process reward model of quantiles of success, whose low one says how many samples a problem gets.
+"""Calibrated PRM with IAS: quantile regression of success rates; a low quantile sets the number of samples per problem.
 
     quantile model:  max(tau d, (tau - 1) d),  d = share of right continuations - sigmoid(V),    at the prompt and after each step
     samples:         N(x) = log(1 - C) / log(1 - p_low(x)), from 1 to `choose`;    answer: the best of N(x) by the median

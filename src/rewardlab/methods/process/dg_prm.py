@@ -1,4 +1,4 @@
-"""DG-PRM: a step is judged by those criteria of a growing tree that suit it, and preferred where it is worse by none of them.
+"""DG-PRM: judge steps by the relevant criteria of a growing tree, and prefer Pareto-dominant steps.
 
     tree:    a judge names criteria; near texts are one, alike ones a branch
     step s:  criteria C(s): of the branches nearest to its text the nearest k;   vector r(s) = (r_c(s)), c in C(s)

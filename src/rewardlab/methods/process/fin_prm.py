@@ -1,4 +1,4 @@
-"""Fin-PRM: steps are labelled by what becomes of them, by a judge and by a knowledge base; replies by answer and knowledge used.
+"""Fin-PRM: step labels by Monte Carlo, a judge and a knowledge base; reply labels by answer and knowledge coverage.
 
     step k:    w_i importance + w_q quality + w_a accuracy;    importance: share of n continuations that are right
                quality: a judge's word;     accuracy: whether what the step states stands in the knowledge base

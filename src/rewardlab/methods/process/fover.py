@@ -1,4 +1,4 @@
-"""FoVer: a process reward model learns from labels that a formal verifier gives to every step, and judges steps of other tasks.
+"""FoVer: train a process reward model on steps labelled by a formal verifier; it transfers to other tasks.
 
     label of step k = 1 if the statements that it cites entail what it says, else 0        (a checker decides, nobody annotates)
     loss = -[label log sigmoid(V_k) + (1 - label) log(1 - sigmoid(V_k))],    V_k the value at the end of step k

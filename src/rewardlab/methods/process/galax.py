@@ -1,4 +1,4 @@
-"""GALAX: a subgraph is grown node by node, and each node is paid by what a pretrained graph network says of the subgraph with it.
+"""GALAX: grow a subgraph node by node, and reward each node by a pretrained graph network's score of the subgraph.
 
     R_t = [p(G_t) - 1/C] + ahead mean over u [p(G_t + u) - 1/C] - invalid 1[the node is not joined to G];    kept if R_t > 0
     p: chance of the sample's class, of C, by a graph network that learnt, before, to tell samples of all classes from subgraphs

@@ -1,4 +1,4 @@
-r"""GenPRM: a generative judge checks steps by code that it writes and runs; it learns checks that agree with relative progress.
+r"""GenPRM: a generative judge verifies steps with code that it writes and runs, trained on checks that match relative progress.
 
     label of step k:  P_k = q_k / q_(k-1) >= eps,     q: share of right continuations, q_0: before the first step;  0 once q was 0
     kept: checks of a solution, a rationale (analysis, code, output, verdict) of each step, in which every verdict is the label

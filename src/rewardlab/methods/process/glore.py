@@ -1,4 +1,4 @@
-"""GLoRe: a stepwise model of what can still be reached says where a draft goes wrong, an outcome model which rewriting is best.
+"""GLoRe: a stepwise outcome model locates the first error of a draft, and an outcome model chooses the best refinement.
 
     SORM, label of step i: 1 if any of n continuations of the steps up to i is right (or of later ones), whose text has the
           result of step i in it;   ORM, label of every step: whether the reply is right;    both by cross-entropy

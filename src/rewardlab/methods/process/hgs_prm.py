@@ -1,4 +1,4 @@
-"""HGS-PRM: one path is followed greedily, a process reward model accepts, keeps or refuses each step, and the search goes back.
+"""HGS-PRM: greedy search with backtracking, in which a process reward model accepts, keeps or rejects each step.
 
     step ~ pi(. | path):   positive (r >= accept): go on from it;   negative (r < refuse): sample another
     after `tries` without a positive one: go on from the best neutral one, or, without any, from the step before

@@ -1,4 +1,4 @@
-"""HRM: a process reward model judges single steps and merged pairs of them, and a pair is right if it ends right.
+"""HRM: a process reward model for single steps and merged pairs of steps; a pair is right if it ends right.
 
     fine:    (s_1 .. s_{i-1} | s_i)              label of s_i; nothing after the first wrong step
     coarse:  (s_1 .. s_{i-2} | s_{i-1} s_i)      label of s_i; so (wrong, right) is 1, and (wrong, wrong) 0

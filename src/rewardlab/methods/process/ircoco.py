@@ -1,4 +1,4 @@
-"""IRCoCo: each token is paid at once how good the completion will be, as an evaluator foretells it from what there is so far.
+"""IRCoCo: immediate token rewards: an evaluator predicts the quality of a completion from its prefix.
 
     evaluator: (E(x, y_1 .. y_t) - S)^2 at every t,   S: similarity of the whole completion to the reference
     r_t = E(x, y_1 .. y_t);     A_t = r_t + gamma V(x, y_1 .. y_t) - V(x, y_1 .. y_(t-1)) ...,   gamma = 0

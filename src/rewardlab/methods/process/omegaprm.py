@@ -1,4 +1,4 @@
-"""OmegaPRM: a tree of halved replies labels steps: errors are looked for where the policy mostly goes on rightly, and did not.
+"""OmegaPRM: step labels by bisection in a search tree; search failures of high-value prefixes first.
 
     MC(s) = share of n continuations of prefix s that are right;     pool: wrong continuations r of states with MC(s) > 0
     search:  argmax over the pool of  alpha^(1 - MC(s)) beta^(len(r)/L) + c sqrt(sum N) / (1 + N(s))

@@ -1,4 +1,4 @@
-"""Orcust: each turn of a GUI agent is paid for what the environment verifies, bound to principles that its reasoning must keep.
+"""Orcust: turn rewards for a GUI agent, verified by the environment and bounded by principles for its reasoning.
 
     r_k = w m_k, and, if turn k is of the right form, f + e_k (1 - b + b p_k) more
     e: whether the environment verifies the turn's goal;   p: share of principles that the reasoning keeps

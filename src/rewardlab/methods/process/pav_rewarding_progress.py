@@ -1,4 +1,4 @@
-"""PAV: beside the outcome, each step is paid the progress that it means for a prover other than the policy, the best of K replies.
+"""PAV: beside the outcome, reward each step's progress under a prover policy, best-of-K.
 
     Q_mu(s, a) = 1 - (1 - Q(s, a))^K,     A_mu(s_h, a_h) = Q_mu(s_h, a_h) - Q_mu(s_(h-1), a_(h-1))
     gradient: sum_h grad log pi(a_h | s_h) (Q(s_h, a_h) + alpha A_mu(s_h, a_h))

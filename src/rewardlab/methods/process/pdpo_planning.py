@@ -1,4 +1,4 @@
-"""pDPO: right replies are preferred to wrong ones, and to right ones whose steps a process reward model trusts much less.
+"""pDPO: DPO pairs of right over wrong replies, and of right ones with high over low process rewards.
 
     r(y) = prod_t P(at least C of K continuations of y_<=t are right);   a model of the counts gives P
     pairs: (best right ones, wrong ones)  and  (a, b) both right with r(a) - r(b) > sigma;   loss: DPO on both

@@ -1,4 +1,4 @@
-"""PRLCoder: lines of reference programs are mutated and run, a model learns which lines are wrong, and PPO is paid line by line.
+"""PRLCoder: mutate and run lines of reference programs, train a model on which lines are wrong, and reward PPO line by line.
 
     mutant: a reference program with one line changed;     label of that line: whether the program still passes its tests
     line model: cross-entropy to 1 at the lines before it, and to the label at it;     lines after it are not judged

@@ -1,4 +1,4 @@
-"""ReasonFlux-PRM: thoughts are scored by the response that they lead to, a judge and one another, and as a whole by its template.
+"""ReasonFlux-PRM: score thoughts by the response they lead to, a judge and coherence, and the whole by its template.
 
     step t of the thought:   r_t = sum_k softmax(a_t, q_t, c_t)_k (a_t, q_t, c_t)_k
        a: cosine with the nearest step of the response;   q: a judge's word;   c: chance of s_{t-1} among steps of other problems

@@ -1,4 +1,4 @@
-"""StepSearch: each search of an episode is paid for the evidence that it adds, and charged for what had been found before.
+"""StepSearch: reward each search turn by its information gain, and penalise redundant results.
 
     r_t = G_t - P_t at the end of round t;     at the end: answer + key * mean over sub-questions of the best F1 of a query
     G_t = mean over gold documents i of max(c_i - m_i, 0);     P_t = share of the documents found that were found before

@@ -1,5 +1,4 @@
-"""ThinkPRM: a reasoning model judges a solution step by step in words, and is tuned on those chains of its own, or of a stronger
-model, in which every verdict is the label of its step.
+"""ThinkPRM: a reasoning model verifies solutions in words, fine-tuned on chains whose verdicts all match the step labels.
 
     kept: the first of n chains with v_k = label_k for all k, and the right final verdict;     loss = -mean log pi(chain)
     score of a solution:  mean over K chains of p(right) / (p(right) + p(wrong)) at the final verdict

@@ -1,4 +1,4 @@
-"""VSRM: each step is paid by how much it raises the accuracy of answers that are forced before and after it.
+"""VSRM: reward each step by the gain in accuracy of answers forced before and after it.
 
     A_k: accuracy of N answers forced after step k;     d_k = A_k - A_(k-1)
     r_k = d_k if |d_k| >= eps, else gamma^q d_(k+q), for the least q of 1 .. 4 with |d_(k+q)| >= eps, else 0

@@ -1,4 +1,4 @@
-"""B-STaR: each round of self-training samples at the temperature, and imitates above the threshold, of the highest balance score.
+"""B-STaR: each round of self-training picks the temperature and reward threshold with the highest balance score.
 
     bs(x) = min(n'/n*, 1) * (n'/n)        n: different replies to x that are selected; n': those of them that are right
     T     = argmax over temperatures of max over tau of the mean of bs over problems, once per round

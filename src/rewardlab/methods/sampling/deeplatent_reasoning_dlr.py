@@ -1,4 +1,4 @@
-"""DLR: a small assistant samples latents, a frozen model answers from them, and the assistant alone learns which ones answer well.
+"""DLR: a small assistant samples latents for a frozen model, and alone is trained, on the answers' rewards.
 
     z_1 .. z_G ~ pi_assistant(. | x),  y_i ~ pi_frozen(. | z_i, x),  r_i = right_i + w well_formed_i,  A_i = (r_i - mean) / std
     loss = -mean_i min(ratio A_i, clip(ratio) A_i) + c contrast,     ratio = pi_assistant(z_i | x) / pi_old(z_i | x)

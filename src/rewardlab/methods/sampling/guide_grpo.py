@@ -1,4 +1,4 @@
-"""Guide-GRPO: prompts whose replies are all wrong are answered again with a hint, and learnt from as if there had been none.
+"""Guide-GRPO: resample all-wrong groups with a hint, and learn from them as if without it.
 
     all n replies to x wrong: sample n again from pi_old(. | x, h);  A within the group that is learnt from
     ratio_t = pi(y_t | x, y_<t) / pi_old(y_t | x, h, y_<t);    loss = -A ratio / (ratio + c),   c their 90th percentile

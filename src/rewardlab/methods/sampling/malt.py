@@ -1,4 +1,4 @@
-"""MALT: what a generator, a verifier and a refiner say is credited by how the chains through it end, in a tree of n^3 chains.
+"""MALT: generator, verifier and refiner sample trees of n^3 chains, and each is credited by the outcomes below it.
 
     q -> g_i -> v_ij -> y_ijk,  i, j, k = 1 .. n;   V(y_ijk) = 1[right],  V(v_ij) = mean_k V(y_ijk),  V(g_i) = mean_j V(v_ij)
     positive: V > threshold.   All roles: SFT on positives;   verifier and refiner: then DPO on (positive, other) of the same input

@@ -1,4 +1,4 @@
-"""PROF: of many replies those are trained on whose steps a process reward finds as good or as bad as their outcome is.
+"""PROF: filter replies by consistency of process reward and outcome.
 
     score = (mean of the steps' process rewards - lambda [1 step, or H or more]) * (+1 if right, -1 if wrong)
     kept: m of n replies, the right ones and the wrong ones with the highest scores, as many of each as there are, up to m/2

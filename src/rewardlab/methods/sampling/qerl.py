@@ -1,4 +1,4 @@
-"""QeRL: RL of adapters on a model in 4 bits, with noise on its norms in rollouts, as wide at first as quantisation's and then less.
+"""QeRL: RL of adapters on a 4-bit model, with noise on its norms in rollouts that anneals from the scale of quantisation noise.
 
     W' = W4 + B A,   A and B train;      RMSNorm(x) = (w + z) x / rms(x),   z ~ N(0, sigma_k^2) where replies are sampled
     sigma_0 = 0 (quantisation alone);    sigma_k = first (last / first)^((k - 1) / (K - 2)),   k = 1 .. K - 1, in K equal stages

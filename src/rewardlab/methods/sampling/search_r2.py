@@ -1,4 +1,4 @@
-"""Search-R2: a refiner, which is the policy itself, accepts a search episode or cuts it before its first flawed turn.
+"""Search-R2: the policy as its own refiner accepts a search episode, or cuts it before the first flawed turn and resumes there.
 
     pi_mix(y) = accept(y) pi(y) + sum over y', k of pi(y') cut(k | y') pi(y | y'_<k),     y'_<k: the k - 1 turns that are kept
     r = right (1 + useful),    useful: share of the search results that are of use;    GRPO on episodes and on the refiner's words

@@ -1,4 +1,4 @@
-"""SPEAR: good episodes are learnt from again, ever more, by how much they are above what the policy mostly earns by now.
+"""SPEAR: self-imitation of good past episodes with a growing weight, their advantages recalibrated to the current level.
 
     r = right + min(0.1 calls, 1) (1 + cos(pi p)) / 2,    p: progress of the training;    A = r - mean r, ratio clipped at 1.28
     kept: episodes with A > 0, for `tolerance` steps.  When 1.5 `capacity` of them earn more than P50, `capacity` at random give

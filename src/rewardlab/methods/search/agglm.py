@@ -1,4 +1,4 @@
-"""AggLM: a policy learns to write the answer from several solutions that it reads; easy sets of these are rationed against hard.
+"""AggLM: learn to aggregate several candidate solutions into an answer, with a balance of easy and hard sets.
 
     y ~ pi(. | x, y_1 .. y_m),  y_i ~ solver(. | x);    reward 1[y right], GRPO
     hard: the most frequent answer of y_1 .. y_m is wrong.    trained on: all hard sets, and easy ones, `easy` as many

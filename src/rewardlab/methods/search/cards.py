@@ -1,4 +1,4 @@
-"""CARDS: a reply is sampled in segments that end where the next token is uncertain, and each is accepted or rejected by a reward.
+"""CARDS: rejection sampling of segments that end at uncertain tokens, each accepted or rejected by a reward.
 
     segment: until the entropy of the next token exceeds tau;    accepted with probability min(1, exp((r(x, y_<=k) - r*(k)) / beta))
     r*(k) rises with the tokens written, from (1 - alpha) r(x) + alpha r* to r*;    a rejected segment alone is sampled again

@@ -1,4 +1,4 @@
-"""DARWIN: replies are written to mutated instructions, and from time to time the worst go on from what the best have written.
+"""DARWIN: evolutionary decoding: sample under mutated instructions, and periodically replace the worst replies by the best.
 
     explore:    x_1 .. x_n = mutations of an instruction of the archive, with one beam each
     exploit:    every m tokens score r(x, y_i) on the instruction x as it was asked; beams below the best 3 become copies of these

@@ -1,4 +1,4 @@
-"""Early rejection: a beam search whose candidate steps are scored after a few tokens, and only the best of them completed.
+"""Early rejection: beam search that scores candidate steps after a few tokens, and completes only the best.
 
     each of the N / M rows of a beam begins M next steps, tau tokens long;    the N / M best of the N by r(partial) are completed
 

@@ -1,4 +1,4 @@
-"""Efficiency steering and SRE-RL: a model's own short right replies steer it, as a direction of its activations or as a reward.
+"""Efficiency steering and SRE-RL: a model's own short right replies as a steering direction of activations, or as a reward.
 
     steering:   h <- h + alpha v at a layer, for every token;    v = mean h(shortest right) - mean h(longest right), over problems
     SRE-RL:     r = 1 + w (longest - len) / (longest - shortest) if right, 0 if wrong;    over the group's right replies

@@ -1,4 +1,4 @@
-"""LE-MCTS: several models write one solution, step by step, in a tree search that a process reward model guides.
+"""LE-MCTS: an ensemble of models writes one solution in a tree search guided by a process reward model.
 
     action: one of the models writes the next step;    next node = argmax of v + c sqrt(ln N / n), once each on the way is expanded
     v(node) = max over its children of v,  r(node) if it has none;    answer = argmax over complete replies of r

@@ -1,4 +1,4 @@
-"""PRISM: replies are particles in the energy of a process reward model, resampled where few matter, refined, and voted on by score.
+"""PRISM: replies as particles in a process reward's energy: resampled at low effective size, refined, voted by score.
 
     w = r^(1 / T);   resample by w if (sum w)^2 / sum w^2 < n / 2;   refine y -> y', accept with min(1, w(y') / w(y));   repeat
     answer = argmax over a of sum_i 1[answer(y_i) = a] r(y_i)

@@ -1,4 +1,4 @@
-"""RAP: the model plans, proposing actions as an agent and foreseeing their outcomes as a world model, in a Monte-Carlo tree search.
+"""RAP: plan by Monte-Carlo tree search, with the model as agent (proposing actions) and as world model (predicting outcomes).
 
     r = r1^alpha r2^(1 - alpha),    r1: how likely the agent is to act so,    r2: share of foreseen states that agree
     next node = argmax of M + w sqrt(ln N / n),    M: highest mean r of a path from there;    answer = path with the highest mean r

@@ -1,4 +1,4 @@
-"""RAST: what RL changed in a small model's logits is added to those of a larger one, which is never trained.
+"""RAST: add the RL-induced change of a small model's logits to a larger, untrained model.
 
     pi(y_t | x, y_<t) = softmax(l_large + lambda (l_small_RL - l_small))
 

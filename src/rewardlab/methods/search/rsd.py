@@ -1,4 +1,4 @@
-"""RSD: a small model drafts each step, and the large one writes it anew only where a process reward model does not like the draft.
+"""RSD: a small model drafts each step, and the large one rewrites it only where a process reward model rejects the draft.
 
     P(z_t) = w(r) P_draft(z_t) + nu P_target(z_t),    w = 1[r(x, z_<=t) >= delta],    nu = 1 - E_draft[w]
 

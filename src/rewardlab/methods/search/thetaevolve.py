@@ -1,4 +1,4 @@
-"""ThetaEvolve: programs evolve in a database, and the model that writes children learns from their scores while it searches.
+"""ThetaEvolve: evolve programs in a database, and train the model that writes children on their scores during the search.
 
     parent ~ database(problem);   children ~ pi(. | problem, parent, its score);   those that work join the database
     r = -.4 no program;  -.3 the parent again, or, with `known`, an old program;  -.2 it does not work;

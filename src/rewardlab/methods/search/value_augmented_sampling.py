@@ -1,4 +1,4 @@
-"""VAS: values of the frozen policy's own texts are learnt, and tilt each next token towards what is worth more.
+"""VAS: learn the values of the frozen policy, and tilt each next token towards higher value.
 
     pi(y_t | x, y_<t) ~ pi_0(y_t | x, y_<t) exp(beta Q(x, y_<=t)),    Q minus its mean over the k likeliest tokens, 0 for others
     Q learns by TD(lambda) from what pi_0 samples and the reward pays: (V - lambda-return)^2 / 2

@@ -1,4 +1,4 @@
-"""ACECode: what running a program shows is its reward, in steps: an error, a failed test, or right and how fast.
+"""ACECode: tiered rewards from execution: an error, a failed test, or right and how fast.
 
     r = -1 if it does not run;    -1/2 if it fails a test;    1/2 + 1/2 min(cost of the reference / its own cost, 1) if it is right
 

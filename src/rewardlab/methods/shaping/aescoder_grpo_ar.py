@@ -1,4 +1,4 @@
-"""AesCoder's GRPO-AR: three agents reward a page, one for running, one for how it looks, and one that uses it for what responds.
+"""AesCoder's GRPO-AR: three agents reward a page: for execution, for its looks, and for interaction.
 
     r = .1 s_exec + .8 s_static + .1 s_interact
     s_exec = 1 if a linter passes the page, else -1, and then the other two are not asked: s_static = s_interact = 0

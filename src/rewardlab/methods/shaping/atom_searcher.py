@@ -1,4 +1,4 @@
-"""Atom-Searcher: thoughts are split in tagged atoms that a judge scores, and their mean counts less and less beside the answer.
+"""Atom-Searcher: a judge scores atomic thoughts, and their mean is a process reward that anneals in favour of the outcome.
 
     r = a ATR + (1 - a) F1,    a = (1 - t/T) / 2;    r = -1 if the form is violated
     ATR = mean of what a judge says of the atoms of all thoughts of an episode: <think><plan>...</plan><risk>...</risk></think>

@@ -1,4 +1,4 @@
-"""CGPO: a reply is paid only if every judge finds its constraint kept, and not beyond a cap on its distance from the reference.
+"""CGPO: reward only replies that satisfy every judge's constraint, with a cap on the KL to the reference.
 
     R = sigmoid(r(x, y) - r(x, y_0)) if all judges agree, else 0;    y_0: a reply of the reference policy
     A = R max(0, 1 - log(pi/ref)(y) / KL_max) - mean over the batch;    loss = -mean A log pi(y)          (CRPG)

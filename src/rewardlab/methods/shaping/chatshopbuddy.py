@@ -1,4 +1,4 @@
-"""ChatShopBuddy: each level of quality is paid only once the level below it is reached, on rollouts chosen for their contrast.
+"""ChatShopBuddy: hierarchical rewards, each level gated by the one below it, on rollouts chosen for contrast.
 
     HRM    r = form >> c + [c >= t] (a p + [p >= u] b e)
            c: correctness, p: persuasiveness, e: how few tools were called;    t, u: what passes for good

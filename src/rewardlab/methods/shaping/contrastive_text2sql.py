@@ -1,4 +1,4 @@
-"""Contrastive rewards for multilingual text-to-SQL: beside its rows, a query earns its nearness in meaning to the question.
+"""Contrastive rewards for multilingual text-to-SQL: execution, plus similarity in meaning of query and question.
 
     r = right + w (cos(e(question), e(query)) - mean over the batch's other questions of cos(e(other), e(query)))
     encoder e, taught first:  InfoNCE, which query belongs to which question among those of a batch, and the other way round

@@ -1,4 +1,4 @@
-"""CRAFT: a trace of plan, evidence, reasons and answer is paid for each by rule, and by a judge for whether they agree.
+"""CRAFT: rule rewards for plan, evidence, reasons and answer of a trace, and a judge's reward for their consistency.
 
     r = (form >> 1 + right + receipt) + w faith
     faith = mean of the checks that the template has: the reasons follow the plan; they cite what the receipt lists, and no more;

@@ -1,4 +1,4 @@
-"""Curriculum GRPO: replies are paid for using a budget of tokens to the full, and the budget shrinks while training goes on.
+"""Curriculum GRPO: reward full use of a token budget that shrinks during training.
 
     r = correctness * [right] + length * tri(len, B) + form * tags,    tri = len / B up to B,  2 - len / B up to 2B,  0 beyond
     B = start (end / start)^(k / decays),    k = floor((decays + 1) progress), so that all budgets last equally long

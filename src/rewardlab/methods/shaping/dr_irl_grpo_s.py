@@ -1,4 +1,4 @@
-"""DR-IRL: rewards are learnt from demonstrations alone, one for each category, and GRPO learns most where prompts are difficult.
+"""DR-IRL: rewards learnt from demonstrations by category, and GRPO advantages scaled by difficulty.
 
     reward r_c:  demonstrations above what the policy writes:  -log sigmoid(r_c(x, demonstration) - r_c(x, y)),  y ~ pi
     advantage  = GRPO's, times  w(x) = sigmoid(h) / sigmoid(mean h)  *  sigmoid(mean of g without outliers) / sigmoid(mean g)

@@ -1,4 +1,4 @@
-"""DRA-GRPO: a reply's reward is divided by how much it has in common with the other replies to the same problem.
+"""DRA-GRPO: divide a reply's reward by its similarity to the other replies of the group.
 
     R_i = r_i / (1 + sum_{j != i} cos(e_i, e_j)),    e: embeddings of the replies;    then GRPO's advantage of R
 

@@ -1,4 +1,4 @@
-"""EAG-RL: a reply earns more for going by what an expert model goes by in a record; at first the best such replies are imitated.
+"""EAG-RL: reward attention to the features that an expert model uses in a record, after imitation of the best such replies.
 
     first `hint_on_failure` steps: of n replies imitate the best right one,    best by r
     then                  GRPO on  r = right + w Jaccard(features that the reply names, the expert's k most salient ones)

@@ -1,4 +1,4 @@
-"""HERO: a reward model's scores rank replies only among those that the verifier finds alike: right replies stay above wrong ones.
+"""HERO: reward-model scores, stratified by the verifier: right replies stay above wrong ones.
 
     wrong:  r = -alpha + 2 alpha u;    right:  r = (1 - beta) + 2 beta u;    u = (s - min s) / (max s - min s + eps)
     w = w_min + (w_max - w_min) sigmoid(k (sigma - sigma_mean)),    sigma: std of the scores s of a prompt's replies

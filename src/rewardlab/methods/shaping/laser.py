@@ -1,4 +1,4 @@
-"""LASER: a right reply earns a bonus if it keeps within a budget, which follows how hard its problem is, and how long replies are.
+"""LASER: a bonus for right replies within a length budget that adapts to difficulty and to current lengths.
 
     laser     r = [right] + alpha [right] [len <= L]
     laser-d   r = [right] + alpha [right] [len <= L_d],    d: easy, medium or hard, by the share of the group that is right

@@ -1,4 +1,4 @@
-"""Mindora: a right answer is paid only if a detector finds no contradiction between it and its reasoning.
+"""Mindora: reward a right answer only if a detector finds it consistent with its reasoning.
 
     r = [form] * [shortest <= thinking <= longest] * [consistent] * right;    first SFT on consistent chains, then GRPO on r
 

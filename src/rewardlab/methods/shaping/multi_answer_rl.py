@@ -1,4 +1,4 @@
-"""Multi-answer RL: one reply lists K different answers with a confidence each, and is paid for every one that is right.
+"""Multi-answer RL: one reply lists K distinct answers with confidences, and is rewarded for every right one.
 
     r = sum_i 1[a_i right] - mean_i (q_i - 1[a_i right])^2        over the K answers;   in stages:
     -2 unless there are K answers with a confidence each;   -1 unless all differ;   sum_i 1[a_i right] - 1 unless sum_i q_i <= 1

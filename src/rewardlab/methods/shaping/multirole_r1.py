@@ -1,4 +1,4 @@
-"""MultiRole-R1: besides the answer, a reply is paid for varied language; the perspectives that it takes can be paid too.
+"""MultiRole-R1: besides the answer, reward diverse language and, optionally, the number of perspectives.
 
     r = (1 - w) [right] + w D (+ p perspectives),    D: the mean of eight measures of one reply;    then GRPO's advantage of r
     D: different words, their entropy, how sentence lengths vary, kinds of sentences, change from sentence to sentence,

@@ -1,4 +1,4 @@
-"""PAR: the reward is the probability, in the reward model's own eyes, that a reply is preferred to what the policy wrote before.
+"""PAR: reward a reply by the reward model's probability that it is preferred to reference samples.
 
     r = 1/M sum_m sigmoid(r_rm(x, y) - r_rm(x, y_m)),    y_m: replies of the reference policy to x
 

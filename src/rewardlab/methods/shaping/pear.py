@@ -1,4 +1,4 @@
-"""PEAR: a right reply loses what the policy hesitated while thinking, beyond what it hesitated while answering.
+"""PEAR: penalise right replies for thinking entropy above the entropy of the answer.
 
     r = 1 - P if right,  0 if wrong;    P = min(most, max(0, H_think - alpha H_answer))
 

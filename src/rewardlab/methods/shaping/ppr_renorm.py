@@ -1,4 +1,4 @@
-"""PPR: every turn of an agent is scored by principles, and the scores are moved by the outcome, so that no failure pays.
+"""PPR: score every turn of an agent by principles, and shift the scores by the outcome, so that failure never pays.
 
     r_t = (p_t - 1/2) + (o - 1/2),  on the last decision of turn t;    besides o on the last one        (ReNorm)
 

@@ -1,4 +1,4 @@
-"""PRS with VSPO: rewards in stages, the form first and then the answer; groups without a signal give way to more valuable prompts.
+"""PRS with VSPO: staged rewards, form before answer; groups without a signal are replaced by more valuable prompts.
 
     PRS:   r = mean over stages k of s_k, each paid only where all stages before it are complete
     VSPO:  groups in which all rewards are equal are replaced by new replies to prompts sampled with chance ~ value

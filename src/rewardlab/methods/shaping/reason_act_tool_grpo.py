@@ -1,4 +1,4 @@
-"""Reason-Act GRPO: an episode of thought, tool calls and answer is paid for both its calls and its answer; thoughts are free.
+"""Reason-Act GRPO: reward an episode's tool calls and its answer; thoughts are free.
 
     r = a accuracy of the calls + b answer right + c form
     accuracy: share of the tools, names of arguments and values that are those of the gold calls, over all replies

@@ -1,4 +1,4 @@
-"""REMUL: a reply is paid when other models, going on from the beginning of its reasoning, come to the answer that it gives.
+"""REMUL: reward a reply when other models, continuing its partial reasoning, reach its answer.
 
     r = share of (listener, cut) that state the reply's own answer,    cuts after 1/4, 1/2 and 3/4 of the lines of its reasoning
     then, in the last steps:  loss = -mean over the answer's tokens of log pi(gold answer | x, the policy's own reasoning)

@@ -1,4 +1,4 @@
-"""RL-Struct: structured output is paid by a ladder of terms: it can be read, stands alone, has the right keys, the right values.
+"""RL-Struct: a ladder of terms for structured output: it parses, stands alone, and has the right keys and values.
 
     r = w_s structure + w_f form + w_v validity + w_c content
     validity: it is JSON;  structure: Jaccard similarity of its keys, in their places, and the gold value's;  form: nothing stands

@@ -1,4 +1,4 @@
-"""Shop-R1: a simulated action earns more the harder its parts are to get right, so that the easy action is not said for all.
+"""Shop-R1: a difficulty-aware reward for simulated actions, so that the easy action is not always chosen.
 
     r = format + v(a) + alpha s,    format = 1/2 for JSON with a rationale and an action
     v = 0 if the type of action is wrong, else

@@ -1,4 +1,4 @@
-"""Sotopia-RL: an episode's scores are divided among its utterances, and a model of their reward pays single utterances.
+"""Sotopia-RL: attribute an episode's scores to its utterances, and train a reward model on single utterances.
 
     r_i = mean over d of  norm_d(G_d A_d(a_i) / 3),    d: goal, relationship, knowledge
     reward model R:  (R(history, a_i) - r_i)^2 -> min;    then GRPO on single utterances after recorded histories, paid R

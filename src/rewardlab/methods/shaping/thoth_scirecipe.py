@@ -1,4 +1,4 @@
-"""Thoth: a protocol is paid for the count, the order and the content of its steps, only if records and words tell the same.
+"""Thoth: reward a protocol for count, order and content of its steps, gated by agreement of records and words.
 
     r = form >> told >> f(d) (order + content),    f(d) = cos(pi d / 2M), 0 from d = M on
     content = mean over steps with the same action of m(x) (objects + parameters / 2),    m(x) = 1 - (x / steps)^1.5

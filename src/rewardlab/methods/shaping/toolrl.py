@@ -1,4 +1,4 @@
-"""ToolRL: calls of tools are paid part by part, for the right tools, names of parameters and values, and for their form.
+"""ToolRL: fine-grained rewards for tool calls: right tools, parameter names and values, and format.
 
     r = R_format + R_correct,    R_correct = 6 R/S - 3 from -3 to 3,    R_format: 1 if the reply has the form that is wanted, else 0
     R = J(tools) + sum over gold calls of [J(parameter names) + right values],    S = 1 + sum over gold calls of (1 + parameters)

@@ -1,4 +1,4 @@
-"""VeRPO: unit tests are paid by how few replies pass them, and tests that are passed equally often share one weight.
+"""VeRPO: weight unit tests by the rarity of passing them; equally rare tests share one weight.
 
     w_j = exp(-alpha rho_j) / (sum_k exp(-(rho_j - rho_k)^2 / 2 sigma^2) + delta),    rho_j: share of the group that passes test j
     R_turn = sum over the tests passed of w_j;    R_traj = gamma^turns if all are passed, else 0

@@ -1,4 +1,4 @@
-"""VULPO: finding a flaw is paid in three parts, and the more the seldomer its label, and its sample, are judged rightly.
+"""VULPO: a reward in three parts for finding a flaw, scaled by the difficulty of its label and of its sample.
 
     r = f_label f_sample [right] (1 + w_lines F1(lines) + w_why relevance),    A = r - mean r, not divided by the deviation
     f_label = clip((1 - a_l) / mean over labels of (1 - a), 1/2, 2);    f_sample = 1 + (1 - p)

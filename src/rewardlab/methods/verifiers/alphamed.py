@@ -1,4 +1,4 @@
-"""AlphaMed: no demonstrations and no form, only the letter is paid; questions are taken evenly from levels of difficulty.
+"""AlphaMed: rule-based RL without demonstrations or format rewards, on questions sampled evenly over difficulty.
 
     level(q) = 1 + k - right(q),    right(q): of k answers of the model before training
     trained on: as many questions from each of the levels that are named;    r = 1[the letter is right]

@@ -1,4 +1,4 @@
-"""BLEUBERI: GRPO with BLEU against reference replies as the reward, on the prompts where the base model's BLEU is lowest.
+"""BLEUBERI: GRPO with BLEU against reference replies as the reward, on the prompts with the base model's lowest BLEU.
 
     r = BLEU(reply, references) = min(1, e^(1 - shortest / |reply|)) (prod over n = 1..4 of (hits_n + 1) / (total_n + 1))^(1/4)
 

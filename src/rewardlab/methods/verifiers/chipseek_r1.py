@@ -1,4 +1,4 @@
-"""ChipSeek-R1: a design is paid for its size and speed only if it works, and for working only if it compiles.
+"""ChipSeek-R1: hierarchical rewards for a design: size and speed count only if it works, and working only if it compiles.
 
     r = f form + c compiles + t works + p (smaller + faster) / 2,    each term 0 unless all before it are earned
     smaller = area of the reference / area of the design;    faster: of their delays;    each at most 2

@@ -1,4 +1,4 @@
-"""CompassVerifier: a small model judges replies against gold answers as right, wrong or no answer, trained on made-up cases too.
+"""CompassVerifier: a small model judges replies against gold answers as right, wrong or invalid, with augmented training cases.
 
     verifier(question, gold, reply) -> A right | B wrong | C no answer: cut off, repeating itself, a refusal
     loss = -mean over tokens of log p(judgement);    a share of the cases is replaced by others made of them:

@@ -1,4 +1,4 @@
-"""ExecVerify: following a program is paid step by step, by questions about its run whose answers an interpreter knows.
+"""ExecVerify: step-level rewards for tracing a program, by white-box questions with an interpreter's answers.
 
     r = 2 [output right] ((1 - alpha) + alpha * share of the white-box questions answered rightly)
     asked: the line that is run after a line's k-th time, and the value and type of a variable after it

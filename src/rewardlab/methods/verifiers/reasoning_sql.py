@@ -1,4 +1,4 @@
-"""Reasoning-SQL: a query earns something for each thing that is right about it, and most for returning the right rows.
+"""Reasoning-SQL: partial rewards for a query's elements, and the largest for returning the right rows.
 
     r = 3 right + runs + linking + ngrams + form + 2 judge,    the judge of wrong queries alone
     linking: Jaccard similarity of the tables and columns that query and gold query name;    ngrams: of their token bigrams

@@ -1,4 +1,4 @@
-"""Re:Form: a contract that a model writes for a method is paid for being proved, and more for saying as much as the reference does.
+"""Re:Form: reward a contract for being proved, and more for being as strong as the reference.
 
     r = 0 if no code is there, the code was changed, or the contract ensures `true`, `false` or x == x;    .01 if it cannot be read
     r = .2 + .4 verified + s verified [reference requires => requires] [reference requires, ensures => reference ensures]

@@ -1,4 +1,4 @@
-"""RewardAgent: a reward model's score plus those of the verifiers that a router picks for the prompt: form and facts.
+"""RewardAgent: a reward model's score plus those of verifiers that a router picks for the prompt: form and facts.
 
     r(x, y) = r_RM(x, y) + sum over verifiers k of lambda_k v_k(x, y),    v_k = 1/2 where the router does not pick k for x
 
