@@ -59,9 +59,11 @@ def flags(parser: argparse.ArgumentParser) -> None:
     end = parser.add_mutually_exclusive_group()
     shared.config_flag(end, "steps", help="training steps of the first method (default 20)")
     shared.config_flag(end, "budget", help="tokens of each run, generated and scored by all models")
-    parser.add_argument("--family", metavar="FOLDER", help="in place of METHOD: those of a folder that fit, such as objectives")
     parser.add_argument(
-        "--equal", choices=("tokens", "updates"), help="what all runs get alike (default: tokens; updates of a family)"
+        "--family", metavar="FOLDER", help="in place of METHOD: comparable methods of a folder (objectives)"
+    )
+    parser.add_argument(
+        "--equal", choices=("tokens", "updates"), help="what is equal for all runs (default: tokens; updates of a family)"
     )
     parser.add_argument("--rates", metavar="LIST", help="choose each method's rate from these, as 1e-4,3e-4,1e-3, on other seeds")
     shared.number_flag(parser, "rate-seeds", "with --rates: runs of each method at each rate (default 2)")

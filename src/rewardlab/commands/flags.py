@@ -215,7 +215,7 @@ def address_flags(parser: Any, port: int) -> None:
     number_flag(group, "port", f"port; 0: any that is free (default {port})", PORT, default=port)
     group.add_argument("--key-from", metavar="NAME", help="environment variable with the token that requests must carry")
     number_flag(group, "body", "MiB of one request, at most (default 16)", default=16)
-    number_flag(group, "drain", "seconds for requests under way when it is stopped (default 30)", metavar="S", default=30)
+    number_flag(group, "drain", "seconds for open requests at shutdown (default 30)", metavar="S", default=30)
 
 
 def address(args: argparse.Namespace) -> Address:
