@@ -1,4 +1,4 @@
-"""Answers by searches at test time: one method at one budget, or several compared at equal tokens."""
+"""Test-time search: one method at one budget, or several compared at equal tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Baseline runs that are kept: many claims compare with the same baseline in the same world, and one set of its runs serves all.
+"""Cached baseline runs, shared by claims with the same baseline and world.
 
     CACHE/runs/KEY/s100/     the run folder of a seed, with its last weights, so that a new measure needs no new run
 

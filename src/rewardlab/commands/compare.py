@@ -59,9 +59,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     end = parser.add_mutually_exclusive_group()
     shared.config_flag(end, "steps", help="training steps of the first method (default 20)")
     shared.config_flag(end, "budget", help="tokens of each run, generated and scored by all models")
-    parser.add_argument(
-        "--family", metavar="FOLDER", help="in place of METHOD: comparable methods of a folder (objectives)"
-    )
+    parser.add_argument("--family", metavar="FOLDER", help="in place of METHOD: comparable methods of a folder (objectives)")
     parser.add_argument(
         "--equal", choices=("tokens", "updates"), help="what is equal for all runs (default: tokens; updates of a family)"
     )

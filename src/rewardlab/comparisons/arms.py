@@ -1,4 +1,4 @@
-"""What a comparison compares: methods under their settings, or recipes made in Python."""
+"""The arms of a comparison: methods under their settings, or recipes made in Python."""
 
 from __future__ import annotations
 

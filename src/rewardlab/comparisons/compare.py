@@ -1,4 +1,4 @@
-"""Several methods on the same problems and one budget, run in a folder from which a comparison that was stopped is completed."""
+"""Several methods on the same problems and one budget, in a folder from which a stopped comparison resumes."""
 
 from __future__ import annotations
 

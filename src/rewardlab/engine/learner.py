@@ -1,4 +1,4 @@
-"""What the engine keeps for each model that learns: recipe, optimiser, and how many updates it has had."""
+"""The engine's state of each learning model: recipe, optimiser, and number of updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code that a definition reaches, as a hash that moving, renaming and documenting leave as it is.
+"""A hash of the code that a definition reaches, invariant under moves, renames and documentation.
 
     hash = H(sorted round-3 hashes of all definitions reached)
     round 0 of a definition: H(its syntax tree, without docstrings, with numbers for the names of definitions of the package)

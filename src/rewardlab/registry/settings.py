@@ -1,4 +1,4 @@
-"""Settings of a stack of methods: which method each belongs to, and whether its value has the right type.
+"""Settings of a stack of methods: their owners and types.
 
     grpo+hapo  with  {"group_size": 8, "hapo.weight": 2.0, "lr": 1e-4}
 

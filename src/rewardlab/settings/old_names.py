@@ -1,4 +1,4 @@
-"""Names that settings had in older versions: what was saved then is read, and who writes an old name is told the present one."""
+"""Old names of settings: saved ones are read, and errors for written ones give the present name."""
 
 from __future__ import annotations
 

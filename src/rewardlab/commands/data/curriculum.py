@@ -36,12 +36,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "stages", "number of difficulty bands, of nearly equal size")
     text = "boundaries between bands, in place of --stages"
     parser.add_argument("--cuts", metavar="X,X", default=(), type=numbers, help=text)
-    shared.number_flag(
-        parser, "target", "difficulty preferred by target (default 0.5)", NUMBER, metavar="P", default=0.5
-    )
-    shared.number_flag(
-        parser, "width", "standard deviation of target (default 0.2)", ABOVE_ZERO, metavar="W", default=0.2
-    )
+    shared.number_flag(parser, "target", "difficulty preferred by target (default 0.5)", NUMBER, metavar="P", default=0.5)
+    shared.number_flag(parser, "width", "standard deviation of target (default 0.2)", ABOVE_ZERO, metavar="W", default=0.2)
     shared.number_flag(parser, "rows", "keep only the first rows in this order")
     shared.number_flag(parser, "seed", "random seed, for ties and for target (default 0)", WHOLE, metavar="S", default=0)
 

@@ -36,9 +36,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "beta", "of implicit (default 0.05)", ABOVE_ZERO, metavar="B", default=0.05)
     shared.number_flag(parser, "zeta", "margin, for --loss rank (default 4)", NOT_NEGATIVE, metavar="Z", default=4.0)
     shared.number_flag(parser, "tau", "quantile, for --loss quantile (default 0.5)", SHARE, metavar="T", default=0.5)
-    shared.number_flag(
-        parser, "test_share", "share of held-out problems (default 0.1)", POSITIVE_SHARE, metavar="P", default=0.1
-    )
+    shared.number_flag(parser, "test_share", "share of held-out problems (default 0.1)", POSITIVE_SHARE, metavar="P", default=0.1)
     parser.add_argument("--format", default="auto", metavar="NAME", help="of DATA (default: by its columns)")
     shared.config_flags(parser, FIELDS)
 

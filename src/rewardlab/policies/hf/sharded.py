@@ -1,4 +1,4 @@
-"""A transformers model whose weights, gradients and optimiser state are divided among the processes that train it (FSDP2).
+"""A transformers model with weights, gradients and optimiser state sharded over the training processes (FSDP2).
 
 Zhao et al. 2023, arXiv:2304.11277; here `torch.distributed.fsdp.fully_shard`, a group for each decoder layer and one for the rest
 (embeddings, last norm, vocabulary head). A pass gathers a layer's weights where it computes, and frees them again; the backward
