@@ -1,4 +1,4 @@
-"""DEPO: what is explored is sampled, over any base; the mechanism is tested in tests/rollouts/test_explorable.py."""
+"""DEPO: what is explored is sampled, over any base; the mechanism is tested in tests/rollouts/test_explorability_sampling.py."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from rewardlab.core import Part, Recipe, Run, Update
 from rewardlab.engine.rates import rate_of
 from rewardlab.runs.config import MICRO_TOKENS
 from rewardlab.util.device import memory_of
-from rewardlab.util.divided import is_divided, whole
 from rewardlab.util.lockstep import LOCKSTEP
+from rewardlab.util.sharded import is_divided, whole
 
 POLICY = "policy"
 SHARE_OF_ACTIVATIONS = 4

@@ -40,8 +40,8 @@ def sft_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "chosen", sft_lr_scale: PositiveFloat = 10.0,
     inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """The first `steps` training steps imitate the replies in `field`. Then the policy so far becomes the reference, and training
-    goes on by the recipe, with a fresh optimiser.
+    """SFT on the replies in `field` for the first `steps` training steps. Then the policy so far becomes the reference, and
+    training goes on by the recipe, with a fresh optimiser.
 
     sft_lr_scale: the learning rate of these steps, as a multiple of the recipe's.  inner: how a step is taken.
     """
@@ -54,7 +54,7 @@ def sft_first(
 
 @loop
 def other_first(recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: PositiveInt, passes: PositiveInt = 1) -> None:
-    """Before the first step the run's second model of this name learns by its own recipe, from the first `pairs` of the data."""
+    """Train the run's second model of this name by its own recipe, on the first `pairs` of the data, before the first step."""
     if (key := f"taught.{model}") not in run.memory:
         problems = [ops.task.train[ops.position + i] for i in range(pairs)]
         teach(ops, run, model, problems, passes, ops.learners[model].recipe.update.problems, f"teaching the {model}")

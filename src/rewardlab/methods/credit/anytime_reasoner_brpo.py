@@ -95,7 +95,7 @@ def relative_to_budgets(
 
 @reward(over="groups", steps=True)
 def by_its_answers(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
-    """What rows tagged "answer" earn by `inner`; and for rows tagged "thinking", at the end of each budget, the mean of its
+    """The reward `inner` of rows tagged "answer"; for rows tagged "thinking", at the end of each budget, the mean over the budget's
     answers.
 
     A group of thinking is followed by the groups of its answers, row by row and budget by budget, as `under_budgets` has them. No

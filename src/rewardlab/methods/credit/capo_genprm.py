@@ -35,7 +35,7 @@ TERM = "wrong_steps"
 
 @reward(over="groups")
 def none_unless_listed(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
-    """What `inner` says of the steps; where it says nothing of a reply, none of its steps is wrong.
+    """The step labels of `inner`, and right for every step of a reply without any.
 
     Logs the share of such replies.
     """

@@ -33,7 +33,7 @@ from rewardlab.rewards.task import correct
 
 @credit
 def soft_minimum(a: Tensor, batch: Batch, run: Run, *, temperature: float = 0.1) -> Tensor:
-    """Weight each event's reward by a softmin over its row, so that the row's sum is close to its least reward."""
+    """Weight each event's reward by a softmin over its row, so that the sum approximates the row's minimum."""
     # positions without a reward are masked before the softmax: as zeros they would take part in the minimum
     weight = (-a / temperature).masked_fill(~batch.rewarded, -torch.inf).softmax(1)
     # where, not a product: a row without events has a softmax of NaN

@@ -60,7 +60,8 @@ def step_potential(
     groups: list[Group], run: Run, *, of: Literal["potential", "sure", "right"] = "potential", probes: PositiveInt = 5,
     tokens: PositiveInt = 10, temperature: NonNegativeFloat = 0.6, mark: str = "Answer:",
 ) -> Scores:  # fmt: skip
-    """At the end of each step but the last, what an answer shows that is forced there by `mark`; the policy is not trained on it.
+    """At the end of each step but the last, confidence and accuracy of an answer forced there by `mark`; the policy is not trained
+    on it.
 
     right: the mean probability of the gold answer's tokens.  sure: the mean over `probes` sampled answers of exp(-mean entropy of
     their first tokens), as many as the gold answer has and `tokens` at most: what follows an answer says nothing about it.

@@ -133,7 +133,7 @@ def _least_right(thr: Tensor, a: Tensor, batch: Batch) -> Tensor:
 
 @credit(needs=("old",))
 def surprise(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """-log pi: what right replies are less likely to share."""
+    """-log pi: a proxy for what right replies do not share."""
     return torch.where(batch.mask, -batch.old, 0.0)
 
 

@@ -85,7 +85,7 @@ def saved_by_another(earned: Sequence[float], prior: float | None) -> float:
 
 @credit
 def subtract_shrunk_mean(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Subtract from each event the mean of the group's events, drawn to the prior in its problem's meta["prior"] (`shrunk`).
+    """Subtract the group mean, shrunk towards the prior in the problem's meta["prior"], from each event (`shrunk`).
 
     For outcome rewards from 0 to 1. A group without a prior has its mean as its baseline.
     """
@@ -94,7 +94,7 @@ def subtract_shrunk_mean(a: Tensor, batch: Batch, run: Run) -> Tensor:
 
 @credit
 def subtract_prior(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Subtract from each event the prior in its problem's meta["prior"], whatever the replies earned; without one, their mean."""
+    """Subtract the prior in the problem's meta["prior"] from each event, whatever the rewards; without one, the group mean."""
     return _less_baseline(a, batch, lambda earned, prior: sum(earned) / len(earned) if prior is None else prior)
 
 
@@ -164,7 +164,7 @@ def adaptive_resampling(
     problems: list[Problem], run: Run, *, inner: Rollout, prior: Reward, reward: Reward | None = None,
     cost: NonNegativeFloat = COST, max_n: PositiveInt = 16,
 ) -> list[Group]:  # fmt: skip
-    """The groups that `inner` samples, and, where a group contradicts its prior, one reply after another, up to `max_n` in all.
+    """The groups of `inner`, with further replies, one at a time and up to `max_n` in all, where a group contradicts its prior.
 
     prior: what a problem's replies are thought to earn on average, from 0 to 1; it is asked about the problem, without any reply.
     reward: what they earn; None: the task's verifier.  A group contradicts its prior where its mean reward is further away than

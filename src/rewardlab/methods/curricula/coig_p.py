@@ -39,7 +39,7 @@ def paired(
     problems: list[Problem], run: Run, *, inner: Rollout, choose: Literal["best-worst", "best-random", "random"] = "best-worst",
     gap: NonNegativeFloat = 0.0, replies: str = "replies", scores: str = "scores", attempts: PositiveInt = 20,
 ) -> list[Group]:  # fmt: skip
-    """What `inner` makes of the problems, each with a pair of its replies in the columns `chosen` and `rejected`.
+    """The groups of `inner`, each with a pair of its replies in the columns `chosen` and `rejected`.
 
     choose, gap: as in `rewardlab data pairs`; a problem gets the same pair each time.  replies, scores: the columns of the texts
     and of their scores, two lists.  Problems without such a pair are dropped, and others asked for, `attempts` times at most.

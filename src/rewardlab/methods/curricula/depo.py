@@ -51,7 +51,7 @@ def explorability_sampling(
     problems: list[Problem], run: Run, *, inner: Rollout, start: PositiveShare = 1.0, least: PositiveShare = 0.4,
     decay: Share = 0.05, window: PositiveInt = 5, limit: NonNegativeFloat = 2.0, replay: Share = 0.1,
 ) -> list[Group]:  # fmt: skip
-    """What `inner` samples for the most explorable share of the problems; the others are skipped before anything is sampled.
+    """The groups of `inner` for the most explorable share of the problems; the others are skipped before sampling.
 
     share: `start` less `decay` for each earlier visit of the most visited problem, `least` at least. Problems never sampled are all
     kept, and then of the skipped ones the share `replay` that was sampled least often. explorability: the mean over a problem's
@@ -90,7 +90,7 @@ def _visits(memory: dict, problem: Problem) -> int:
 
 @rollout(wraps="inner")
 def visited(problems: list[Problem], run: Run, *, inner: Rollout, limit: NonNegativeFloat = 2.0) -> list[Group]:
-    """What `inner` samples, remembered for `explorability_sampling` before any filter sees it."""
+    """The groups of `inner`, recorded for `explorability_sampling` before any filter."""
     groups = inner(problems, run)
     _remember(groups, run, limit)
     return groups

@@ -34,7 +34,7 @@ TIMES = 50
 def of_domains(
     problems: list[Problem], run: Run, *, inner: Rollout, domains: tuple[str, ...] = (), column: str = "domain"
 ) -> list[Group]:
-    """What `inner` samples for the problems whose `column` is one of these domains; all where none is named.
+    """The groups of `inner` for problems with one of these domains in `column`; for all problems where none is named.
 
     Problems without the column are of the domain "other". In place of those of other domains, further ones of the training data
     are taken, so that a step has as many as without it. Problems that `inner` asks for itself are of these domains too.

@@ -42,8 +42,8 @@ def filter_pairs(
     problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, rejected_score: str | None = "50%:",
     rejected_length: str | None = "50%:", gap: str | None = ":50%", pool: PositiveInt = 256, attempts: PositiveInt = 20,
 ) -> list[Group]:  # fmt: skip
-    """The pairs of `inner`, the better reply first, whose numbers lie within bounds: the score of the rejected reply, its length in
-    tokens, and the difference of the two scores under the reward `by`.
+    """The pairs of `inner`, the better reply first, within bounds on three numbers: the rejected reply's score, its length in
+    tokens, and the gap of the two scores under the reward `by`.
 
     Bounds are written as for `rewardlab data filter`, "0.2:", ":30%"; None is no bound. Those in percent are quantiles of the first
     `pool` pairs of the training data, found once in the first step and kept in run.memory. Problems whose pair does not survive are

@@ -36,7 +36,7 @@ LESSON = "lesson"
 def with_lessons_in_judging(
     problems: list[Problem], run: Run, *, inner: Rollout, share: Share = 0.5, ask: str = ASK, right: str = RIGHT, wrong: str = WRONG
 ) -> list[Group]:
-    """What `inner` makes of the problems, but of the last `share` of them a reply is sampled, and judging it is the lesson.
+    """The groups of `inner`; the last `share` of the problems become judging tasks on a sampled reply.
 
     Problems whose reply gets no verdict are left to `inner`. Logged: judged_right, the share of lessons on right solutions.
     """

@@ -45,8 +45,7 @@ def masks_of(problem: Problem, column: str) -> int:
 
 @rollout(wraps="inner")
 def growing(problems: list[Problem], run: Run, *, inner: Rollout, max_masks: PositiveInt = 4, column: str = "masks") -> list[Group]:
-    """What `inner` samples for texts of the level that the run has reached: 1 mask at first, `max_masks` in the last of equal
-    parts.
+    """The groups of `inner` for texts of the run's current level: 1 mask at first, `max_masks` in the last of equal parts.
 
     In place of other texts further ones of the training data are taken; where those are too few, texts of fewer masks fill the
     step, the nearest first. Logged: level.

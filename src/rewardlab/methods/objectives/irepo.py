@@ -33,7 +33,7 @@ from rewardlab.worlds.notes import note_quality
 
 @objective(unit="group", needs=("ref",))
 def vote_regression(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.1) -> Tensor:
-    """The squared error of the implicit reward's difference; a row's reward is its votes. A pair without votes teaches nothing."""
+    """The squared error of the implicit-reward gap; a row's reward is its votes. A pair without votes teaches nothing."""
     count = row_sum(batch.reward, batch).view(-1, 2)  # (G, 2)
     known = batch.rewarded.any(1).view(-1, 2).all(1)
     # logit of (a + 1/2) / (a + b + 1)
@@ -44,7 +44,7 @@ def vote_regression(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat
 
 @loop(wraps="inner")
 def in_rounds(recipe: Recipe, run: Run, ops: Any, *, round_steps: PositiveInt, inner: Loop | None = None) -> None:
-    """Every `round_steps` the policy becomes the reference, and goes on with a fresh optimiser.  inner: how a step is taken."""
+    """Make the policy the reference every `round_steps`, with a fresh optimiser.  inner: how a step is taken."""
     if run.step and run.step % round_steps == 0:
         ops.policy.reset_optimizer()
         ops.renew_reference()

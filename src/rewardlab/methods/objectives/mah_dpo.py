@@ -43,7 +43,7 @@ from rewardlab.settings.domain import PositiveFloat, PositiveInt
 def rewards_by_head(
     problems: Sequence[Problem], run: Run, *, rewards: dict[str, Reward], heads: str = "heads", n: PositiveInt = 1
 ) -> dict[str, float]:
-    """X@Y: the mean of the reward X where the head Y alone decides; X@even: where all heads weigh the same.
+    """X@Y: the mean reward X under the head Y alone; X@even: under equal weights of all heads.
 
     own: the mean over the objectives of X@X, what users get who want one of them.  even: that of X@even.  control: how much X@X is
     above X under the other heads, on average.  A run without heads has one for all: its policy's.
@@ -87,7 +87,7 @@ RIGHT_AND_BRIEF: dict[str, Reward] = {"right": correct(), "brief": 1 + clip(-0.0
 def speak_mixed(
     recipe: Recipe, run: Run, ops: Any, *, weights: dict[str, float], head_lr_scale: PositiveFloat = 1.0, inner: Loop | None = None
 ) -> None:
-    """A step, after which the policy decides by its heads in these weights.  head_lr_scale: the learning rate of the heads, as a
+    """A step, after which the policy decodes with these weights of its heads.  head_lr_scale: the learning rate of the heads, as a
     multiple of the trunk's.  inner: how a step is taken.
     """
     # all else as the run was given it for the trunk

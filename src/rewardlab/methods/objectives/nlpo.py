@@ -160,7 +160,7 @@ def clipped_ratio_in_nucleus(
 
 @loop(wraps="inner")
 def mask_follows(recipe: Recipe, run: Run, ops: Any, *, mu: PositiveInt = 5, inner: Loop | None = None) -> None:
-    """Every `mu` training steps the mask model becomes the policy.  inner: how a step is taken."""
+    """Copy the policy into the mask model every `mu` training steps.  inner: how a step is taken."""
     if run.step % mu == 0:
         run.model(MASK).load_state(run.policy.state())
     inner(recipe, run, ops) if inner else ops.standard_step(recipe)

@@ -50,7 +50,7 @@ from rewardlab.settings.domain import Decay, Share
 
 @measure
 def reward_bias(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout: Rollout, by: str = "") -> dict[str, float]:
-    """How far the terms of `reward` are, in the mean, from the verdict of the task's verifier, over what `rollout` samples.
+    """Mean difference of the terms of `reward` and the task verifier's verdict, over the samples of `rollout`.
 
     bias.X: of the term X, the root of the mean over cells of (mean of X - verdict)^2; a cell is the replies of one verdict, 0 or 1,
     to one kind of prompts, as the column `by` tells them; without it all are one kind.  deviation.X: the root mean square of X
@@ -142,7 +142,7 @@ def corrected(
     groups: list[Group], run: Run, *, inner: Reward | None = None, way: Literal["backward", "forward"] = "backward",
     false_positive: Share = 0.1, false_negative: Share = 0.1, appeals: Reward | None = None, by: str = "", decay: Decay = 0.9,
 ) -> Scores:  # fmt: skip
-    """What verdicts R of 0 or 1 are worth, of a verifier that accepts wrong replies at the rate f and rejects right ones at rate g:
+    """Unbiased rewards from verdicts R of 0 or 1 by a verifier with false-positive rate f and false-negative rate g:
 
     backward: (R - f) / (1 - f - g), whose mean is 1 over right replies and 0 over wrong ones, whatever f and g are
     forward:  g if R = 1, g - 1 if R = 0: its mean is 0 over right replies and -(1 - f - g) over wrong ones; f need not be known

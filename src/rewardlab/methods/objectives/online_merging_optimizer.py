@@ -46,7 +46,7 @@ def merged_updates(
     recipe: Recipe, run: Run, ops: Any, *, after: NonNegativeInt, how: How = "dare", density: PositiveShare = 0.01,
     alpha: Share = 1e-7, inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Training steps by `inner`; from the step `after` on what each has changed of the policy is merged with tau.
+    """Training steps by `inner`; from the step `after` on, each update is merged with tau.
 
     run.memory holds the sparse tau.  Logged: merged, the norm of the merged change over that of the step's.
     """

@@ -120,7 +120,7 @@ def win_over_itself(out: Outputs, batch: Batch, run: Run, *, eta: PositiveFloat 
 
 @loop(wraps="inner")
 def optimistic_rounds(recipe: Recipe, run: Run, ops: Any, *, inner: Loop | None = None) -> None:
-    """The policy writes the pairs of a round; pi' learns from them, and from the new pi' the policy, on the same pairs.
+    """Rounds on pairs sampled by the policy: pi' learns from them, then the policy, from the new pi' on the same pairs.
 
     inner: how a step is taken in which the policy only writes.
     """

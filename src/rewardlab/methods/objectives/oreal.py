@@ -110,7 +110,7 @@ PASS_RATE, JUDGED, RIGHT = "pass_rate", "judged", "right"
 
 @rollout(wraps="inner")
 def right_wrong_pair(problems: list[Problem], run: Run, *, inner: Rollout) -> list[Group]:
-    """Of each group that `inner` samples a right reply and a wrong one, each chosen at random; groups that lack either are dropped.
+    """A right and a wrong reply at random from each group of `inner`; groups without both are dropped.
 
     What was seen of the whole group stays with the problem: meta["pass_rate"], the share of right replies, and meta["judged"], how
     many have a verdict, by the task's verifier; and meta["right"], which of the two this reply is (`right_of`). If no group has
@@ -182,7 +182,7 @@ def decisive(scores: Tensor, mask: Tensor, right: Tensor) -> Tensor:
 
 @credit(needs=(f"{MODEL}.value",))
 def at_decisive_tokens(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Times w+ or w-, by the scores that the reward model gave before it learns from these replies. Logs their mean."""
+    """Multiply by w+ or w-, from the token scores of the reward model before its update. Logs their mean."""
     judged = batch.rewarded.any(1)
     weight = decisive(value_before(batch.columns[f"{MODEL}.value"], batch.mask), batch.mask, right_of(batch))
     run.log("token_weight", float(weight[batch.mask & judged[:, None]].mean().nan_to_num()))
@@ -191,7 +191,7 @@ def at_decisive_tokens(a: Tensor, batch: Batch, run: Run) -> Tensor:
 
 @loop(wraps="inner")
 def reward_model_first(recipe: Recipe, run: Run, ops: Any, *, freeze: NonNegativeInt, inner: Loop | None = None) -> None:
-    """In the first `freeze` steps the policy only samples, and second models alone learn.  inner: how a step is taken then."""
+    """Train only the second models in the first `freeze` steps, while the policy samples.  inner: how a step is taken then."""
     if run.step < freeze:
         ops.standard_step(recipe.but(objective=None))
         return

@@ -73,7 +73,7 @@ def _positive(x: np.ndarray) -> float:
 
 @measure
 def with_system_prompt(problems: Sequence[Problem], run: Run, *, inner: Measure, system: str) -> dict[str, float]:
-    """The numbers of the measure `inner`, with this system message before each of the problems."""
+    """The numbers of the measure `inner`, with this system message before each problem."""
     return inner([problem.told(system) for problem in problems], run)
 
 

@@ -90,7 +90,7 @@ def by_bundle(
     a: Tensor, batch: Batch, run: Run, *, size: PositiveInt = 5, low: PositiveShare = 0.2, high: PositiveShare = 0.9,
     w: NonNegativeFloat = 1.5, rate: NonNegativeFloat = 0.1, shifted: bool = True, assign: Literal["std", "sum-mean"] = "std",
 ) -> Tensor:  # fmt: skip
-    """Every decision of a reply gets what its bundle earned, over the spread of the question's rewards, or its share of that
+    """Give every decision of a reply its bundle's reward, divided by the spread of the question's rewards, or its share of that
     (`sum-mean`). Logs the two quantiles.
     """
     if not low < high:

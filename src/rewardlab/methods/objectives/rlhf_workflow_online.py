@@ -31,7 +31,7 @@ WRITER = "writer"
 
 @loop(wraps="inner")
 def writer_follows(recipe: Recipe, run: Run, ops: Any, *, round_steps: PositiveInt, inner: Loop | None = None) -> None:
-    """Every `round_steps` the writer becomes the policy, which goes on with a fresh optimiser; the reference stays.
+    """Copy the policy into the writer every `round_steps`, with a fresh optimiser; the reference stays.
 
     inner: how a step is taken.
     """

@@ -46,7 +46,7 @@ def asked(t: Trajectory, template: str, reply: str, run: Run) -> Trajectory:
 def contrasted_tokens(
     a: Tensor, batch: Batch, run: Run, *, better: str = BETTER, worse: str = WORSE, model: str = "reference"
 ) -> Tensor:
-    """g_t of each decision: weights for `follow_tokens`, not advantages.  model: who reads the two prompts, of the run."""
+    """g_t of each decision: weights for `follow_tokens`, not advantages.  model: of the run, which reads the two prompts."""
     rows, judge = [t for t, _ in batch.rows], run.model(model)
     sides = []
     for template in (better, worse):

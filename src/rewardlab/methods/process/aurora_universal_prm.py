@@ -71,8 +71,8 @@ def noisy_steps(
     groups: list[Group], run: Run, *, inner: Reward, miss: Share = 0.2, alarm: Share = 0.1, annotator: str = "a",
     fresh: Share = FRESH,
 ) -> Scores:  # fmt: skip
-    """An annotator of known quality: 0 at a step that the step reward `inner` pays nothing, except for a share `miss`, and 1 at the
-    others, except for a share `alarm`.
+    """An annotator of known error rates: wrong for a step that the step reward `inner` gives nothing, except for a share `miss`,
+    and right for the others, except for a share `alarm`.
 
     The noise belongs to annotator, problem, reply and step: the same one errs alike whenever it is asked, others by themselves.
     fresh: share of its variance that is new at each step: one who overlooks a step is likely to overlook the next wrong one.

@@ -44,7 +44,7 @@ from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 @measure
 def pair_purity(problems: Sequence[Problem], run: Run, *, rollout: Rollout, truth: Reward) -> dict[str, float]:
-    """Of the pairs that `rollout` makes, by a reward that knows.
+    """Purity of the pairs of `rollout` under an exact reward.
 
     purity: the share whose first row it pays more, ties half, 1/2 where there is none; telling: the share that it pays unlike;
     reversed: whose second it pays more; pairs: per problem.
@@ -96,7 +96,7 @@ def pareto_pairs(
     branch: PositiveInt = 4, each: PositiveInt = 2, temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None,
     stop: tuple[str, ...] = ("\n",),
 ) -> list[Group]:  # fmt: skip
-    """Pairs of next steps after the same beginning, the preferred one first: a path to each problem, `branch` steps at each place.
+    """Pairs of next steps with a common prefix, the preferred one first: a path for each problem, `branch` steps at each place.
 
     criteria: a reward of unfinished replies, each of whose terms is a criterion.  rule, by: as in `better`.  each: pairs at most
     from one place, the first found.  The path goes on with the first step that no other dominates.

@@ -48,7 +48,7 @@ Judged = list[tuple[float, bool]]
 def step_judgements(
     problems: Sequence[Problem], run: Run, *, rollout: Rollout, steps: Reward, model: str = "prm", threshold: Share = 0.5
 ) -> dict[str, float]:
-    """How well the values of `model` at the ends of steps, as log-odds of being right, judge solutions that `rollout` samples.
+    """Accuracy of the values of `model` at the ends of steps, as log-odds of being right, on solutions sampled by `rollout`.
 
     steps: a reward that says which steps are right (above 0).
     first_error_f1: a step below `threshold` is judged wrong; the harmonic mean of the shares of clean solutions judged clean and of

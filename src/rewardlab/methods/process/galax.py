@@ -241,7 +241,7 @@ def step_worth(p: Sequence[float], ahead: float, chance: float = 0.5) -> float:
 def with_examples(
     problems: list[Problem], run: Run, *, inner: Rollout, n: PositiveInt = 64, columns: tuple[str, ...] = ()
 ) -> list[Group]:
-    """What `inner` samples. Before the first step, these columns of n further problems are remembered, or of those of the step."""
+    """The groups of `inner`. Before the first step, these columns of n further problems are remembered, or of those of the step."""
     if EXAMPLES not in run.memory:
         seen = run.more_problems(n) if run.more_problems else problems
         run.memory[EXAMPLES] = [{c: p.meta[c] for c in columns if c in p.meta} for p in seen]

@@ -139,7 +139,7 @@ def executed_checks(
     temperature: NonNegativeFloat = 0.6, seconds: PositiveFloat | None = 5.0,
     splitter: Literal["newline", "tag", "sentence"] = "newline",
 ) -> Scores:  # fmt: skip
-    """At the end of each step, the chance that it is right, by a judge that writes code and reads what it prints.
+    """At the end of each step, the chance that it is right, by a judge that writes and runs code.
 
     The judge, a model of the run, reads the problem and the solution up to the step; the last ```python block of its reply is run
     in the sandbox; it reads the output, and ends with \\boxed{Yes} or \\boxed{No}. A step earns p(Yes) / (p(Yes) + p(No)) there,

@@ -70,7 +70,7 @@ def backtracking(
     iterations: PositiveInt = 32, temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None,
     stop: tuple[str, ...] = ("\n",),
 ) -> list[Group]:  # fmt: skip
-    """One reply to each problem, found by a greedy search that goes back.
+    """One reply to each problem, by greedy search with backtracking.
 
     A next step is sampled, and the row up to there scored. From `accept` up the step is positive: the search goes on from it.
     Below `refuse`, or without a verdict, it is negative: another one is sampled in its place. Between the two it is neutral: it is

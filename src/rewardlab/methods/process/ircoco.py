@@ -34,7 +34,7 @@ from rewardlab.rollouts.independent import independent
 
 @credit(needs=("evaluator.value",))
 def immediate(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Every decision is paid what the evaluator says of the reply up to it, in the place of what the reply earned.
+    """Pay every decision the evaluator's score of the reply up to it, instead of the reply's reward.
 
     evaluator_fit is logged: the correlation over replies of what it says at their ends and what they earned.
     """

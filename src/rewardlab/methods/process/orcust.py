@@ -39,8 +39,8 @@ PRINCIPLES = (
 
 @reward(over="groups")
 def keeps(groups: list[Group], run: Run, *, principle: str, model: str = JUDGE) -> Scores:
-    """The chance that a principle holds of the last reply of an episode, as a model says who reads the goal, what was shown last,
-    and the reply: Yes against No.
+    """The chance that the last reply of an episode follows a principle, by a model that reads goal, last observation and reply: Yes
+    against No.
     """
     return by_criterion(criterion=principle, model=model)([[_shown_last(t) for t in group] for group in groups], run)
 

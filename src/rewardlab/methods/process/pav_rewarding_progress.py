@@ -33,7 +33,7 @@ from rewardlab.rollouts.independent import independent
 
 @credit
 def in_its_step(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Every decision gets what the step that it stands in is paid, and nothing of what later steps are."""
+    """Every decision gets the reward of its own step, and nothing from later steps."""
     return over_steps(torch.where(batch.rewarded, a, 0.0), batch.rewarded, batch.mask)
 
 

@@ -155,7 +155,7 @@ def template_success(
     groups: list[Group], run: Run, *, n: PositiveInt = 4, model: str = "", mark: str = MARK, plan: str = PLAN,
     extract: str = EXTRACT, temperature: NonNegativeFloat = 1.0,
 ) -> Scores:  # fmt: skip
-    """The share of right ones among n replies that the policy writes with the template of this reply's response in its prompt.
+    """The pass rate of n replies sampled with the template of this reply's response in the prompt.
 
     model: who writes the template, a model of the run that reads `extract`; "": the response without its last line and its results
     (`without_results`): a plan that holds the answer would only be copied.
@@ -226,8 +226,7 @@ def steps_and_whole(out: Outputs, batch: Batch, run: Run, *, final: NonNegativeF
 
 @reward(over="groups")
 def thought_and_end(groups: list[Group], run: Run, *, inner: Reward, mark: str = MARK) -> Scores:
-    """Half of the mean of what `inner` says at the ends of the steps of the thought, and half of what it says at the end of the
-    reply.
+    """The mean of two numbers: the mean of `inner` over the steps of the thought, and `inner` at the end of the reply.
 
     Without a thought and a response, the mean over all steps takes the place of the first.
     """

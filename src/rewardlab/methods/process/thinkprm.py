@@ -76,7 +76,7 @@ def chances_right(judge: Any, asked: Sequence[Trajectory], chains: Sequence[str]
 
 @reward
 def every_verdict_right(trajectory: Trajectory, *, steps: bool = True, column: str = "verdicts") -> Score:
-    """1 where a judgement has the right final verdict and, with `steps`, says of each step what the column does."""
+    """1 where a judgement has the right final verdict and, with `steps`, the column's label for each step."""
     labels, gold, said = list_of(trajectory.problem.meta.get(column)), trajectory.problem.answer, verdicts_of(trajectory.reply)
     if labels is None or gold not in WORDS.values():
         return Score(None, why=f"the problem has no list {column!r} and an answer that is right or wrong")
@@ -86,7 +86,8 @@ def every_verdict_right(trajectory: Trajectory, *, steps: bool = True, column: s
 
 @rollout(rows=lambda **_: 1)
 def first_accepted(problems: list[Problem], run: Run, *, by: Reward, n: PositiveInt = 4, writer: str = "writer") -> list[Group]:
-    """Of n replies of the model `writer` to each problem the first that `by` pays 1, recorded as the policy's; others are dropped.
+    """The first of n replies of the model `writer` that `by` accepts (a reward of 1), recorded as the policy's; problems without
+    one are dropped.
 
     Logged: accepted, the share of all replies that are paid 1. Where none is, the first problem is returned alone,
     without a reply, so that there is a batch, from which nothing is learnt.

@@ -37,8 +37,8 @@ REFLECTION = (
 def propagated(
     groups: list[Group], run: Run, *, inner: Reward, eps: NonNegativeFloat = 1e-5, gamma: Share = 0.7, ahead: NonNegativeInt = 4
 ) -> Scores:
-    """What `inner` pays each step; a step that it pays less than eps gets a share of the next one, of `ahead` at most, that is paid
-    more: gamma for each step between them, and 0 if there is none.
+    """The step rewards of `inner`; a step with less than eps gets a share of the next larger one within `ahead` steps: gamma for
+    each step between them, and 0 if there is none.
     """
     return [
         [derive("propagated", None if s.missing else Term(None, _spread(s.steps, eps, gamma, ahead)), [s]) for s in row]

@@ -75,7 +75,7 @@ def balanced(
     lowest: PositiveFloat = 0.5, highest: PositiveFloat = 1.2, temperatures: PositiveInt = 4, threshold: float | None = None,
     every: PositiveInt = 10,
 ) -> list[Group]:  # fmt: skip
-    """What `inner` samples at the temperature of the round, with those replies tagged as SELECTED that are worth imitating.
+    """The groups of `inner` at the round's temperature, with replies to imitate tagged as SELECTED.
 
     by: the score.  wanted, target: as in `select`.  A round is `every` steps; at its start the policy answers the step's problems
     at each of so many `temperatures`, evenly spaced from `lowest` to `highest`, and the one of the highest mean balance score

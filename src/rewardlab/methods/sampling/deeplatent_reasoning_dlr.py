@@ -41,7 +41,7 @@ from rewardlab.settings.domain import PositiveFloat, PositiveShare
 
 @measure(wraps="inner")
 def with_prefix(problems: Sequence[Problem], run: Run, *, inner: Measure, by: str, sampled: bool = False) -> dict[str, float]:
-    """What `inner` measures where the learner `by` writes before each reply the means of its latents.  sampled: samples them."""
+    """The measure `inner` with the means of the learner `by`'s latents before each reply.  sampled: samples them."""
     writer = run.model(by)
 
     def write(rows: Any, rng: Any) -> Any:
@@ -56,7 +56,7 @@ def with_prefix(problems: Sequence[Problem], run: Run, *, inner: Measure, by: st
 
 @rollout(wraps="inner")
 def prefixed(problems: list[Problem], run: Run, *, inner: Rollout, by: str) -> list[Group]:
-    """What `inner` samples where the learner `by` (`policies/assistant.py`) writes latents before each reply, sampled for each row.
+    """The groups of `inner` with latents of the learner `by` (`policies/assistant.py`) before each reply, sampled for each row.
 
     They are a turn of the learner's own, with log-probs; the policy reads them in place of token embeddings.
     """

@@ -45,7 +45,7 @@ def hint_on_failure(
     problems: list[Problem], run: Run, *, inner: Rollout, column: str = "hint", told: str = "{question} Hint: {hint}",
     everywhere: bool = False, plain: bool = True,
 ) -> list[Group]:  # fmt: skip
-    """The groups that `inner` samples, where those whose replies are all wrong are sampled anew with a hint in the prompt.
+    """The groups of `inner`, with all-wrong ones resampled with a hint in the prompt.
 
     plain: the new replies stand after the prompt without the hint, as if they had been said to it, with the log-probs that they had
     with it: so the importance ratio of a token is pi(token | prompt) / pi_old(token | prompt, hint).  False: the hint stays.
@@ -97,7 +97,7 @@ def _taught(t: Trajectory, problem: Problem, run: Run) -> Trajectory:
 
 @objective(unit="token", needs=("old",), wraps="inner")
 def bounded_where_guided(out: Outputs, batch: Batch, run: Run, *, inner: Objective, percentile: PositiveShare = 0.9) -> Tensor:
-    """-A ratio / (ratio + c) in the rows that `hint_on_failure` wrote with a hint, and the objective `inner` in all others.
+    """-A ratio / (ratio + c) in hinted rows (`hint_on_failure`), and the objective `inner` in all others.
 
     c: this percentile of the ratios of the row, without gradient.
     """

@@ -108,7 +108,7 @@ def by_role(
     threshold: float = 0.5, roles: tuple[str, ...] = ROLES, model: str = "reference", temperature: NonNegativeFloat = 1.0,
     verify: str = VERIFY, refine: str = REFINE,
 ) -> list[Group]:  # fmt: skip
-    """What was said well and badly in each role, recorded as the policy's own replies to what the role read.
+    """Good and bad outputs of each role, recorded as the policy's own replies to the role's input.
 
     Of each problem a tree is sampled: n attempts, n verdicts on each, n refined replies to each verdict. What was said is worth the
     mean reward `by` of the refined replies below it, and positive above the threshold, else negative.

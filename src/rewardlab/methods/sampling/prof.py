@@ -41,8 +41,8 @@ def consistent(
     problems: list[Problem], run: Run, *, inner: Rollout, process: Reward, keep: PositiveInt = 4, penalty: NonNegativeFloat = 0.0,
     max_steps: PositiveInt = 30,
 ) -> list[Group]:  # fmt: skip
-    """Of each group that `inner` samples, `keep` replies: the right ones of the highest process value and the wrong ones of the
-    lowest, half of each, or as near to that as there are right and wrong ones.
+    """Of each group of `inner`, `keep` replies: the right ones with the highest and the wrong ones with the lowest process values,
+    half of each, or as near to that as possible.
 
     process: a reward of steps; a reply's process value is their mean, less `penalty` where it has one step alone, or `max_steps` or
     more.  Verdicts are those of the task's verifier. Replies without one are dropped, unless fewer than `keep` have any; of those

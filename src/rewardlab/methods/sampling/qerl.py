@@ -41,7 +41,7 @@ from rewardlab.util.outputs import entropies
 def entropy_with_noise(
     problems: Sequence[Problem], run: Run, *, rollout: Rollout, sigma: PositiveFloat, times: PositiveInt = 8
 ) -> dict[str, float]:
-    """Entropy in nats of the next token, the mean over the decisions of replies that the policy gives without noise.
+    """Entropy with and without RMSNorm noise, in nats, averaged over the decisions of replies sampled without noise.
 
     entropy: of the policy; entropy.noise: with N(0, sigma^2) added to the scales of its layers' norms, the mean over so many
     `times`.
@@ -79,8 +79,8 @@ def parameter_noise(
     problems: list[Problem], run: Run, *, inner: Rollout, first: PositiveFloat = 1e-2, last: PositiveFloat = 1e-4,
     stages: PositiveInt = 10, corrected: bool = False,
 ) -> list[Group]:  # fmt: skip
-    """What `inner` samples while N(0, sigma^2) is added to the scales by which the norms of the policy's layers multiply: in every
-    step another noise, sigma by `sigma_at`. Held-out problems are answered without it.
+    """The samples of `inner` with N(0, sigma^2) added to the norm scales of the policy's layers: new noise in every step, sigma by
+    `sigma_at`. Held-out problems are answered without it.
 
     corrected: the recorded log-probs are those with the noise, so that importance ratios say how the replies were sampled.  False:
     those of the policy without it, as if it had sampled the replies itself. Logs sigma, and how much more log-prob the sampled

@@ -40,7 +40,7 @@ from rewardlab.text.refining import QUESTION, REFINES, cut_of, to_refine
 
 @reward(over="groups")
 def of_result(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
-    """The reward `inner` of episodes, also for the refiner's replies that follow them (`repaired`): what their episode earned.
+    """The reward `inner` of episodes; the refiner's replies that follow them (`repaired`) get their episode's reward.
 
     No verdict for a refiner whose episodes are not there, or have none.
     """
@@ -72,8 +72,8 @@ def _same(score: Score | None) -> Score:
 
 @reward
 def useful_results(trajectory: Trajectory, *, column: str = "supporting") -> Score:
-    """The share of the messages that an episode read after its first reply which hold a document of this column that none before
-    them held. 0 where it read none, and where the problem has no such list: then its answer alone is paid.
+    """The share of an episode's retrieved messages with a new document of this column. 0 where it read none, and where the problem
+    has no such list: then its answer alone is paid.
     """
     given = trajectory.problem.meta.get(column)
     wanted = [_text(x) for x in (given if isinstance(given, tuple) else list_of(given) or ())]

@@ -101,7 +101,7 @@ def of_candidates(
     problems: list[Problem], run: Run, *, inner: Rollout, n: PositiveInt = 8, easy: NonNegativeFloat = 0.5, model: str = "solver",
     temperature: NonNegativeFloat = 1.0, ask: str = ASK, between: str = "\n\n",
 ) -> list[Group]:  # fmt: skip
-    """What `inner` samples from the problems with n solutions of each, by the model `model` of the run, in the prompt.
+    """The groups of `inner`, with n solutions by the model `model` of the run in each prompt.
 
     ask, between: the prompt, with {question} and {solutions}, and what stands between two solutions.
 

@@ -89,8 +89,9 @@ def evolved(
     every: PositiveInt = 40, mutate: Literal["policy", "column", "none"] = "policy", column: str = "rewrite",
     template: str = MUTATE, temperature: NonNegativeFloat = 0.7,
 ) -> list[Group]:  # fmt: skip
-    """A reply to each problem, and in each iteration n more, written to mutations of an instruction of the archive, which begins as
-    the problem's own. All rows are replies to the problem as it was asked, and `score` reads them so, whatever the policy read.
+    """A reply to each problem, and in each iteration n more, sampled under mutations of an instruction of the archive, which starts
+    with the problem's own. All rows are replies to the problem as it was asked, and `score` reads them so, whatever the policy
+    read.
 
     After every `every` tokens a row that is open and not among the `keep` best goes on from what a random one of these has written.
     At the end of an iteration the two beams that were among the best most often put their instructions into the archive, and take

@@ -51,7 +51,7 @@ BATCH = 32
 def activation_steering(
     problems: list[Problem], run: Run, *, inner: Rollout, solutions: str, strength: float = 1.0, layer: int = -1
 ) -> list[Group]:
-    """What `inner` samples where `strength` times a direction is added to what a decoder layer passes on for every token.
+    """The samples of `inner` with `strength` times a direction added to a decoder layer's output at every token.
 
     The direction is `contrast` of the shortest and the longest right solution to each prompt of the file `solutions`, which the
     policy itself should have written: rows of prompt, steps and right (data/solutions.py), steps joined by newlines. It is found

@@ -165,7 +165,7 @@ def _scored(rows: Sequence[Trajectory], n: int, score: Reward, run: Run) -> list
 
 @reward(over="groups")
 def score_of_answered(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
-    """What `inner` says of a reply that came to its end and has an answer, and 0 of others."""
+    """The reward `inner` of finished replies with an answer, and 0 of others."""
     return [
         [s if answered(t) else derive("score_of_answered", Term(0.0), [s]) for t, s in zip(*rows, strict=True)]
         for rows in zip(groups, inner(groups, run), strict=True)

@@ -31,7 +31,7 @@ RL, BASE, LARGE = "small_rl", "small_base", "large"
 
 @rollout(wraps="inner")
 def unshifted(problems: list[Problem], run: Run, *, inner: Rollout) -> list[Group]:
-    """What `inner` samples, after saying once in a run that the pair of small models is none."""
+    """The samples of `inner`, after a warning that the two small models are the same."""
     if not run.memory.get("rast.said"):
         run.memory["rast.said"] = True
         console.print(

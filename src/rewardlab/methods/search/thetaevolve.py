@@ -210,7 +210,7 @@ def evolving(
     problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, capacity: PositiveInt = 10_000, exploit: Share = 0.6,
     archive: PositiveInt = 1000, start: str = "start", ask: str = ASK,
 ) -> list[Group]:  # fmt: skip
-    """What `inner` samples from the problems with a program of their database in the prompt, which its children join by their
+    """The samples of `inner` with a program of the problem's database in the prompt; the children join the database by their
     reward.
 
     by: a reward of replies; above 0 for what works.  capacity: programs of each problem that are kept, the best.  exploit: how

@@ -39,8 +39,8 @@ from rewardlab.worlds.notes import praise_words
 
 @rollout(wraps="inner")
 def contrastive(problems: list[Problem], run: Run, *, inner: Rollout, reward: Reward, keep: PositiveInt = 8) -> list[Group]:
-    """Of each group that `inner` samples, `keep` rollouts: half of them paid most by `reward`, of equal ones the shortest, and the
-    others of those paid least, of equal ones the longest.
+    """Of each group of `inner`, `keep` rollouts: half with the highest `reward`, the shortest of equals, and half with the lowest,
+    the longest of equals.
 
     Length is in sampled tokens. Rollouts without a verdict are kept only where there are not enough others.
     """
@@ -65,7 +65,7 @@ def chosen(rewards: Sequence[float | None], lengths: Sequence[int], keep: int) -
 
 @reward
 def few_calls(trajectory: Trajectory, *, max_calls: PositiveInt = 6) -> Score:
-    """1 - calls / most, at least 0: a call is a reply that the environment answered."""
+    """1 - calls / max_calls, at least 0: a call is a reply that the environment answered."""
     calls = max(0, len(trajectory.ends) - 1)
     return Score(max(0.0, 1 - calls / max_calls), why=f"{calls} calls")
 

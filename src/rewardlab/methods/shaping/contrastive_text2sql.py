@@ -38,7 +38,8 @@ from rewardlab.verifiers.sql.verifier import sql
 
 @objective(unit="batch", wants=("hidden",))
 def info_nce(out: Outputs, batch: Batch, run: Run, *, temperature: PositiveFloat = 0.05) -> Tensor:
-    """-log of the chance to pick a text's partner among those of all groups, by similarity / temperature; both ways, in the mean.
+    """-log of the probability of a text's partner among those of all groups, by similarity / temperature, averaged over both
+    directions.
 
     Groups are of two rows, two texts that belong together; the partners of the other groups are what they are told from. A text
     is embedded as `util.outputs.embeddings` does it. van den Oord et al. 2018, arXiv:1807.03748
@@ -57,7 +58,7 @@ def info_nce(out: Outputs, batch: Batch, run: Run, *, temperature: PositiveFloat
 
 @rollout(rows=lambda **_: 2)
 def contrastive_texts(problems: list[Problem], run: Run, *, field: str = "solution") -> list[Group]:
-    """Two rows for each problem: its question, and the recorded reply in meta[`field`], neither of which has read the other.
+    """Two rows for each problem: its question, and the recorded reply in meta[`field`], each encoded without the other.
 
     For models that learn which reply belongs to which question.
     """

@@ -56,7 +56,9 @@ def told_budget(
     problems: list[Problem], run: Run, *, inner: Rollout, start: PositiveInt = 256, end: PositiveInt = 87,
     decays: NonNegativeInt = 3, told: str = TOLD,
 ) -> list[Group]:  # fmt: skip
-    """What `inner` samples, where each question is followed by `told`, with the tokens of this step's budget for {budget}."""
+    """The samples of `inner`, with this step's token budget in the prompt: `told` follows each question, with the budget for
+    {budget}.
+    """
     tokens = str(round(budget(run.progress, start, end, decays)))
     return inner([p.reworded(f"{p.question} {filled(told, budget=tokens)}") for p in problems], run)
 

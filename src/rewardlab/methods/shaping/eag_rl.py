@@ -34,7 +34,7 @@ from rewardlab.text.rationale import rationale
 
 @reward
 def feature_match(trajectory: Trajectory, *, column: str = "salient", features: str = "features") -> Score:
-    """The Jaccard similarity of the features that a reply names before it answers, and those that an expert goes by.
+    """The Jaccard similarity of the features named before the answer and the expert's.
 
     column: the expert's features of this problem.  features: all that can be named; a reply names those that stand in it as whole
     words, in either case. No verdict where a column is missing, or holds something else than names. A reply that names nothing
@@ -58,8 +58,9 @@ RIGHT = 0.99
 
 @reward(over="groups")
 def where_known(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
-    """What `inner` pays, and nothing where it has no verdict: a term that a problem lacks must not take its answer's reward away.
-    Logged: known, the share of replies with a verdict."""
+    """The reward `inner`, and nothing without a verdict: a missing term must not take the answer's reward away. Logged: known, the
+    share of replies with a verdict.
+    """
     said = inner(groups, run)
     known = [not s.missing for row in said for s in row]
     run.log("known", sum(known) / max(1, len(known)))
@@ -70,8 +71,9 @@ def where_known(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
 def guided_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, n: PositiveInt = 8, inner: Loop | None = None
 ) -> None:  # fmt: skip
-    """The first `steps` steps imitate the best of n replies by the recipe's reward, if that is what a right one earns. Then the
-    policy so far becomes the reference, and training goes on.  inner: how a step is taken, in both stages."""
+    """Imitate the best of n replies by the recipe's reward, if it is right, in the first `steps` steps. Then the policy so far
+    becomes the reference, and training goes on. inner: how a step is taken, in both stages.
+    """
     step = rejection_sampling(recipe, n=n, keep=1, right=RIGHT) if run.step < steps else recipe
     inner(step, run, ops) if inner else ops.standard_step(step)
     if run.step == steps - 1:

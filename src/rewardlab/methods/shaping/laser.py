@@ -59,7 +59,7 @@ def budgets(groups: list[Group], verdicts: Scores, least: int) -> dict[str, int]
 def monitored(
     recipe: Recipe, run: Run, ops: Any, *, least: PositiveInt, problems: PositiveInt, every: PositiveInt, inner: Loop | None = None
 ) -> None:
-    """Training steps (of the loop `inner`, if there is one); every `every` steps, budgets are first measured anew on `problems`."""
+    """Training steps (of the loop `inner`, if there is one); every `every` steps, budgets are first re-measured on `problems`."""
     if run.step % every == 0:
         # under another name, so that nothing is logged; innermost, since a filter of rollouts would drop the easiest problems
         sampler = Recipe(rollout=recipe.required("rollout").innermost, reward=correct())

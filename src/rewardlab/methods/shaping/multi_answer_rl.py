@@ -69,7 +69,7 @@ def distinct_answers(trajectory: Trajectory, *, k: PositiveInt, confidences: boo
 
 @reward(over="groups")
 def answers_covered(groups: list[Group], run: Run) -> Scores:
-    """How many different right answers a reply lists, by the task's verifier, which judges each on its own."""
+    """The number of different right answers in a reply, by the task's verifier, which judges each on its own."""
     return [[Score(None if x is None else float(sum(ok for _, ok in x))) for x in row] for row in judged_answers(groups, run)]
 
 

@@ -50,7 +50,7 @@ def renorm(process: list[float], outcome: float, center: Center = "half") -> lis
 def renormed(
     groups: list[Group], run: Run, *, process: Reward, outcome: Reward, center: Literal["half", "trajectory", "none"] = "half"
 ) -> Scores:  # fmt: skip
-    """The step rewards of `process`, moved by the outcome, and the outcome on the last decision; both are logged as they were.
+    """The step rewards of `process`, shifted by the outcome, and the outcome on the last decision; both are logged unchanged.
 
     center: half, each less 1/2; trajectory, the episode's mean taken from its step rewards; none, both as they are. No verdict
     where one of the two has none.

@@ -46,7 +46,7 @@ from rewardlab.text.replies import accepted
 def resampled_by_value(
     problems: list[Problem], run: Run, *, inner: Rollout, reward: Reward, attempts: PositiveInt = 2
 ) -> list[Group]:
-    """The groups sampled by `inner`, where those whose replies all earn the same are replaced by new groups for other prompts.
+    """The groups of `inner`, with those of equal rewards replaced by new groups for other prompts.
 
     These are sampled from the prompts of the step that have a signal, with replacement, in proportion to their value:
     (1 - mean reward) times the standard deviation of the rewards, which `reward` pays from 0 to 1. If no group has a signal, all
@@ -116,7 +116,7 @@ def length_aware_bleu(said: str, gold: str) -> float:
 
 @operator
 def graded(whole: float, part: float) -> float:
-    """What a reply earns as a whole, and for what it has in part."""
+    """The outcome reward, plus partial credit."""
     return whole + part
 
 

@@ -38,7 +38,7 @@ from rewardlab.verifiers.calls.matching import agreement
 
 @reward
 def tool_accuracy(trajectory: Trajectory, *, field: str = "calls") -> Score:
-    """How near the calls of an episode's replies come to the gold ones in meta[`field`], from 0 to 1.
+    """Similarity of the calls of an episode's replies to the gold ones in meta[`field`], from 0 to 1.
 
     Calls that cannot be read spoil all, and one that stands in the place of the answer counts too.
     """

@@ -93,8 +93,8 @@ def _agreement(answer: str | None, texts: list[str | None]) -> Score:
 
 @rollout(wraps="inner")
 def append_answer(problems: list[Problem], run: Run, *, inner: Rollout, mark: str = "Answer:") -> list[Group]:
-    """What `inner` samples, each with the gold answer in the place of its own. The answer's tokens alone are the policy's
-    decisions: its reasoning is text that was read, so that nothing is learnt of it. Recorded, so without log-probs of sampling.
+    """The samples of `inner`, with the gold answer in place of their own. The answer's tokens alone are the policy's decisions: its
+    reasoning is text that was read, so that nothing is learnt of it. Recorded, so without log-probs of sampling.
 
     mark: what stands before an answer, where the reply does not think between tags.  Replies that leave the model's context no room
     for the answer are left out.

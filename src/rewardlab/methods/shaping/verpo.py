@@ -32,7 +32,7 @@ from rewardlab.worlds.codes import list_program
 
 @reward
 def earliness(trajectory: Trajectory, *, gamma: float = 1.0) -> Score:
-    """gamma to the number of replies that an episode took."""
+    """gamma to the power of the episode's number of replies."""
     return Score(gamma ** len(trajectory.ends))
 
 

@@ -55,7 +55,7 @@ def difficulty_weighting(
     groups: list[Group], run: Run, *, inner: Reward, momentum: PositiveShare = 0.1, lowest: PositiveFloat = 0.5,
     highest: PositiveFloat = 2.0, sample: NonNegativeFloat = 1.0,
 ) -> Scores:  # fmt: skip
-    """The reward `inner` times a factor of the problem's gold answer, a label, and a factor of its group:
+    """The reward `inner` times a factor of the label (the gold answer) and a factor of the group:
 
         label: clip((1 - a_l) / mean over labels of (1 - a), lowest, highest)       sample: 1 + sample (1 - p)
 

@@ -38,8 +38,8 @@ def hardest(
     problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, keep: PositiveInt = 100, pool: PositiveInt = 1000,
     temperature: NonNegativeFloat = 0.7, top_p: PositiveShare = 0.9,
 ) -> list[Group]:  # fmt: skip
-    """What `inner` samples for the hardest problems alone. Before the first step the policy answers the next `pool` problems of the
-    training data once; trained on are those `keep` of them whose answers `by` pays least.
+    """The groups of `inner` for the hardest problems alone. Before the first step the policy answers the next `pool` problems of
+    the training data once; trained on are those `keep` of them whose answers `by` pays least.
 
     All others are dropped, and replaced by the next of the training data, so problems must come again: a file of problems, or a
     generated task with a size. Held-out problems are all kept. Answers without a verdict count as hard. run.memory holds the keys

@@ -236,7 +236,7 @@ def _written(case: Case, forms: Mapping[str, Form], rng: random.Random, judgment
 
 @rollout(wraps="inner")
 def with_augmented(problems: list[Problem], run: Run, *, inner: Rollout, share: Share = 0.5) -> list[Group]:
-    """What `inner` makes of the problems, a `share` of which is replaced by cases made of them."""
+    """The groups of `inner` for the problems, with a `share` of them replaced by augmented cases."""
     rng = random.Random(int(run.rng("augment").initial_seed()))
     return inner(varied(problems, rng, share), run)
 

@@ -27,7 +27,7 @@ from rewardlab.rewards.task import correct, detail
 
 @reward(over="groups")
 def of_failures(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
-    """The reward `inner` for replies that the task's verifier finds wrong, which alone it is asked about; 0 for right ones."""
+    """The reward `inner` of replies that the task's verifier rejects, computed only for these; 0 for right ones."""
     verdicts = [[s.value for s in row] for row in correct()(groups, run)]
     pairs = [list(zip(group, row, strict=True)) for group, row in zip(groups, verdicts, strict=True)]
     wrong = [[t for t, v in row if v is not None and v < 1.0] for row in pairs]

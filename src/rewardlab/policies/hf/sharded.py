@@ -25,8 +25,8 @@ from rewardlab.policies.hf.model import adapted, decoder_layers
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.vectors import Prefix
-from rewardlab.util.divided import part_of, whole
 from rewardlab.util.lockstep import LOCKSTEP
+from rewardlab.util.sharded import part_of, whole
 
 TORCH = "torch 2.13"
 """The first version whose FSDP2 sums gradients on CPUs too, and takes part in a sum without a gradient of its own."""
