@@ -96,7 +96,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "answer": ["answer", "majority_vote", "--model", "run", "--problems", "4", "--n", "4", "--json"],
         "export": ["export", "run", "exported"],
         "verify": ["verify", "math", "--in", "replies.jsonl", "--out", "judged.jsonl", "--json"],
-        "audit": ["audit", "final_number", "--kind", "numbers", "--most", "2", "--out", "audit.html", "--json"],
+        "audit": ["audit", "final_number", "--kind", "numbers", "--questions", "2", "--out", "audit.html", "--json"],
     }  # fmt: skip
 
 

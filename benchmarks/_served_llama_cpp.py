@@ -81,7 +81,7 @@ def calls(url: str, folder: Path, n: int, problems: int, steps: int) -> dict[str
                       "--problems", str(problems), "--max-new", "128"],
         "judge in grpo": ["train", "grpo", "--task", TASK, "--reward", reward, "--steps", str(steps), "--eval-every", "0", *small,
                           "--out", "{fresh}/run"],
-        "pairwise audit": ["audit", f'judge(model="{judge}", kind="pairwise", max_new=8)', "--most", "6", "--seconds", "1500",
+        "pairwise audit": ["audit", f'judge(model="{judge}", kind="pairwise", max_new=8)', "--questions", "6", "--seconds", "1500",
                            "--limit", "250", "--out", "{fresh}/audit.html"],
         "verify": ["verify", judge, "--in", str(rows), "--out", "{fresh}/judged.jsonl", "--max-new", "8"],
         "verify without controls": ["verify", judge, "--in", str(rows), "--out", "{fresh}/judged.jsonl", "--max-new", "8",

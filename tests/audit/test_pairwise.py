@@ -149,7 +149,7 @@ def test_the_sign_test():
 def test_the_command_its_second_call_which_asks_nothing_and_an_example_called_again(server, tmp_path, capsys):
     server.says = lambda body: "[[A]]" if texts(body)[1] != texts(body)[2] else "[[C]]"
     name = server.name.replace("cache=false", "cache=true")
-    argv = ["audit", name, "--pairwise", "--most", "1", "--kind", "numbers", "--limit", "40"]
+    argv = ["audit", name, "--pairwise", "--questions", "1", "--kind", "numbers", "--limit", "40"]
     assert cli.main([*argv, "--json", "--out", str(tmp_path / "a.html")]) == 1
     document = json.loads(capsys.readouterr().out)
     asked = len(server.asked)

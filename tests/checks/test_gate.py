@@ -11,6 +11,8 @@ from rewardlab.checks.claim import Check, Claim, Within
 from rewardlab.checks.judge import judge
 from rewardlab.checks.runs import Done, as_plain
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.core_metrics import core_metrics
+from rewardlab.evals.passk import coverage
 from rewardlab.rewards.task import correct
 
 CLAIM = Claim(says="x", versus="grpo", task="arithmetic", measure="right_length", direction="lower", margin=2.0)
@@ -245,6 +247,15 @@ def test_a_claim_is_the_same_after_it_was_recorded():
     # a record from before these fields were there has their defaults
     old = {k: v for k, v in results.as_record(CLAIM).items() if k not in ("guard", "fault", "start", "span", "learns", "version")}
     assert results.same_claim(old, CLAIM)
+
+
+def test_a_claim_whose_settings_were_renamed_is_the_same():
+    claim = replace(CLAIM, settings={"max_n": 8}, task="masked:max_masks=2,error=0.1", by=core_metrics(inner=coverage()))
+    old = results.as_record(claim) | {"settings": {"most": 8}, "task": "masked:most=2,error=0.1"}
+    old["by"]["with"]["of"] = old["by"]["with"].pop("inner")
+    assert results.same_claim(old, claim)
+    assert not results.same_claim(old, replace(claim, settings={"max_n": 4}))
+    assert not results.same_claim(old, replace(claim, task="masked:max_masks=3,error=0.1"))
 
 
 def test_runs_measure_greedy_replies_and_gold_solutions_where_something_is_learnt_or_the_claim_names_them():

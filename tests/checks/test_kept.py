@@ -102,7 +102,7 @@ def test_where_the_machine_computes_otherwise_kept_runs_are_removed(job):
 
 def test_a_run_without_weights_cannot_be_measured_again(job, tmp_path):
     with pytest.raises(RewardlabError, match="there is no folder"):
-        remeasure(tmp_path / "nothing", core_metrics(of=coverage()))
+        remeasure(tmp_path / "nothing", core_metrics(inner=coverage()))
 
 
 def test_runs_that_nobody_asks_for_are_forgotten_and_others_stay(job):

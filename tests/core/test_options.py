@@ -11,7 +11,7 @@ from rewardlab.rewards.reward import reward
 from rewardlab.verifiers.contract import verifier
 
 
-def function(x, *, of=None, n=1):
+def function(x, *, inner=None, n=1):
     return x
 
 
@@ -28,7 +28,7 @@ def function(x, *, of=None, n=1):
         (weighting, {"unit": "rows"}, "'rows'; did you mean row"),
         (rollout, {"whole": True}, "unknown option of @rollout 'whole'"),
         (rollout, {"across_problems": 1}, "across_problems of @rollout for function must be bool, not 1"),
-        (rollout, {"inner": "off"}, "unknown hyperparameter of function 'off'; did you mean of"),
+        (rollout, {"wraps": "iner"}, "unknown hyperparameter of function 'iner'; did you mean inner"),
         (environment, {}, "@environment of function needs the option start"),
         (environment, {"start": "now"}, "start of @environment for function must be Callable, not 'now'"),
         (reward, {"over": "groop"}, "unknown over of @reward for function 'groop'; did you mean group"),
@@ -57,11 +57,11 @@ def test_options_are_read_by_name():
 
 
 def test_wrappers_know_the_part_that_they_wrap():
-    plain, wrapper = rollout(function), rollout(inner="of")(function)
-    around = wrapper(of=wrapper(of=plain(n=3), n=2))
-    assert (around.inner, around.innermost) == (wrapper(of=plain(n=3), n=2), plain(n=3))
-    assert around.but_innermost(n=4) == wrapper(of=wrapper(of=plain(n=4), n=2))
-    assert around.but(n=5) == wrapper(of=wrapper(of=plain(n=3), n=2), n=5)
+    plain, wrapper = rollout(function), rollout(wraps="inner")(function)
+    around = wrapper(inner=wrapper(inner=plain(n=3), n=2))
+    assert (around.inner, around.innermost) == (wrapper(inner=plain(n=3), n=2), plain(n=3))
+    assert around.but_innermost(n=4) == wrapper(inner=wrapper(inner=plain(n=4), n=2))
+    assert around.but(n=5) == wrapper(inner=wrapper(inner=plain(n=3), n=2), n=5)
     assert (plain().inner, plain().innermost) == (None, plain())
     with pytest.raises(RewardlabError, match=r"the rollout function\(n=3\) has no setting m"):
         around.but_innermost(m=4)

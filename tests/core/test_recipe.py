@@ -135,7 +135,7 @@ def test_needs_come_from_all_parts_and_learners():
 def test_sampling_settings_are_those_below_the_wrappers():
     assert registry.build("dapo", {"n": 6}).rows_per_problem == 6
     assert registry.build("step_dpo").sampling_settings == registry.build("dpo").sampling_settings
-    sampling = Recipe(rollout=solved_between(of=solved_between(of=independent(n=3, temperature=0.5)))).sampling_settings
+    sampling = Recipe(rollout=solved_between(inner=solved_between(inner=independent(n=3, temperature=0.5)))).sampling_settings
     assert (sampling["n"], sampling["temperature"]) == (3, 0.5)
     longer = Recipe(rollout=with_max_new(rollout=independent(n=5), max_new=9))
     assert (longer.rows_per_problem, longer.sampling_settings["n"]) == (5, 5)

@@ -53,7 +53,7 @@ def test_each_document_is_a_row_for_each_number_of_masks(tmp_path):
     (source := tmp_path / "docs.jsonl").write_text(
         "".join(json.dumps({"text": t, "id": i}) + "\n" for i, t in enumerate([TEXT, near, *others]))
     )
-    data.ramp_file(source, tmp_path / "out.jsonl", most=3, around=2)
+    data.ramp_file(source, tmp_path / "out.jsonl", max_masks=3, around=2)
     written = rows(tmp_path / "out.jsonl")
     first = [row for row in written if row["id"] == 0]
     assert [row["masks"] for row in first] == [1, 2, 3]
@@ -77,5 +77,5 @@ def test_a_document_without_a_span_is_left_out_with_the_reason(tmp_path):
     data.ramp_file(source2, tmp_path / "given_out.jsonl", spans_column="names")
     # a span that the text does not hold is not hidden
     assert [row["answer"] for row in rows(tmp_path / "given_out.jsonl")] == [["Bonn"]]
-    with pytest.raises(RewardlabError, match="most is a whole number from 1 up, not 0"):
-        data.ramp_file(source, tmp_path / "x.jsonl", most=0)
+    with pytest.raises(RewardlabError, match="max_masks is a whole number from 1 up, not 0"):
+        data.ramp_file(source, tmp_path / "x.jsonl", max_masks=0)

@@ -26,7 +26,7 @@ from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.hf.sharded import ShardedPolicy
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.metrics import read_metrics
-from rewardlab.util.divided import whole
+from rewardlab.util.sharded import whole
 
 # of five micro-batches, one process has three
 REPLIES = [["1", "quite long reply", "2 3"], ["one two three four", "7"]]

@@ -34,7 +34,7 @@ def test_an_error_costs_more_than_a_wrong_value_and_slow_programs_earn_less():
     assert totals(rows(*texts, solution="max")) == pytest.approx([1, 0.5 + 0.5 * 9 / 21, -0.5, -1, -1, -1])
     # faster than the reference: 21 / 9, of which 1 counts, or 2
     assert totals(rows("max", solution="sort; last")) == pytest.approx([1])
-    assert totals(rows("max", "min", solution="sort; last"), most=2.0, wrong=0.0) == pytest.approx([1.5, 0])
+    assert totals(rows("max", "min", solution="sort; last"), max_ratio=2.0, wrong=0.0) == pytest.approx([1.5, 0])
     assert totals(rows("max", "sort; last", solution="max"), speed=0.0) == [1, 1]
 
 

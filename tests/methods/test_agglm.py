@@ -53,7 +53,7 @@ def test_what_is_read_and_which_credit_follows():
     policy = aggregator()
     run = Run(policy, models={"solver": solver()}, verify=gold())
     problems = [ask("a", "1"), ask("b", "3")]
-    part = of_candidates(of=independent(n=2), n=3, easy=1.0, ask="{question}:{solutions}", between="|")
+    part = of_candidates(inner=independent(n=2), n=3, easy=1.0, ask="{question}:{solutions}", between="|")
     groups = part(problems, run)
     # the majority is wrong of a, and right of b
     assert run.metrics == {"hard": 0.5, "kept": 1.0}
@@ -67,7 +67,7 @@ def test_what_is_read_and_which_credit_follows():
     assert last[2] == pytest.approx(-last[3])
     assert last[3] > 0
     # by hard sets alone, b is not read at all
-    (only,) = of_candidates(of=independent(n=2), n=3, easy=0.0)(problems, run)
+    (only,) = of_candidates(inner=independent(n=2), n=3, easy=0.0)(problems, run)
     assert only[0].problem.answer == "1"
     assert "Answer: 2" in only[0].problem.question
 
@@ -85,7 +85,7 @@ def test_solutions_are_sampled_at_another_temperature_for_training_than_for_meas
 def test_solutions_are_read_without_their_thinking():
     says = ["<think>12? No.</think>\nSo\nAnswer: 2", "<think>It is 3, or", "Answer: 4"]
     run = Run(ScriptedPolicy(lambda t: ["5"]), models={"solver": ScriptedPolicy(lambda t: says)}, verify=gold())
-    ((t,),) = of_candidates(of=independent(n=1), n=3, ask="{solutions}", between="|")([ask("a", "1")], run)
+    ((t,),) = of_candidates(inner=independent(n=1), n=3, ask="{solutions}", between="|")([ask("a", "1")], run)
     # one that was cut off while it thought has nothing else to be read
     assert t.problem.question == "So\nAnswer: 2|<think>It is 3, or|Answer: 4"
 

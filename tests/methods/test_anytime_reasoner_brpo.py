@@ -50,7 +50,7 @@ def two_traces():
 
 
 def batch_of(groups):
-    return collate(groups, by_its_answers(of=said())(groups, Run(policy=None)), torch.device("cpu"))
+    return collate(groups, by_its_answers(inner=said())(groups, Run(policy=None)), torch.device("cpu"))
 
 
 def test_the_baselines_by_hand():
@@ -89,13 +89,13 @@ def test_missing_verdicts():
     assert not found[0].any()
     assert found[1, 1].item() == pytest.approx(1.0)
     assert not found[4:7].any()
-    assert by_its_answers(of=said())([answers("1", "?")], Run(policy=None))[0][1].missing
+    assert by_its_answers(inner=said())([answers("1", "?")], Run(policy=None))[0][1].missing
 
 
 def test_thinking_is_cut_and_answers_are_sampled_after_it():
     policy = untrained(0, hidden=32, layers=1)
     run = Run(policy, max_new=64)
-    groups = under_budgets(of=independent(n=2), longest=8, cuts=4, answers=3, tokens=2)([ask("What?", "1")], run)
+    groups = under_budgets(inner=independent(n=2), longest=8, cuts=4, answers=3, tokens=2)([ask("What?", "1")], run)
     thinking = groups[0]
     assert [t.tag for t in thinking] == ["thinking"] * 2
     assert all(t.mask.sum() <= 8 for t in thinking)
@@ -122,7 +122,7 @@ def test_thinking_that_ends_with_the_mark_is_not_marked_again():
         (t,) = policy.write([prompt], ["1+1=2\nAnswer:"])
         return [[replace(t.cut(len(t) - 1, policy.decode), stop="stop")]]
 
-    groups = under_budgets(of=given(), longest=32, cuts=2, answers=2, tokens=2)([ask("1+1?", "2")], Run(policy))
+    groups = under_budgets(inner=given(), longest=32, cuts=2, answers=2, tokens=2)([ask("1+1?", "2")], Run(policy))
     assert [len(g) for g in groups] == [1, 4]
     assert policy.decode(groups[1][0].ids).count("Answer:") == 1
     assert groups[1][0].reply.startswith("Answer:")
@@ -131,7 +131,7 @@ def test_thinking_that_ends_with_the_mark_is_not_marked_again():
 def test_more_budgets_than_tokens_are_refused():
     # two of them would be the same, and credit would take one for the other
     with pytest.raises(RewardlabError, match="no 4 different budgets"):
-        under_budgets(of=independent(n=2), longest=3, cuts=4)([ask("What?", "1")], Run(untrained(0, hidden=32, layers=1)))
+        under_budgets(inner=independent(n=2), longest=3, cuts=4)([ask("What?", "1")], Run(untrained(0, hidden=32, layers=1)))
 
 
 def test_thinking_may_be_as_long_as_a_reply_unless_a_length_is_given():
@@ -153,14 +153,14 @@ def test_the_variance_of_advantages_by_hand():
         return two_traces()
 
     credits = {kind: relative_to_budgets(cuts=2, baseline=kind) for kind in ("budget", "group")}
-    measure = advantage_variance(rollout=given(), reward=by_its_answers(of=said()), credits=credits, tag="thinking")
+    measure = advantage_variance(rollout=given(), reward=by_its_answers(inner=said()), credits=credits, tag="thinking")
     run = Run(policy=untrained(0, hidden=32, layers=1))
     found = measure([], run)
     assert found["variance.group"] == pytest.approx(float(np.var([0.25, 0.25, 0.1875, 0.1875, -0.25, -0.25], ddof=1)))
     assert found["variance.budget"] == pytest.approx(float(np.var([0.25, 0.25, 0.21875, 0.21875, -0.25, -0.25], ddof=1)))
     assert found["n"] == 2.0
     with pytest.raises(RewardlabError, match="with the tag 'other'"):
-        advantage_variance(rollout=given(), reward=by_its_answers(of=said()), credits=credits, tag="other")([], run)
+        advantage_variance(rollout=given(), reward=by_its_answers(inner=said()), credits=credits, tag="other")([], run)
 
 
 def test_its_parts_and_its_claim():

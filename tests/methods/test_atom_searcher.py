@@ -71,7 +71,7 @@ def test_atoms_are_judged_apart_and_thoughts_as_a_whole_together():
     assert thoughts("<think>no atoms</think>", whole=True) == []
     assert thoughts("<think><a>x</a>") == thoughts("</think><a>x</a><think>") == thoughts("<think></think>" * 2) == []
     assert thoughts("<think>" + "<a>" * 5000 + "</think>") == []
-    assert [s.value for s in atomic_thoughts(of=told(), whole=True)([[GOOD, BAD]], RUN)[0]] == pytest.approx([0.5, 1])
+    assert [s.value for s in atomic_thoughts(inner=told(), whole=True)([[GOOD, BAD]], RUN)[0]] == pytest.approx([0.5, 1])
 
 
 def test_a_thought_is_judged_in_what_came_before_it():
@@ -82,7 +82,7 @@ def test_a_thought_is_judged_in_what_came_before_it():
         texts.append(([turn.text for turn in trajectory.turns if turn.author is None], trajectory.reply))
         return 1.0
 
-    atomic_thoughts(of=spy())([[GOOD]], RUN)
+    atomic_thoughts(inner=spy())([[GOOD]], RUN)
     assert texts == [(["Who?"], "1 look"), (["Who?"], ".5 none"), (["Who?", "Bob"], "0 it")]
 
 

@@ -108,7 +108,7 @@ def test_hard_prompts_are_a_setting():
 
 def test_agreement_with_a_known_quality_grows_with_references():
     task = registry.task("notes:references=8", test_size=300)
-    whole = registry.module_of("bleuberi").check.by.settings["of"]
+    whole = registry.module_of("bleuberi").check.by.settings["inner"]
     found = whole(task.test, Run(untrained(task=task)))
     assert found["n"] == 300
     assert found["pair_accuracy.one"] > 0.6

@@ -28,4 +28,4 @@ def test_whole_replies_are_rejected_where_nothing_ends_a_segment():
     rows = [t for group in recipe.rollout(PROBLEMS, run) for t in group]
     assert [len(t.turns) for t in rows] == [2, 2]
     ours = registry.build("cards", claim.settings).rollout.settings
-    assert {k for k, v in recipe.rollout.settings.items() if v != ours[k]} == {"max_entropy", "most"}
+    assert {k for k, v in recipe.rollout.settings.items() if v != ours[k]} == {"max_entropy", "max_tokens"}

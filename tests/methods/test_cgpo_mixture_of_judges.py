@@ -91,7 +91,7 @@ ROWS = [[("rdd", {"r": outcome(0.8)}), ("rdd", {"r": outcome(0.8)})], [("rdd", {
 
 def test_rewards_fade_to_nothing_at_the_cap():
     batch, one = batch_of(ROWS, KL), Run(policy=None)
-    faded = fade_to_kl(most=4.0)(batch.reward, batch, one)
+    faded = fade_to_kl(max_kl=4.0)(batch.reward, batch, one)
     assert faded.sum(1).tolist() == pytest.approx([0.4, 0.0, 0.0, 0.6])
     # where the policy decided nothing, log-probs may be anything
     assert one.metrics["kl"] == pytest.approx((2 + 5 + 10 - 2) / 4)
@@ -119,6 +119,6 @@ def test_a_prompt_that_is_harder_than_the_others_gets_less_credit_for_all_its_re
 
 def test_alone_it_calibrates_a_reward_models_score_and_has_no_kl_in_the_loss():
     recipe = registry.build("cgpo_mixture_of_judges")
-    assert str(recipe.reward) == "threshold(correct(), at=1) >> preferred(of=model_score())"
+    assert str(recipe.reward) == "threshold(correct(), at=1) >> preferred(inner=model_score())"
     assert str(recipe.objective) == "policy_gradient()"
     assert "ref" in recipe.needs

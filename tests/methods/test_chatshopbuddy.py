@@ -42,7 +42,7 @@ def test_each_level_waits_for_the_one_below():
     assert totals() == [pytest.approx(2.05), pytest.approx(1.4), pytest.approx(0.4), None]
     assert totals(gated=False) == [pytest.approx(2.05), pytest.approx(1.9), pytest.approx(1.9), None]
     # with lower demands, other weights and dearer calls: 1 + 1.6 + 1 (1 - 3/3), 1 + .8 + 1, .4 + 2 + 1
-    loose = totals(at=0.4, style_at=0.4, persuasion=2.0, economy=1.0, most=3)
+    loose = totals(at=0.4, style_at=0.4, persuasion=2.0, economy=1.0, max_calls=3)
     assert loose == [pytest.approx(2.6), pytest.approx(2.8), pytest.approx(3.4), None]
     # nothing is paid for what has not the form
     assert totals(form="ho") == [0, 0, 0, 0]
@@ -70,7 +70,7 @@ def given(problems, run):
 
 
 def test_the_rollouts_that_are_kept_are_those_of_the_reward():
-    (group,) = contrastive(of=given(), reward=right(), keep=2)([ask("Buy?")], Run(policy=None))
+    (group,) = contrastive(inner=given(), reward=right(), keep=2)([ask("Buy?")], Run(policy=None))
     # of the two right ones the one with fewer tokens
     assert group == [ROWS[1], ROWS[2]]
     recipe = registry.build("chatshopbuddy", {"keep": 4})
@@ -78,4 +78,4 @@ def test_the_rollouts_that_are_kept_are_those_of_the_reward():
     assert registry.build("chatshopbuddy", {"keep": None}).rollout == registry.build("grpo", {"n": 16}).rollout
     # a base that plays an environment keeps it
     played = registry.build("igpo+chatshopbuddy")
-    assert played.rollout.settings["of"] == registry.build("igpo").rollout
+    assert played.rollout.settings["inner"] == registry.build("igpo").rollout

@@ -24,7 +24,7 @@ PROBLEMS = [ask("Half of 6?", "3", rewrite="6 by 2?"), ask("1+1?", "2", rewrite=
 
 def sampled(*replies: str, problems=PROBLEMS, n: int = 3):
     """Groups of n: the first problem, its rewrite, the second problem, its rewrite."""
-    return with_rewrites(of=independent(n=n))(problems, Run(Replies(replies)))
+    return with_rewrites(inner=independent(n=n))(problems, Run(Replies(replies)))
 
 
 def totals(groups, **settings):
@@ -142,7 +142,7 @@ class Careless(Replies):
 
 def test_in_the_world_the_other_majority_tells_right_from_wrong_better_than_the_own_one():
     paid = with_majority().named("other") + with_majority(voters="own").named("own")
-    measured = told_apart(reward=paid, truth=verify(), rollout=with_rewrites(of=independent(n=8)))
+    measured = told_apart(reward=paid, truth=verify(), rollout=with_rewrites(inner=independent(n=8)))
     found = measured(TASK.test, Run(Careless([])))
     assert found["agreement.other"] > found["agreement.own"] + 0.1
     assert found["agreement.own"] < 0.8

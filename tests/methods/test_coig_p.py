@@ -32,7 +32,7 @@ def test_a_gap_keeps_fewer_pairs_and_more_right_labels():
 
 def test_the_same_pairs_teach_a_reward_model():
     recipe = registry.build("bradley_terry+coig_p", {"gap": 3.0})
-    assert str(recipe.rollout) == "paired(of=recorded(fields=('chosen', 'rejected')), choose='random', gap=3)"
+    assert str(recipe.rollout) == "paired(inner=recorded(fields=('chosen', 'rejected')), choose='random', gap=3)"
     assert recipe.also[0].name == "reward"
     assert recipe.objective is None
 

@@ -50,7 +50,7 @@ def test_the_policy_is_told_the_budget_of_the_step_after_the_question():
 
     recipe = registry.build("curriculum_grpo", SMALL)
     part = recipe.rollout
-    told_budget(**{**part.settings, "of": sampler()})([ask("2+2?", "4")], run_at(10, 30))
+    told_budget(**{**part.settings, "inner": sampler()})([ask("2+2?", "4")], run_at(10, 30))
     assert asked[0].question == "2+2? IMPORTANT: You should use exactly 8 tokens in your response."
     assert asked[0].answer == "4"
     assert "told_budget" not in str(registry.build("curriculum_grpo", {"told": ""}).rollout)

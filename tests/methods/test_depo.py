@@ -1,4 +1,4 @@
-"""DEPO: what is explored is sampled, over any base; the mechanism is tested in tests/rollouts/test_explorable.py."""
+"""DEPO: what is explored is sampled, over any base; the mechanism is tested in tests/rollouts/test_explorability_sampling.py."""
 
 from __future__ import annotations
 
@@ -39,4 +39,4 @@ def test_from_the_second_epoch_on_fewer_problems_are_sampled_the_most_explorable
 
 
 def test_it_wraps_the_rollout_of_any_base():
-    assert str(registry.build("dapo+depo").rollout).startswith("explorability_sampling(of=solved_between(")
+    assert str(registry.build("dapo+depo").rollout).startswith("explorability_sampling(inner=solved_between(")

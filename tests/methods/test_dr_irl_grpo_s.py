@@ -64,7 +64,7 @@ def worth(trajectory):
 def test_a_prompt_weighs_what_its_replies_lack_and_one_without_demonstration_weighs_1():
     run = Run(untrained())
     same, far = [row("so so", solution="so so")] * 2, [row("x", solution="so so"), row("", solution="so so")]
-    found = difficulty(of=worth())([same, far, [row("x")]], run)
+    found = difficulty(inner=worth())([same, far, [row("x")]], run)
     # h 0 and 1 (no word is shared; the empty reply shares none either), mean 1/2
     assert [s.value for s in found[0]] == pytest.approx([sigmoid(0) / sigmoid(0.5)] * 2)
     assert [s.value for s in found[1]] == pytest.approx([sigmoid(1) / sigmoid(0.5)] * 2)
@@ -74,14 +74,14 @@ def test_a_prompt_weighs_what_its_replies_lack_and_one_without_demonstration_wei
 def test_each_category_has_means_of_its_own():
     near, far = [row("so so", solution="so so", kind="a")], [row("x", solution="so so", kind="b")]
     for column, expected in (("kind", [1.0, 1.0]), ("", [sigmoid(0) / sigmoid(0.5), sigmoid(1) / sigmoid(0.5)])):
-        found = difficulty(of=worth(), column=column)([near, far], Run(untrained()))
+        found = difficulty(inner=worth(), column=column)([near, far], Run(untrained()))
         assert [group[0].value for group in found] == pytest.approx(expected)
 
 
 def test_the_weights_multiply_the_advantages_and_not_the_rewards():
     base = registry.build("grpo")
     recipe = base.but(
-        reward=worth() + 0.0 * difficulty(of=worth()),
+        reward=worth() + 0.0 * difficulty(inner=worth()),
         credit=base.credit >> registry.part("credit", "scale_by_term", term="difficulty"),
     )
     groups = [[row("so", 2, solution="so it is"), row("no way", 4, solution="so it is")], [row("a", 1), row("bcd", 3), row("", 2)]]

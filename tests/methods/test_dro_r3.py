@@ -74,7 +74,7 @@ def worth(groups, run):
     [("3125", 0.5, "35"), ("3125", 0.24, "3125"), ("2222", 0.5, "22"), ("?1?0", 0.5, "10"), ("1", 1.0, "1"), ("??", 0.0, "??")],
 )
 def test_the_groups_that_vary_least_are_dropped(answers, drop, kept):
-    groups = without_lowest(of=answered_in_turn(), by=worth(), drop=drop)([ask("Q", a) for a in answers], Run(policy=None))
+    groups = without_lowest(inner=answered_in_turn(), by=worth(), drop=drop)([ask("Q", a) for a in answers], Run(policy=None))
     assert "".join(g[0].problem.answer for g in groups) == kept
 
 

@@ -82,14 +82,14 @@ def test_replies_are_sampled_with_the_direction_of_the_file(tmp_path):
     (a, b, _), (c, d) = sampled(policy)
     v = contrast(policy, [(a, b), (c, d)], 2)
     run, asked = Run(policy, max_new=6, seed=1), [ask("4 + 4 = ?")]
-    groups = activation_steering(of=independent(n=3), solutions=file, strength=40.0, layer=2)(asked, run)
+    groups = activation_steering(inner=independent(n=3), solutions=file, strength=40.0, layer=2)(asked, run)
     with policy.inserted(2, lambda x: x + 40 * v):
         own = policy.score(groups[0])
     for t, known in zip(groups[0], own, strict=True):
         np.testing.assert_allclose(t.turns[-1].logprobs, known[t.mask], atol=2e-3)
     plain = independent(n=3)(asked, Run(policy, max_new=6, seed=1))
     assert [t.reply for t in groups[0]] != [t.reply for t in plain[0]]
-    same = activation_steering(of=independent(n=3), solutions=file, strength=0.0)(asked, Run(policy, max_new=6, seed=1))
+    same = activation_steering(inner=independent(n=3), solutions=file, strength=0.0)(asked, Run(policy, max_new=6, seed=1))
     assert [t.reply for t in same[0]] == [t.reply for t in plain[0]]
 
 

@@ -112,7 +112,7 @@ def test_pythons_of_a_file_are_traced_in_the_sandbox(tmp_path):
         {"code": "def f(n):\n    return object()", "call": "f(0)"},
         {"code": "def f(n):\n    a = [object()]\n    b = 'x' * n\n    c = len(b)\n    return c", "call": "f(900)"},
     ]
-    first, second, third = from_python(rows, most=50, seconds=2.0)
+    first, second, third = from_python(rows, max_per_kind=50, seconds=2.0)
     assert [q["answers"] for q in third.answer["questions"] if q["kind"] == "state"] == [["900; int"]]
     assert first.answer["output"] == "12"
     assert len(first.answer["questions"]) == len(questions(SOURCE, traced(SOURCE, "f(4)")))

@@ -33,7 +33,7 @@ def says(*steps, value=None):
 
 def labels_of(weights, whole=None, **of):
     t = replace(row_of("rddd"), steps=(1, 2, 3))
-    part = weighed_steps(of=of, weights=weights, whole=whole)
+    part = weighed_steps(inner=of, weights=weights, whole=whole)
     (score,) = part([[t]], Run(None))[0]
     batch = collate([[t]], [[score]], torch.device("cpu"))
     return [batch.reward[0, at].item() if batch.rewarded[0, at] else None for at in (1, 2, 3)]
@@ -60,7 +60,7 @@ def test_the_last_label_is_that_of_the_whole_reply():
 
 
 def test_an_annotator_of_weight_0_is_left_out():
-    names = lambda recipe: list(recipe.also[-1].recipe.reward.settings["of"])  # noqa: E731
+    names = lambda recipe: list(recipe.also[-1].recipe.reward.settings["inner"])  # noqa: E731
     assert names(fin_prm()) == ["importance", "quality", "accuracy"]
     without = fin_prm(quality=0.0)
     assert names(without) == ["importance", "accuracy"]

@@ -38,7 +38,7 @@ def says(steps, value=None):
 
 
 def labels(steps, first, eps=0.8):
-    (score,) = relative_progress(of=says(steps), start=says(None, first).named("start"), eps=eps)(
+    (score,) = relative_progress(inner=says(steps), start=says(None, first).named("start"), eps=eps)(
         [[Trajectory(ask("?"), ROW)]], Run(policy=None)
     )[0]
     return None if score.missing else [paid for _, paid in score.steps]

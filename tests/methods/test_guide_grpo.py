@@ -54,7 +54,7 @@ def problem(plain: str, hinted: str = "rrww", i: int = 0, **meta):
 
 def run_with(*problems, **settings):
     run = Run(policy=Reader(), verify=verify())
-    return hint_on_failure(of=scripted(), **settings)(list(problems), run), run
+    return hint_on_failure(inner=scripted(), **settings)(list(problems), run), run
 
 
 def said(groups):
@@ -135,7 +135,7 @@ def test_where_the_hint_comes_from():
 def test_with_a_policy_the_ratio_is_that_of_the_two_prompts():
     policy = untrained(hidden=32, layers=1)
     run = Run(policy, max_new=4, verify=verify())
-    (group,) = hint_on_failure(of=independent(n=3))([ask("What?", "4", hint="Say so.")], run)
+    (group,) = hint_on_failure(inner=independent(n=3))([ask("What?", "4", hint="Say so.")], run)
     moved = group[0]
     (plain,) = policy.read([Trajectory(moved.problem)], [moved.problem.prompt])
     assert moved.ids[: len(plain)].tolist() == plain.ids.tolist()
@@ -151,18 +151,18 @@ def test_it_keeps_its_bases_sampler():
     made = registry.build("guide-grpo", {"n": 3})
     assert made.rows_per_problem == 3
     plain = registry.build("grpo", {"n": 3})
-    assert made.but(rollout=made.rollout.settings["of"], objective=plain.objective) == plain.but(name=made.name)
+    assert made.but(rollout=made.rollout.settings["inner"], objective=plain.objective) == plain.but(name=made.name)
 
 
-@rollout(inner="of")
-def without_the_first(problems, run, *, of):
+@rollout(wraps="inner")
+def without_the_first(problems, run, *, inner):
     """A filter, which passes on all groups but the first."""
-    return of(problems, run)[1:]
+    return inner(problems, run)[1:]
 
 
 def test_around_a_filter_every_group_that_failed_is_sampled_again():
     run = Run(policy=Reader(), verify=verify())
-    groups = hint_on_failure(of=without_the_first(of=scripted()))([problem("wwww", "rrrr", i) for i in range(3)], run)
+    groups = hint_on_failure(inner=without_the_first(inner=scripted()))([problem("wwww", "rrrr", i) for i in range(3)], run)
     # the filter, asked again, would drop one of the two
     assert [group[0].problem.question for group in groups] == ["2+2? 1", "2+2? 2"]
     assert [t.reply for group in groups for t in group] == ["4"] * 8

@@ -64,7 +64,7 @@ def share_of_digits(problems, run):
 
 def test_domains_count_alike_in_the_mean():
     problems = [ask(q, domain=d) for q, d in (("1", "a"), ("x", "a"), ("y", "a"), ("z", "a"), ("2", "b"))] + [ask("3")]
-    found = by_domain(of=share_of_digits())(problems, Run(None))
+    found = by_domain(inner=share_of_digits())(problems, Run(None))
     # 1/4, 1 and 1: their mean, not 3 of 6
     assert {k: v for k, v in found.items() if k.startswith("digits.")} == {"digits.a": 0.25, "digits.b": 1.0, "digits.other": 1.0}
     assert found["digits"] == pytest.approx(0.75)
@@ -89,15 +89,15 @@ def test_problems_of_other_domains_are_replaced():
 
     run = Run(None)
     run.more_problems = more
-    groups = of_domains(of=asked(), domains=("a",))(source[:4], run)
+    groups = of_domains(inner=asked(), domains=("a",))(source[:4], run)
     assert [g[0].problem.question for g in groups] == ["0", "2", "4", "6"]
     # a domain to train on is named as it is measured: rows without one are the domain other
     unnamed = [ask("x"), ask("y", domain=""), ask("z", domain="a")]
-    assert [g[0].problem.question for g in of_domains(of=asked(), domains=("other",))(unnamed, Run(None))] == ["x", "y"]
+    assert [g[0].problem.question for g in of_domains(inner=asked(), domains=("other",))(unnamed, Run(None))] == ["x", "y"]
     # without a name nothing is replaced
-    assert [g[0].problem.question for g in of_domains(of=asked())(source[:4], run)] == ["0", "1", "2", "3"]
+    assert [g[0].problem.question for g in of_domains(inner=asked())(source[:4], run)] == ["0", "1", "2", "3"]
     with pytest.raises(RewardlabError, match="no problem is of the domains c: the column 'domain' says a, b"):
-        of_domains(of=asked(), domains=("c",))(source[:4], Run(None))
+        of_domains(inner=asked(), domains=("c",))(source[:4], Run(None))
 
 
 def test_what_a_base_samples_anew_is_of_the_domains_too():
@@ -139,4 +139,4 @@ def test_the_small_world_has_both_domains_in_turn_each_with_its_verifier():
     recipe = registry.build("guru", {"domains": "arithmetic", "k": 4})
     assert recipe.rollout.settings["domains"] == ("arithmetic",)
     assert registry.build("guru", {"domains": "code, logic"}).rollout.settings["domains"] == ("code", "logic")
-    assert recipe.measure.settings["of"].settings["k"] == 4
+    assert recipe.measure.settings["inner"].settings["k"] == 4

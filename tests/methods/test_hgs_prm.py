@@ -55,7 +55,7 @@ def test_labels_of_lines_are_what_the_sandbox_shows():
     # y > 1 gives f(0) = 0 in place of 1, which no test asks for: a right line written in another way, as far as they tell
     changes = [(PROGRAM.replace("x + 1", "x - 1"), 1), (PROGRAM.replace("y > 0", "y > 1"), 2), (PROGRAM.replace("> 0", "<= 0"), 2)]
     problems = [ask("?", TESTS, mutant=text, line=line) for text, line in changes]
-    groups = separated(of=recorded(fields=("mutant",)))(problems, run)
+    groups = separated(inner=recorded(fields=("mutant",)))(problems, run)
     found = [[label for _, label in row[0].steps] for row in line_labels()(groups, run)]
     assert found == [[1, 0], [1, 1, 1], [1, 1, 0]]
 

@@ -50,7 +50,7 @@ def is_short(trajectory):
 def test_lessons_are_own_solutions_with_the_verifiers_verdict():
     problems = [ask(f"{i}+1?", str(i + 1), solution=f"Answer: {i + 1}") for i in range(6)]
     run = Run(untrained(), verify=is_short(), max_new=8)
-    groups = with_lessons_in_judging(of=recorded(), share=0.5)(problems, run)
+    groups = with_lessons_in_judging(inner=recorded(), share=0.5)(problems, run)
     assert len(groups) == 6
     solved = [g[0] for g in groups if g[0].problem.question.endswith("+1?")]
     judged = [g[0] for g in groups if "Check this solution" in g[0].problem.question]
@@ -64,7 +64,7 @@ def test_lessons_are_own_solutions_with_the_verifiers_verdict():
         # learnt from as the policy's own
         assert t.mask.any()
     # none: as without
-    plain = with_lessons_in_judging(of=recorded(), share=0.0)(problems, run)
+    plain = with_lessons_in_judging(inner=recorded(), share=0.0)(problems, run)
     assert [g[0].reply for g in plain] == [f"Answer: {i + 1}" for i in range(6)]
 
 

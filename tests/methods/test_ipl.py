@@ -88,7 +88,7 @@ def test_v_leans_to_the_better_actions_and_leaves_q_alone():
 def test_the_policy_imitates_what_is_better_than_expected_most():
     said = torch.full((2, 5), -1.5)
     table = torch.tensor([[1.0, 3.0, 0.0, 0.0, 0.0], [5.0, 4.0, 0.0, 9.0, 0.0]])  # Q - V: 2, 0;  -1, 9
-    loss = advantage_weighted(greed=0.5, most=20.0)(Outputs(logprobs=said), batch(value=table), None)
+    loss = advantage_weighted(greed=0.5, max_weight=20.0)(Outputs(logprobs=said), batch(value=table), None)
     expected = [[1.5 * math.e, 1.5], [1.5 * math.exp(-0.5), 1.5 * 20]]  # exp(4.5) = 90 is cut off at 20
     assert loss[:, [1, 3]].tolist() == [pytest.approx(row, rel=1e-5) for row in expected]
     cloned = advantage_weighted(greed=0.0)(Outputs(logprobs=said), batch(value=table), None)

@@ -68,7 +68,7 @@ def length(trajectory):
 def voted(patterns, tags=None, **settings):
     rows = [replace(row_of(p), tag=tag) for p, tag in zip(patterns, tags or [""] * len(patterns), strict=True)]
     rows = [replace(t, turns=(t.turns[0], replace(t.turns[1], text=f"{i}"))) for i, t in enumerate(rows)]
-    (scores,) = votes(of=length(), **settings)([rows], Run(None))
+    (scores,) = votes(inner=length(), **settings)([rows], Run(None))
     return [s.value for s in scores]
 
 
@@ -114,5 +114,5 @@ def test_each_round_begins_at_the_policy_that_writes_its_replies():
 
 def test_a_reward_model_is_what_annotators_judge_by_where_no_reward_is_given():
     recipe = registry.build("irepo")
-    assert str(recipe.reward) == "votes(of=model_score())"
-    assert "of=taught_first(pairs=2000)" in str(recipe.loop)
+    assert str(recipe.reward) == "votes(inner=model_score())"
+    assert "inner=taught_first(pairs=2000)" in str(recipe.loop)

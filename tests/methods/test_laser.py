@@ -105,7 +105,7 @@ def test_budgets_are_measured_before_the_first_step_and_then_every_so_many(tmp_p
     monkeypatch.setattr(Ops, "rollout", lambda ops, problems, *of: seen.append(len(problems)) or sampled(ops, problems, *of))
     # a filter of rollouts keeps from training what monitoring has to see
     recipe = registry.build("laser", {"monitor": 6, "every": 2}).but(problems=2, measure=None)
-    recipe = recipe.but(rollout=solved_between(of=by_number(), low=0.0, high=0.5, attempts=1))
+    recipe = recipe.but(rollout=solved_between(inner=by_number(), low=0.0, high=0.5, attempts=1))
     run = train(recipe, untrained(), NUMBERS, steps=3, out=tmp_path, eval_problems=0).run
     # six problems are monitored at steps 0 and 2, and two are trained on in each step
     assert seen == [6, 2, 2, 6, 2]

@@ -56,7 +56,7 @@ def watched(recipe, run, ops):
 
 def begun(train=None, **settings) -> Ops:
     recipe = registry.build("grpo+limr", {"n": 4, "problems": 2, "lr": 1e-2})
-    recipe = recipe.but(reward=ends_odd().named("correct"), loop=learnt_again(**({"threshold": -99.0} | settings), of=watched()))
+    recipe = recipe.but(reward=ends_odd().named("correct"), loop=learnt_again(**({"threshold": -99.0} | settings), inner=watched()))
     run = Run(untrained().copy("policy"), steps=8, max_new=3, verify=ends_odd())
     run.models = {learner.name: learner_model(learner, run.policy) for learner in recipe.also}
     ops = Ops(recipe, run, Task("four", train or Shuffled(PROBLEMS), PROBLEMS[:1], "final_number", max_new=3), RunConfig())
@@ -81,7 +81,7 @@ def test_the_second_run_begins_with_the_base_model_on_the_problems_that_are_kept
     assert {len(curve) for curve in ops.run.memory[CURVES].values()} == {2}
     assert all(0 <= share <= 1 for curve in ops.run.memory[CURVES].values() for share in curve)
     ops.run.memory |= {CURVES: SEEN}
-    ops.recipe = ops.recipe.but(loop=learnt_again(threshold=0.6, of=watched()))
+    ops.recipe = ops.recipe.but(loop=learnt_again(threshold=0.6, inner=watched()))
     ops.run.memory = json.loads(json.dumps(ops.run.memory))
     step(ops, 2)
     assert ops.run.memory[KEPT] == [KEYS[0], KEYS[3]]
@@ -106,7 +106,7 @@ def test_an_epoch_that_the_base_left_a_problem_out_of_stays_empty():
             ops.step_data.groups[:] = [g for g in ops.step_data.groups if g[0].problem.key != KEYS[0]]
 
     ops = begun()
-    ops.recipe = ops.recipe.but(loop=learnt_again(threshold=-99.0, of=leaves_out()))
+    ops.recipe = ops.recipe.but(loop=learnt_again(threshold=-99.0, inner=leaves_out()))
     step(ops, 4)
     curves = ops.run.memory[CURVES]
     assert {key: [x is None for x in curve] for key, curve in curves.items()} == {key: [key == KEYS[0], False] for key in KEYS}

@@ -104,7 +104,7 @@ def test_heads_learn_at_the_rate_of_the_run():
     before = weights(ops.run.model("heads"))
     ops.recipe.loop(ops.recipe, ops.run, ops)
     assert ops.run.metrics["heads/lr"] == ops.run.metrics["lr"] == 1e-2
-    quick = begun(lr=1e-3, faster=5.0)
+    quick = begun(lr=1e-3, head_lr_scale=5.0)
     quick.recipe.loop(quick.recipe, quick.run, quick)
     assert (quick.run.metrics["heads/lr"], quick.run.metrics["lr"]) == (5e-3, 1e-3)
     # Adam's first step is as long as the rate where there is a gradient

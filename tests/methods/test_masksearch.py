@@ -24,14 +24,14 @@ def looked_at(problems, run):
 
 def levels(step: int, problems, more=None, **settings) -> list[int]:
     run = Run(policy=None, step=step, steps=8, more_problems=more)
-    return [g[0].problem.meta["masks"] for g in growing(of=looked_at(), **settings)(problems, run)]
+    return [g[0].problem.meta["masks"] for g in growing(inner=looked_at(), **settings)(problems, run)]
 
 
 def test_the_level_rises_in_equal_parts_of_the_run():
     mixed = [text(m) for m in (1, 2, 3, 4)] * 4
     found = [max(levels(step, mixed)) for step in range(8)]
     assert found == [1, 1, 2, 2, 3, 3, 4, 4]
-    assert [max(levels(step, mixed, most=2)) for step in range(8)] == [1] * 4 + [2] * 4
+    assert [max(levels(step, mixed, max_masks=2)) for step in range(8)] == [1] * 4 + [2] * 4
 
 
 def test_texts_of_the_level_are_sought_among_further_ones():
@@ -87,7 +87,7 @@ def test_a_reply_earns_the_share_of_masks_and_a_little_for_its_form():
 
 def test_dapo_samples_anew_within_the_level():
     recipe = registry.build("masksearch", {})
-    assert str(recipe.rollout).startswith("solved_between(of=growing(of=interactive(env=search()")
-    assert str(registry.build("masksearch", {"mixed": True}).rollout).startswith("solved_between(of=interactive(")
+    assert str(recipe.rollout).startswith("solved_between(inner=growing(inner=interactive(env=search()")
+    assert str(registry.build("masksearch", {"mixed": True}).rollout).startswith("solved_between(inner=interactive(")
     own = registry.build("igpo+masksearch", {})
-    assert str(own.rollout).startswith("growing(of=interactive(env=search()")
+    assert str(own.rollout).startswith("growing(inner=interactive(env=search()")

@@ -67,4 +67,4 @@ def test_easy_problems_are_left_out_and_chains_are_imitated_first():
     assert registry.build("mentrasuite_mindora").loop == registry.build("grpo").loop
     # the stage before leaves a base its own loop, in which a reward model is taught
     base = registry.build("rlhf")
-    assert registry.method("mentrasuite_mindora")(base, sft_steps=3).loop.settings["of"] == base.loop
+    assert registry.method("mentrasuite_mindora")(base, sft_steps=3).loop.settings["inner"] == base.loop

@@ -12,7 +12,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.shaping.multirole_r1 import lexical_diversity, perspectives
 
 RUN = run_at()
-ROLES = {"roles": "^As an? ([^,]+)", "most": 2}
+ROLES = {"roles": "^As an? ([^,]+)", "max_roles": 2}
 
 
 def value(part, text: str) -> float:
@@ -49,12 +49,12 @@ def why(text: str) -> str:
 
 
 def test_perspectives_count_once_each_and_up_to_the_most():
-    part = perspectives(pattern="^As an? ([^,]+)", most=3)
+    part = perspectives(pattern="^As an? ([^,]+)", max_roles=3)
     text = "As a nurse, yes.\nAs a NURSE , no.\nAs an old man, no.\nNot as a cook, no."
     assert value(part, text) == pytest.approx(2 / 3)
     assert value(part, "".join(f"As a role {i}, yes.\n" for i in range(9))) == 1.0
     assert value(part, "yes") == 0.0
-    assert value(perspectives(pattern="yes|no", most=4), "yes\nyes, no\nno") == 0.5
+    assert value(perspectives(pattern="yes|no", max_roles=4), "yes\nyes, no\nno") == 0.5
     with pytest.raises(RewardlabError, match="not a regular expression"):
         value(perspectives(pattern="("), "yes")
 

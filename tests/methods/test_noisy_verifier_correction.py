@@ -33,6 +33,6 @@ def test_backward_rewards_have_the_mean_of_the_batch_as_their_baseline():
 
 
 def test_the_base_s_reward_is_the_verifier():
-    assert registry.build("noisy_verifier_correction").reward == corrected(of=correct(), way="forward")
+    assert registry.build("noisy_verifier_correction").reward == corrected(inner=correct(), way="forward")
     base = registry.build("grpo").but(reward=noisy_verdict())
-    assert registry.method("noisy_verifier_correction")(base, way="backward").reward == corrected(of=noisy_verdict())
+    assert registry.method("noisy_verifier_correction")(base, way="backward").reward == corrected(inner=noisy_verdict())

@@ -61,6 +61,6 @@ def test_a_single_reply_and_equal_replies_get_no_credit():
 
 def test_alone_it_is_built_on_rlhf_with_the_scripts_kl():
     recipe = registry.build("par")
-    assert str(recipe.reward) == "preferred(of=model_score())"
+    assert str(recipe.reward) == "preferred(inner=model_score())"
     assert "0.005 * kl_to_reference()" in str(recipe.objective)
     assert "ref" in recipe.needs

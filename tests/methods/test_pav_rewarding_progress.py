@@ -62,7 +62,7 @@ def test_all_right_one_reply_and_missing_verdicts():
 
 
 def test_a_verifier_of_ones_own_and_another_base():
-    recipe = registry.build("pav-rewarding-progress", {"of": chances(), "k": 3})
+    recipe = registry.build("pav-rewarding-progress", {"inner": chances(), "k": 3})
     assert "best_of(chances(), k=3)" in str(recipe.reward)
     assert "leave_one_out" in str(registry.build("rloo+pav-rewarding-progress").credit)
     assert check.by.settings["rewards"]["own"] != check.by.settings["rewards"]["progress"]

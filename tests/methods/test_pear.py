@@ -76,7 +76,7 @@ def test_only_right_replies_lose_and_those_without_a_verdict_get_none():
     assert totals(registry.build("pear"), [group], RUN)[0] == pytest.approx([0.8, 0.0, 0.7, None, 0.9], abs=1e-6)
     assert RUN.metrics["hesitation"] == pytest.approx((0.2 + 0.3 + 0.1) / 3)
     assert totals(registry.build("pear", {"alpha": 0.0}), [group], RUN)[0][0] == pytest.approx(0.7)
-    assert totals(registry.build("pear", {"most": 0.05}), [group], RUN)[0][0] == pytest.approx(0.95)
+    assert totals(registry.build("pear", {"max_penalty": 0.05}), [group], RUN)[0][0] == pytest.approx(0.95)
     assert totals(registry.build("pear", {"markers": ("=4",)}), [[ANSWERED]], RUN)[0][0] == pytest.approx(1 - 0.0)
 
 
@@ -115,6 +115,6 @@ def test_it_reads_the_entropy_and_the_tokens_of_a_real_policy():
     thinking = next(i for i in range(len(pieces)) if "".join(pieces[:i]) == before)
     answer = next(i for i in range(len(pieces)) if "".join(pieces[i:]) == after)
     expected = 1 - max(0.0, own[:thinking].mean() - 0.5 * own[answer:].mean())
-    recipe = registry.build("pear", {"alpha": 0.5, "most": 9.0})
+    recipe = registry.build("pear", {"alpha": 0.5, "max_penalty": 9.0})
     assert totals(recipe, [[row]], run_at(policy=policy))[0] == [pytest.approx(float(expected), abs=1e-5)]
     assert expected < 1

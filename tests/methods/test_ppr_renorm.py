@@ -77,7 +77,7 @@ def test_no_verdict_of_the_judge_or_of_the_verifier_is_none_of_the_episode():
 def test_the_credit_of_turns_in_a_group():
     group = [episode("0 x", "1 Bob"), episode("1 x", "1 Dee")]
     recipe, run = registry.build("grpo+ppr_renorm"), Run(policy=None, verify=verify())
-    paid = recipe.reward.but(process=each_turn(of=told()))
+    paid = recipe.reward.but(process=each_turn(inner=told()))
     batch = collate([group], paid([group], run), torch.device("cpu"))
     credit = recipe.credit(batch.reward, batch, run)
     # events 0, 1 + 1, 0, 0: mean 1/2, deviation 1; of the first row -1/2 and 3/2, so 1 from the start; of the second -1/2 twice
@@ -87,13 +87,13 @@ def test_the_credit_of_turns_in_a_group():
 
 def test_a_reward_that_compares_replies_cannot_judge_turns():
     with pytest.raises(RewardlabError, match="compares replies"):
-        each_turn(of=rank(told()))([[episode("1 Bob")]], Run(policy=None))
+        each_turn(inner=rank(told()))([[episode("1 Bob")]], Run(policy=None))
 
 
 def test_grounded_names_were_read_before_the_reply():
     seen = episode("Search: Ann boss", "<think><seen>the boss of Ann is Bob</seen></think>\nSearch: Bob boss", "Answer: Bob")
     made_up = episode("Search: Ann boss", "<think><seen>the boss of Ann is Zoe</seen></think>\nSearch: Bob 7")
-    found = each_turn(of=grounded())([[seen, made_up]], Run(policy=None))[0]
+    found = each_turn(inner=grounded())([[seen, made_up]], Run(policy=None))[0]
     assert [[r for _, r in s.steps] for s in found] == [[1, 1, 1], [1, 0]]
     # what one said oneself was not read
     assert grounded()([[episode("I say Zoe", "it is Zoe")]], None)[0][0].value == 0

@@ -102,7 +102,7 @@ def group(*lengths: int):
 def test_only_problems_that_are_sometimes_solved_go_on():
     # right of judged: 0/2, 1/2, 2/2, 1/1 (the other has no verdict), 1/5
     groups = [group(2, 2), group(2, 3), group(3, 3), group(3, 4), group(2, 2, 2, 2, 3)]
-    part = solved_between(of=as_they_are())
+    part = solved_between(inner=as_they_are())
     assert part(groups, replace(RUN, verify=first_length())) == [groups[1], groups[4]]
     assert part([groups[0], groups[2]], replace(RUN, verify=first_length())) == [groups[0], groups[2]]
 

@@ -108,5 +108,5 @@ def test_a_worthless_reply_keeps_one_place_at_most():
 def test_the_recipe_votes_by_score():
     recipe = prism_deepthink(n=4, rounds=2, heat=0.3)
     known = recipe.rollout.settings
-    assert (known["n"], known["rounds"], known["heat"], known["score"]) == (4, 2, 0.3, recipe.reward.settings["of"])
+    assert (known["n"], known["rounds"], known["heat"], known["score"]) == (4, 2, 0.3, recipe.reward.settings["inner"])
     assert recipe.select == weighted_majority()

@@ -48,7 +48,7 @@ def test_labels_of_lines_are_what_running_them_shows():
     run = Run(policy, verify=registry.part("reward", "list_program"))
     programs = [("take 3; sum", 0), ("drop 2; sum", 0), ("take 2; len", 1), ("take 2; sum", 5)]
     problems = [replace(PROBLEM, meta={"mutant": text, "line": line}) for text, line in programs]
-    groups = separated(of=recorded(fields=("mutant",)), at=";")(problems, run)
+    groups = separated(inner=recorded(fields=("mutant",)), at=";")(problems, run)
     found = [row[0] for row in line_labels()(groups, run)]
     ends = [row[0].steps for row in groups]
     # three of two numbers are two: the line was written otherwise, and is right. What comes after the line is not judged
@@ -81,7 +81,7 @@ def test_only_lines_of_the_code_block_are_paid():
     policy, problem = untrained(0, hidden=32, layers=1), ask("?", {"tests": "assert a"})
     recipe = prlcoder(registry.build("ppo", {"beta": 0.0}), weight=1.0)
     texts = ("Well.\n```python\na=1\n```\nThat is it.",)
-    rollout = separated(**{**recipe.rollout.settings, "of": written(texts=texts)})
+    rollout = separated(**{**recipe.rollout.settings, "inner": written(texts=texts)})
     ((t,),) = rollout([problem], Run(policy))
     batch = collate([[t]], [[Score(1.0)]], torch.device("cpu"))
     # the line model finds every line right

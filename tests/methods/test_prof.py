@@ -43,7 +43,7 @@ def kept(*texts: str, keep: int = 4, **more) -> list[str]:
         return [[reply(text) for text in texts]]
 
     run = Run(policy=None, verify=verify())
-    (group,) = consistent(of=given(), process=said(), keep=keep, **more)([PROMPT], run)
+    (group,) = consistent(inner=given(), process=said(), keep=keep, **more)([PROMPT], run)
     return [t.reply for t in group]
 
 
@@ -75,7 +75,7 @@ def test_without_a_verdict_a_reply_is_dropped_unless_too_few_have_one():
 def test_one_step_alone_or_too_many_cost_the_penalty():
     # means .6 and .6 - .2 for one step; five steps of .6 are too many
     assert kept("+.6", "+.5,.5", "-.1,.1", "-.2", keep=2, penalty=0.2) == ["+.5,.5", "-.2"]
-    assert kept("+.6,.6,.6,.6,.6", "+.5,.5", "-.1,.1", keep=2, penalty=0.2, most=5) == ["+.5,.5", "-.1,.1"]
+    assert kept("+.6,.6,.6,.6,.6", "+.5,.5", "-.1,.1", keep=2, penalty=0.2, max_steps=5) == ["+.5,.5", "-.1,.1"]
 
 
 def test_the_outcome_alone_is_paid_over_what_is_kept():
@@ -85,7 +85,7 @@ def test_the_outcome_alone_is_paid_over_what_is_kept():
 
     run = Run(policy=None, verify=verify())
     recipe = registry.build("prof", {"process": said(), "keep": 2})
-    groups = consistent(of=given(), process=said(), keep=2)([PROMPT], run)
+    groups = consistent(inner=given(), process=said(), keep=2)([PROMPT], run)
     batch = collate(groups, recipe.reward(groups, run), torch.device("cpu"))
     # 1 and 0: +-1/2 over sqrt(1/2)
     assert recipe.credit(batch.reward, batch, run)[:, 1].tolist() == pytest.approx([0.7071, -0.7071], abs=1e-3)

@@ -71,9 +71,9 @@ def test_a_prompt_that_was_drawn_often_weighs_like_as_many_groups_as_the_cap_all
     batch = collate(groups, staged(formed(), graded())(groups, run), torch.device("cpu"))
     a = torch.ones_like(batch.reward)
     # three groups of one prompt: 2/3 each
-    assert cap_prompts(most=2.0)(a, batch, run)[::2, 0].tolist() == pytest.approx([2 / 3, 1.0, 2 / 3, 2 / 3])
+    assert cap_prompts(max_groups=2.0)(a, batch, run)[::2, 0].tolist() == pytest.approx([2 / 3, 1.0, 2 / 3, 2 / 3])
     assert run.metrics["most_repeated"] == 3
-    assert cap_prompts(most=3.0)(a, batch, run)[:, 0].tolist() == [1.0] * 8
+    assert cap_prompts(max_groups=3.0)(a, batch, run)[:, 0].tolist() == [1.0] * 8
 
 
 def test_the_stages_end_with_the_bases_own_reward_or_with_a_quality():

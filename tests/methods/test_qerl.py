@@ -52,5 +52,5 @@ def test_only_the_noise_of_later_stages_changes_a_run(tmp_path):
 def test_it_stands_around_what_samples_again():
     recipe = qerl(dapo(n=4))
     assert recipe.rollout.name == "parameter_noise"
-    assert recipe.rollout.settings["of"].name == "solved_between"
+    assert recipe.rollout.settings["inner"].name == "solved_between"
     assert recipe.rollout.rows_per_problem == 4

@@ -165,7 +165,7 @@ def test_the_two_losses():
 def test_a_reply_is_scored_by_its_thought_and_its_end():
     policy = untrained(hidden=32, layers=1)
     t, plain = written(policy, "a\nb\n</think>\nc\nAnswer: 9"), written(policy, "a\nAnswer: 9")
-    part = thought_and_end(of=said_of([0.5, 1.0, 0.0, 0.0, 0.25]))
+    part = thought_and_end(inner=said_of([0.5, 1.0, 0.0, 0.0, 0.25]))
     # the mark and the response say nothing: (3/4 + 1/4) / 2; without a thought (3/4 + 1) / 2
     assert [s.total for s in part([[t, plain]], Run(policy))[0]] == pytest.approx([0.5, 0.875])
 

@@ -49,7 +49,7 @@ def test_a_right_query_is_worth_more_than_all_that_a_wrong_one_can_earn():
         return 1.0
 
     recipe = registry.build("reasoning_sql").but()
-    judged = recipe.but(reward=recipe.reward + 2 * of_failures(of=content()).named("judge")).reward
+    judged = recipe.but(reward=recipe.reward + 2 * of_failures(inner=content()).named("judge")).reward
     right, wrong = (s.total for s in judged([[said(GOLD["query"]), said("SELECT name FROM pets WHERE age < 3")]], run())[0])
     # bigrams "age <" and "< 3" for "age >" and "> 3": 5 of 9
     assert (right, wrong) == pytest.approx((6.0, 1 + 1 + 5 / 9 + 2))
@@ -65,7 +65,7 @@ def test_a_judge_is_asked_about_wrong_queries_alone():
         return 0.25
 
     group = [said(GROUP[0]), said(GROUP[1]), said(GROUP[0], {"query": "SELECT nothing", "database": GOLD["database"]})]
-    scores = of_failures(of=judge())([group, [said(GROUP[0])]], run())
+    scores = of_failures(inner=judge())([group, [said(GROUP[0])]], run())
     assert [[s.total for s in row] for row in scores] == [[0.0, 0.25, None], [0.0]]
     assert seen == [GROUP[1]]
 
@@ -77,7 +77,7 @@ def test_a_judge_over_groups_is_given_no_group_in_which_nothing_is_wrong():
         return [[0.25 for _ in group] for group in groups]
 
     wrong, right = said(GROUP[1]), said(GROUP[0])
-    scores = of_failures(of=judge())([[right], [wrong, right], [right], [wrong]], run())
+    scores = of_failures(inner=judge())([[right], [wrong, right], [right], [wrong]], run())
     assert [[s.total for s in row] for row in scores] == [[0.0], [0.25, 0.0], [0.0], [0.25]]
 
 

@@ -23,7 +23,7 @@ def said(question: str, gold: str, *replies: str) -> list[Trajectory]:
 
 def judged(groups, greedy: list[str]):
     run = Run(Replies(greedy))
-    return less_greedy(of=final_number())(groups, run), run
+    return less_greedy(inner=final_number())(groups, run), run
 
 
 def test_rewards_less_that_of_the_greedy_reply_by_hand():
@@ -48,7 +48,7 @@ def of_known_replies(groups, run):
 
 
 def test_a_greedy_reply_without_a_verdict_leaves_none_to_the_others():
-    [[score]] = less_greedy(of=of_known_replies())([said("a", "2", "2")], Run(Replies(["?"])))
+    [[score]] = less_greedy(inner=of_known_replies())([said("a", "2", "2")], Run(Replies(["?"])))
     assert score.value is None
     assert "greedy" in score.why
 
@@ -61,7 +61,7 @@ def by_tokens(trajectory):
 def test_rewards_of_steps_stay_and_all_of_them_are_subtracted_once():
     problem = ask("a", "2")
     row = Trajectory(problem, (Turn("policy", np.zeros(2, np.int64), text="ab"),), "end")
-    [[score]] = less_greedy(of=by_tokens())([[row]], Run(Replies(["ab"])))
+    [[score]] = less_greedy(inner=by_tokens())([[row]], Run(Replies(["ab"])))
     assert (score.value, score.steps, score.total) == (-0.75, ((0, 0.5), (1, 0.25)), 0.0)
 
 
@@ -118,4 +118,4 @@ def test_credit_is_the_difference_at_every_token():
     recipe = registry.build("remax", {"n": 2})
     batch = collate([said("a", "2", "2", "3")], [[good, bad]], torch.device("cpu"))
     assert recipe.credit(batch.reward, batch, Run(None))[:, 0].tolist() == [1.0, 0.0]
-    assert str(registry.build("rloo+remax").reward) == "less_greedy(of=correct())"
+    assert str(registry.build("rloo+remax").reward) == "less_greedy(inner=correct())"

@@ -85,7 +85,7 @@ def test_the_beginning_of_the_reasoning():
 def test_only_the_gold_answer_is_learnt():
     policy = untrained(0)
     wrong = replace(PROBLEM, meta={"solution": "7+5=13\n13*3=39\nAnswer: 39"})
-    [[t]] = append_answer(of=recorded())([wrong], Run(policy))
+    [[t]] = append_answer(inner=recorded())([wrong], Run(policy))
     assert policy.decode(t.ids[t.mask]) == "Answer: 36"
     assert policy.decode(t.ids[~t.mask]).endswith("7+5=13\n13*3=39\n")
     # nothing is read but what one would read: the tokens are those of the whole reply
@@ -103,12 +103,12 @@ def test_a_reply_that_leaves_no_room_for_the_answer_teaches_nothing():
         prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
         return [[t] for t in run.policy.write(prompts, [p.meta["solution"] for p in problems])]
 
-    [[t]] = append_answer(of=written())([long, short], Run(policy))
+    [[t]] = append_answer(inner=written())([long, short], Run(policy))
     assert t.problem == short
     with pytest.raises(RewardlabError, match="no gold answer fits"):
-        append_answer(of=written())([long], Run(policy))
+        append_answer(inner=written())([long], Run(policy))
     with pytest.raises(RewardlabError, match="needs a gold answer"):
-        append_answer(of=written())([replace(short, answer=" ")], Run(policy))
+        append_answer(inner=written())([replace(short, answer=" ")], Run(policy))
 
 
 def test_the_last_steps_are_for_answers():

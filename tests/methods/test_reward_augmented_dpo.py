@@ -66,7 +66,7 @@ def test_equal_scores_and_missing_ones_teach_nothing_under_a_goal(policy):
 
 
 def test_replies_that_are_no_pairs_are_refused(policy):
-    single = under_both_goals(of=recorded(fields=("chosen",)), by=registry.part("reward", "score_in_data"))
+    single = under_both_goals(inner=recorded(fields=("chosen",)), by=registry.part("reward", "score_in_data"))
     with pytest.raises(RewardlabError, match="1 replies"):
         single([pair(2, 1)], Run(policy))
 
@@ -75,7 +75,7 @@ def test_an_own_system_message_stays_and_where_steps_end_moves_with_the_prompt(p
     said = ask("?", system="Be brief.", chosen="1\n2", rejected="3", chosen_score=2, rejected_score=1)
     assert said.told("Score 2.").prompt == (Message("system", "Be brief.\n\nScore 2."), Message("user", "?"))
     marked = under_both_goals(
-        of=recorded(fields=("chosen", "rejected"), steps="newline"), by=registry.part("reward", "score_in_data")
+        inner=recorded(fields=("chosen", "rejected"), steps="newline"), by=registry.part("reward", "score_in_data")
     )
     for t in (t for group in marked([said], Run(policy)) for t in group):
         assert max(t.steps) == len(t) - 1
@@ -86,7 +86,7 @@ def test_held_out_problems_are_asked_for_the_best_and_the_two_goals_pull_apart(p
     task = registry.task("notes", test_size=4)
     quality = registry.part("reward", "note_quality")
     recipe = registry.build("reward_augmented_dpo", {"score": 10 * quality, "problems": 4, "lr": 3e-3})
-    assert recipe.measure == with_system_prompt(of=registry.build("dpo").measure, system=TOLD.replace("{goal}", "10"))
+    assert recipe.measure == with_system_prompt(inner=registry.build("dpo").measure, system=TOLD.replace("{goal}", "10"))
     run = Run(policy.copy("policy"), max_new=4, verify=quality)
     run.reference = policy.copy("reference")
     ops = Ops(recipe, run, task, RunConfig())

@@ -53,7 +53,7 @@ def test_the_loss_is_dpos_on_the_survivors_alone():
 
 def test_a_reward_model_is_taught_where_no_reward_is_given():
     recipe = registry.build("rip")
-    assert str(recipe.rollout).startswith("filter_pairs(of=ranked(by=model_score()")
+    assert str(recipe.rollout).startswith("filter_pairs(inner=ranked(by=model_score()")
     assert (recipe.also[0].name, str(recipe.objective)) == ("reward_model", "dpo_loss()")
     assert str(registry.build("simpo+rip", {"score": note_quality()}).objective) == str(registry.build("simpo").objective)
 

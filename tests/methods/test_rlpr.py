@@ -126,7 +126,7 @@ def kept(state: Run, *rows: list[str], **more) -> list[list[str]]:
     def given(problems, run):
         return [[reply(text) for text in row] for row in rows]
 
-    found = spread_above(of=given(), by=value(), **{"share": 0.5, "decay": 0.5, "start": 1, **more})([PROMPT] * len(rows), state)
+    found = spread_above(inner=given(), by=value(), **{"share": 0.5, "decay": 0.5, "start": 1, **more})([PROMPT] * len(rows), state)
     return [[t.reply for t in group] for group in found]
 
 
@@ -158,7 +158,7 @@ def test_further_problems_fill_the_step():
     def given(problems, run):
         return [[reply(text) for text in row] for row in next(batches)]
 
-    found = spread_above(of=given(), by=value(), start=0, attempts=3)([PROMPT] * 2, state)
+    found = spread_above(inner=given(), by=value(), start=0, attempts=3)([PROMPT] * 2, state)
     assert [[t.reply for t in group] for group in found] == [["0", "1"], ["0", "2"]]
 
 

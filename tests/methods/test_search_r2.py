@@ -123,15 +123,15 @@ def right(trajectory):
 
 def test_a_refiner_earns_what_its_episode_earned():
     groups, run = sampled("answer wrong", "answer unknown", "Cut: 1", "Accept", "answer right", n=2)
-    assert [[s.total for s in row] for row in of_result(of=right())(groups, run)] == [[1.0, None], [1.0, None]]
+    assert [[s.total for s in row] for row in of_result(inner=right())(groups, run)] == [[1.0, None], [1.0, None]]
     # alone it has nothing to be paid for
-    assert [s.missing for s in of_result(of=right())(groups[1:], run)[0]] == [True, True]
+    assert [s.missing for s in of_result(inner=right())(groups[1:], run)[0]] == [True, True]
 
 
 def test_of_a_problem_that_comes_twice_each_refiner_has_its_own_episodes():
     lines = ["answer right", "answer wrong", "Accept", "Accept"]
     groups, run = sampled(*lines, problems=(PROBLEM, PROBLEM))
-    assert [[s.total for s in row] for row in of_result(of=right())(groups, run)] == [[1.0], [1.0], [0.0], [0.0]]
+    assert [[s.total for s in row] for row in of_result(inner=right())(groups, run)] == [[1.0], [1.0], [0.0], [0.0]]
 
 
 def episode(*results: str, supporting=("A is B.", "B is C.")) -> Trajectory:

@@ -26,7 +26,7 @@ def policy():
 
 def cut(policy, chosen: str, rejected: str):
     problem = ask("Start with 7. Add 5. Multiply by 3.", "36", chosen=chosen, rejected=rejected)
-    return to_first_difference(of=PAIRS)([problem], Run(policy))[0]
+    return to_first_difference(inner=PAIRS)([problem], Run(policy))[0]
 
 
 def known(t) -> str:
@@ -74,7 +74,7 @@ def test_the_step_that_is_cut_out_is_the_first_mistake():
     policy = untrained(task=task)
     problems = [task.train[i] for i in range(100)]
     places = set()
-    for problem, (chosen, rejected) in zip(problems, to_first_difference(of=PAIRS)(problems, Run(policy)), strict=True):
+    for problem, (chosen, rejected) in zip(problems, to_first_difference(inner=PAIRS)(problems, Run(policy)), strict=True):
         k = known(chosen).count("\n")
         places.add(k)
         assert known(chosen) == known(rejected) == "".join(f"{step}\n" for step in problem.meta["steps"][:k])
@@ -99,7 +99,7 @@ def test_the_loss_is_that_of_the_step_alone(policy):
 def test_single_steps_of_rows_are_whole_after_the_steps_before(policy, before):
     """As in the released data: steps of several lines, and no end of the reply."""
     problem = ask("?", chosen="so\n12*3=36", rejected="so\n12*3=34\nhm", initial_reason_steps=before)
-    pair = to_first_difference(of=PAIRS)([problem], Run(policy))[0]
+    pair = to_first_difference(inner=PAIRS)([problem], Run(policy))[0]
     assert [known(t) + t.reply for t in pair] == [f"{before}so\n12*3=36", f"{before}so\n12*3=34\nhm"]
     assert not any(int(t.ids[-1]) in policy.ends for t in pair)
 
@@ -107,7 +107,7 @@ def test_single_steps_of_rows_are_whole_after_the_steps_before(policy, before):
 def test_the_loss_of_single_steps_is_that_of_their_tokens_after_the_steps_before(policy):
     """log sigma(beta (log pi/ref of the right step - that of the wrong one)), both after the question and the steps before."""
     problem = ask("?", chosen="12*3=36", rejected="12*3=34", initial_reason_steps="7+5=12\n")
-    batch = collate(to_first_difference(of=PAIRS)([problem], Run(policy)), None, policy.device)
+    batch = collate(to_first_difference(inner=PAIRS)([problem], Run(policy)), None, policy.device)
     batch.columns["ref"] = torch.zeros(batch.mask.shape)
     out = policy.evaluate(batch)
     ids = [
@@ -125,11 +125,11 @@ def test_replies_that_do_not_differ_and_groups_that_are_no_pairs_are_refused(pol
     with pytest.raises(RewardlabError, match="the same"):
         cut(policy, "7+5=12", "7+5=12")
     with pytest.raises(RewardlabError, match="1 replies"):
-        to_first_difference(of=recorded(fields=("chosen",)))([ask("?", chosen="1")], Run(policy))
+        to_first_difference(inner=recorded(fields=("chosen",)))([ask("?", chosen="1")], Run(policy))
 
 
 def test_it_stacks_on_other_losses_of_pairs():
     assert str(step_dpo().objective) == "dpo_loss(beta=0.4)"
     stacked = registry.build("ipo+step_dpo")
     assert str(stacked.objective) == "ipo_loss()"
-    assert stacked.rollout == to_first_difference(of=PAIRS)
+    assert stacked.rollout == to_first_difference(inner=PAIRS)

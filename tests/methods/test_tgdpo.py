@@ -107,7 +107,7 @@ def test_a_guide_that_was_trained_before_is_taken_as_it_is(tmp_path):
 
 def test_the_loss_below_trains_the_guide_and_is_weighed():
     recipe = registry.build("simpo+tgdpo")
-    assert str(recipe.objective) == "credit_weighted(of=simpo_loss())"
+    assert str(recipe.objective) == "credit_weighted(inner=simpo_loss())"
     assert str(recipe.also[0].recipe.objective) == "simpo_loss()"
     assert recipe.loop == other_first(model="guide", pairs=2000)
     with pytest.raises(RewardlabError, match="loop sft_first"):

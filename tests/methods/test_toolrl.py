@@ -46,7 +46,7 @@ def test_the_reward_by_the_released_codes_formulas():
     assert totals(*map(reply, rows), grain="exact") == pytest.approx([4, -2, -2, -2, -2, -2, 3, -3])
     # whole calls, S = 3: J(tools) + whole calls, times 6 / 3, less 3
     assert totals(*map(reply, rows[2:5]), grain="call") == pytest.approx([2, 1, 3.33333], abs=1e-5)
-    assert totals(*map(reply, rows[5:]), most=1.0, form=0.0) == pytest.approx([-1, 1, -1])
+    assert totals(*map(reply, rows[5:]), max_reward=1.0, form=0.0) == pytest.approx([-1, 1, -1])
 
 
 def test_where_no_call_is_wanted_words_are_the_form_and_calls_earn_nothing():

@@ -68,6 +68,6 @@ def test_the_stages_and_the_rounds():
 
 def test_annotated_pairs_may_be_those_of_several_graded_replies():
     recipe = registry.build("coig_p+ultramedical", {"gap": 3.0, "pairs": 8})
-    assert str(recipe.rollout).startswith("paired(of=recorded(")
-    assert "of=taught_first(pairs=8" in str(recipe.loop)
+    assert str(recipe.rollout).startswith("paired(inner=recorded(")
+    assert "inner=taught_first(pairs=8" in str(recipe.loop)
     assert [learner.name for learner in recipe.also] == ["reward_model"]

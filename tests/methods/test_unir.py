@@ -82,7 +82,7 @@ def test_further_reasoners_and_another_model_are_used_in_measurements_alone():
         ("reasoner", "copy:policy", 1), ("reasoner_2", "a", 0), ("reasoner_3", "b", 0), ("other", "c", 0),
     ]  # fmt: skip
     assert recipe.measure.settings == {
-        "of": accuracy(),
+        "inner": accuracy(),
         "by": ("reasoner", "reasoner_2", "reasoner_3"),
         "weight": 0.5,
         "on": "other",
@@ -107,7 +107,7 @@ def test_each_term_of_the_base_reads_joint_log_probs():
     objective = unir(base).also[0].recipe.objective
     assert objective == joint_terms(base.objective, "reasoner", 1.0)
     assert [scale for scale, _ in objective.terms()] == [1.0, 0.1]
-    assert objective.leaves()[1].settings["of"] == kl_to_reference()
+    assert objective.leaves()[1].settings["inner"] == kl_to_reference()
     with pytest.raises(RewardlabError, match="an objective of tokens"):
         unir(grpo().but(objective=dpo_loss()))
 

@@ -63,20 +63,20 @@ def credits(*problems, **settings) -> list[list[float]]:
 
 def test_the_advantages_by_hand():
     # n 4: s^2 = 1/16.  V .5, mean 3/4: (1/4)^2 = s^2, V alone.  V .2: (.5 - .2)^2 = .09, d^2 .0275: w .30556, b = .2 + .3 w
-    found = credits(problem("rrrw", 0.5), problem("rrww", 0.2, 1), most=4)
+    found = credits(problem("rrrw", 0.5), problem("rrww", 0.2, 1), max_n=4)
     assert found[0] == pytest.approx([0.5, 0.5, 0.5, -0.5])
     assert found[1] == pytest.approx([1 - 0.2916667] * 2 + [-0.2916667] * 2)
 
 
 def test_no_prior_no_verdict_one_reply_all_right_all_wrong():
-    found = credits(problem("rrww"), problem("????", 0.5, 1), problem("rrr?", 1.0, 2), problem("wwww", 0.0, 3), most=4)
+    found = credits(problem("rrww"), problem("????", 0.5, 1), problem("rrr?", 1.0, 2), problem("wwww", 0.0, 3), max_n=4)
     assert found[0] == pytest.approx([0.5, 0.5, -0.5, -0.5])
     assert found[1] == [0.0] * 4
     # sure priors that come true leave nothing to learn
     assert found[2] == [0.0] * 4
     assert found[3] == [0.0] * 4
     # a sure one that fails: s^2 = 1/16, distance 1: w = 15/16
-    assert credits(problem("rrrr", 0.0), most=4)[0] == pytest.approx([1 / 16] * 4)
+    assert credits(problem("rrrr", 0.0), max_n=4)[0] == pytest.approx([1 / 16] * 4)
     assert shrunk([1.0], 0.5) == 0.5  # one reply is never more than a standard error from one half
     assert saved_by_another([1.0], None) == saved_by_another([], 0.5) == 0.0
 
@@ -92,23 +92,23 @@ def test_doubted_prompts_alone_get_further_replies_until_they_are_not_doubted():
     # 2: never agrees: 16 replies.  3: no V
     problems = [problem("rwrwrrrr", 0.5), problem("rrrrwwwwrrrr", 0.5, 1), problem("r" * 40, 0.1, 2), problem("rrrrrr", None, 3)]
     run = run_at()
-    groups = adaptive_resampling(of=scripted(), prior=number_in_data())(problems, run)
+    groups = adaptive_resampling(inner=scripted(), prior=number_in_data())(problems, run)
     assert [len(g) for g in groups] == [4, 6, 16, 4]
     assert [t.path for t in groups[1]] == [(i,) for i in range(6)]
     assert [g[0].problem.key for g in groups] == [p.key for p in problems]
     assert PRIOR not in groups[3][0].problem.meta
     assert run.metrics["doubted"] == 0.5
     assert run.metrics["replies_per_problem"] == 7.5
-    assert [len(g) for g in adaptive_resampling(of=scripted(), prior=number_in_data(), most=6)(problems[2:3], run_at())] == [6]
+    assert [len(g) for g in adaptive_resampling(inner=scripted(), prior=number_in_data(), max_n=6)(problems[2:3], run_at())] == [6]
     # where all contradict V, the seventeenth is not worth .0039 / 4; at a greater cost, the fifth is not
-    free = adaptive_resampling(of=scripted(), prior=number_in_data(), most=40)
+    free = adaptive_resampling(inner=scripted(), prior=number_in_data(), max_n=40)
     assert [len(g) for g in free(problems[2:3], run_at())] == [16]
     assert [len(g) for g in free.but(cost=0.02)(problems[2:3], run_at())] == [4]
 
 
 def test_a_column_that_is_nowhere_is_an_error_that_says_what_writes_it():
     with pytest.raises(RewardlabError, match="no number in the column pass_rate; rewardlab data pass-rate"):
-        adaptive_resampling(of=scripted(), prior=number_in_data())([problem("rrrr")], run_at())
+        adaptive_resampling(inner=scripted(), prior=number_in_data())([problem("rrrr")], run_at())
 
 
 def test_parts_read_events_of_several_replies():
@@ -142,7 +142,7 @@ class Drawn:
 def test_the_error_of_a_baseline_by_hand():
     # truth 3/4, squared standard error (.25 with n-1) / 4 = 1/16.  the mean of "rrww" is 1/2, of V .25 1/4
     p = ask("2+2?", "4", script="rrww" * 2, truth="rrrw", pass_rate=0.25)
-    told = adaptive_resampling(of=scripted(), prior=number_in_data(), most=4)
+    told = adaptive_resampling(inner=scripted(), prior=number_in_data(), max_n=4)
     measure = baseline_error(
         reward=correct(),
         truth=independent(n=4),
@@ -171,16 +171,16 @@ def test_it_keeps_the_samplers_of_its_base_and_the_claim_measures_its_own_parts(
     assert str(check.by.settings["credits"]["shrunk"]) in str(v0_5().credit)
 
 
-@rollout(inner="of")
-def without_the_first(problems, run, *, of):
+@rollout(wraps="inner")
+def without_the_first(problems, run, *, inner):
     """A filter, which passes on all groups but the first."""
-    return of(problems, run)[1:]
+    return inner(problems, run)[1:]
 
 
 def test_around_a_filter_every_doubted_group_gets_its_further_replies():
-    recipe, run = v0_5(most=8), run_at()
-    sampled = without_the_first(of=scripted(n=4))
-    doubting = recipe.rollout.but(of=sampled)
+    recipe, run = v0_5(max_n=8), run_at()
+    sampled = without_the_first(inner=scripted(n=4))
+    doubting = recipe.rollout.but(inner=sampled)
     problems = [problem("rrrrrrrr", 0.0, i) for i in range(3)]
     groups = doubting(problems, run)
     # the filter, asked again, would drop one of the two

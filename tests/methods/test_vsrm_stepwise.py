@@ -62,7 +62,7 @@ def _said(tag: str) -> Score:
 
 def paid(place: int, **settings) -> list[tuple[int, float]]:
     row = replace(row_of("r" + "d" * 9), tag=str(place))
-    (score,) = propagated(of=step_gain(of=forced()), **settings)([[row]], Run(policy=None))[0]
+    (score,) = propagated(inner=step_gain(inner=forced()), **settings)([[row]], Run(policy=None))[0]
     return list(score.steps)
 
 
@@ -83,7 +83,7 @@ def test_as_the_released_code_pays(place):
 
 
 def test_what_is_missing_stays_missing():
-    assert propagated(of=step_gain(of=forced()))([[row_of("rd")]], Run(policy=None))[0][0].missing
+    assert propagated(inner=step_gain(inner=forced()))([[row_of("rd")]], Run(policy=None))[0][0].missing
 
 
 def test_the_advantages_by_hand():

@@ -82,4 +82,4 @@ def test_the_rejected_rank_is_a_setting_and_the_chosen_is_the_best():
 def test_a_reward_model_is_taught_once_in_the_first_step():
     recipe = registry.build("xwin_lm", {"pairs": 8})
     assert [learner.name for learner in recipe.also] == ["reward_model", "writer"]
-    assert "of=taught_first(pairs=8" in str(recipe.loop)
+    assert "inner=taught_first(pairs=8" in str(recipe.loop)

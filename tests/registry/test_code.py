@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rewardlab.registry import code
@@ -124,6 +126,23 @@ def length_penalty(trajectory, *, by=1.0):
     assert hashed({**FILES, "methods/shaping/alpha.py": folded}) == before
     elsewhere = {**FILES, "methods/credit/alpha.py": folded.replace("def alpha", "def beta")}
     assert hashed(elsewhere, "beta", "methods/credit/alpha.py") == before
+
+
+WRAPPER = """
+@rollout(wraps="of")
+def alpha(problems, run, *, of, most=3):
+    settings = {"of": 1}
+    return [of(x)[:most] for x in many(of=problems, most=most)], settings
+"""
+
+
+def test_a_setting_that_is_renamed_leaves_the_hash_and_another_setting_does_not(hashed):
+    now = WRAPPER.replace('"of"', '"inner"').replace("most", "max_n").replace("of(", "inner(")
+    now = now.replace("*, of", "*, inner").replace("of=", "inner=")
+    assert not re.search(r"\bof\b|most", now)
+    before = hashed({**FILES, "methods/shaping/alpha.py": WRAPPER})
+    assert hashed({**FILES, "methods/shaping/alpha.py": now}) == before
+    assert hashed({**FILES, "methods/shaping/alpha.py": WRAPPER.replace("most", "other")}) != before
 
 
 def test_a_local_name_stands_for_itself(hashed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,15 +13,17 @@ import pytest
 from torch import nn
 
 from rewardlab import registry
-from rewardlab.core import Part, Recipe, credit
+from rewardlab.core import Part, Recipe, credit, rollout
 from rewardlab.core.part import Expression
 from rewardlab.credit.group import center, whiten
 from rewardlab.engine.rates import with_rate
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import load_part, load_recipe, parts
 from rewardlab.registry.formula import read_reward
+from rewardlab.registry.index import parts_in
 from rewardlab.registry.parts import RENAMED, current_name
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.old_names import FIRST, RENAMED_SETTINGS
 
 OLD_PARTS = Path(__file__).with_name("old_parts.txt").read_text().split()
 """Every part of the version that saved module paths."""
@@ -234,6 +237,67 @@ def test_a_renamed_part_is_loaded_by_its_old_name(monkeypatch):
 def test_no_present_name_is_listed_as_an_old_one():
     present = {f"{slot}:{name}" for slot, name in parts.shared_parts()}
     assert not present & RENAMED.keys()
+
+
+# of each kind: a wrapper inside a wrapper, a loop with a wrapped loop, rewards in a dict, and a bound with a name of its own
+RENAMED_EXAMPLES = {
+    "v0_5": ("inner", "max_n"),
+    "wrpo": ("inner",),
+    "xwin_lm": ("inner", "sft_lr_scale"),
+    "mah_dpo": ("head_lr_scale",),
+    "chatshopbuddy": ("inner", "max_calls"),
+    "cards": ("max_tokens", "min_tokens"),
+    "fin_prm": ("inner",),
+}
+
+
+def under_old_names(data):
+    """A saved recipe, with the settings of its parts under the names that they had first."""
+    if isinstance(data, list):
+        return [under_old_names(x) for x in data]
+    if not isinstance(data, dict):
+        return data
+    settings = {"with": {FIRST.get(k, k): v for k, v in data["with"].items()}} if "part" in data else {}
+    return {k: under_old_names(v) for k, v in (data | settings).items()}
+
+
+@pytest.mark.parametrize("name", sorted(RENAMED_EXAMPLES))
+def test_a_recipe_that_was_saved_before_its_settings_were_renamed_is_read(name):
+    changed = {k: 5 for k in RENAMED_EXAMPLES[name] if k not in ("inner", "min_tokens")}
+    recipe = registry.build(name, changed)
+    old = under_old_names(recipe.to_json())
+    said, said_then = json.dumps(recipe.to_json()), json.dumps(old)
+    for now in RENAMED_EXAMPLES[name]:
+        assert (f'"{now}": ' in said, f'"{now}": ' in said_then, f'"{FIRST[now]}": ' in said_then) == (True, False, True)
+    assert load_recipe(old) == recipe
+
+
+def test_an_old_name_of_a_setting_stands_for_one_setting_of_each_part():
+    definitions = [made for _, made in parts.shared_definitions()]
+    definitions += [made for path in registry.methods().values() for made in parts_in(path)]
+    assert len(definitions) > 600
+    for made in definitions:
+        settings = {name for name, *_ in made.settings}
+        for old, names in RENAMED_SETTINGS.items():
+            assert len(settings & set(names)) <= (old not in settings), (made.name, old)
+
+
+@pytest.mark.parametrize(
+    ("write", "says"),
+    [
+        (lambda: registry.part("rollout", "solved_between", of=1), "hyperparameter of solved_between 'of'; it is called inner now"),
+        (lambda: registry.build("v0_5", {"most": 8}), "setting of v0_5 'most'; it is called max_n now"),
+        (lambda: registry.build("grpo+v0_5", {"v0_5.most": 8}), "setting of v0_5 'most'; it is called max_n now"),
+        (lambda: rollout(inner="of")(lambda problems, run, *, of: []), "option of @rollout 'inner'; it is called wraps now"),
+    ],
+)
+def test_who_writes_an_old_name_is_told_the_present_one(write, says):
+    with pytest.raises(RewardlabError, match=re.escape(says)):
+        write()
+
+
+def test_a_task_is_found_under_the_old_names_of_its_options():
+    assert registry.task("masked:most=1").about == registry.task("masked:max_masks=1").about
 
 
 CONFIGS = json.loads(Path(__file__).with_name("old_recipes.json").read_text())

@@ -137,7 +137,7 @@ def test_every_part_of_two_methods_is_in_their_stack_or_the_stack_is_refused(tho
 
 
 def test_a_sampler_is_replaced_below_the_filter():
-    both = solved_between(of=partial(n=6, temperature=0.7), low=0.001, high=0.999, attempts=10)
+    both = solved_between(inner=partial(n=6, temperature=0.7), low=0.001, high=0.999, attempts=10)
     below = [("grpo", grpo, {"n": 6, "temperature": 0.7})]
     dapo = ("dapo", METHODS["dapo"], {})
     assert stack([*below, dapo, ("april", april, {})]).rollout == both
@@ -154,7 +154,7 @@ def test_a_sampler_is_replaced_below_the_filter():
 )
 def test_a_setting_that_the_new_sampler_does_not_know_is_refused(replaced, message):
     with pytest.raises(RewardlabError, match=message):
-        april(grpo().but(rollout=solved_between(of=replaced)))
+        april(grpo().but(rollout=solved_between(inner=replaced)))
 
 
 def test_what_the_first_method_was_told_is_kept_or_refused():
@@ -220,15 +220,15 @@ def test_a_part_that_the_base_lacks_is_named():
         stack([("dpo", dpo, {}), ("whitened", whitened, {})])
 
 
-@rollout(inner="of", across_problems=True)
-def sorted_by_length(problems, run, *, of):
-    return of(problems, run)
+@rollout(wraps="inner", across_problems=True)
+def sorted_by_length(problems, run, *, inner):
+    return inner(problems, run)
 
 
 def test_a_wrapper_of_what_compares_problems_compares_them_too():
-    assert solved_between(of=partial()).across_problems
-    assert sorted_by_length(of=independent()).across_problems
-    assert not solved_between(of=independent()).across_problems
+    assert solved_between(inner=partial()).across_problems
+    assert sorted_by_length(inner=independent()).across_problems
+    assert not solved_between(inner=independent()).across_problems
 
 
 def test_a_field_of_the_update_may_be_set_by_the_name_of_a_method():

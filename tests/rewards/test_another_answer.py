@@ -17,7 +17,7 @@ def said(text: str, answer="a", **meta) -> Trajectory:
 
 
 def test_a_column_takes_the_place_of_the_answer():
-    part = with_answer(of=registry.part("reward", "exact_match"), column="other")
+    part = with_answer(inner=registry.part("reward", "exact_match"), column="other")
     groups = [[said("b", other="b"), said("a", other="b")], [said("b"), said("b", other="b")], []]
     scores = part(groups, Run(None))
     assert [[s.total for s in row] for row in scores] == [[1.0, 0.0], [None, 1.0], []]

@@ -93,7 +93,9 @@ def test_a_noisy_critic_errs_at_its_rates_and_the_vote_of_several_less():
     run = Run(policy=None)
 
     def rates(**more):
-        found = np.array([[x for _, x in s.steps] for s in noisy_critiques(of=truth(), miss=0.3, alarm=0.2, **more)(rows, run)[0]])
+        found = np.array(
+            [[x for _, x in s.steps] for s in noisy_critiques(inner=truth(), miss=0.3, alarm=0.2, **more)(rows, run)[0]]
+        )
         return found.mean(0)
 
     assert rates(votes=1) == pytest.approx([0.2, 0.7, 0.2], abs=0.03)
@@ -101,4 +103,4 @@ def test_a_noisy_critic_errs_at_its_rates_and_the_vote_of_several_less():
     assert rates(votes=3, agree="majority") == pytest.approx([0.104, 0.784, 0.104], abs=0.03)
     # both of two: .04 and .49
     assert rates(votes=2, agree="all") == pytest.approx([0.04, 0.49, 0.04], abs=0.03)
-    assert noisy_critiques(of=truth())([[solution("?")]], run)[0][0].missing
+    assert noisy_critiques(inner=truth())([[solution("?")]], run)[0][0].missing

@@ -35,7 +35,7 @@ def verdict(value):
 
 
 def voted(*of, run=None, **settings):
-    ((score,),) = voted_steps(of=of, **settings)([[ROW]], run or verdict(0.0))
+    ((score,),) = voted_steps(inner=of, **settings)([[ROW]], run or verdict(0.0))
     return None if score.missing else dict(score.steps)
 
 
@@ -62,14 +62,14 @@ def test_annotators_of_known_quality_err_by_themselves_and_always_alike():
     rows = [[Trajectory(ask(str(i)), ROW.turns, "end", steps=(0, 1, 2)) for i in range(400)]]
     run, truth = verdict(1.0), says(1.0, 0.0, 0.0)
     a, again, b = (
-        np.array([[x for _, x in s.steps] for s in noisy_steps(of=truth, miss=0.3, alarm=0.1, annotator=name)(rows, run)[0]])
+        np.array([[x for _, x in s.steps] for s in noisy_steps(inner=truth, miss=0.3, alarm=0.1, annotator=name)(rows, run)[0]])
         for name in "aab"
     )
     assert (a == again).all()
     assert a.mean(0) == pytest.approx([0.9, 0.3, 0.3], abs=0.06)
     # both overlook a step as often as two by chance
     assert (a * b)[:, 1].mean() == pytest.approx(0.09, abs=0.04)
-    exact = noisy_steps(of=truth, miss=0.0, alarm=0.0)(rows, run)[0][0]
+    exact = noisy_steps(inner=truth, miss=0.0, alarm=0.0)(rows, run)[0][0]
     assert exact.steps == ((0, 1.0), (1, 0.0), (2, 0.0))
 
 

@@ -62,7 +62,7 @@ def test_another_judge_takes_the_verifiers_place():
         return float(trajectory.problem.answer in "2468")
 
     run = Run(policy=None)
-    scores = imperfect(auc=0.9999, of=even())(replies(9), run)
+    scores = imperfect(auc=0.9999, inner=even())(replies(9), run)
     assert [row[0].value > 0.5 for row in scores] == [i % 2 == 0 for i in range(1, 10)]
     with pytest.raises(RewardlabError, match="verifier"):
         imperfect()(replies(1), run)

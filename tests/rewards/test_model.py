@@ -34,7 +34,7 @@ def chance(margin: float) -> float:
 def totals(groups, *written: str, n: int = 1) -> list[list[float | None]]:
     """The rewards where the reference policy writes these replies, in order."""
     run = Run(policy=None, reference=Replies(written))
-    return [[s.total for s in row] for row in preferred(of=number_said(), n=n)(groups, run)]
+    return [[s.total for s in row] for row in preferred(inner=number_said(), n=n)(groups, run)]
 
 
 def test_a_reply_as_good_as_the_reference_earns_a_half_and_far_above_it_more_earns_nothing():
@@ -62,7 +62,7 @@ def test_a_reply_without_a_score_gets_none_and_references_without_one_are_left_o
 
 def test_the_raw_score_and_that_of_the_references_are_logged():
     run = Run(policy=None, reference=Replies(["3", "5"]))
-    (first, _) = preferred(of=number_said())([[reply("4")], [reply("4", "and here?")]], run)
+    (first, _) = preferred(inner=number_said())([[reply("4")], [reply("4", "and here?")]], run)
     assert first[0].terms["number_said"].value == 4.0
     assert first[0].terms["number_said"].weight is None
     assert run.metrics["reference_score"] == 4.0

@@ -53,7 +53,9 @@ def alike(a, b) -> float:
     return float(np.corrcoef(a, b)[0, 1])
 
 
-@pytest.mark.parametrize(("part", "least"), [(imperfect(of=wrong()), 0.75), (noisy_verdict(false_positive=0.5, spread=0.0), 0.5)])
+@pytest.mark.parametrize(
+    ("part", "least"), [(imperfect(inner=wrong()), 0.75), (noisy_verdict(false_positive=0.5, spread=0.0), 0.5)]
+)
 def test_beginnings_of_a_reply_are_judged_alike_and_replies_are_not(part, least):
     lines = [[f"w{i} a", f"b{i}", f"c{i}"] for i in range(N)]
     short, more, whole = (told(part, [written(i, lines[i][:k]) for i in range(N)]) for k in (1, 2, 3))
@@ -76,7 +78,7 @@ def test_z_at_d_steps_correlates_by_the_root_of_what_is_left():
 
 def test_what_reads_all_beginnings_does_not_average_the_noise_away():
     # log-odds are linear in z:  the mean of five independent ones would have a variance of .2, here of about .76
-    part = imperfect(of=wrong())
+    part = imperfect(inner=wrong())
     rows = [[written(i, [f"w{i}", f"b{i}", "c", "d", "e"][:k]) for i in range(N)] for k in range(1, 6)]
     said = np.array([told(part, row) for row in rows])
     odds = np.log(said / (1 - said))
@@ -85,16 +87,16 @@ def test_what_reads_all_beginnings_does_not_average_the_noise_away():
 
 def test_a_mistake_is_not_given_away_by_the_fall_of_a_shared_error():
     right, off = ([written(i, [f"w{i}", f"b{i}"]) for i in range(N)] for _ in range(2))
-    said, other = told(imperfect(auc=0.8, of=sound()), right), told(imperfect(auc=0.8, of=wrong()), off)
+    said, other = told(imperfect(auc=0.8, inner=sound()), right), told(imperfect(auc=0.8, inner=wrong()), off)
     assert (said > other).mean() == pytest.approx(0.8, abs=0.03)
 
 
 @pytest.mark.parametrize(
     "part",
     [
-        imperfect_steps(of=wrong_steps()),
-        noisy_steps(of=wrong_steps(), miss=0.5),
-        noisy_critiques(of=wrong_steps(), miss=0.5, votes=1),
+        imperfect_steps(inner=wrong_steps()),
+        noisy_steps(inner=wrong_steps(), miss=0.5),
+        noisy_critiques(inner=wrong_steps(), miss=0.5, votes=1),
     ],
     ids=str,
 )

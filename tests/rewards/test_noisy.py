@@ -63,13 +63,13 @@ def test_rates_are_those_of_the_kind_of_prompt():
 def test_no_verdict_stays_none():
     assert values(noisy_verdict(), [[reply("?")]], run()) == [[None]]
     for way in ("backward", "forward"):
-        assert values(corrected(of=said(), way=way), [[reply("?")]], run()) == [[None]]
+        assert values(corrected(inner=said(), way=way), [[reply("?")]], run()) == [[None]]
 
 
 # f = .1, g = .3: backward (1 - .1)/.6 = 1.5 and (0 - .1)/.6 = -1/6;  forward .3 and -.7
 @pytest.mark.parametrize(("way", "expected"), [("backward", [1.5, -1 / 6]), ("forward", [0.3, -0.7])])
 def test_what_a_verdict_is_worth(way, expected):
-    part = corrected(of=said(), way=way, false_positive=0.1, false_negative=0.3)
+    part = corrected(inner=said(), way=way, false_positive=0.1, false_negative=0.3)
     assert values(part, [[reply("right accepted"), reply("wrong")]], run()) == [pytest.approx(expected)]
     # over right replies, .7 of which are accepted, backward is worth 1 and forward 0; over wrong ones 0 and -(1 - f - g) = -.6
     accepted, rejected = expected
@@ -78,7 +78,7 @@ def test_what_a_verdict_is_worth(way, expected):
 
 
 def test_appeals_estimate_the_rate_of_each_kind_and_rates_of_the_steps_before_count_then():
-    part = corrected(of=said(), way="forward", appeals=appeal(), by="kind", false_negative=0.1, decay=0.5)
+    part = corrected(inner=said(), way="forward", appeals=appeal(), by="kind", false_negative=0.1, decay=0.5)
     a = [reply("right accepted", kind="a"), reply("right 2", kind="a"), reply("right 3", kind="a"), reply("wrong", kind="a")]
     b = [reply("right accepted", 1, "b"), reply("wrong", 1, "b")]
     state = run()
@@ -98,7 +98,7 @@ def test_appeals_estimate_the_rate_of_each_kind_and_rates_of_the_steps_before_co
 
 def test_rates_that_leave_nothing_are_refused_and_a_hopeless_estimate_is_bounded():
     with pytest.raises(RewardlabError, match="less than 1"):
-        corrected(of=said(), false_positive=0.5, false_negative=0.5)([[reply("wrong")]], run())
-    part = corrected(of=said(), false_positive=0.5, appeals=appeal())
+        corrected(inner=said(), false_positive=0.5, false_negative=0.5)([[reply("wrong")]], run())
+    part = corrected(inner=said(), false_positive=0.5, appeals=appeal())
     # everything right is rejected: g = 1, and 1 - f - g = -1/2 is taken as .05
     assert values(part, [[reply("right 1"), reply("right 2")]], run()) == [pytest.approx([-10.0, -10.0])]

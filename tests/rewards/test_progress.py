@@ -61,13 +61,13 @@ def test_the_soft_maximum_is_the_best_that_a_policy_can_do_under_the_kl():
 
 
 def test_what_a_step_adds_to_the_one_before():
-    assert steps(step_gain(of=said()), 3, 4, 2, 6) == [((2, 0.5),), ((2, -0.25), (3, 0.5)), (), ()]
+    assert steps(step_gain(inner=said()), 3, 4, 2, 6) == [((2, 0.5),), ((2, -0.25), (3, 0.5)), (), ()]
     # the first steps of the group say 1/4, 3/4 and 1/2: less their mean 1/2
-    assert steps(step_gain(of=said(), first="group"), 3, 4, 2, 6) == [
+    assert steps(step_gain(inner=said(), first="group"), 3, 4, 2, 6) == [
         ((1, -0.25), (2, 0.5)), ((1, 0.25), (2, -0.25), (3, 0.5)), ((1, 0.0),), ()
     ]  # fmt: skip
     # one without a verdict gets none, and does not count for the mean
-    (first, missing) = step_gain(of=said(), first="group")([rows(2, 5)], Run(policy=None))[0]
+    (first, missing) = step_gain(inner=said(), first="group")([rows(2, 5)], Run(policy=None))[0]
     assert missing.missing
     assert first.steps == ((1, 0.0),)
     # what it was computed from is kept, and adds nothing
@@ -87,7 +87,7 @@ def by_last_step(trajectory):
 
 def test_what_partial_replies_promise():
     group = [grown(), grown("a"), grown("a", "b"), grown("x", "b"), grown("b", "x")]
-    found = [s.value for s in promising(of=by_last_step(), k=2, alpha=2.0)([group], Run(policy=None))[0]]
+    found = [s.value for s in promising(inner=by_last_step(), k=2, alpha=2.0)([group], Run(policy=None))[0]]
     # provers' values by best of 2: 3/4 at the start, 7/16 after a, 15/16 after b
     assert found == [0.5, 0.25 + 2 * (7 / 16 - 12 / 16), 0.75 + 2 * (15 / 16 - 7 / 16), None, None]
 
@@ -99,7 +99,7 @@ def of_steps_alone(trajectory):
 
 def test_a_prompt_of_which_nothing_is_known_promises_what_its_first_steps_do():
     group = [grown("a"), grown("b"), grown("a", "b"), grown()]
-    found = [s.value for s in promising(of=of_steps_alone(), k=2, alpha=2.0)([group], Run(policy=None))[0]]
+    found = [s.value for s in promising(inner=of_steps_alone(), k=2, alpha=2.0)([group], Run(policy=None))[0]]
     # the prompt is worth the mean of 1/4 and 3/4, so that a prover has 3/4 there
     assert found == [0.25 + 2 * (7 / 16 - 12 / 16), 0.75 + 2 * (15 / 16 - 12 / 16), 0.75 + 2 * (15 / 16 - 7 / 16), None]
 

@@ -54,6 +54,6 @@ def test_the_other_examples_of_the_page(folder):
 
 
 def test_the_table_names_every_argument():
-    table = PAGE.split("## What it is given")[1].split("## What it returns")[0]
+    table = PAGE.split("## Arguments")[1].split("## What it returns")[0]
     named = set(re.findall(r"`(\w+)`", table))
     assert {*SINGULAR, *PLURAL, *ONCE, "group"} - named == set()

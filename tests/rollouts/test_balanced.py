@@ -113,7 +113,7 @@ WORDS = {0.5: ["+1 a", "+1 a", "-0 b"], 1.0: ["+1 a", "+1 b", "-0 c"], 1.5: ["+1
 
 def test_the_temperature_of_the_most_balance_stays_for_a_round_and_is_then_sought_again():
     asked: list[float] = []
-    part = balanced(of=sampler(WORDS, asked), by=said(), lowest=0.5, highest=1.5, temperatures=3, every=2, wanted=2)
+    part = balanced(inner=sampler(WORDS, asked), by=said(), lowest=0.5, highest=1.5, temperatures=3, every=2, wanted=2)
     run = Run(policy=None, verify=verdict(), steps=4)
     problems = [ask("Q", "+"), ask("R", "+")]
     for step in range(3):
@@ -127,7 +127,7 @@ def test_the_temperature_of_the_most_balance_stays_for_a_round_and_is_then_sough
 
 def test_a_run_that_goes_on_from_its_memory_keeps_the_temperature_of_its_round():
     asked: list[float] = []
-    part = balanced(of=sampler(WORDS, asked), by=said(), lowest=0.5, highest=1.5, temperatures=3, every=3)
+    part = balanced(inner=sampler(WORDS, asked), by=said(), lowest=0.5, highest=1.5, temperatures=3, every=3)
     run = Run(policy=None, verify=verdict())
     part([ask("Q", "+")], run)
     again = Run(policy=None, verify=verdict(), step=1, memory=dict(run.memory))
@@ -138,7 +138,7 @@ def test_a_run_that_goes_on_from_its_memory_keeps_the_temperature_of_its_round()
 
 def test_held_out_problems_are_sampled_at_the_temperature_of_the_round_and_change_nothing():
     asked: list[float] = []
-    part = balanced(of=sampler(WORDS, asked), by=said(), lowest=0.5, highest=1.5, temperatures=3)
+    part = balanced(inner=sampler(WORDS, asked), by=said(), lowest=0.5, highest=1.5, temperatures=3)
     run = Run(policy=None, verify=verdict())
     aside = run.for_evaluation()
     (before,) = part([ask("Q", "+")], aside)
@@ -156,5 +156,5 @@ def test_a_sampler_without_a_temperature_is_refused():
         return []
 
     with pytest.raises(RewardlabError, match="temperature"):
-        balanced(of=fixed(), by=said())([ask("Q", "+")], Run(policy=None, verify=verdict()))
-    assert balanced(of=independent(n=3), by=said()).rows_per_problem == 3
+        balanced(inner=fixed(), by=said())([ask("Q", "+")], Run(policy=None, verify=verdict()))
+    assert balanced(inner=independent(n=3), by=said()).rows_per_problem == 3

@@ -109,7 +109,7 @@ def test_segments_end_at_uncertain_tokens():
         return 1.0
 
     def rows():
-        rollout = cascade(score=anything(), n=4, max_entropy=1.5, least=2, most=8)
+        rollout = cascade(score=anything(), n=4, max_entropy=1.5, min_tokens=2, max_tokens=8)
         return [t for group in rollout(PROBLEMS, Run(policy, max_new=24)) for t in group]
 
     first = rows()

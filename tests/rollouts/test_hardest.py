@@ -33,7 +33,7 @@ def run_with(replies: list[str]) -> Run:
     return Run(Replies(replies), more_problems=Source())
 
 
-PART = hardest(of=independent(n=1), by=exact_match(), keep=2, pool=6)
+PART = hardest(inner=independent(n=1), by=exact_match(), keep=2, pool=6)
 
 
 def test_the_prompts_with_the_lowest_reward_are_trained_on_alone():

@@ -51,7 +51,7 @@ def test_problems_without_a_pair_are_replaced_and_labels_are_compared_with_the_t
     right, wrong = judged("right", ["good", "bad"], [9, 2], [8, 1]), judged("wrong", ["bad", "good"], [9, 2], [1, 8])
     tied = judged("tied", ["one", "two"], [9, 2], [4, 4])
     run = run_of(further=[unsure, wrong, tied])
-    groups = paired(of=SIDES, gap=2.0)([equal, near, right], run)
+    groups = paired(inner=SIDES, gap=2.0)([equal, near, right], run)
     assert texts(groups) == [["good", "bad"], ["bad", "good"], ["one", "two"]]
     # three of six have a pair; one label is right, one wrong, one of equals
     assert run.metrics == {"paired": 0.5, "true_labels": 0.5}
@@ -62,7 +62,7 @@ def test_the_truth_may_be_known_of_some_rows_and_written_as_json():
     unknown = ask("unknown", replies=["good", "bad"], scores=[9, 2], true_scores=None)
     table = ask("table", replies='["good", "bad"]', scores="[9, 2]", true_scores="[8, 1]")
     run = run_of()
-    assert texts(paired(of=SIDES)([unknown, table], run)) == [["good", "bad"]] * 2
+    assert texts(paired(inner=SIDES)([unknown, table], run)) == [["good", "bad"]] * 2
     assert run.metrics["true_labels"] == 1.0
 
 
@@ -71,22 +71,22 @@ def test_two_replies_at_random_are_chosen_before_their_scores_are_looked_at():
     others = [judged(f"many {i}", [str(j) for j in range(9)], [0] * 8 + [9]) for i in range(200)]
     run = run_of()
     run.more_problems = None
-    groups = paired(of=SIDES, choose="random")([problem, *others], run)
+    groups = paired(inner=SIDES, choose="random")([problem, *others], run)
     # the one good reply of nine is in 2/9 of the pairs; the best against the worst would always find it
     assert 0.12 < len(groups) / 201 < 0.33
     assert all(pair[0] == "8" for pair in texts(groups))
-    assert texts(paired(of=SIDES, choose="random")([problem, *others], run)) == texts(groups)
+    assert texts(paired(inner=SIDES, choose="random")([problem, *others], run)) == texts(groups)
 
 
 def test_data_that_cannot_be_paired_is_refused():
     with pytest.raises(RewardlabError, match="no list 'replies'"):
-        paired(of=SIDES)([ask("bare")], run_of())
+        paired(inner=SIDES)([ask("bare")], run_of())
     with pytest.raises(RewardlabError, match="2 replies, but 1 scores"):
-        paired(of=SIDES)([judged("short", ["a", "b"], [1])], run_of())
+        paired(inner=SIDES)([judged("short", ["a", "b"], [1])], run_of())
     run = run_of()
     run.more_problems = None
     with pytest.raises(RewardlabError, match="differ by 3: lower the gap"):
-        paired(of=SIDES, gap=3.0)([judged("near", ["a", "b"], [1, 2])], run)
+        paired(inner=SIDES, gap=3.0)([judged("near", ["a", "b"], [1, 2])], run)
 
 
 # ---- of a policy -----------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ POOL = [ask(name, chosen=a, rejected=b) for name, a, b in zip("ABCD", REPLIES[::
 )
 def test_a_prompt_survives_whose_rejected_reply_is_good_and_long_and_little_worse(bounds):
     run = run_of(further=[*POOL[1:], POOL[0]])
-    part = filter_pairs(of=SIDES, by=number_said(), **bounds, pool=4)
+    part = filter_pairs(inner=SIDES, by=number_said(), **bounds, pool=4)
     assert texts(part(POOL[:1], run)) == [["5 xx", "4 xx"]]
     assert run.metrics["survived"] == 0.25
     dropped = {name: run.metrics[f"dropped/{name}"] for name in ("rejected_score", "rejected_length", "gap")}
@@ -145,10 +145,10 @@ def iter_of(problems):
 
 def test_without_bounds_all_survive_and_without_survivors_the_first_are_kept():
     run = run_of(further=POOL[1:])
-    none = filter_pairs(of=SIDES, by=number_said(), rejected_score=None, rejected_length=None, gap=None, pool=1)
+    none = filter_pairs(inner=SIDES, by=number_said(), rejected_score=None, rejected_length=None, gap=None, pool=1)
     assert len(none(POOL[:2], run)) == 2
     run = run_of(further=POOL * 3)
-    strict = filter_pairs(of=SIDES, by=number_said(), rejected_score="100:", pool=1, attempts=2)
+    strict = filter_pairs(inner=SIDES, by=number_said(), rejected_score="100:", pool=1, attempts=2)
     assert texts(strict(POOL[:2], run)) == [["5 xx", "4 xx"], ["5", "4"]]
     assert run.metrics["survived"] == 0.0
 
@@ -156,7 +156,7 @@ def test_without_bounds_all_survive_and_without_survivors_the_first_are_kept():
 def test_a_pair_without_a_verdict_is_dropped_and_held_out_pairs_are_kept():
     unsure = ask("unsure", chosen="5 xx", rejected="? xx")
     run = run_of(further=[POOL[0]])
-    part = filter_pairs(of=SIDES, by=number_said(), rejected_score="3:", rejected_length=None, gap=None, pool=1)
+    part = filter_pairs(inner=SIDES, by=number_said(), rejected_score="3:", rejected_length=None, gap=None, pool=1)
     assert texts(part([unsure], run)) == [["5 xx", "4 xx"]]
     run.more_problems = None
     assert len(part([unsure, *POOL], run)) == 5

@@ -33,7 +33,7 @@ def sampled(said: dict[str, list[list[str]]], attempts: int = 2, seed: int = 0) 
     SAID.clear()
     SAID.update(said)
     run = Run(policy=None, seed=seed)
-    part = resampled_by_value(of=scripted(), reward=number_said(), attempts=attempts)
+    part = resampled_by_value(inner=scripted(), reward=number_said(), attempts=attempts)
     groups = part([ask(question) for question in said], run)
     return [(g[0].problem.question, [t.reply for t in g]) for g in groups], run
 

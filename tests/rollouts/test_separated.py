@@ -19,7 +19,7 @@ def written(problems, run, *, texts: tuple[str, ...] = ()):
 
 def steps(*texts: str, at: str = ";", **settings) -> list[list[str]]:
     policy = untrained(0, hidden=32, layers=1)
-    (group,) = separated(of=written(texts=texts), at=at, **settings)([ask("?")], Run(policy))
+    (group,) = separated(inner=written(texts=texts), at=at, **settings)([ask("?")], Run(policy))
     found = []
     for t in group:
         replies = [t.cut(end + 1, policy.decode).reply for end in t.steps]
@@ -40,7 +40,7 @@ def test_a_step_ends_where_the_text_does():
 def ends(*texts: str, **settings) -> list[list[str]]:
     """The line of the reply in which each step ends."""
     policy = untrained(0, hidden=32, layers=1)
-    (group,) = separated(of=written(texts=texts), **settings)([ask("?")], Run(policy))
+    (group,) = separated(inner=written(texts=texts), **settings)([ask("?")], Run(policy))
     found = []
     for t in group:
         replies = [t.cut(end + 1, policy.decode).reply for end in t.steps]
@@ -61,7 +61,7 @@ def test_prose_and_fences_are_no_lines_of_a_program():
 
 
 def test_it_wraps_what_samples():
-    part = separated(of=independent(n=3), at=";")
+    part = separated(inner=independent(n=3), at=";")
     assert part.rows_per_problem == 3
     with pytest.raises(RewardlabError, match="not empty"):
-        separated(of=independent(), at="")([ask("?")], Run(untrained(0, hidden=32, layers=1), max_new=2))
+        separated(inner=independent(), at="")([ask("?")], Run(untrained(0, hidden=32, layers=1), max_new=2))

@@ -144,7 +144,7 @@ def test_repetition_costs_its_share_of_ngrams():
     assert value("a b c a b c a b c") == pytest.approx(-4 / 7)
     assert value("a b c d e") == 0.0
     assert value("a b") == value("") == 0.0
-    assert value("a a a a a", n=1, most=0.5) == pytest.approx(-0.5 * 4 / 5)
+    assert value("a a a a a", n=1, max_penalty=0.5) == pytest.approx(-0.5 * 4 / 5)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from rewardlab.worlds.calls import WORDING, Call, careless, sampled
 
 
 def test_gold_replies_are_right_and_the_tools_fit_them():
-    task = registry.task("calls", test_size=50, most=3)
+    task = registry.task("calls", test_size=50, max_calls=3)
     pairs = [(p.meta["solution"], p.answer) for p in task.test]
     assert all(verdict.correct for verdict in function_calls().check_all(pairs))
     fits = [(p.meta["solution"], {"tools": p.meta["tools"]}) for p in task.test]
@@ -46,7 +46,7 @@ def test_half_of_the_tools_are_learnt_wrong():
 
 
 def test_it_makes_from_one_to_four_calls():
-    with pytest.raises(RewardlabError, match="least must be at most"):
-        registry.task("calls", least=3)
+    with pytest.raises(RewardlabError, match="min_calls must be at most"):
+        registry.task("calls", min_calls=3)
     with pytest.raises(RewardlabError, match="not 1 and 5"):
-        registry.task("calls", most=5)
+        registry.task("calls", max_calls=5)

@@ -43,7 +43,7 @@ def test_a_program_is_judged_by_what_it_gives_and_what_it_costs(text, right, ope
 
 def test_each_turn_is_paid_for_its_own_program():
     rows = [[episode("f; g", "+ 3; min", "+ 3; max")]]
-    fast, own = speedup(most=2.0)(rows)[0][0], work_share()(rows)[0][0]
+    fast, own = speedup(max_speedup=2.0)(rows)[0][0], work_share()(rows)[0][0]
     assert fast.steps == ((4, 1.0), (8, 0.0), (12, 2.0))  # 13 / 6 is more than 2
     assert own.steps == ((4, 0.0), (8, 0.0), (12, 1.0))
 

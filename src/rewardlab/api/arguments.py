@@ -1,4 +1,4 @@
-"""The arguments of an API call, refused in words where they are of the wrong kind, before anything is loaded."""
+"""Checks of an API call's arguments, before anything is loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be different when a run is resumed: settings that change nothing it computed, and rewards that were mended."""
+"""Permitted changes on resuming a run: settings without effect on results, and fixed rewards."""
 
 from __future__ import annotations
 

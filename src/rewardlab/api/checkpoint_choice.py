@@ -1,4 +1,4 @@
-"""Which step of a run a policy is from, and why that one."""
+"""The step of an exported policy, and the reason for its choice."""
 
 from __future__ import annotations
 

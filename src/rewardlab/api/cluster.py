@@ -1,4 +1,4 @@
-"""Work of a model over a Ray cluster, whose processes load it; this one reads prompts alone."""
+"""A model's work over a Ray cluster, whose processes load it; this one only reads prompts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which engine can run a method, asked of the engines themselves."""
+"""Engines that can run a method, by asking the engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's policy as a checkpoint that other software reads, and a recipe as the files that another engine takes."""
+"""Export of a run's policy as a checkpoint, and of a recipe to another engine."""
 
 from __future__ import annotations
 

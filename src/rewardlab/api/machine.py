@@ -1,4 +1,4 @@
-"""What this machine has for rewardlab, what it lacks, and what for: processors, GPU, compiler, sandbox, browser, disk, extras."""
+"""Capabilities of this machine, what is missing, and what for: processors, GPU, compiler, sandbox, browser, disk, extras."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is measured by on held-out problems, which decides its best checkpoint."""
+"""The held-out measure of a run, which decides its best checkpoint."""
 
 from __future__ import annotations
 

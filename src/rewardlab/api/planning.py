@@ -1,4 +1,4 @@
-"""What training would compute and need, without training."""
+"""A training plan without training: computation and requirements."""
 
 from __future__ import annotations
 

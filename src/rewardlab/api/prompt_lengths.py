@@ -1,4 +1,4 @@
-"""Prompts too long for the model: found before anything is computed, and refused, dropped or shortened."""
+"""Prompts too long for the model: found before training, and refused, dropped or shortened."""
 
 from __future__ import annotations
 

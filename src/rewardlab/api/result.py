@@ -1,4 +1,4 @@
-"""What a finished run hands back."""
+"""The result of a finished run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reward says of the answers that stand in the data."""
+"""Rewards of the answers in the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers by searches at test time: one method at one budget, or several compared at equal tokens."""
+"""Test-time search: one method at one budget, or several compared at equal tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.api.streaming import Answers, answers_file
 from rewardlab.core import Learner, Problem, Recipe, Run, Score, Task, seed_of
 from rewardlab.data.work import key_of
-from rewardlab.errors import RewardlabError, unknown
+from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model
 from rewardlab.prm import StepScorer, load_scorer
 from rewardlab.registry.formula import read_reward
@@ -29,6 +29,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.runs.config import RunConfig, refuse_missing
 from rewardlab.settings.domain import POSITIVE
+from rewardlab.settings.old_names import unknown_setting
 from rewardlab.util.files import check_writable, write_text
 from rewardlab.util.intervals import holm, interval, p_value
 from rewardlab.util.progress import Bar
@@ -71,7 +72,7 @@ def arms(
         raise RewardlabError("which methods? such as beam_search, dvts, best_of_n (rewardlab list --folder search)")
     own = [_own(method, settings) for method in listed]
     if lost := [key for key in settings if not any(key in taken for taken in own)]:
-        raise unknown(f"setting of {', '.join(map(_name, listed))}", lost[0], {key for m in listed for key in _known(m)})
+        raise unknown_setting(f"setting of {', '.join(map(_name, listed))}", lost[0], {key for m in listed for key in _known(m)})
     bound = [{plain: settings[key] for key, plain in taken.items()} for taken in own]
     found = [_arm(method, values, scorer, scaled) for method, values in zip(listed, bound, strict=True)]
     names = [arm.name for arm in found]

@@ -1,4 +1,4 @@
-"""Answers that are written as they come, by work that resumes where it was stopped."""
+"""Streamed answers of work that resumes after interruption."""
 
 from __future__ import annotations
 

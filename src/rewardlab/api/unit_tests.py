@@ -1,4 +1,4 @@
-"""Unit tests of programs that a model writes for the problems of a file."""
+"""Model-written unit tests for the problems of a file."""
 
 from __future__ import annotations
 

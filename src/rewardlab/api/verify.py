@@ -28,6 +28,7 @@ from rewardlab.registry.parts import shared_part
 from rewardlab.registry.settings import fit
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.hyperparameters import hyperparameters
+from rewardlab.settings.old_names import unknown_setting
 from rewardlab.text.answers import NO_ANSWER
 from rewardlab.util.progress import Bar
 from rewardlab.verifiers.contract import Pair, Verdict, Verifier
@@ -232,7 +233,7 @@ def fitted(kind: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     function = shared_part("reward", kind).function
     for name in settings:
         if name not in hyperparameters(function):
-            raise unknown(f"setting of {kind}", name, hyperparameters(function))
+            raise unknown_setting(f"setting of {kind}", name, hyperparameters(function))
     values = {name: registry.parse_value(v) if isinstance(v, str) else v for name, v in settings.items()}
     values = {name: fit(function, name, value) for name, value in values.items()}
     made = verifier(kind, values)

@@ -1,4 +1,4 @@
-"""Audits: which replies a reward accepts, tested before it is trained on.
+"""Audits: which replies a reward accepts, tested before training on it.
 
 rewardlab audit my_reward.py:reward --problems problems.jsonl
 

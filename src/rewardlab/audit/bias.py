@@ -1,4 +1,4 @@
-"""Whether length, style and position earn something by themselves, while the content stays the same."""
+"""Bias of a reward towards length, style and position, with the content held fixed."""
 
 from __future__ import annotations
 

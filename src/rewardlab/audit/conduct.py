@@ -1,4 +1,4 @@
-"""Whether a reward's results depend on how it is called, and whether every call ends well."""
+"""Robustness of a reward's calls: results independent of batching and order, and a clean end of every call."""
 
 from __future__ import annotations
 

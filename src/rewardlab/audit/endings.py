@@ -1,4 +1,4 @@
-"""How models end their replies to questions with a number for an answer: right replies, and their twins with a wrong number.
+"""Endings of replies with a number for an answer: right replies, and twins with a wrong number.
 
 A reward may read every answer format of an audit, and still pay nothing for most of what a model of today writes.
 """

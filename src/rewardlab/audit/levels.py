@@ -1,4 +1,4 @@
-"""The rewards of right and wrong answers: they give a reward's scale, the answer formats that it reads, and what it judges."""
+"""The rewards of right and wrong answers: a reward's scale, the answer formats that it reads, and what it judges."""
 
 from __future__ import annotations
 

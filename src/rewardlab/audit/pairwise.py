@@ -1,4 +1,4 @@
-"""A judge that compares two replies, as a target: whether order, length or a show decide, on pairs whose better reply is known.
+"""Pairwise judges as targets: position, length and style bias, on pairs with a known better reply.
 
 Every pair is put to it in both orders. A verdict that changes with the order says nothing of the replies; which place wins more
 often is the position bias (Zheng et al. 2023, arXiv:2306.05685; Wang et al. 2024, arXiv:2305.17926).

@@ -1,4 +1,4 @@
-"""The process that a target runs in: it is killed when a call takes too long, and replaced for the next one.
+"""The process of a target: killed when a call takes too long, and replaced for the next one.
 
 The target is loaded once, in a process that makes no calls; calls are made in a fork of it, and only the fork is replaced.
 """

@@ -1,4 +1,4 @@
-"""What a policy may write: an answer in an answer format, tricks that must earn nothing, and text that breaks parsers."""
+"""Test replies: an answer in an answer format, reward hacks that must earn nothing, and text that breaks parsers."""
 
 from __future__ import annotations
 

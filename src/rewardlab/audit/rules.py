@@ -1,4 +1,4 @@
-"""Which replies must be accepted or refused, how severe it is if they are not, and the message for it.
+"""Which replies must be accepted or refused, with severity and message.
 
 A reply is *accepted* when its reward is that of the right answer, *half accepted* when it is nearer to that than to a wrong one's.
 The rewards of a right and a wrong answer are measured on the same question in the same answer format, so the reward's scale does

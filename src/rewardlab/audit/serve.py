@@ -1,4 +1,4 @@
-"""What the process of a target runs: requests arrive as lines of JSON, and every result is sent as a line of its own."""
+"""The loop in a target's process: JSON lines in, a JSON line out per result."""
 
 from __future__ import annotations
 

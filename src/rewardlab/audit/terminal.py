@@ -1,4 +1,4 @@
-"""An audit as it is shown in a terminal."""
+"""An audit as terminal output."""
 
 from __future__ import annotations
 

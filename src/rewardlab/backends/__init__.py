@@ -1,1 +1,1 @@
-"""Engines of others that run our recipes. Each is an optional extra, imported where it is used and nowhere else."""
+"""Adapters that run our recipes on other engines. Each is an optional extra, imported where it is used and nowhere else."""

@@ -113,17 +113,17 @@ def small(recipe: Recipe, **recording: bool) -> Recipe:
     # a second optimiser step would start from different weights, and clipping would hide how large the gradients are
     once = {"epochs": 1, "minibatches": 1, "clip_norm": 1e9}
     also = tuple(replace(learner, recipe=learner.recipe.but(**once)) for learner in recipe.also)
-    judged = None if recipe.reward is None else recorded(of=recipe.reward, **recording)
+    judged = None if recipe.reward is None else recorded(inner=recipe.reward, **recording)
     return recipe.but(rollout=rollout, reward=judged, also=also, problems=PROBLEMS, **once)
 
 
 @reward(over="groups")
-def recorded(groups: list[list[Trajectory]], run: Run, *, of: Reward, steps: bool = True, missing: bool = True) -> Scores:
-    """The scores of `of` and a little more, which varies by row.
+def recorded(groups: list[list[Trajectory]], run: Run, *, inner: Reward, steps: bool = True, missing: bool = True) -> Scores:
+    """The scores of `inner` and a little more, which varies by row.
 
     steps: every second row has a step reward.  missing: the first row has no verdict.
     """
-    scores = [list(row) for row in of(groups, run)]
+    scores = [list(row) for row in inner(groups, run)]
     if missing:
         unjudged = {name: Term(None, (), term.weight) for name, term in scores[0][0].terms.items()}
         scores[0][0] = Score(terms=unjudged, missing=True, why="recorded as missing")

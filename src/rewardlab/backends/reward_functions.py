@@ -1,4 +1,4 @@
-"""A reward of rewardlab as the function that another framework calls.
+"""A reward of rewardlab as a reward function of another framework.
 
     from rewardlab import part
     from rewardlab.backends.reward_functions import as_trl_reward, as_verl_reward, as_openrlhf_reward, as_verifiers_reward

@@ -1,4 +1,4 @@
-"""The first steps of both sides of a claim, kept with its record: run again, they tell in seconds whether it is of this code.
+"""Canary: the first steps of both sides of a claim, kept with its record and rerun in seconds to confirm it.
 
 The hashes of a record (`results.code`) do not see the engine, the models and the libraries; and a definition that was rewritten is
 another one to them, though it computes the same. Equal numbers confirm the record.

@@ -1,4 +1,4 @@
-"""Claims: what a method is expected to show, in a world where it can be seen, fixed before it is run."""
+"""Claims: the expected effect of a method in a world that can show it, fixed before it is run."""
 
 from __future__ import annotations
 

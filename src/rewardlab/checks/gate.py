@@ -1,4 +1,5 @@
-"""The gate: whether a world can tell anything about a claim. Where it fails, there is no verdict on the method.
+"""The gate: whether a world is informative about a claim. Where it fails, there is no verdict on the method. Where it fails, there
+is no verdict on the method.
 
 It asks about the world and the baseline, never about what the method did there: a method that collapses is worse than its
 baseline, and one whose mechanism moved nothing is inert there, whatever the effect. Both are told beside the verdict.

@@ -1,4 +1,4 @@
-"""What pairs of runs say about a claim: effects, interval, gate, guard, verdict."""
+"""From pairs of runs to a judgement of a claim: effects, interval, gate, guard, verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Baseline runs that are kept: many claims compare with the same baseline in the same world, and one set of its runs serves all.
+"""Cached baseline runs, shared by claims with the same baseline and world.
 
     CACHE/runs/KEY/s100/     the run folder of a seed, with its last weights, so that a new measure needs no new run
 
@@ -150,7 +150,7 @@ def with_shared_start(job: Job, folder: Path) -> Job:
 
 
 def _reading(job: Job, measure: Measure, file: Path) -> Job:
-    return replace(job, by=cached_start(of=measure, file=str(file)).to_json(), beside=False)
+    return replace(job, by=cached_start(inner=measure, file=str(file)).to_json(), beside=False)
 
 
 def _file(job: Job) -> Path:

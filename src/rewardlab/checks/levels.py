@@ -1,4 +1,4 @@
-"""A recorded claim in words: what was trained, where and for how long, and the levels that both sides reached."""
+"""A recorded claim in words: training, task and duration, and the levels of both sides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which learning rate suits each side of a claim: both choose from one list, on development seeds.
+"""The learning rate of each side of a claim, chosen from one list on development seeds.
 
 The rate outweighs most methods: a comparison in which one side has the better one says nothing about the methods.
 """

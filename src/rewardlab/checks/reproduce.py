@@ -1,4 +1,4 @@
-"""Run a method and its baseline in pairs, look at them after 5, 8, 12 and 20, and decide whether the claim holds."""
+"""Run a method and its baseline in pairs, with looks after 5, 8, 12 and 20, and decide on the claim."""
 
 from __future__ import annotations
 

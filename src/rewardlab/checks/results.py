@@ -22,6 +22,7 @@ from rewardlab.core import Part
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import code as reaching
 from rewardlab.registry import describe as catalogue
+from rewardlab.settings.old_names import with_first_names
 from rewardlab.util.files import check_writable, write_json
 
 Record = dict[str, Any]
@@ -171,7 +172,7 @@ def same_claim(recorded: Record, claim: Claim) -> bool:
     # a check has no gate of learning: a claim that became one compares what it compared
     gate = ("start", "learns") if isinstance(claim, Check) else ()
     apart = dict.fromkeys(("by", *AFTERWARDS, *gate))
-    return by == claim.by and {**recorded, **apart} == {**as_record(claim), **apart}
+    return by == claim.by and with_first_names({**recorded, **apart}) == with_first_names({**as_record(claim), **apart})
 
 
 def of_this_code(run: Record, path: Path) -> bool:

@@ -92,7 +92,7 @@ def recipe_of(job: Job) -> Recipe:
     recipe = registry.load_recipe(dict(job.recipe))
     recipe = recipe.but(measure=registry.load_part(job.by)) if job.by is not None else recipe
     # where the policy is not trained, it stays as able as it was
-    return recipe.but(measure=core_metrics(of=recipe.measure)) if job.beside and recipe.measure and recipe.objective else recipe
+    return recipe.but(measure=core_metrics(inner=recipe.measure)) if job.beside and recipe.measure and recipe.objective else recipe
 
 
 def finished(folder: Path) -> Done | None:

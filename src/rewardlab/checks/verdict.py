@@ -1,4 +1,4 @@
-"""Verdicts on claims: paired effects, looked at up to four times, and a margin that was fixed beforehand."""
+"""Verdicts on claims: paired effects, up to four looks, and a margin fixed beforehand."""
 
 from __future__ import annotations
 

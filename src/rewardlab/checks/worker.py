@@ -1,4 +1,4 @@
-"""What a process of `workers.py` runs: jobs arrive pickled, one per line, and are done one by one.
+"""The process of `workers.py`: pickled jobs, one per line, done one by one.
 
 It runs as a script and is never imported. The first line holds sys.path, each further line a function and a job for it.
 """

@@ -1,4 +1,4 @@
-"""Worlds: tasks in which a method's claim can be decided, each with what is known of it: where it starts, and how far GRPO gets.
+"""Worlds of claims with measurements: the start, and GRPO's result.
 
 A world is fit for claims about learning where the likeliest reply is often wrong (else learning only sharpens), GRPO improves on
 the start by several standard deviations of its noise, and something is left to learn when it ends. `probe` measures that,

@@ -1,1 +1,1 @@
-"""Models behind an OpenAI-compatible address, wherever a model may stand: openai:URL#NAME."""
+"""Models behind an OpenAI-compatible address: openai:URL#NAME."""

@@ -1,4 +1,4 @@
-"""What served models have cost, and a budget that no request may exceed."""
+"""The cost of served models, and a budget that no request may exceed."""
 
 from __future__ import annotations
 

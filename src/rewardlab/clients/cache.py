@@ -1,4 +1,4 @@
-"""Replies of served models on disk, so that what was paid for is not asked again, and a stopped run resumes where it was."""
+"""A disk cache of served models' replies, so that stopped runs resume without repeated requests."""
 
 from __future__ import annotations
 

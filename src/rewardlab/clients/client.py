@@ -1,4 +1,4 @@
-"""The client of served models: many requests at a time, tried again where that may help, kept on disk, within a budget."""
+"""The client of served models: concurrent requests, retries, a disk cache, and a budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of served models: openai:URL#NAME, and how they are asked."""
+"""Names of served models, openai:URL#NAME, and their request options."""
 
 from __future__ import annotations
 

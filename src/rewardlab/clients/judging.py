@@ -1,4 +1,4 @@
-"""Judgements that a model writes: what it is asked, how its mark [[...]] is read, and the mean over the chances of that mark."""
+"""Model-written judgements: the prompt, parsing of the mark [[...]], and its expectation over log-probs."""
 
 from __future__ import annotations
 

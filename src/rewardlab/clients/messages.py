@@ -1,4 +1,4 @@
-"""Requests for chat completions, and what their answers hold."""
+"""Requests and responses of chat completions."""
 
 from __future__ import annotations
 

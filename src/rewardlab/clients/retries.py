@@ -1,4 +1,4 @@
-"""What goes wrong between a client and a server: what may be tried again, when, and how it is said."""
+"""Failed requests: which are retried, when, and the error messages."""
 
 from __future__ import annotations
 

@@ -37,19 +37,17 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.config_flag(parser, "task", also=("--problems",), help=PROBLEMS)
     shared.config_flags(parser, shared.DATA[1:])
     parser.add_argument("--kind", metavar="KIND", help="kind of the built-in problems (default: all that the reward can judge)")
-    shared.number_flag(parser, "most", "problems whose replies are varied most (default 24)", default=24)
+    shared.number_flag(parser, "questions", "problems with varied replies (default 24)", default=24)
     shared.number_flag(parser, "seconds", "seconds for the whole command (default 55)", metavar="S", default=55)
-    text = "seconds of one call; more is a hang (default 5)"
+    text = "timeout of one call in seconds (default 5)"
     shared.number_flag(parser, "limit", text, ABOVE_ZERO, metavar="S", default=5.0)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the report to FILE.html, or to audit.html in a folder")
-    parser.add_argument(
-        "--replay", metavar="ID", help="call the reward again on one example of a report: its id, or a JSON file with it"
-    )
+    parser.add_argument("--replay", metavar="ID", help="replay one example of a report: its id, or a JSON file with it")
     judge = parser.add_argument_group("judges")
     judge.add_argument("--judge-model", metavar="NAME", help="model of the endpoint (default: the only one that it serves)")
     text = "the prompt for the judge, with {prompt}, {response} and {answer} in it; {first} and {second} for --pairwise"
     judge.add_argument("--template", type=Path, metavar="FILE", help=text)
-    text = "it compares two replies: whether their order, their length or a show decides, on pairs whose better reply is known"
+    text = "audit a pairwise judge: order, length and style bias, on pairs with a known better reply"
     judge.add_argument("--pairwise", action="store_true", help=text)
     judge.add_argument(
         "--score-pattern", metavar="REGEX", help="regular expression whose one group is the score in the judge's reply"
@@ -82,7 +80,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         if args.replay:
             return audits.replay(spec, args.replay, **call)
         return audits.audit_target(
-            spec, task=task, questions=args.most, kind=args.kind, budget=_left(args.seconds), out=args.out, **call
+            spec, task=task, questions=args.questions, kind=args.kind, budget=_left(args.seconds), out=args.out, **call
         )
     # a wrong request keeps its own message and exit status 2
     except RewardlabError:

@@ -64,7 +64,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     end = parser.add_mutually_exclusive_group()
     shared.config_flag(end, "steps", help="training steps of every method (default 20)")
     shared.config_flag(end, "budget", help="equal tokens: this many for each run, generated and scored by all models")
-    parser.add_argument("--family", metavar="FOLDER", help="in place of METHOD: those of a folder that fit, such as objectives")
+    parser.add_argument("--family", metavar="FOLDER", help="in place of METHOD: comparable methods of a folder (objectives)")
     text = "what all runs get alike: updates (the default: --steps steps each), or the tokens of the first method's --steps steps"
     parser.add_argument("--equal", choices=("updates", "tokens"), help=text)
     parser.add_argument("--rates", metavar="LIST", help="choose each method's rate from these, as 1e-4,3e-4,1e-3, on other seeds")

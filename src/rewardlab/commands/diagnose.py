@@ -1,4 +1,4 @@
-"""Say what goes wrong in a run, with the number and a remedy, from its log: a run of ours, of TRL or of verl.
+"""Diagnose a run from its log, with the number and a remedy for each symptom: a run of ours, of TRL or of verl.
 
   rewardlab diagnose runs/mine
   rewardlab diagnose trl_output
@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-HELP = "say what goes wrong in a run: ours, TRL's or verl's"
+HELP = "diagnose a run: ours, TRL's or verl's"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

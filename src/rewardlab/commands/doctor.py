@@ -1,4 +1,4 @@
-"""Say what this machine has for rewardlab, what it lacks, and what for.
+"""Check this machine: what it has, what it lacks, and what for.
 
   rewardlab doctor
   rewardlab doctor --json
@@ -13,7 +13,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-HELP = "say what this machine has, what it lacks, and what for"
+HELP = "check this machine: what it has, what it lacks, and what for"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

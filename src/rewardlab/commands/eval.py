@@ -34,7 +34,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     text = "sampling temperature (default 1; 0 is greedy)"
     shared.number_flag(parser, "temperature", text, NOT_NEGATIVE, metavar="T", default=1.0)
     shared.workers_flag(parser)
-    text = "what judges the answers: openai:URL#NAME (served), or the name of a verifier (default: the task's own)"
+    text = "judge of the answers: openai:URL#NAME (served), or a verifier's name (default: the task's own)"
     parser.add_argument("--judge", metavar="VERIFIER", help=text)
     shared.config_flags(parser, FIELDS)
 

@@ -1,4 +1,4 @@
-"""Write a run's policy as an ordinary Hugging Face checkpoint: the best by held-out measure, or with --last the last.
+"""Export a run's policy as a Hugging Face checkpoint: the best by held-out measure, or with --last the last.
 
   rewardlab export runs/mine mine-hf
   rewardlab export runs/lora mine-hf                # LoRA adapters merged into their base model
@@ -17,17 +17,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-HELP = "write a run's policy as an ordinary Hugging Face checkpoint"
+HELP = "export a run's policy as a Hugging Face checkpoint"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a run")
     parser.add_argument("out", type=Path, metavar="DIR", help="folder to write")
     parser.add_argument("--last", action="store_true", help="the last policy instead of the best")
-    text = "a model that learned beside the policy, such as critic, instead of the policy"
+    text = "an auxiliary model, such as critic, instead of the policy"
     parser.add_argument("--model", default="policy", metavar="NAME", help=text)
     parser.add_argument("--adapter", action="store_true", help="the LoRA adapters alone, in PEFT's format, instead of merging them")
-    text = "format of the weights: auto (of the model that the run began from), float32, bfloat16 or float16"
+    text = "format of the weights: auto (the base model's), float32, bfloat16 or float16"
     parser.add_argument("--dtype", default="auto", metavar="DTYPE", help=text)
 
 

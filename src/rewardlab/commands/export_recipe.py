@@ -1,4 +1,4 @@
-"""Write a method as the files that another engine takes: configuration, reward, credit, loss, data, and a script that starts it.
+"""Export a method to another engine: configuration, reward, credit, loss, data, and a start script.
 
   rewardlab export-recipe grpo --engine verl --task problems.jsonl --out grpo-verl
   rewardlab export-recipe dapo --engine verl --task arithmetic --steps 200 --n 16 --reward mine.py:score
@@ -17,7 +17,7 @@ from typing import Any
 
 from rewardlab.commands import flags as shared
 
-HELP = "write a method as the files that another engine takes (verl)"
+HELP = "export a method to another engine (verl)"
 SETTINGS = True
 
 
@@ -25,7 +25,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
     parser.add_argument("--engine", choices=("verl",), default="verl", help="the engine to write for")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write (default: METHOD-verl)")
-    parser.add_argument("--rows", type=int, default=4096, metavar="N", help="training problems of a task that has no end (4096)")
+    parser.add_argument("--rows", type=int, default=4096, metavar="N", help="training problems of an endless task (default 4096)")
     shared.reward_flag(parser)
     shared.config_flags(parser, (*shared.DATA, "steps", "max_new"))
 

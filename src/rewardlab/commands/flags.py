@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.runs.config import COLUMNS, RunConfig
 from rewardlab.settings.domain import POSITIVE, SWITCH, WORKERS, Domain, whole
+from rewardlab.settings.old_names import present_name
 
 if TYPE_CHECKING:
     from rewardlab.core import Recipe, Task
@@ -43,8 +44,9 @@ ELSEWHERE = {
     **dict.fromkeys(("--num-minibatches", "--num-mini-batches", "--mini-batches"), "--minibatches"),
     **dict.fromkeys(("--model-name", "--model-name-or-path", "--model-path", "--policy"), "--model"),
     **dict.fromkeys(("--report-to", "--logger", "--wandb"), "--track"),
+    "--most": "--questions",
 }
-"""What TRL, verl, OpenRLHF and others call a flag, and what it is called here."""
+"""What TRL, verl, OpenRLHF and others, and older versions, call a flag, and what it is called here."""
 
 
 def config_flags(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
@@ -83,6 +85,10 @@ def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def name_of(flag: str) -> str:
+    return flag.removeprefix("--").replace("-", "_")
+
+
 def read(flag: str, domain: Domain, text: str) -> Any:
     """The value of a flag's text. Raises OutOfDomain, as the Python API does, but in the name of the flag."""
     return domain.check(flag, domain.read(text))
@@ -116,7 +122,7 @@ def load_task(args: argparse.Namespace, name: str | None = None) -> Task:
 
 def setting_names(flags: Mapping[str, str]) -> dict[str, str]:
     """Flags as the names of settings: both --eps-high and --eps_high are eps_high."""
-    return {flag[2:].replace("-", "_"): text for flag, text in flags.items()}
+    return {name_of(flag): text for flag, text in flags.items()}
 
 
 def unknown_flag(command: str, flag: str, known: Iterable[str]) -> RewardlabError:
@@ -125,7 +131,12 @@ def unknown_flag(command: str, flag: str, known: Iterable[str]) -> RewardlabErro
     meant = ELSEWHERE.get(flag.replace("_", "-"))
     if meant in known:
         return RewardlabError(f"unknown flag of {command} {flag!r}; did you mean {meant}?")
-    return unknown(f"flag of {command}", flag, known)
+    now = flag_of(present_name(name_of(flag), set(map(name_of, known))))
+    return (
+        RewardlabError(f"unknown flag of {command} {flag!r}; it is called {now} now")
+        if now in known
+        else unknown(f"flag of {command}", flag, known)
+    )
 
 
 def reward_flag(parser: Any, instead: str = "in place of the method's own") -> None:
@@ -204,7 +215,7 @@ def address_flags(parser: Any, port: int) -> None:
     number_flag(group, "port", f"port; 0: any that is free (default {port})", PORT, default=port)
     group.add_argument("--key-from", metavar="NAME", help="environment variable with the token that requests must carry")
     number_flag(group, "body", "MiB of one request, at most (default 16)", default=16)
-    number_flag(group, "drain", "seconds for requests under way when it is stopped (default 30)", metavar="S", default=30)
+    number_flag(group, "drain", "seconds for open requests at shutdown (default 30)", metavar="S", default=30)
 
 
 def address(args: argparse.Namespace) -> Address:

@@ -1,4 +1,4 @@
-"""Browse what recipes are made of: parts by slot, rewards, verifiers, operators, tasks and models. Nothing is imported.
+"""Browse the parts of recipes: by slot, rewards, verifiers, operators, tasks and models. Nothing is imported.
 
 rewardlab parts
 rewardlab parts credit

@@ -1,4 +1,4 @@
-"""Write the report of a run again, or one page that compares several runs: curves, and rollouts token by token. It opens offline.
+"""Rewrite the report of a run, or compare several runs on one page: curves, and rollouts token by token. It opens offline.
 
 rewardlab report runs/mine
 rewardlab report runs/grpo runs/rloo runs/dapo --out comparison.html

@@ -49,8 +49,8 @@ RATES = Domain("learning rates above 0 with commas between them", lambda rates: 
 def flags(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("method", nargs="?", metavar="METHOD", help="a method with a claim")
-    which.add_argument("--all", action="store_true", help="every claim that has not been run since its method's file last changed")
-    shared.number_flag(parser, "seeds", "at most so many pairs of runs (default 20; with --dev exactly so many, 5)")
+    which.add_argument("--all", action="store_true", help="every claim without a record of the present code")
+    shared.number_flag(parser, "seeds", "maximum pairs of runs (default 20; with --dev the exact number, 5)")
     parser.add_argument("--dev", action="store_true", help="development: seeds from 0 instead of 100, and no record")
     parser.add_argument(
         "--canary", action="store_true", help="run the first two steps of a record again, and compare their numbers"

@@ -1,4 +1,4 @@
-"""Answer problems by searches at test time, guided by any scorer, at a budget of tokens.
+"""Test-time search, guided by any scorer, at a budget of tokens.
 
 rewardlab search beam_search --task arithmetic --scorer prm:runs/prm/model --budget 400 --out answers.jsonl
 rewardlab search dvts --task mine.jsonl --model smollm2 --scorer "length_penalty()" --trees 4
@@ -24,7 +24,7 @@ from rewardlab.commands import flags as shared
 from rewardlab.runs.config import config_of_run, refuse_missing
 from rewardlab.settings.domain import POSITIVE
 
-HELP = "answer problems by searches at test time, and compare them at equal tokens"
+HELP = "test-time search, compared at equal tokens"
 SETTINGS = True
 FIELDS = (*shared.DATA, *shared.LOADED, "seed")
 OURS = ("likelihood", "verifier")
@@ -38,8 +38,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     text = "tokens per problem, of policy and scorer; several for curves: 200,400,800"
     parser.add_argument("--budget", "--budgets", dest="budgets", type=counts, default=(), metavar="TOKENS", help=text)
     shared.number_flag(parser, "problems", "held-out problems of the task (default 100)", default=100)
-    shared.number_flag(parser, "batch", "problems that are searched, and saved, at a time (default 16)", default=16)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write a row for each answer as it comes; a killed call resumes")
+    shared.number_flag(parser, "batch", "problems per saved batch (default 16)", default=16)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="append a row per answer; a killed command resumes")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page of accuracy against tokens")
     shared.config_flags(parser, FIELDS)
 

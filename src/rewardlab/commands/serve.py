@@ -29,8 +29,8 @@ SPLITTERS = ("newline", "tag", "sentence", "token")
 
 def flags(parser: argparse.ArgumentParser) -> None:
     shared.reward_flag(parser, "what is served")
-    shared.config_flag(parser, "task", help="a task: its verifier is served, or is what correct() in --reward asks")
-    parser.add_argument("--tokenizer", metavar="NAME", help="what responses are cut into tokens by (default: characters)")
+    shared.config_flag(parser, "task", help="a task: its verifier is served, also as correct() in --reward")
+    parser.add_argument("--tokenizer", metavar="NAME", help="tokenizer of responses (default: characters)")
     parser.add_argument("--splitter", choices=SPLITTERS, default="newline", help="where steps of a response end (default newline)")
     shared.address_flags(parser, PORT)
     limits = parser.add_argument_group("limits")
@@ -39,9 +39,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
         limits, "seconds", "seconds for one row; more is given up (default 30)", ABOVE_ZERO, metavar="S", default=30.0
     )
     shared.number_flag(limits, "batch", "rows of one request, at most (default 1024)", default=1024)
-    shared.number_flag(limits, "queue", "rows that may wait; more are told to come again (default 8192)", default=8192)
+    shared.number_flag(limits, "queue", "rows in the queue; more are refused until it drains (default 8192)", default=8192)
     client = parser.add_argument_group("clients")
-    client.add_argument("--write-client", choices=CLIENTS, help="write a file by which a trainer asks this server, and end")
+    client.add_argument("--write-client", choices=CLIENTS, help="write a trainer's client of this server, and exit")
     client.add_argument("--out", type=Path, metavar="FILE", help="the file of --write-client (default rewardlab_reward.py)")
 
 

@@ -27,10 +27,10 @@ def flags(parser: argparse.ArgumentParser) -> None:
         metavar="RUN_OR_MODEL",
         help="a run, a folder (checkpoint, PEFT adapter), ORG/NAME of the hub, smollm2, embedded:TASK",
     )
-    parser.add_argument("--name", metavar="NAME", help="by which clients ask for it (default: the folder's, or the model's own)")
+    parser.add_argument("--name", metavar="NAME", help="model name for clients (default: the folder's, or the model's own)")
     shared.config_flags(parser, ("device", "dtype"))
     shared.config_flag(parser, "max_new", help="tokens of a reply, at most, and where a request does not say (default 1024)")
-    shared.number_flag(parser, "queue", "requests that may wait; more are told to come again (default 256)", default=256)
+    shared.number_flag(parser, "queue", "requests in the queue; more are refused until it drains (default 256)", default=256)
     shared.address_flags(parser, PORT)
 
 

@@ -1,4 +1,4 @@
-"""Show a method, or a stack of them: idea, formula as composed, what it changes, claim and verdict, flags.
+"""Show a method, or a stack: idea, composed formula, changes, claim and verdict, flags.
 
 rewardlab show grpo
 rewardlab show grpo+a+b
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rewardlab.data.columns import Data
 
-HELP = "show a method: idea, formula, what it changes, claim and result, flags"
+HELP = "show a method: idea, formula, changes, claim and result, flags"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
-    parser.add_argument("--rows", action="store_true", help="print template rows that it trains on, one a line")
+    parser.add_argument("--rows", action="store_true", help="print template rows of training data, one a line")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Run a study: an analysis that trains no policy, and print its table.
+"""Run a study, an analysis without training, and print its table.
 
 rewardlab study starc --seed 3
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from rewardlab.commands import flags as shared
 
-HELP = "run a study, which trains no policy, and print its table"
+HELP = "run a study without training, and print its table"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

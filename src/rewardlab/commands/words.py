@@ -1,4 +1,4 @@
-"""The words of a command line: what is refused before the command reads them, and how they are quoted in messages."""
+"""Checks of a command line before the command reads it, and quoting in messages."""
 
 from __future__ import annotations
 

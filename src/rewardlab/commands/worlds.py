@@ -1,4 +1,4 @@
-"""List the worlds that claims are made in, with what was measured there: where it starts, and what GRPO reaches in 40 updates.
+"""List the worlds of claims, with measurements: the start, and what GRPO reaches in 40 updates.
 
 rewardlab worlds
 rewardlab worlds biased --check
@@ -14,13 +14,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-HELP = "list the worlds that claims are made in, with what was measured there"
+HELP = "list the worlds of claims, with measurements"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("world", nargs="?", metavar="NAME", help="one world (default: all)")
     parser.add_argument("--check", action="store_true", help="measure again, and write the record")
-    parser.add_argument("--start-only", action="store_true", help="with --check: measure where it starts, without running GRPO")
+    parser.add_argument("--start-only", action="store_true", help="with --check: measure only the start, without GRPO")
 
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:

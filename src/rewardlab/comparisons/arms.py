@@ -1,4 +1,4 @@
-"""What a comparison compares: methods under their settings, or recipes made in Python."""
+"""The arms of a comparison: methods under their settings, or recipes made in Python."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rewardlab.core import Recipe, Update
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.old_names import unknown_setting
 
 UPDATE = {f.name for f in fields(Update)}
 ONE_REPLY, SELECTED = "pass@1", "accuracy"
@@ -158,7 +159,7 @@ def _all_taken(methods: Sequence[str | Recipe], names: list[str], settings: Mapp
         owner, dot, _ = key.rpartition(".")
         if dot:
             raise unknown("method of this comparison", owner, {*names, *(part for name in names for part in name.split("+"))})
-        raise unknown(f"setting of {', '.join(names)}", key, set().union(*map(_known, methods)))
+        raise unknown_setting(f"setting of {', '.join(names)}", key, set().union(*map(_known, methods)))
 
 
 def _rewarded(recipes: list[Recipe], reward: Reward) -> list[Recipe]:

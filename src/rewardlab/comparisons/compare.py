@@ -1,7 +1,4 @@
-"""Several methods on the same problems, with equal updates or equal tokens.
-
-They run in a folder from which a comparison that was stopped is completed.
-"""
+"""Several methods on the same problems, with equal updates or equal tokens, in a folder from which a stopped comparison resumes."""
 
 from __future__ import annotations
 

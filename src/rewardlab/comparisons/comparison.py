@@ -1,4 +1,4 @@
-"""The result of a comparison: means, paired differences, learning curves, and in words what the numbers do not say."""
+"""The result of a comparison: means, paired differences, learning curves, and caveats in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods that can be compared as one family: they sample and pay as a base method does, and differ in what they learn."""
+"""Families of comparable methods: the same rollouts and rewards as a base method, different learning."""
 
 from __future__ import annotations
 

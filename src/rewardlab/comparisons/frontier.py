@@ -1,4 +1,4 @@
-"""The frontier of a comparison: two measures against each other, every method a curve over its knob, and who dominates whom."""
+"""The frontier of a comparison: two measures, every method a curve over its knob, and Pareto dominance."""
 
 from __future__ import annotations
 

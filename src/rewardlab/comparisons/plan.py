@@ -1,4 +1,4 @@
-"""The plan of a comparison, which its folder keeps, so that a comparison that was stopped can be completed.
+"""The saved plan of a comparison, from which a stopped one resumes.
 
 plan.json                    what is compared
 tuning/METHOD-RATE-sSEED/    the same, of the runs on which a rate was chosen

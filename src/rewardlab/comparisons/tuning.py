@@ -1,4 +1,4 @@
-"""Each arm of a comparison gets the learning rate that suits it, from one list, on seeds that the comparison does not use.
+"""Learning rates of a comparison's arms, chosen from one list on separate seeds.
 
 The rate outweighs most objectives, and one that was tuned for one of them is unfair to the others.
 """

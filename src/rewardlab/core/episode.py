@@ -1,4 +1,4 @@
-"""What environments return, checked, so that a mistake in one names the environment, the problem and the turn."""
+"""Checks of environments' return values, with errors that name environment, problem and turn."""
 
 from __future__ import annotations
 

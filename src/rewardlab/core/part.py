@@ -7,8 +7,8 @@ Calling a part binds them, so every recipe prints as its formula, saves as JSON,
 
     scale(by=3.0)          a bound part: prints `scale(by=3.0)`, and runs as part(a, batch, run)
 
-A part may wrap another part of its slot: `@rollout(inner="of")` names the hyperparameter that holds the wrapped part. `inner` and
-`innermost` return the wrapped parts; `with_innermost` replaces the part below all wrappers and keeps every wrapper.
+A part may wrap another part of its slot: `@rollout(wraps="inner")` names the hyperparameter that holds the wrapped part. `inner`
+and `innermost` return the wrapped parts; `with_innermost` replaces the part below all wrappers and keeps every wrapper.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Part:
     @property
     def inner(self) -> Part | None:
         """The part that this one wraps; None if it wraps none."""
-        return self.settings[self.options.inner] if self.options.inner else None
+        return self.settings[self.options.wraps] if self.options.wraps else None
 
     @property
     def innermost(self) -> Part:
@@ -105,9 +105,9 @@ class Part:
 
     def with_innermost(self, part: Part) -> Part:
         """The same wrappers around another part."""
-        if self.options.inner is None:
+        if self.options.wraps is None:
             return part
-        return self.but(**{self.options.inner: self.settings[self.options.inner].with_innermost(part)})
+        return self.but(**{self.options.wraps: self.settings[self.options.wraps].with_innermost(part)})
 
     def replace_innermost(self, old: PartFactory, new: PartFactory, **settings: Any) -> Part:
         """Replace the innermost part, which must be an `old` one, by a `new` one with the same settings; the wrappers stay.
@@ -277,8 +277,8 @@ def decorator(make: type[Part], factory: type[PartFactory] = PartFactory, about:
             return lambda f: decorate(f, **options)
         typed = checked(make.option_type, make.__name__.lower(), function, options)
         make.check_function(function, typed)
-        if typed.inner:
-            check_names(function, [typed.inner])
+        if typed.wraps:
+            check_names(function, [typed.wraps])
         return factory(function, make, typed)
 
     describe_decorator(

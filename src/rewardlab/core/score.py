@@ -1,4 +1,4 @@
-"""What a rollout earned: named reward terms, and the score that they add up to.
+"""The score of a rollout: named reward terms and their sum.
 
     value = constant + sum over terms of weight * term.value      the reward on the last decision
     steps = sum over terms of weight * term.steps                 the rewards at single token positions

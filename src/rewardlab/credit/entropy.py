@@ -1,4 +1,4 @@
-"""Credit by how unsure the policy was: where it hesitated, choices were made."""
+"""Credit by the policy's entropy."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _normalised(shaped: Tensor, events: Tensor, right: Tensor, batch: Batch, run
 def entropy_weighted_rows(
     a: Tensor, batch: Batch, run: Run, *, outcome: NonNegativeFloat = 1.0, entropy: NonNegativeFloat = 0.1, apart: bool = False
 ) -> Tensor:
-    """`entropy_weighted_tokens` with the mean entropy of a row in place of a token's: one number for each reply."""
+    """`entropy_weighted_tokens` with a row's mean entropy instead of a token's: one number for each reply."""
     judged, right = outcomes(a, batch)
     count = batch.mask.sum(1)
     weight = relative_weights(row_entropy(batch), right, judged, batch.group)
@@ -85,7 +85,7 @@ def entropy_weighted_rows(
 
 @credit(needs=("old", "policy.entropy"))
 def entropy_change(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Omega = -A (1 - pi) (log pi + H): an estimate of how a step along A log pi of its token changes a decision's entropy.
+    """Omega = -A (1 - pi) (log pi + H): the estimated change of a decision's entropy by a step along A log pi of its token.
 
     Above 0 it rises. Only the logit of the sampled token is thought to move; pi is the policy before the update.
     Hao et al. 2025, arXiv:2510.10150
@@ -96,7 +96,8 @@ def entropy_change(a: Tensor, batch: Batch, run: Run) -> Tensor:
 
 @credit(needs=("old", "policy.entropy"))
 def damp_entropy_change(a: Tensor, batch: Batch, run: Run, *, least: PositiveShare = 0.8, floor: PositiveFloat = 0.02) -> Tensor:
-    """Multiply the credit of each decision by exp(-k |Omega|), k such that the largest |Omega| of the batch gets `least`.
+    """Multiply the credit of each decision by exp(-k |Omega|), with k such that the largest |Omega| of the batch gets the factor
+    `least`.
 
     floor: the largest |Omega| counts as this much at least, so that a batch in which nothing changes is left alone.
     Logs `entropy_change`, the mean of Omega over the decisions.
@@ -114,8 +115,8 @@ def drop_covarying(
     a: Tensor, batch: Batch, run: Run, *, share: PositiveShare = 0.02, low: float = 1.0, high: float = 40.0,
     eps: PositiveFloat = 0.2, eps_high: PositiveFloat = 0.28,
 ) -> Tensor:  # fmt: skip
-    """No credit for some of the decisions whose covariance (A - mean A)(log pi - mean log pi) is between `low` and `high`: a random
-    `share` of all decisions, one at least, or all such decisions if they are fewer. It is they that use the entropy up.
+    """Zero the credit of decisions with a covariance (A - mean A)(log pi - mean log pi) between `low` and `high`, which drive
+    entropy collapse: a random `share` of all decisions, at least one, or all such decisions if they are fewer.
 
     pi: the policy before the update; means over all decisions of the batch. Where the ratio to the old policy is clipped, at
     1 - eps or 1 + eps_high, nothing is learnt anyway: such decisions are not chosen.  Logs `covarying`, the share between them.

@@ -77,7 +77,7 @@ def whiten(a: Tensor, batch: Batch, run: Run, *, eps: PositiveFloat = 1e-8) -> T
 
 @credit
 def whiten_events(a: Tensor, batch: Batch, run: Run, *, eps: PositiveFloat = 1e-8) -> Tensor:
-    """Zero mean and unit variance over the events of the whole batch: every reply counts once, however long it is."""
+    """Zero mean and unit variance over the events of the whole batch: every reply counts once, whatever its length."""
     chosen = a[batch.rewarded]
     if chosen.numel() < 2:
         return a
@@ -93,7 +93,7 @@ def center_batch(a: Tensor, batch: Batch, run: Run) -> Tensor:
 
 @credit
 def subtract_mean_of_others(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Subtract from every event the mean over the group's other rows, each row counting once, with the mean of its events.
+    """Subtract from every event the mean over the group's other rows, where each row counts once, with the mean of its events.
 
     `leave_one_out` counts every event once, so rows with many steps weigh more there. A row without any others gets no credit.
     """

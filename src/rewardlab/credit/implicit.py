@@ -1,4 +1,4 @@
-"""Rewards that a second model's likelihoods imply, and how far what models say of replies goes along with what these earn."""
+"""Implicit rewards of a second model, and how well models' outputs agree with earned rewards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def log_fit(said: Tensor, batch: Batch, run: Run, name: str) -> None:
 def plus_implicit_turns(
     a: Tensor, batch: Batch, run: Run, *, chain: Credit, beta: PositiveFloat = 0.05, alpha: NonNegativeFloat = 1.0
 ) -> Tensor:
-    """Add alpha times what a turn is worth by the model `prm` to the credit of each of its decisions, and of no others:
+    """Add alpha times a turn's implicit reward by the model `prm` to the credit of each of the turn's decisions, and of no others:
 
     r_t = beta sum over the decisions of turn t of log(prm / pi_old), through `chain`, for which each turn is one reward event
 

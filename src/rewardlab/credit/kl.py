@@ -1,4 +1,4 @@
-"""The KL to the starting policy as a part of the reward, or as its limit."""
+"""KL to the reference policy, as a penalty or as a bound on the reward."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ def less_kl(a: Tensor, batch: Batch, run: Run, *, beta: NonNegativeFloat = 0.01)
 
 
 @credit(needs=("old", "ref"))
-def fade_to_kl(a: Tensor, batch: Batch, run: Run, *, most: PositiveFloat = 10.0) -> Tensor:
-    """Multiply the rewards of a reply by max(0, 1 - log(pi_old / ref) / most): nothing is earned `most` nats from the reference.
+def fade_to_kl(a: Tensor, batch: Batch, run: Run, *, max_kl: PositiveFloat = 10.0) -> Tensor:
+    """Multiply the rewards of a reply by max(0, 1 - log(pi_old / ref) / max_kl): they fade to 0 at `max_kl` nats from the
+    reference.
 
     The log-ratio is that of the whole reply. Logs its mean as `kl`. Xu et al. 2024, arXiv:2409.20370
     """
     log_ratio = (batch.old - batch.ref).where(batch.mask, 0.0).sum(1)  # (B,)
     run.log("kl", float(log_ratio.mean()))
-    return a * (1 - log_ratio / most).clamp(min=0)[:, None]
+    return a * (1 - log_ratio / max_kl).clamp(min=0)[:, None]

@@ -1,4 +1,4 @@
-"""Credit by whether a reply succeeded, and by nothing else."""
+"""Credit by success or failure alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credit of single tokens, each of which is paid for the reply and for the step that it stands in."""
+"""Token-level credit: from the outcome of the reply and the reward of the token's step."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def over_steps(reward: Tensor, rewarded: Tensor, mask: Tensor) -> Tensor:
 
 @credit
 def each_token(a: Tensor, batch: Batch, run: Run, *, steps: str, chain: Credit) -> Tensor:
-    """Every token is paid the terms of its reply, and of the term `steps` what its own step earned; then `chain`, for which each
-    token is a reward event.
+    """Give every token the terms of its reply, and from the term `steps` the reward of its own step; then apply `chain`, with each
+    token as a reward event.
 
     So a statistic over a group's events is one over its tokens, and long replies weigh more in it. Rows without a verdict are left
     out.  Xie et al. 2025, arXiv:2508.02298

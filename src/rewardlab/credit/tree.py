@@ -1,4 +1,4 @@
-"""Credit from where the right leaves of a search tree are."""
+"""Credit in search trees, from the positions of the right leaves."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def step_quality(a: Tensor, batch: Batch, run: Run, *, right: float = 0.5) -> Te
 
 @credit
 def right_below(a: Tensor, batch: Batch, run: Run, *, right: float = 0.5) -> Tensor:
-    """The share of right rows among all rows of its tree that begin with a step, at the step's last token; 0 elsewhere.
+    """The share of right rows among the rows of a tree that share a step, at the step's last token; 0 elsewhere.
 
     right: a row is right if its reward is above this. The value that a search by sampled replies gives a step: Jiang et al. 2025,
     arXiv:2501.12051.

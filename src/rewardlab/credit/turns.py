@@ -35,7 +35,7 @@ def over_turns(table: Tensor, mask: Tensor) -> Tensor:
 
 @credit
 def turn_to_go(a: Tensor, batch: Batch, run: Run, *, gamma: Share = 1.0) -> Tensor:
-    """Every decision of a turn gets the rewards of its turn and of later ones, discounted by `gamma` per turn:
+    """Every decision of a turn gets the rewards of its own and later turns, discounted by `gamma` per turn:
 
     G_k = r_k + gamma G_{k+1}
     """

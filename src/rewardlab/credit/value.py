@@ -1,4 +1,4 @@
-"""Credit over time: the rewards that follow a decision, and a critic's estimate of them."""
+"""Credit over time: returns, and a critic's estimate of them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def next_decision(v: Tensor, mask: Tensor) -> Tensor:
 
 @credit
 def to_go(a: Tensor, batch: Batch, run: Run, *, gamma: Share = 1.0) -> Tensor:
-    """Every decision gets the (discounted) sum of the rewards from it on, so an outcome reward reaches the whole reply."""
+    """Every decision gets the (discounted) return from it on, so that an outcome reward reaches the whole reply."""
     return over_decisions(a, batch.mask, gamma)
 
 

@@ -1,4 +1,4 @@
-"""The most rows of which no two are alike: a maximum clique of the graph of unlike texts (Wang et al. 2025, arXiv:2508.05242).
+"""Maximum cliques of dissimilar texts: the most rows of which no two are alike (Wang et al. 2025, arXiv:2508.05242).
 
 Its complement, the graph of texts that are alike, is sparse, and falls into components: of each component the most rows are taken
 that are not alike, exactly where it has at most `EXACT` rows, else greedily, those first that are like the fewest others.

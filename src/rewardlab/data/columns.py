@@ -1,4 +1,4 @@
-"""What rows a method reads: its columns, a sentence on each, and template rows that it trains on as they are.
+"""The columns that a method reads, a sentence on each, and template rows that it trains on as they are.
 
     data = Data(
         answer="the gold answer",

@@ -1,4 +1,4 @@
-"""Rows that are influential and differ from one another (DEPO's first selection; Tang et al. 2025, arXiv:2509.01321).
+"""Influential and diverse rows (DEPO's first selection; Tang et al. 2025, arXiv:2509.01321).
 
     similarity   cosine of the texts' words, weighted by how rare they are (TF-IDF)
     influence    PageRank over the graph of similarities: how central a text is among all

@@ -1,4 +1,4 @@
-"""Rows that are left out, and why."""
+"""Dropped rows with their reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that say the same: equal texts, nearly equal ones, and texts of a test set in the training data.
+"""Duplicates: equal texts, near-duplicates, and texts of a test set in the training data.
 
 Two texts are near duplicates if the Jaccard similarity of their n-grams of words is at least a threshold t. All such pairs are
 found, and no others, without comparing every two texts: of two sets with that similarity, each has one of its (1 - t) |set| + 1

@@ -1,4 +1,4 @@
-"""Survival filters: rows stay whose numbers, lengths and answers are as they should be.
+"""Filters on numbers, lengths and answers of rows.
 
 survivors = staying(rows, first(broken_answers(rows), within(rows, "pass_rate", Bounds.read("0.1:0.9"))))
 """

@@ -1,4 +1,4 @@
-"""How well the rewards of each problem followed the average over a training run (LIM; Li et al. 2025, arXiv:2502.11886).
+"""Learning impact of problems: how well their rewards follow the average over a run (LIM; Li et al. 2025, arXiv:2502.11886).
 
     s_i = 1 - sum_k (r_i^k - r^k)^2 / sum_k (1 - r^k)^2
 

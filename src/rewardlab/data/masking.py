@@ -66,16 +66,16 @@ def hide(text: str, spans: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def ramp_file(
-    source: Path | str, out: Path | str, dropped: Path | str | None = None, *, most: int = 4, around: int = 8,
+    source: Path | str, out: Path | str, dropped: Path | str | None = None, *, max_masks: int = 4, around: int = 8,
     text_column: str = "text", spans_column: str | None = None, seed: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
     """Documents as problems of which the spans must be found: prompt, answer (a list), masks, and facts, what can be searched.
 
-    Of each document one row for 1, 2 ... `most` masks, as far as it has so many different spans.  around: of other documents, so
-    many of the nearest by BM25 are searchable beside it.  spans_column: a list of texts, what may be hidden; without it a rule
+    Of each document one row for 1, 2 ... `max_masks` masks, as far as it has so many different spans.  around: of other documents,
+    so many of the nearest by BM25 are searchable beside it.  spans_column: a list of texts, what may be hidden; without it a rule
     finds them. A document without a span is left out.
     """
-    for name, number, least in (("most", most, 1), ("around", around, 0)):
+    for name, number, least in (("max_masks", max_masks, 1), ("around", around, 0)):
         if number < least:
             raise RewardlabError(f"{name} is a whole number from {least} up, not {number}")
     places = Places("ramp", [source], out, dropped)
@@ -91,7 +91,7 @@ def ramp_file(
             continue
         rng, near = random.Random(f"ramp {seed} {i}"), _nearest(index, text, around)
         rest = {k: v for k, v in row.items() if k not in (text_column, spans_column)}
-        for n in range(1, min(most, len(spans)) + 1):
+        for n in range(1, min(max_masks, len(spans)) + 1):
             hidden, answers = hide(text, rng.sample(spans, n))
             searchable = rng.sample([text, *near], 1 + len(near))
             kept.append({**rest, "prompt": filled(PROMPT, text=hidden), "answer": answers, "masks": n, "facts": searchable})

@@ -1,4 +1,4 @@
-"""Programs with one line changed: by rules on its words and signs, in any language, or on the syntax tree of Python."""
+"""Mutants: programs with one line changed, by rules on tokens in any language, or on Python's syntax tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders and stages by difficulty.
+"""Curricula: orders and stages by difficulty.
 
 easy_first     by difficulty, easy ones first (Bengio et al. 2009, "Curriculum learning")
 bands          stages from easy to hard, each in random order

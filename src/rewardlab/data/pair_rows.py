@@ -1,4 +1,4 @@
-"""Rows of scored replies made into rows of pairs."""
+"""Rows of scored replies as rows of pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An expert on records of numbers: logistic regression, fitted to labelled rows, that says which values decided a prediction.
+"""A feature-attribution expert: logistic regression on labelled records that names the values deciding a prediction.
 
     p(yes) = sigmoid(sum_j w_j z_j + b),  z_j = (x_j - mean_j) / std_j;    the share of value j in it: w_j z_j
 

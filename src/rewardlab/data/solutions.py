@@ -1,4 +1,4 @@
-"""Solutions cut into steps, with what is known of each step: what annotators write, and process reward models learn from.
+"""Solutions in steps with labels, as annotators write and process reward models learn from.
 
 A row of a file of them:
 

@@ -1,4 +1,4 @@
-"""What the scores of Sotopia's talks range over."""
+"""Score ranges of Sotopia's dimensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tool's work on a file: its rows with their places, and at the end the rows that stay, and those left out with their reasons."""
+"""A tool's pass over a file: rows with their places, kept rows, and dropped rows with reasons."""
 
 from __future__ import annotations
 

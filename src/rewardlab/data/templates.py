@@ -1,4 +1,4 @@
-"""One question in two forms: with options to choose from, or open, with the options taken away; and which of these can be verified.
+"""One question in two forms, with options or open; and which of them can be verified.
 
     choice   What is 3*4? A. 7 B. 12            answer: B      verifier: choice
     open     What is 3*4?                       answer: 12     verifier: math

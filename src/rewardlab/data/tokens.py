@@ -1,4 +1,4 @@
-"""Texts as words that can be compared: case, spacing, quotation marks and the marks between sentences make no difference."""
+"""Words for comparison of texts: case, spacing, quotation marks and punctuation make no difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in the columns of a row: numbers and texts, however they are written."""
+"""Values in the columns of a row: numbers and texts, however they are written."""
 
 from __future__ import annotations
 

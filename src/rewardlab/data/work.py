@@ -1,4 +1,4 @@
-"""A file of work that is done in batches, so that a process that was killed goes on where it stopped.
+"""Batched work on a file that a killed process resumes.
 
 Its first line holds the settings; each further line a batch, with a key that says of what. A line is written whole and synced
 before the next batch is begun; half a line, left by a power cut, counts as none.

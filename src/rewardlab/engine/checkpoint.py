@@ -23,9 +23,9 @@ from safetensors.torch import load_file, save_file
 from rewardlab.core import Run
 from rewardlab.engine.learner import LearnerState
 from rewardlab.errors import RewardlabError
-from rewardlab.util.divided import is_divided, part_of
 from rewardlab.util.files import new_folder
 from rewardlab.util.serialize import pack, unpack
+from rewardlab.util.sharded import is_divided, part_of
 
 KEEP = 2
 """Checkpoints that are kept: the newest, and the one before it to fall back on by hand."""

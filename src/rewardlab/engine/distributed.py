@@ -24,10 +24,10 @@ from torch import Tensor
 
 from rewardlab.errors import RewardlabError
 from rewardlab.util.device import check_ranks
-from rewardlab.util.divided import is_divided
 from rewardlab.util.lockstep import LOCKSTEP
 from rewardlab.util.progress import console
 from rewardlab.util.ranks import ALONE, left_alone, local_rank, started_together
+from rewardlab.util.sharded import is_divided
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""What the engine keeps for each model that learns: recipe, optimiser, and how many updates it has had."""
+"""The engine's state of each learning model: recipe, optimiser, and number of updates."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rewardlab.core import Part, Recipe, Run, Update
 from rewardlab.engine.rates import rate_of
 from rewardlab.runs.config import MICRO_TOKENS
 from rewardlab.util.device import memory_of
-from rewardlab.util.divided import is_divided, whole
 from rewardlab.util.lockstep import LOCKSTEP
+from rewardlab.util.sharded import is_divided, whole
 
 POLICY = "policy"
 SHARE_OF_ACTIVATIONS = 4

@@ -1,4 +1,4 @@
-"""Old log-probs in low precision: the trainer's own, where the sampler's would be wrong by rounding.
+"""Old log-probs in low precision: the trainer's own, to avoid rounding differences to the sampler's.
 
     ratio = exp(new - old),   old = what the trainer computes, before the update, for tokens sampled with the same weights
 

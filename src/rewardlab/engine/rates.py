@@ -1,4 +1,4 @@
-"""The learning rate of a model: what the recipe says; where it says none, what suits the model and the loss.
+"""The learning rate of a model: the recipe's, else a default for the model and the loss.
 
 A rate at which a policy of a million fresh weights learns destroys a pretrained one in a few steps. So a recipe names the kind of
 its loss (`Update.loss_kind`), and the rate is looked up here, for the model that it is to train:

@@ -1,4 +1,4 @@
-"""How the terms of a reward go together: which of them pull replies in different directions, and which away from the truth."""
+"""Conflicts between reward terms, and of each term with the truth."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from rewardlab.engine.old_logprobs import recompute_old, rows_to_recompute, use_
 from rewardlab.engine.rates import with_rate
 from rewardlab.engine.stats import Stats, mean_of
 from rewardlab.errors import NotFinite
-from rewardlab.util.divided import whole
+from rewardlab.util.sharded import whole
 
 
 def update(learner: LearnerState, batch: Batch, run: Run, micro_tokens: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Whether a reward points within groups where a true quality points: the direction of an update, and not the order alone."""
+"""Whether a reward's advantages point in the direction of the true ones within groups, not only in the same order."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SAME = 1e-9
 
 @measure
 def advantage_cosine(problems: Sequence[Problem], run: Run, *, reward: Reward, truth: Reward, rollout: Rollout) -> dict[str, float]:
-    """Of the replies that `rollout` samples to each problem, those that `truth` tells apart: how far what is paid above the group's
-    mean goes with what is true above it; nothing is learnt.
+    """Over groups of replies sampled by `rollout` that `truth` tells apart: the cosine of the reward's and the true advantages;
+    nothing is trained.
 
     cosine.X: mean over groups of the cosine of the two, each less its mean, for the term X with its steps, in the direction of its
     weight; 0 where the term pays all alike.  signal.X: share of groups in which the term pays two replies differently.  n: groups.

@@ -1,4 +1,4 @@
-"""A measure whose numbers before training are read from a file, where another run that begins alike has written them."""
+"""A measure with cached numbers before training, shared by runs that begin alike."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rewardlab.util.files import write_json
 
 
 @measure
-def cached_start(problems: Sequence[Problem], run: Run, *, of: Measure, file: str) -> dict[str, float]:
-    """The numbers of `of`. Those of step 0 come from `file`, which is written by the first run that has none.
+def cached_start(problems: Sequence[Problem], run: Run, *, inner: Measure, file: str) -> dict[str, float]:
+    """The numbers of `inner`; those of step 0 are read from `file`, or written to it by the first run.
 
     Whoever names the file answers for it that all runs with it measure the same policy, on the same problems, by the same numbers.
     """
     if run.step:
-        return of(problems, run)
+        return inner(problems, run)
     if not Path(file).exists():
         Path(file).parent.mkdir(parents=True, exist_ok=True)
-        write_json(Path(file), of(problems, run))
+        write_json(Path(file), inner(problems, run))
     return json.loads(Path(file).read_text("utf-8"))

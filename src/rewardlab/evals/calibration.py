@@ -1,4 +1,4 @@
-"""Whether stated confidences can be believed: Brier score, expected calibration error, and how well they tell right from wrong."""
+"""Calibration of stated confidences: Brier score, expected calibration error, AUROC."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def expected_calibration_error(confidence: Sequence[float], right: Sequence[bool
 
 @measure
 def calibration(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> dict[str, float]:
-    """pass@1 of what `rollout` samples, and how well the confidence that each reply states agrees with whether it is right.
+    """pass@1 of the samples of `rollout`, and the calibration of the confidence that each reply states.
 
     brier: mean of (q - c)^2.  ece: expected calibration error.  auroc: how often a right reply states more than a wrong one, ties
     half.  confidence: its mean; overconfidence: less the share of these replies that is right.  stated: share of replies that
@@ -51,7 +51,7 @@ def calibration(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> d
 
 @measure
 def answer_sets(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> dict[str, float]:
-    """How replies that list several answers with confidences cover what may be right.
+    """Coverage by replies that list several answers with confidences.
 
     coverage: share of replies with a right answer among those listed.  distinct: different answers per reply; unique: their share
     of all that are listed.  brier, ece, auroc, confidence, overconfidence: as in `calibration`, over the different answers, of

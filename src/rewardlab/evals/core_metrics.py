@@ -1,4 +1,4 @@
-"""What a policy can do beside what a claim compares: greedily, by a vote of its samples, and how likely the gold solutions are."""
+"""Core metrics beside what a claim compares: greedy accuracy, majority vote, and likelihood of the gold solutions."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ def core_metrics(
     problems: Sequence[Problem],
     run: Run,
     *,
-    of: Measure,
+    inner: Measure,
     greedy: NonNegativeInt = 500,
     voters: NonNegativeInt = 8,
     votes: NonNegativeInt = 100,
 ) -> dict[str, float]:
-    """The numbers of the measure `of`, and of these those that it lacks, of text policies whose replies the task's verifier judges:
+    """The numbers of the measure `inner`, completed by core metrics, for text policies whose replies the task's verifier judges:
 
     greedy: accuracy of the most likely reply to the first `greedy` problems.  majority: of the most frequent answer among
     `voters` samples, on the first `votes` problems.  gold: the mean probability of exactly the solution in the problems' column
     `solution`, without any sampling; its logarithm per token is gold_logprob.
     """
-    found = of(problems, run)
+    found = inner(problems, run)
     # policies that are not of text, and data without answers, have none of these
     if run.verify is None or not hasattr(run.policy, "tokenizer"):
         return found
     beside = {
-        **_greedy(problems[:greedy], of, run),
-        **_majority(problems[:votes], of, run, voters),
+        **_greedy(problems[:greedy], inner, run),
+        **_majority(problems[:votes], inner, run, voters),
         **_gold(problems[:greedy], run),
     }
     # what the measure itself calls by one of these names stays, for a claim may compare it; its first number stays the first

@@ -15,9 +15,9 @@ INTERVAL = ("ci95_low", "ci95_high")
 
 
 @measure
-def by_domain(problems: Sequence[Problem], run: Run, *, of: Measure, column: str = "domain") -> dict[str, float]:
-    """The numbers of the measure `of` for the problems of each domain alone, as NUMBER.DOMAIN, and as NUMBER their mean, in which
-    every domain counts once however many problems it has.
+def by_domain(problems: Sequence[Problem], run: Run, *, inner: Measure, column: str = "domain") -> dict[str, float]:
+    """The numbers of the measure `inner` per domain, as NUMBER.DOMAIN, and as NUMBER their mean, which counts every domain once,
+    however many problems it has.
 
     column: which of the data says the domain. Problems without it are the domain "other".
     """
@@ -26,9 +26,9 @@ def by_domain(problems: Sequence[Problem], run: Run, *, of: Measure, column: str
         domains.setdefault(domain_of(problem.meta, column), []).append(problem)
     if not domains:
         raise RewardlabError("by_domain: there are no held-out problems")
-    numbers = {name: of(rows, run) for name, rows in domains.items()}
+    numbers = {name: inner(rows, run) for name, rows in domains.items()}
     first, *others = numbers.values()
-    # in the order of `of`, whose first number is what it is about
+    # in the order of `inner`, whose first number is what it is about
     shared = [key for key in first if key not in (*INTERVAL, "n") and all(key in row for row in others)]
     means = {key: float(np.mean([row[key] for row in numbers.values()])) for key in shared}
     each = {f"{key}.{name}": value for name, row in numbers.items() for key, value in row.items() if key not in INTERVAL}

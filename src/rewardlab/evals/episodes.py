@@ -1,4 +1,4 @@
-"""Accuracy at the end of an episode, and of the way there."""
+"""Accuracy at the end of an episode, and along the way."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def episode_accuracy(problems: Sequence[Problem], run: Run, *, rollout: Rollout)
 
 @measure
 def right_by_the_way(problems: Sequence[Problem], run: Run, *, rollout: Rollout, way: Reward) -> dict[str, float]:
-    """pass@1 of the episodes that `rollout` samples, by the task's verifier, and whether they were right on the way there.
+    """pass@1 of the episodes that `rollout` samples, by the task's verifier, and whether intermediate answers were right.
 
     the_way: share of all episodes that earn at least 1 by `way`, such as exactly the calls that were wanted.  right_by_the_way:
     share of the right episodes that do; lucky: that of those that do not, NaN where none is right. An episode without a verdict

@@ -1,4 +1,4 @@
-"""How much the estimate of a policy gradient varies between groups of samples, under several credits; nothing is learnt."""
+"""Variance of policy-gradient estimates between groups of samples, under several credits; nothing is trained."""
 
 from __future__ import annotations
 

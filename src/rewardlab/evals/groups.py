@@ -1,4 +1,4 @@
-"""What a reward tells apart within groups: how many give a signal, whether it prefers what is better, and what it likes best."""
+"""Discrimination of a reward within groups: groups with a signal, preference for better replies, and the top-ranked one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAME = 1e-9
 def told_apart(
     problems: Sequence[Problem], run: Run, *, reward: Reward, truth: Reward, rollout: Rollout, among: Reward | None = None
 ) -> dict[str, float]:
-    """What `reward` tells apart among the replies that `rollout` samples to each problem; nothing is learnt.
+    """How well `reward` discriminates between the replies that `rollout` samples to each problem; nothing is trained.
 
     signal: share of groups in which it pays two replies differently.  agreement: share of the pairs of replies to one problem, of
     which `truth` finds one better, where it pays the better one more; ties count half.  signal.X, agreement.X: the same by the term
@@ -51,8 +51,8 @@ def told_apart(
 
 @measure
 def best_paid(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout: Rollout) -> dict[str, float]:
-    """What `rollout` samples, and what `reward` makes of it: for each of its terms X the mean over all replies, and, as best.X, of
-    the reply to each problem that it pays most (the mean of several that it pays alike). reward, best.reward: of the whole.
+    """For each term X of `reward` the mean over the samples of `rollout`, and, as best.X, over the highest-rewarded reply to each
+    problem (the mean of ties). reward, best.reward: of the whole.
 
     So the best.X say where a policy is led that learns from this reward. Replies without a verdict are left out.
     """

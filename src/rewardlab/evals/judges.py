@@ -1,4 +1,4 @@
-"""How well a model judges: outcomes, steps, and where a solution first goes wrong."""
+"""Accuracy of a judge on outcomes, steps, and first errors of solutions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def judge_auc(
     problems: Sequence[Problem], run: Run, *, rollout: Rollout, steps: Reward | None = None, model: str = "reward",
     implicit: bool = False,
 ) -> dict[str, float]:  # fmt: skip
-    """How often the model `model` scores a right reply above a wrong one, and a right step above a wrong one, ties counting half.
+    """AUC of the model `model` for right over wrong replies, and for right over wrong steps; ties count half.
 
     rollout: writes the replies to be judged; it marks their steps.  steps: a reward that says which steps are right.  The score is
     the value at the end of a step or reply or, if `implicit`, the sum of log(model / reference) over its tokens.

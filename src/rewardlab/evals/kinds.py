@@ -1,4 +1,4 @@
-"""Accuracy on held-out problems of each kind, such as those unlike what was trained on."""
+"""Accuracy on held-out problems per kind, such as kinds unlike the training data."""
 
 from __future__ import annotations
 

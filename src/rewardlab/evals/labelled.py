@@ -1,4 +1,4 @@
-"""How well the model in training judges held-out solutions with labels."""
+"""Accuracy of the model in training as a judge of held-out labelled solutions."""
 
 from __future__ import annotations
 

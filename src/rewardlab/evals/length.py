@@ -1,4 +1,4 @@
-"""The length of right replies, and of wrong ones."""
+"""Length of right and of wrong replies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rewardlab.util.outputs import entropies
 
 @measure
 def length_of_right(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> dict[str, float]:
-    """pass@1 of what `rollout` samples, and the mean length of the right trajectories among them.
+    """pass@1 of the samples of `rollout`, and the mean length of the right ones.
 
     right_length: sampled tokens.  log_right_length: its natural logarithm, so that the difference between two runs is a log ratio.
     right_calls: replies before the last one, each of which an environment answered.  All three are NaN if no reply is right. A
@@ -35,7 +35,7 @@ def length_of_right(problems: Sequence[Problem], run: Run, *, rollout: Rollout) 
 
 @measure
 def length_by_verdict(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> dict[str, float]:
-    """pass@1 of what `rollout` samples, and the mean lengths of the right and of the wrong trajectories among them.
+    """pass@1 of the samples of `rollout`, and the mean lengths of the right and of the wrong ones.
 
     right_length, wrong_length: sampled tokens.  log_wrong_to_right: the logarithm of their ratio, above 0 where a policy writes
     more before a wrong answer than before a right one. NaN where there are none of a kind. A rollout without a verdict counts as
@@ -53,7 +53,7 @@ def length_by_verdict(problems: Sequence[Problem], run: Run, *, rollout: Rollout
 
 @measure
 def entropy_of_right(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> dict[str, float]:
-    """pass@1 of what `rollout` samples, and of the right trajectories length and entropy, and whether the two go together.
+    """pass@1 of the samples of `rollout`, and length, entropy and their correlation among the right ones.
 
     right_length, log_right_length: as of `length_of_right`.  right_entropy: nats per decision, of the policy's whole distribution.
     entropy_to_length: the correlation of a trajectory's mean entropy with its length, both less their means over the right ones of

@@ -1,4 +1,4 @@
-"""Measures of the policy, or another model, together with models whose logits are added to its own."""
+"""Measures of a logit ensemble: the policy, or another model, with the logits of further models added."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from rewardlab.core import Measure, Problem, Run, measure
 from rewardlab.settings.domain import PositiveInt
 
 
-@measure(inner="of")
+@measure(wraps="inner")
 def together(
-    problems: Sequence[Problem], run: Run, *, of: Measure, by: tuple[str, ...], weight: float = 1.0, on: str = "policy",
+    problems: Sequence[Problem], run: Run, *, inner: Measure, by: tuple[str, ...], weight: float = 1.0, on: str = "policy",
     weights: tuple[float, ...] = (), candidates: PositiveInt = 20, alone: bool = False,
 ) -> dict[str, float]:  # fmt: skip
-    """What `of` measures of the model `on`, where the models `by` decide along, as in the rollout `logit_ensemble`.
+    """The measure `inner` of the model `on` in an ensemble with the models `by`, as in the rollout `logit_ensemble`.
 
     alone: what it measures of that model by itself as well, as alone.X.
     """
     model = run.model(on)
     with model.joined(run.weighted(by, weight, weights), candidates):
-        found = of(problems, replace(run, policy=model))
-    apart = of(problems, replace(run, policy=model)) if alone else {}
+        found = inner(problems, replace(run, policy=model))
+    apart = inner(problems, replace(run, policy=model)) if alone else {}
     return {**found, **{f"alone.{name}": value for name, value in apart.items()}}

@@ -1,4 +1,4 @@
-"""Pairs of replies: a reward model's accuracy on them, and what a policy's own probabilities say of them."""
+"""Reward-model accuracy on pairs of replies, and the policy's own preference margins on them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _texts(trajectories: Sequence[Trajectory], device: torch.device) -> Batch:
 def preference_margins(
     problems: Sequence[Problem], run: Run, *, chosen: str = "chosen", rejected: str = "rejected"
 ) -> dict[str, float]:
-    """What learning from preferences moves, teacher-forced on the replies of held-out pairs: nothing is sampled.
+    """Implicit-reward margins on held-out pairs, teacher-forced: nothing is sampled.
 
     margin: log pi/ref(chosen) - log pi/ref(rejected), in nats, mean over pairs.  preferred: share of pairs in which it is
     positive, ties half.  likelier: the same of log pi(chosen) - log pi(rejected), without the reference; likelier_per_token: of
@@ -72,7 +72,7 @@ def preference_margins(
 def decisive_tokens(
     problems: Sequence[Problem], run: Run, *, chosen: str = "chosen", rejected: str = "rejected"
 ) -> dict[str, float]:
-    """How much of the implicit reward log pi/ref lies on the tokens in which two replies first differ, teacher-forced.
+    """The share of the implicit reward log pi/ref on the tokens in which two replies first differ, teacher-forced.
 
     decisive_share: of the sum over all tokens of both replies of |log pi/ref|, the share on those two; mean over held-out pairs,
     0 where policy and reference agree.  decisive_margin: log pi/ref of the chosen reply's token minus that of the other's, in nats.

@@ -1,4 +1,4 @@
-"""How well a model judges the steps of solutions: first errors, single steps, calibration, and PRMBench's categories.
+"""Accuracy of a judge of solution steps: first errors, single steps, calibration, and PRMBench's categories.
 
 A step is judged right if its chance is above the threshold (at 1/2 itself wrong, as argmax over two labels has it). A label from 0
 to 1 counts as right from 1/2 up. Steps without a label are left out; of first errors, nothing after one is looked at.

@@ -1,4 +1,4 @@
-"""How good the reply is that a reward likes best among several."""
+"""Accuracy of best-of-n under a reward."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rewardlab.util.ranking import auc_of
 def reranked(
     problems: Sequence[Problem], run: Run, *, by: Reward, n: PositiveInt = 8, temperature: NonNegativeFloat = 1.0
 ) -> dict[str, float]:
-    """Accuracy of the one of n sampled replies that `by` pays most, all by the task's verifier and on the same samples.
+    """Accuracy of best-of-n under the reward `by`, beside that of single samples, by the task's verifier on the same samples.
 
     reranked: the mean over replies that it pays alike; one without a score comes last.  pass@1: of the samples, which is what a
     random choice gets.  majority: of the first reply with the most frequent answer.  best: whether any is right.  by_auc: how often

@@ -58,7 +58,7 @@ def reward_and_kl(problems: Sequence[Problem], run: Run, *, n: PositiveInt = 1) 
 
 @measure
 def reward_of_right(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout: Rollout) -> dict[str, float]:
-    """pass@1 of what `rollout` samples, and right_reward: the mean of `reward` over the right replies among them.
+    """pass@1 of the samples of `rollout`, and right_reward: the mean of `reward` over the right ones.
 
     NaN where no reply is right, or none of the right ones gets a verdict from `reward`. A reply without a verdict by the task's
     verifier counts as wrong.

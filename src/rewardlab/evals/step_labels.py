@@ -1,4 +1,4 @@
-"""How good labels of steps are that were estimated, and what they cost."""
+"""Quality and cost of estimated step labels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def label_quality(
     problems: Sequence[Problem], run: Run, *, truth: Reward, annotators: dict[str, Reward], rollout: Rollout,
     threshold: PositiveShare = 0.5,
 ) -> dict[str, float]:  # fmt: skip
-    """What annotators say of the steps of the same replies, against a reward of steps that knows: 0 or less for a wrong one.
+    """Agreement of annotators' step labels with a reward of steps as the truth (0 or less: wrong), on the same replies.
 
     For each annotator X: precision.X, the share of truly wrong steps among those labelled wrong, below `threshold`; recall.X, of
     the wrong steps the share that are; none_right.precision.X and none_right.recall.X: the same where only a label of 0 says wrong

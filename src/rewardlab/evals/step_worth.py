@@ -1,4 +1,4 @@
-"""How far what rewards say of steps goes along with what the steps are worth; nothing is learnt."""
+"""Correlation of step rewards with the true values of steps; nothing is trained."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rewardlab.rewards.reward import Reward
 def step_agreement(
     problems: Sequence[Problem], run: Run, *, truth: Reward, rewards: dict[str, Reward], rollout: Rollout
 ) -> dict[str, float]:
-    """agreement.X: the correlation, over the steps of all replies, of what the reward of that name says and what `truth` says.
+    """agreement.X: the correlation, over the steps of all replies, of the step reward X with `truth`.
 
     Steps count that `truth` and all rewards speak of. NaN where one of the two is constant.  n: steps.
     """

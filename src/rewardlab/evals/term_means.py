@@ -1,4 +1,4 @@
-"""The mean of each reward term, and how often all are earned at once."""
+"""The mean of each reward term, and the rate at which all terms are fully earned."""
 
 from __future__ import annotations
 

@@ -31,12 +31,12 @@ league = League(
         World(
             "good scorer", "arithmetic:biased=0.75,error=0.1",
             "chains of arithmetic whose policy errs by habit; right beginnings are scored above wrong ones 90 times in 100",
-            reward=imperfect(auc=0.9, of=correct_so_far()),
+            reward=imperfect(auc=0.9, inner=correct_so_far()),
         ),
         World(
             "poor scorer", "arithmetic:biased=0.8,error=0.05,difficulty=[2,5]",
             "chains of two to five steps; right beginnings are scored above wrong ones 70 times in 100", new=True,
-            reward=imperfect(auc=0.7, of=correct_so_far()),
+            reward=imperfect(auc=0.7, inner=correct_so_far()),
         ),
     ),
     outcome=Outcome("accuracy", "higher", "right answers", margin=0.02),

@@ -1,4 +1,4 @@
-"""Where the weights of a model are: a folder or a name on the hub, to the folder of a checkpoint and of the adapter on top."""
+"""Locating weights: from a folder or a hub name to a checkpoint folder and the adapter on top."""
 
 from __future__ import annotations
 

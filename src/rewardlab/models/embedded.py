@@ -1,4 +1,4 @@
-"""The embedded policy: a small Llama with a real tokenizer and chat template, warmed up by SFT on worked solutions with mistakes.
+"""The embedded policy: a small Llama with tokenizer and chat template, warmed up by SFT on solutions with mistakes.
 
 It is trained once and cached as an ordinary Hugging Face checkpoint. Its teacher is careless, so the policy knows the format
 and the method of its tasks but still fails many of them; this leaves something for reinforcement learning to improve.

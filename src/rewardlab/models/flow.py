@@ -1,4 +1,4 @@
-"""The small denoiser of a task of points, trained by flow matching on the points of a careless teacher."""
+"""The small denoiser of a task of points, trained by flow matching on an error-prone teacher's points."""
 
 from __future__ import annotations
 

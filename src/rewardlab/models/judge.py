@@ -1,4 +1,4 @@
-"""The judge trunk of a task: its small policy made deeper, and taught to tell right steps of solutions from wrong ones.
+"""The judge trunk of a task: its small policy with more layers, trained to tell right steps from wrong ones.
 
 A small policy knows arithmetic where it chooses its next token. A fresh value head reads elsewhere: it learns to compare so slowly
 that reward models stay at chance for minutes. This is learnt once here, with the language kept by its own loss, and cached as an

@@ -1,4 +1,4 @@
-"""What the small policy of a task says, and whether it is right: samples that are made once and cached."""
+"""Samples of a task's small policy with verdicts, generated once and cached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the small policy of a task starts: how often it is right, and whether that leaves room to learn."""
+"""The starting accuracy of a task's small policy, and whether it leaves room to learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small vision-language policy for a task of pictures: a Llava of 200,000 parameters, taught by a careless teacher."""
+"""The small vision-language policy for a task of pictures: a Llava of 200,000 parameters, trained on an error-prone teacher."""
 
 from __future__ import annotations
 

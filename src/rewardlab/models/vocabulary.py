@@ -1,4 +1,4 @@
-"""The words that the small embedded policy was taught, and those of a user's problems that it was not."""
+"""The vocabulary of the small embedded policy, and unknown words in a user's problems."""
 
 from __future__ import annotations
 

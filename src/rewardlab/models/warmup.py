@@ -1,4 +1,4 @@
-"""Warm-up: supervised training on a careless teacher's solutions, until the policy starts where learning from rewards can begin."""
+"""Warm-up: supervised training on an error-prone teacher's solutions, until reinforcement learning can begin."""
 
 from __future__ import annotations
 

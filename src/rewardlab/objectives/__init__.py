@@ -1,1 +1,1 @@
-"""Objectives compute a loss per token, row or group from the credit; weightings weigh these losses in the sum."""
+"""Objectives compute a loss per token, row or group from the credit; weightings weight these losses in the sum."""

@@ -1,4 +1,4 @@
-"""Objectives of models that judge: labels are rewards, at the positions where they fall."""
+"""Objectives of judges: labels are rewards, at the positions where they fall."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def label_cross_entropy(out: Outputs, batch: Batch, run: Run, *, before: NonNega
 
 @objective(unit="token", wants=("value",))
 def each_label_cross_entropy(out: Outputs, batch: Batch, run: Run) -> Tensor:
-    """As `label_cross_entropy`, for each label by itself, so that the weighting says what a label counts: `balanced_labels`."""
+    """As `label_cross_entropy`, per label, so that a weighting such as `balanced_labels` can weight each one."""
     loss = F.binary_cross_entropy_with_logits(out.value, batch.reward.clamp(0, 1), reduction="none")
     return torch.where(batch.rewarded, loss, 0.0)
 
 
 @weighting
 def balanced_labels(batch: Batch) -> Tensor:
-    """Labels above 1/2 weigh as much together as the others do, 0 where there is no label.
+    """Equal total weight for labels above 1/2 and for the others; 0 where there is no label.
 
     Each weighs as often as it would stay if of the more frequent kind so many were left out, at random, that both are equally many:
     with right labels alone none stays. The last label of a reply, of the step with its answer, is balanced among the last ones.
@@ -81,7 +81,7 @@ def mean_label_cross_entropy(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 @objective(unit="row")
 def language_model(out: Outputs, batch: Batch, run: Run) -> Tensor:
-    """Mean over a row's tokens of -log p, beside the loss of a scalar head: the trunk keeps the language that it judges.
+    """Mean over a row's tokens of -log p, beside the loss of a scalar head: it keeps the trunk's language modelling.
 
     By row, so that a weighting of tokens for the other loss does not apply. A model whose vocabulary head was a matrix of its own
     has lost it to the value head, and is refused.

@@ -44,7 +44,7 @@ def dpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.1)
 
 @objective(unit="group", needs=("ref",))
 def soft_dpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.1, label: Share | None = None) -> Tensor:
-    """DPO with a label that is not sure: p dpo_loss(preferred, other) + (1 - p) dpo_loss(other, preferred).
+    """DPO with a soft label p: p dpo_loss(preferred, other) + (1 - p) dpo_loss(other, preferred).
 
     label: p; None: the credit of the pair, which is the same at all decisions of its first row. At p = 1/2 nothing is preferred,
     and replies stay as likely as they are.
@@ -56,7 +56,8 @@ def soft_dpo_loss(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat =
 
 @objective(unit="group", needs=("policy.logprobs",))
 def group_preferences(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.05) -> Tensor:
-    """The mean of -log sigmoid(beta [log m/old of the better row - log m/old of the other]) over a group's pairs that earn unlike.
+    """The mean of -log sigmoid(beta [log m/old of the better row - log m/old of the other]) over a group's pairs with different
+    rewards.
 
     m: the model that learns; old: the policy before the update, so that no other is needed as a reference. A group without such a
     pair, and rows without a verdict, teach nothing.  Liu et al. 2025, arXiv:2509.19199
@@ -76,15 +77,16 @@ def preference_loss(out: Outputs, batch: Batch, run: Run) -> Tensor:
     return -F.logsigmoid(margin(last_value(out, batch), batch))
 
 
-@objective(unit="group", inner="of")
-def credit_weighted(out: Outputs, batch: Batch, run: Run, *, of: Objective) -> Tensor:
-    """The pairwise objective `of`, which reads the log-probs of policy and reference times the credit of each position.
+@objective(unit="group", wraps="inner")
+def credit_weighted(out: Outputs, batch: Batch, run: Run, *, inner: Objective) -> Tensor:
+    """The pairwise objective `inner` on the log-probs of policy and reference, multiplied by the credit of each position.
 
-    So credit 1 everywhere is `of` itself, and a reply whose credit is 0 counts as one that the policy says as the reference does.
+    So credit 1 everywhere is `inner` itself, and a reply whose credit is 0 counts as one that the policy says as the reference
+    does.
     """
     weighted = {"ref": batch.ref * batch.credit} if "ref" in batch.columns else {}
     seen = replace(batch, columns=batch.columns | weighted)
-    return of(replace(out, logprobs=out.logprobs * batch.credit), seen, run)
+    return inner(replace(out, logprobs=out.logprobs * batch.credit), seen, run)
 
 
 def weigh_by_credit(of: Objective | None, credit: Credit | None, method: str) -> Objective:
@@ -97,6 +99,6 @@ def weigh_by_credit(of: Objective | None, credit: Credit | None, method: str) ->
     terms = [(scale, leaf, leaf.unit == "group" and leaf.wants == ("logprobs",)) for scale, leaf in of.terms()] if of else []
     if not any(pairs for *_, pairs in terms):
         raise RewardlabError(f"{method} weighs an objective on pairs of replies, such as dpo_loss, and this one is {of}")
-    weighed = [(scale, credit_weighted(of=leaf) if pairs else leaf) for scale, leaf, pairs in terms]
+    weighed = [(scale, credit_weighted(inner=leaf) if pairs else leaf) for scale, leaf, pairs in terms]
     first, *others = [leaf if scale == 1 else scale * leaf for scale, leaf in weighed]
     return sum(others, start=first)

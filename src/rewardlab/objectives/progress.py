@@ -1,4 +1,4 @@
-"""Models of what a reply or an episode will earn, from what there is of it, and of how much each turn adds."""
+"""Models of the return of a reply or episode, from a prefix of it, and of each turn's contribution."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def turn_ends(mask: Tensor) -> Tensor:
 
 @objective(unit="row", wants=("value",))
 def turns_sum_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
-    """(sum over turns of V at the turn's end - R)^2, R all that the episode earned. Episodes without a verdict teach nothing.
+    """(sum over turns of V at the turn's end - R)^2, with R the return of the episode. Episodes without a verdict teach nothing.
 
     So V comes to say what a turn contributes, as seen from its end. Wang et al. 2025, arXiv:2505.20732
     """
@@ -28,7 +28,7 @@ def turns_sum_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 @objective(unit="token", wants=("value",))
 def outcome_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
-    """(V_t - R)^2 at each decision t: V_t is read after it, so that it foretells R, all that the reply earns, from its beginning.
+    """(V_t - R)^2 at each decision t: V_t is read after it and predicts R, the return of the whole reply, from its prefix.
 
     Rows without a verdict teach nothing.
     """

@@ -48,7 +48,7 @@ def imitate(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 @objective(unit="token")
 def imitate_by_probability(out: Outputs, batch: Batch, run: Run) -> Tensor:
-    """-sg(pi) log pi, sg held fixed: maximum likelihood in which a token counts by its probability.
+    """-sg(pi) log pi, sg the stop-gradient: maximum likelihood with each token weighted by its probability.
 
     Its gradient is that of -pi: a policy gradient whose reward is 1 for the recorded token. That of -log pi divides the reward by
     pi, so that tokens which the policy finds unlikely outweigh all others.  Wu et al. 2025, arXiv:2508.05629

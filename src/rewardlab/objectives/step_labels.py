@@ -1,4 +1,4 @@
-"""Losses of models that judge steps, from labels at the ends of steps: on a value head, on the log-odds of a word, on log-ratios.
+"""Losses of step judges, from labels at the ends of steps: on a value head, on the log-odds of a word, on log-ratios.
 
     Q     the log-odds that a step is right: the value at its end; logit(right word) - logit(wrong word) at the judgement's token;
           or beta times the sum over the step's tokens of log(model / reference)
@@ -48,7 +48,7 @@ def words_of_steps(
     out: Outputs, batch: Batch, run: Run, *, wrong: int, right: int,
     loss: Literal["bce", "soft", "mse", "rank", "quantile"] = "bce", zeta: NonNegativeFloat = 4.0, tau: Share = 0.5,
 ) -> Tensor:  # fmt: skip
-    """Q is the log-odds between two tokens, where the model says whether a step is right: a label falls on that token.
+    """Q is the log-odds of two tokens with which the model judges a step right or wrong: the label falls on that token.
 
     wrong, right: ids of the two tokens. Whichever of them the row holds there is not looked at.
     """

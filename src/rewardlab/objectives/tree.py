@@ -28,13 +28,13 @@ def value_here_cross_entropy(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 @weighting
 def right_once(batch: Batch, *, right: float = 0.5) -> Tensor:
-    """Equal weights for all different tokens of the right rows of each tree; 0 elsewhere.  right: as in `each_step_end_once`."""
+    """Equal weights for all distinct tokens of the right rows of each tree; 0 elsewhere. right: as in `each_step_end_once`."""
     return _normalised(_shares(batch, batch.reward.sum(1) > right))
 
 
 @weighting
 def each_step_end_once(batch: Batch, *, right: float = 0.5) -> Tensor:
-    """Equal weights for the last tokens of all different steps, in trees with a right leaf; 0 elsewhere.
+    """Equal weights for the last tokens of all distinct steps, in trees with a right leaf; 0 elsewhere.
 
     right: a row is right if its reward is above this; where rewards are never negative, -1 takes all trees.
     """
@@ -50,7 +50,7 @@ def each_step_end_once(batch: Batch, *, right: float = 0.5) -> Tensor:
 
 @weighting(needs=("value.value",))
 def best_right_once(batch: Batch, *, keep: PositiveInt = 2, right: float = 0.5) -> Tensor:
-    """Equal weights for all different tokens of the `keep` best right rows of each tree; 0 elsewhere.
+    """Equal weights for all distinct tokens of the `keep` best right rows of each tree; 0 elsewhere.
 
     The best rows are those with the highest value at their end, by the model "value".
     """

@@ -12,14 +12,14 @@ from rewardlab.settings.domain import PositiveFloat, PositiveInt
 
 @weighting
 def token_mean(batch: Batch) -> Tensor:
-    """Every decision of the batch counts the same: long replies weigh more."""
+    """Every decision of the batch counts the same, so that long replies weigh more."""
     # clamped: a batch without a decision has loss 0, not NaN
     return batch.mask / batch.mask.sum().clamp(min=1)
 
 
 @weighting
 def preferred_mean(batch: Batch) -> Tensor:
-    """Every decision of the preferred rows counts the same, those of the others nothing: in a pair the first row is preferred."""
+    """Every decision of the preferred rows counts the same, those of the others nothing: the first row of a pair is preferred."""
     preferred = torch.zeros_like(batch.mask)
     preferred[batch.first_rows] = batch.mask[batch.first_rows]
     return preferred / preferred.sum().clamp(min=1)
@@ -27,7 +27,7 @@ def preferred_mean(batch: Batch) -> Tensor:
 
 @weighting
 def tagged_mean(batch: Batch, *, tag: str) -> Tensor:
-    """Every decision of the rows that the rollout gave this tag counts the same, those of the others nothing."""
+    """Every decision of the rows with this tag (set by the rollout) counts the same, those of the others nothing."""
     tagged = torch.tensor([t.tag == tag for t, _ in batch.rows], dtype=torch.bool, device=batch.mask.device)
     weight = batch.mask & tagged[:, None]
     # if no row has it, all weights are 0 and the update is empty, instead of 0 / 0

@@ -1,4 +1,4 @@
-"""A small network that reads a problem through a language model, and writes latents before it: the policy of a soft prompt.
+"""A small network that reads a problem through a language model and writes latents before it: a policy of soft prompts.
 
     (mean_1 .. mean_m)(x) = std f(h(x));    z_t ~ N(mean_t, diag std_t^2);    vector_t = anchor + (scale * z_t) directions
 

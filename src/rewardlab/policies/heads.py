@@ -1,4 +1,4 @@
-"""Several vocabulary heads over one trunk: each decides for an objective, and any mixture of them is a head again.
+"""Several vocabulary heads over one trunk, one per objective; any mixture of them is a head again.
 
 logits_h = W_h s,    sum_h w_h logits_h = (sum_h w_h W_h) s,    s the policy's hidden state
 """

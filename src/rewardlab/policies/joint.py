@@ -1,4 +1,4 @@
-"""What models must have in common to decide on tokens together, and how values of candidates become logits."""
+"""Requirements on models that decide jointly, and the logits of candidates from their values."""
 
 from __future__ import annotations
 

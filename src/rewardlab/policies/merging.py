@@ -1,4 +1,4 @@
-"""Merging of models that were trained from the same start, each on a task of its own.
+"""Merging of models trained from the same start on different tasks.
 
 Weights are tensors by name, as of `policy.state()`. A task vector is what training changed: the weights of a model minus the start.
 """

@@ -1,4 +1,4 @@
-"""Gaussian noise on some weights of a model, while a context lasts."""
+"""Gaussian noise on some weights of a model, within a context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors that stand in a text in place of token embeddings (`Turn.vectors`): soft prompts, or latents that another model sampled.
+"""Vectors in place of token embeddings (`Turn.vectors`): soft prompts, or latents sampled by another model.
 
 In trajectories and batches their id is NO_TOKEN. Within a pass of a model each different vector is a token of its own, with a
 number from the size of the vocabulary on and a row below the embeddings. So equal prompts stay equal, and nothing else that

@@ -1,4 +1,4 @@
-"""Models that score the steps of a solution, whatever convention they were published under: load_scorer(name) -> StepScorer."""
+"""Process reward models of every published convention: load_scorer(name) -> StepScorer."""
 
 from rewardlab.prm.load import load_scorer
 from rewardlab.prm.scorer import StepScorer

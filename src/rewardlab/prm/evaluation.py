@@ -1,4 +1,4 @@
-"""Measure a scorer of steps on solutions whose steps are labelled."""
+"""Evaluation of step scorers on labelled solutions."""
 
 from __future__ import annotations
 

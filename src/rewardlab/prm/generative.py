@@ -1,4 +1,4 @@
-"""Scores of a language model that says of each step, as a turn of a chat, whether it is right: RLHFlow's, and Yes or No.
+"""Generative step scorers: a chat turn per step, as RLHFlow's, and Yes or No.
 
     user: {prompt} {step 1}    assistant: +    user: {step 2}    assistant: +    ...
 

@@ -1,4 +1,4 @@
-"""Step labels for solutions: sampled by a model, or read from a file; labelled by continuations, a judge, a tool or a reference."""
+"""Step labels for solutions, sampled or from a file: by continuations, a judge, a tool or a reference."""
 
 from __future__ import annotations
 

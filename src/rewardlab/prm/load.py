@@ -1,4 +1,4 @@
-"""Scorers by name: which convention a checkpoint was published under, and its parts.
+"""Step scorers by name: the convention of a checkpoint, and its parts.
 
 A checkpoint says it by step_scorer.json (those that rewardlab writes), else by config.json and its weights. Causal models look
 alike, so that those which the folder's name does not give away need it said: PATH?as=shepherd. Code that came with a checkpoint

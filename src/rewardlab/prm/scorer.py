@@ -1,4 +1,4 @@
-"""What every scorer of steps has in common: solutions to tokens, batches, and one number for each step."""
+"""The common base of step scorers: solutions to tokens, batches, and one number per step."""
 
 from __future__ import annotations
 

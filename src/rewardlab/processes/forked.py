@@ -1,4 +1,4 @@
-"""A process that loads a function once, and calls it in a fork of itself: what hangs or dies is replaced within milliseconds.
+"""A process that loads a function once and calls it in forks: hung or dead ones are replaced within milliseconds.
 
     process = Forked("rewardlab.servers.scoring:Scorer", {"rewards": ["math"]}, seconds=10.0)
     process.start()  ->  what the function says of itself (`about`)

@@ -1,4 +1,4 @@
-"""What a process of `forked.py` runs: it loads a function, and calls are made in a fork of it, which alone is replaced."""
+"""The process of `forked.py`: it loads a function and calls it in a fork, which alone is replaced."""
 
 from __future__ import annotations
 

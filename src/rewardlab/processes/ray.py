@@ -1,4 +1,4 @@
-"""Calls made over a Ray cluster, each answered once, in their order, whatever becomes of the processes that make them.
+"""Calls over a Ray cluster, each answered once and in order, whatever happens to its processes.
 
     with RayWorkers("rewardlab.api.verify:judging", "ray:4", about=("math", {})) as workers:
         for answer in workers.stream([(rows,), (more,)]):       ->  Done(...), Done(...)

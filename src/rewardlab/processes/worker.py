@@ -1,4 +1,4 @@
-"""What a process of `pool.py` runs: calls arrive as lines of JSON, and are answered one by one. A script, not a module."""
+"""The process of `pool.py`: calls arrive as lines of JSON, and are answered one by one. A script, not a module."""
 
 from __future__ import annotations
 

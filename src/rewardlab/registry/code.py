@@ -1,4 +1,4 @@
-"""The code that a definition reaches, as a hash that moving, renaming and documenting leave as it is.
+"""A hash of the code that a definition reaches, invariant under moves, renames and documentation.
 
     hash = H(sorted round-3 hashes of all definitions reached)
     round 0 of a definition: H(its syntax tree, without docstrings, with numbers for the names of definitions of the package)
@@ -7,6 +7,8 @@
 A definition is a function, a class, or what is assigned to a name at the top of a file. It reaches the definitions of the package
 that its names stand for, through imports. Records and caches are kept by such hashes: a piece that moves to another file, or gets a
 better name, confirms them; one that computes something else does not. Files are read, not imported.
+
+A setting counts by its first name (`settings/old_names.py`), so that one that is renamed changes no hash.
 
 What is found by a text at run time (a verifier that a task names) is followed where it is written as `verifier="NAME"`.
 """
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.registry.find import PACKAGE
+from rewardlab.settings.old_names import FIRST
 
 ROUNDS = 3
 """How far around a definition its hash tells which of two definitions stands where."""
@@ -215,18 +218,21 @@ def _bare(node: ast.stmt) -> Any:
 class _Names(ast.NodeTransformer):
     """Put what `stand_in` says in the place of each name that stands for a definition of the package.
 
-    Names that a function binds itself (arguments, what it assigns) stand for nothing else, and stay.
+    Names that a function binds itself (arguments, what it assigns) stand for nothing else, and stay; settings get their first name.
+    bound: those names, scope by scope, each with what is written for it.
     """
 
     def __init__(self, path: Path, stand_in: Callable[[Key], str]):
-        self.path, self.stand_in, self.bound = path, stand_in, [set[str]()]
+        self.path, self.stand_in = path, stand_in
+        self.bound: list[dict[str, str]] = []
         self.local: dict[str, Key] = {}
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in self.local:
             return ast.Name(self.stand_in(self.local[node.id]), node.ctx)
-        if any(node.id in names for names in self.bound):
-            return node
+        for names in reversed(self.bound):
+            if node.id in names:
+                return ast.Name(names[node.id], node.ctx)
         read = module(self.path)
         if node.id in read.own or node.id in read.imports:
             return ast.Name(self._said(node.id), node.ctx)
@@ -243,6 +249,15 @@ class _Names(ast.NodeTransformer):
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
         if node.arg in NAMED_BY_TEXT and isinstance(node.value, ast.Constant) and (named := _by_text(node.arg, node.value.value)):
             return ast.keyword(node.arg, ast.Name(self.stand_in(named), ast.Load()))
+        if node.arg == "wraps" and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            node.value.value = FIRST.get(node.value.value, node.value.value)
+        node.arg = FIRST.get(node.arg, node.arg) if node.arg else None
+        return self.generic_visit(node)
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        for key in node.keys:
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                key.value = FIRST.get(key.value, key.value)
         return self.generic_visit(node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
@@ -278,7 +293,10 @@ class _Names(ast.NodeTransformer):
                 self.visit(argument.annotation)
                 # what a type checker reads decides no number; the domain of a setting is checked, not computed with
                 argument.annotation = None
-        self.bound.append(_bound_in(node))
+        settings = {argument.arg: FIRST.get(argument.arg, argument.arg) for argument in arguments.kwonlyargs}
+        self.bound.append({name: name for name in _bound_in(node)} | settings)
+        for argument in arguments.kwonlyargs:
+            argument.arg = settings[argument.arg]
         body = node.body if isinstance(node.body, list) else [node.body]
         visited = [self.visit(x) for x in body]
         if isinstance(node.body, list):
@@ -299,14 +317,15 @@ class _Names(ast.NodeTransformer):
         body = []
         for statement in node.body:
             functions = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
-            self.bound.append(set() if functions else own)
+            self.bound.append({} if functions else {name: name for name in own})
             body.append(self.visit(statement))
             self.bound.pop()
         node.body = body
         return node
 
     def _comprehension(self, node: Any) -> ast.AST:
-        self.bound.append({n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)})
+        targets = (n for g in node.generators for n in ast.walk(g.target))
+        self.bound.append({n.id: n.id for n in targets if isinstance(n, ast.Name)})
         self.generic_visit(node)
         self.bound.pop()
         return node

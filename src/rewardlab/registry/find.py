@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.settings.domain import parse_value
+from rewardlab.settings.old_names import present_name
 
 if TYPE_CHECKING:
     from rewardlab.core import Recipe, Task
@@ -226,7 +227,8 @@ def _load(name: str, options: dict[str, Any], written: str, besides: dict[str, A
 
     function = _function(name)
     known = hyperparameters(function)
-    bound = {k: v for k, v in options.items() if v is not None}
+    # run folders and claims name options as they were called then
+    bound = {present_name(k, known): v for k, v in options.items() if v is not None}
     if "options" in known and (own := {k: bound.pop(k) for k in list(bound) if k not in known}):
         # a task with a parameter `options` passes on options that it does not have itself, as reasoning_gym does to its generators
         bound["options"] = own

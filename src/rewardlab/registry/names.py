@@ -1,4 +1,4 @@
-"""Names checked by reading files, before torch is imported: a typo is said at once."""
+"""Early checks of names by reading files, before torch is imported."""
 
 from __future__ import annotations
 

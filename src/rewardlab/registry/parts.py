@@ -5,7 +5,8 @@
     {"part": "credit:my.module:mine", "with": {...}}          a part outside rewardlab, in a module that can be imported
     {"expression": "reward:Sum", "of": [...]}                 parts joined by an operator
 
-A saved part does not say which file it is in, so files can move. What older versions saved is read through `old_names`.
+A saved part does not say which file it is in, so files can move. What older versions saved is read through RENAMED here, and
+through `settings/old_names.py` for names of settings.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from typing import Any
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.registry.find import PACKAGE, methods, module_of
 from rewardlab.registry.index import Definition, parts_in, read_each
+from rewardlab.settings.hyperparameters import hyperparameters
+from rewardlab.settings.old_names import present_name
 
 # ----------------------------------------------------------------------------------------------------------------------
 #
-# Old names of saved parts and their present ones: run folders and results of older versions are read through this file alone.
+# Old names of saved parts and their present ones, by which run folders and results of older versions are read.
 #
 # A part that is renamed, or that changes its slot, gets a line in RENAMED. A part that only moves to another file needs none.
 
@@ -69,9 +72,6 @@ RENAMED = {
     "objective:best_right_once": "weighting:best_right_once",
 }
 """Old name to present name, both as `slot:name`."""
-
-RENAMED_SETTINGS = {"loop:cream/self_ranking": {"faster": "sft_lr_scale"}}
-"""Old names of settings of a part, by its present name as `slot:name`."""
 
 MODULE_PATH = re.compile(r"rewardlab\.([\w.]+):([\w.]+)")
 SLOT_OF_MODULE = {
@@ -208,8 +208,9 @@ def load_part(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     if "part" in data:
-        make, renamed = _maker(data["part"]), RENAMED_SETTINGS.get(current_name(data["part"]), {})
-        return make(*map(load_part, data.get("of", ())), **{renamed.get(k, k): load_part(v) for k, v in data["with"].items()})
+        make = _maker(data["part"])
+        known = hyperparameters(make.function)
+        return make(*map(load_part, data.get("of", ())), **{present_name(k, known): load_part(v) for k, v in data["with"].items()})
     if "expression" in data:
         return _expression(current_name(data["expression"]))(*(load_part(x) for x in data["of"]))
     return {k: load_part(v) for k, v in data.items()}

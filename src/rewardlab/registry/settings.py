@@ -1,4 +1,4 @@
-"""Settings of a stack of methods: which method each belongs to, and whether its value has the right type.
+"""Settings of a stack of methods: their owners and types.
 
     grpo+hapo  with  {"group_size": 8, "hapo.weight": 2.0, "lr": 1e-4}
 
@@ -36,6 +36,7 @@ from rewardlab.settings.domain import (
     settings_of,
 )
 from rewardlab.settings.hyperparameters import hyperparameters
+from rewardlab.settings.old_names import unknown_setting
 
 Method = tuple[str, Callable[..., Recipe]]
 UPDATE = {f.name: f for f in fields(Update) if f.metadata.get("setting", True)}
@@ -153,7 +154,7 @@ def _owner(functions: Mapping[str, Callable], key: str) -> tuple[str | None, str
             raise unknown("method of this stack", method, functions)
         own = hyperparameters(functions[method])
         if name not in own and name not in UPDATE:
-            raise unknown(f"setting of {method}", name, own.keys() | UPDATE.keys())
+            raise unknown_setting(f"setting of {method}", name, own.keys() | UPDATE.keys())
         return (method if name in own else None), name
     owners = [m for m, f in functions.items() if key in hyperparameters(f)]
     if len(owners) > 1:
@@ -161,7 +162,7 @@ def _owner(functions: Mapping[str, Callable], key: str) -> tuple[str | None, str
         raise RewardlabError(f"{' and '.join(owners)} both take {key}; write {written}")
     if not owners and key not in UPDATE:
         known = {k for f in functions.values() for k in hyperparameters(f)}
-        raise unknown(f"setting of {'+'.join(functions)}", key, known | UPDATE.keys())
+        raise unknown_setting(f"setting of {'+'.join(functions)}", key, known | UPDATE.keys())
     return (owners[0] if owners else None), key
 
 

@@ -2,8 +2,8 @@
 
 A method takes the recipe below it and changes some of it. What it replaces there must be what it also replaces when it is used
 alone: a part of its own base, such as the credit of GRPO. Anything else was brought by an earlier method of the stack, and has to
-stay. It stays if it is extended (`base.credit >> x`, `base.reward + x`), wrapped (`filter(of=base.rollout)`), or if its sampler is
-replaced by one that takes over its settings (`Part.replace_innermost`). The same holds for learners and for fields of `update`.
+stay. It stays if it is extended (`base.credit >> x`, `base.reward + x`), wrapped (`filter(inner=base.rollout)`), or if its sampler
+is replaced by one that takes over its settings (`Part.replace_innermost`). The same holds for learners and for fields of `update`.
 
 A method that is used alone may set the update of the base that it makes (`grpo().but(minibatches=4)`). In a stack the base is the
 recipe below, and keeps its update.
@@ -132,7 +132,7 @@ def _layers(part: Part) -> Iterator[Part]:
 
 
 def _same_but_inner(a: Part, b: Part) -> bool:
-    settings = ({k: v for k, v in part.settings.items() if k != part.options.inner} for part in (a, b))
+    settings = ({k: v for k, v in part.settings.items() if k != part.options.wraps} for part in (a, b))
     return type(a) is type(b) and a.name == b.name and next(settings) == next(settings)
 
 

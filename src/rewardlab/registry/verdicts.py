@@ -1,4 +1,4 @@
-"""The verdict of a record as it counts now: for a claim or for a check, which the file says is by construction or not.
+"""The current verdict of a record, for a claim or a check.
 
 A record keeps the word of its day. What a file says of its claim beside its runs changes the word, and needs no new run.
 """

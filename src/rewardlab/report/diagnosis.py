@@ -1,4 +1,4 @@
-"""Say in words what goes wrong in a run, with the number and a remedy, from its log alone: ours, TRL's or verl's."""
+"""Diagnosis of a run, with the number and a remedy, from its log alone: ours, TRL's or verl's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a reward, or a term of it, rises while the truth falls, or does not rise with it."""
+"""Divergence of a reward, or a term of it, from the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a report that need no script: what was run, and its results."""
+"""The static parts of a report: settings and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a scorer of steps: its figures, calibration plot, and accuracy by place and length. It runs no script."""
+"""The page of a step scorer: its figures, calibration plot, and accuracy by position and length. It runs no script."""
 
 from __future__ import annotations
 

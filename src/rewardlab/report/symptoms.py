@@ -1,4 +1,4 @@
-"""What can go wrong in a run, each with how it shows in the log: a function of the curves to a finding, or to None.
+"""Symptoms of a run, one function each: from the curves to a finding, or None.
 
 Every limit stands beside the reason for it. They are limits of alarm: below them a run may be fine or not, above them somebody
 should look.

@@ -1,4 +1,4 @@
-"""Watches over calls of the user's functions: says when one takes long, and stops it at its limit."""
+"""Timeouts of calls to the user's functions: a warning where one takes long, an end at its limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of the user's functions: one after the other, or, if the function is `async`, many at a time."""
+"""Calls of the user's functions: in sequence, or concurrently if the function is `async`."""
 
 from __future__ import annotations
 

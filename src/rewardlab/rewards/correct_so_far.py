@@ -1,4 +1,4 @@
-"""Whether a solution is right as far as it goes: an exact scorer of partial solutions."""
+"""Whether the finished lines of a solution are right: an exact scorer of partial solutions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rewardlab.text.splitters import cut
 
 @reward
 def correct_so_far(trajectory: Trajectory, *, partial: bool = False) -> Score:
-    """1 while every finished line of the reply follows rightly from the one before it (`going_on`), 0 once one does not.
+    """1 while every finished line of the reply follows from the line before it (`going_on`), 0 from the first error on.
 
     For problems whose meta["steps"] are equations "7+5=12"; no verdict for others. The last line is judged once it has ended, or
     the reply has. partial: until then, too: it is wrong once no right line begins as it does.

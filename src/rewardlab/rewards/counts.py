@@ -1,4 +1,4 @@
-"""How many of k continuations of each step a value model expects to be right, as the score of a whole reply."""
+"""The expected number of successes among k continuations of each step, by a value model, as the score of a whole reply."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def counted_steps(
     groups: list[Group], run: Run, *, model: str = "prm", k: PositiveInt = 3, least: PositiveInt = 1,
     form: Literal["product", "min"] = "product", splitter: Literal["newline", "tag", "sentence"] = "newline",
 ) -> Scores:  # fmt: skip
-    """Over the steps of a reply, the product (or the least) of the chances that at least `least` of k continuations are right.
+    """Product (or minimum) over a reply's steps of the chance that at least `least` of k continuations are right.
 
     model: a value model whose value at the end of a step is the log-odds that a continuation is right (`label_cross_entropy` on the
     shares of `monte_carlo_steps`, which is the likelihood of their counts). With k = 1 the chance of a step is that of the model.

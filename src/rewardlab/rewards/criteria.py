@@ -1,4 +1,4 @@
-"""Criteria by which steps are judged: a tree of them that grows as a judge names new ones, and which of them suit a step."""
+"""Criteria for judging steps: a tree that grows as a judge names new ones, and which criteria apply to a step."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def judged_criteria(
     groups: list[Group], run: Run, *, model: str = "judge", k: NonNegativeInt = 4, named: NonNegativeInt = 4,
     seeds: tuple[str, ...] = GENERAL, embed: str = NGRAMS, max_new: PositiveInt = 96,
 ) -> Scores:  # fmt: skip
-    """For the last step of an unfinished reply a term for each criterion that suits it: the chance that it is true of the step.
+    """A term per criterion that applies to the last step of an unfinished reply: the chance that the step meets it.
 
     The model of the run says so, Yes against No. Criteria are the `k` of the tree that are nearest to the step of the group's first
     row (0: all), so that siblings are judged alike. The tree begins with `seeds`, and grows once in each training step, by what the
@@ -118,7 +118,7 @@ def judged_criteria(
 
 @reward(over="groups")
 def by_criterion(groups: list[Group], run: Run, *, criterion: str, model: str = "judge", max_new: PositiveInt = 4) -> Scores:
-    """The chance that a criterion is true of the last step of an unfinished reply, as a model of the run says: Yes against No.
+    """The chance that the last step of an unfinished reply meets a criterion, by a model of the run: Yes against No.
 
     No verdict where the question does not fit the model's context.
     """

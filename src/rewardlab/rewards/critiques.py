@@ -1,4 +1,4 @@
-"""Which steps of a reply are wrong, as several critiques of it say that are put to the vote."""
+"""Wrong steps of a reply, by a vote of several critiques."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def wrong_steps(
     agree: Literal["majority", "all"] = "all", splitter: Literal["newline", "tag", "sentence"] = "newline",
     max_new: PositiveInt = 512, temperature: NonNegativeFloat = 1.0,
 ) -> Scores:  # fmt: skip
-    """1 at the end of each step that critiques find wrong, 0 at the others.
+    """1 at the end of each step that the critiques find wrong, 0 at the others.
 
     model: the critic, a model of the run, which reads the whole reply and lists its wrong steps, `votes` times.  ask: what it
     reads, with {question} and {steps}.  agree: how many critiques must list a step.  splitter: that of the rollout.  max_new,
@@ -96,17 +96,17 @@ def _score(trajectory: Trajectory, steps: Sequence[Any], critiques: list[set[int
 
 @reward(over="groups")
 def noisy_critiques(
-    groups: list[Group], run: Run, *, of: Reward, miss: Share = 0.2, alarm: Share = 0.2, votes: PositiveInt = 4,
+    groups: list[Group], run: Run, *, inner: Reward, miss: Share = 0.2, alarm: Share = 0.2, votes: PositiveInt = 4,
     agree: Literal["majority", "all"] = "all", fresh: Share = FRESH,
 ) -> Scores:  # fmt: skip
-    """`wrong_steps` of a critic of known quality: a step is wrong where the step reward `of` pays it nothing, but each critique
-    overlooks a wrong step at the rate `miss`, and lists a right one at the rate `alarm`, every critique by itself.
+    """`wrong_steps` by a critic of known error rates: a step is wrong where the step reward `inner` pays it nothing; each critique
+    independently misses a wrong step at the rate `miss` and flags a right one at the rate `alarm`.
 
     The noise belongs to problem, reply, step and critique: the same reply is criticised alike. fresh: share of a
-    critique's noise that is new at each step. No verdict where `of` gives none.
+    critique's noise that is new at each step. No verdict where `inner` gives none.
     """
     return [[_noisy(t, s, miss, alarm, votes, agree, fresh, run.seed) for t, s in zip(*rows, strict=True)]
-            for rows in zip(groups, of(groups, run), strict=True)]  # fmt: skip
+            for rows in zip(groups, inner(groups, run), strict=True)]  # fmt: skip
 
 
 def _noisy(t: Trajectory, truth: Score, miss: float, alarm: float, votes: int, agree: str, fresh: float, seed: int) -> Score:

@@ -1,4 +1,4 @@
-"""Monte-Carlo labels without the mistakes that a weak policy is known to make, and with fewer continuations."""
+"""Monte-Carlo step labels, corrected for known errors of a weak policy, with fewer continuations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def self_denoised_steps(
     groups: list[Group], run: Run, *, n: PositiveInt = 8, least: Share = 0.75, tolerance: NonNegativeInt = 2,
     balance: bool = False, temperature: NonNegativeFloat = 1.0,
 ) -> Scores:  # fmt: skip
-    """Labels of the steps of replies to problems that the policy is sure of: a share of at least `least` of the group is right.
+    """Step labels for problems that the policy mostly solves: at least the share `least` of the group is right.
 
     Right replies get 1 at every step, and cost nothing. Of a wrong one, n continuations are sampled from each step in turn, up to
     the first after which none is right (at the last the verdict stands for them). That step gets 0, those after it no label, and

@@ -9,13 +9,13 @@ from rewardlab.settings.domain import PositiveFloat
 
 @reward(steps=True)
 def paid(trajectory: Trajectory) -> list[tuple[int, float]]:
-    """Every reward of the environment, at the position before the message that carried it."""
+    """Every reward of the environment, at the position before the message that brought it."""
     return trajectory.paid
 
 
 @reward(over="groups")
 def found_labels(groups: list[Group], run: Run) -> Scores:
-    """What a rollout found out of the steps of a reply while it sampled, as in `error_bisection_tree`; of the last, its verdict.
+    """The step labels that a rollout found while it sampled, as in `error_bisection_tree`; at the last step, the verdict.
 
     It is carried as rewards of an environment are. No verdict where there is neither.
     """
@@ -30,6 +30,6 @@ def _found(t: Trajectory, verdict: Score) -> Score:
 
 
 @reward
-def calls_made(trajectory: Trajectory, *, each: float = 0.1, most: PositiveFloat = 1.0) -> float:
-    """`each` for every reply that the environment answered, which all but the last are; `most` at the most."""
-    return min(each * max(0, len(trajectory.ends) - 1), most)
+def calls_made(trajectory: Trajectory, *, each: float = 0.1, max_reward: PositiveFloat = 1.0) -> float:
+    """`each` for every reply that the environment answered (all but the last), at most `max_reward`."""
+    return min(each * max(0, len(trajectory.ends) - 1), max_reward)

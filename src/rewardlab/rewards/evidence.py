@@ -1,4 +1,4 @@
-"""Whether the steps of a reply are borne out by evidence that is looked up for each of them, in the midst of the reply."""
+"""Whether each step of a reply is supported by retrieved evidence, checked while the reply is being written."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def evidenced_steps(
     groups: list[Group], run: Run, *, model: str = "judge", passages: str = "passages", k: PositiveInt = 2, ask: str = ASK,
     decide: str = DECIDE, max_new: PositiveInt = 64,
 ) -> Scores:  # fmt: skip
-    """At the end of each step, the chance that it is right, by an agent that may look something up first.
+    """At the end of each step, the chance that it is right, by an agent that may retrieve evidence first.
 
     The agent, a model of the run, reads the reply up to the step and writes a query, or none; then it reads the `k` best of the
     problem's passages (BM25), and says + or -: the step earns p(+) / (p(+) + p(-)). Equal beginnings are judged once in a call.
@@ -126,7 +126,8 @@ def _score(t: Trajectory, lines: Sequence[str], said: Sequence[float | None]) ->
 
 @reward(over="groups")
 def borne_out(groups: list[Group], run: Run, *, passages: str = "passages") -> Scores:
-    """As `evidenced_steps`, by words: 1 at the end of a step whose words stand in a passage in its order, 0 if all but one do.
+    """As `evidenced_steps`, by word matching: 1 at the end of a step whose words occur in a passage in its order, 0 if all but one
+    do.
 
     The passages are the two that the step finds (BM25). A step of which they say neither has no label, and nor has one that is not
     looked up: one that holds fewer than two words that some of the problem's passages have and others have not, such as a last line

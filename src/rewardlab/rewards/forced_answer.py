@@ -1,4 +1,4 @@
-"""How often an answer that is forced in the midst of a reply's reasoning is right."""
+"""Accuracy of answers forced at intermediate points of a reply's reasoning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def forced_accuracy(
     groups: list[Group], run: Run, *, n: PositiveInt = 5, tokens: PositiveInt = 16, temperature: NonNegativeFloat = 0.6,
     top_p: PositiveShare = 0.95, mark: str = "Answer:", at: str = "", after: NonNegativeInt = 0, apart: NonNegativeInt = 0,
 ) -> Scores:  # fmt: skip
-    """At the ends of steps, the share of n sampled answers that are right if the reply is made to answer there.
+    """At the end of each step, the share of right ones among n answers that are forced there.
 
     An answer is forced by closing the thinking, where the reply thinks between tags, else by a line that begins with `mark`; it has
     `tokens` tokens at most, and no more than a reply. The rollout marks the steps; the last one is, or ends with, the answer and is

@@ -1,4 +1,4 @@
-"""Programs judged by tests that a model wrote, some of them wrong; and how many tests each problem is given."""
+"""Programs judged by model-written tests, some of them wrong; and how many tests each problem gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge of known quality: how good must a scorer be, before a search or a vote by it pays?"""
+"""A judge of known quality: how accurate must a scorer be before search or voting with it pays?"""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rewardlab.settings.domain import Auc, PositiveFloat, PositiveInt, Share
 
 
 @reward(over="groups")
-def imperfect(groups: list[Group], run: Run, *, auc: Auc = 0.8, of: Reward | None = None, fresh: Share = FRESH) -> Scores:
-    """The probability that a reply is right, as a judge says it who ranks right replies above wrong ones with probability `auc`.
+def imperfect(groups: list[Group], run: Run, *, auc: Auc = 0.8, inner: Reward | None = None, fresh: Share = FRESH) -> Scores:
+    """The probability that a reply is right, by a simulated judge that ranks right replies above wrong ones with probability `auc`.
 
     The judge sees the verdict of the task's verifier through normal noise, z ~ N(d / 2, 1) where it is right and N(-d / 2, 1)
     where it is wrong, with d = sqrt(2) Phi^-1(auc), and says the probability that follows from z: 1 / (1 + exp(-d z)). So it is
@@ -21,13 +21,13 @@ def imperfect(groups: list[Group], run: Run, *, auc: Auc = 0.8, of: Reward | Non
     whenever it reads the same reply, and asking it again does not help.
     fresh: share of the noise's variance that is new at each line, 0 to 1; the rest is what it was a line before, so that what reads
     more of a reply does not average the noise away (rewardlab.rewards.noise). 1: each beginning has noise of its own.
-    of: a reward whose 1 is right, and all else wrong, in the verifier's place: an exact judge of beginnings, such as `unbroken()`,
-    makes a process reward model of known quality.
+    inner: a reward whose 1 is right, and all else wrong, in the verifier's place: an exact judge of beginnings, such as
+    `unbroken()`, makes a process reward model of known quality.
     """
-    if of is None and (run is None or run.verify is None):
+    if inner is None and (run is None or run.verify is None):
         raise RewardlabError("imperfect() blurs the verdicts of the task's verifier, and this run has none: name a task")
     distance = math.sqrt(2) * NORMAL.inv_cdf(auc)
-    verdicts = run.verdicts(groups) if of is None else of(groups, run)
+    verdicts = run.verdicts(groups) if inner is None else inner(groups, run)
     return [
         [_said(t, s, distance, fresh, run.seed) for t, s in zip(*rows, strict=True)] for rows in zip(groups, verdicts, strict=True)
     ]
@@ -43,15 +43,15 @@ def _said(trajectory: Trajectory, verdict: Score, distance: float, fresh: float,
 
 
 @reward(over="groups", relative=True)
-def votes(groups: list[Group], run: Run, *, of: Reward, voters: PositiveInt = 8, noise: PositiveFloat = 1.0) -> Scores:
-    """How many of several voters prefer a reply to another one of its group; ties half, and the mean over the others.
+def votes(groups: list[Group], run: Run, *, inner: Reward, voters: PositiveInt = 8, noise: PositiveFloat = 1.0) -> Scores:
+    """The number of voters that prefer a reply to another one of its group, ties half, averaged over the others.
 
-    A voter prefers a reply with log-odds of the difference in the reward `of` / noise: in a pair votes are sampled as Bradley and
-    Terry say, and add up to `voters`. A voter errs in the same way whenever it reads the same reply; whole replies are
+    A voter prefers a reply with log-odds of the difference in the reward `inner` / noise: in a pair votes are sampled as Bradley
+    and Terry say, and add up to `voters`. A voter errs in the same way whenever it reads the same reply; whole replies are
     compared, never beginnings, so each has an error of its own. Replies without a verdict by
-    `of` get no vote, nor does one that has no other to be compared with; equal texts are ties.
+    `inner` get no vote, nor does one that has no other to be compared with; equal texts are ties.
     """
-    return [[Score(x) for x in _votes(*rows, run.seed, voters, noise)] for rows in zip(groups, of(groups, run), strict=True)]
+    return [[Score(x) for x in _votes(*rows, run.seed, voters, noise)] for rows in zip(groups, inner(groups, run), strict=True)]
 
 
 def _votes(group: Group, scores: list[Score], seed: int, voters: int, noise: float) -> list[float | None]:

@@ -1,4 +1,4 @@
-"""A judge of steps of known quality: how good must it be, before what is built on it pays?"""
+"""A step judge of known quality: how accurate must a process reward be before it pays?"""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from rewardlab.settings.domain import Auc, Share
 
 
 @reward(over="groups")
-def imperfect_steps(groups: list[Group], run: Run, *, of: Reward, auc: Auc = 0.8, fresh: Share = FRESH) -> Scores:
-    """At the end of each step the chance that it is right, as a judge says it who ranks right steps above wrong ones with
+def imperfect_steps(groups: list[Group], run: Run, *, inner: Reward, auc: Auc = 0.8, fresh: Share = FRESH) -> Scores:
+    """At the end of each step the chance that it is right, by a simulated judge that ranks right steps above wrong ones with
     probability `auc`.
 
-    of: the reward of steps that knows, 1 for a right one.  The noise is that of `imperfect`; it belongs to the problem and
+    inner: the reward of steps that knows, 1 for a right one.  The noise is that of `imperfect`; it belongs to the problem and
     the reply up to there, so that asking again does not help.  fresh: share of its variance that is new at each step; the rest
     goes on along the reply, apart for right steps and for wrong ones.
     """
     distance = math.sqrt(2) * NORMAL.inv_cdf(auc)
     return [
         [_said(t, s, distance, fresh, run.seed) for t, s in zip(*rows, strict=True)]
-        for rows in zip(groups, of(groups, run), strict=True)
+        for rows in zip(groups, inner(groups, run), strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""The reward that a model's likelihoods imply, relative to those of the model that it began as."""
+"""Implicit rewards: the log-ratio of a model to the model that it was trained from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rewardlab.text.splitters import mark
 
 @reward(over="groups")
 def implicit_reward(groups: list[Group], run: Run, *, model: str = "policy", base: str = "reference") -> Scores:
-    """log model(y)/base(y) of the decided tokens, in nats: how much likelier a reply is to a model than to the one it began as.
+    """log model(y)/base(y) over the sampled tokens, in nats: the log-likelihood ratio of a model and the model it was trained from.
 
     It is DPO's reward without its factor beta (Rafailov et al. 2023, arXiv:2305.18290). A model that still is the base implies
     none: then it is the mean of log model(y) per token. No verdict on an empty reply.

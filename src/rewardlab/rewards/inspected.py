@@ -1,4 +1,4 @@
-"""Verdicts on the steps of a solution, each after what a tool said of that step."""
+"""Verdicts on the steps of a solution, each after the result of a tool call about that step."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def _signs(t: Trajectory, run: Run) -> Iterator[tuple[int, float | None]]:
 
 @reward
 def inspected(trajectory: Trajectory, *, verdicts: str = "verdicts") -> Score:
-    """1 where every step has the verdict of its label in the column, and nothing besides; for episodes with a tool or without."""
+    """1 where the verdicts on all steps equal the labels in the column, and nothing else is judged; for episodes with or without a
+    tool.
+    """
     labels = list_of(trajectory.problem.meta.get(verdicts))
     if not labels:
         return Score(None, why=f"the problem has no list {verdicts!r}")

@@ -15,7 +15,7 @@ from rewardlab.util.outputs import entropies
 
 @reward
 def likelihood(trajectory: Trajectory) -> Score:
-    """Mean log-prob (nats per token, at most 0) that the raw policy gave to the tokens it sampled.
+    """Mean log-prob (nats per token, at most 0) of the sampled tokens under the raw policy.
 
     No verdict if some tokens have no log-probs, as in recorded text.
     """
@@ -30,7 +30,8 @@ def likelihood(trajectory: Trajectory) -> Score:
 
 @reward(over="groups")
 def self_alignment(groups: list[Group], run: Run, *, model: str = "policy") -> Scores:
-    """How much likelier a reply is for its question: clip((ppl(a) - ppl(a | q)) / ppl(a), -1, 1), ppl(a) without any question.
+    """Relative drop of a reply's perplexity given its question: clip((ppl(a) - ppl(a | q)) / ppl(a), -1, 1), ppl(a) without a
+    question.
 
     ppl: exp of the mean over the reply's tokens of -log pi, by a model of the run. Without its question the reply follows an empty
     one, in the same chat template; all that an environment said stays. No verdict on an empty reply.

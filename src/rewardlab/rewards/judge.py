@@ -1,4 +1,4 @@
-"""What a model says of a reply that is asked to judge it: a score, a verdict, or which of two replies is better."""
+"""LLM judges: a score, a verdict, or a preference between two replies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def judge(
     low: NonNegativeInt = 1, high: PositiveInt = 5, expected: bool = True, opponents: NonNegativeInt = 0,
     max_new: PositiveInt = 512, temperature: NonNegativeFloat = 0.0,
 ) -> Scores:  # fmt: skip
-    """What a model says of a reply that is asked to judge it, from 0 to 1; no verdict where its judgement fails or cannot be read.
+    """A judge model's score of a reply, from 0 to 1; no verdict where the judgement fails or cannot be read.
 
     model: openai:URL#NAME, or a model of the run.  kind: "scale", a score [[s]] from low to high; "verdict", [[yes]] or [[no]];
     "pairwise", the share of comparisons [[A]], [[B]] or [[C]] (a tie) with other replies of the group that it wins, each made in

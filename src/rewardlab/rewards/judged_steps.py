@@ -1,4 +1,4 @@
-"""Which steps are right, as a judge says who reads the problem and the whole solution."""
+"""Step correctness by a judge model that reads the problem and the whole solution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The score of a reward model, and how far it prefers a reply to what the reference policy writes."""
+"""Scores of a reward model, and its preference for a reply over samples of the reference policy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from rewardlab.util.outputs import last_values, values
 
 @reward(over="groups")
 def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -> Scores:
-    """What a model with a value head says of a reply at its end. A Bradley-Terry model's score is unbounded, and has no zero.
+    """The score of a reply by a model with a value head, read at the reply's end. A Bradley-Terry model's score is unbounded, and
+    has no zero.
 
     model: its name in the run (a `Learner` of the recipe).
     """
@@ -31,7 +32,7 @@ def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -
 def step_score(
     groups: list[Group], run: Run, *, model: str = "prm", splitter: Literal["newline", "tag", "sentence", "token"] = "newline"
 ) -> Scores:
-    """At the end of each step, what a model with a value head says there: log-odds, if it learnt by a loss of `step_labels`.
+    """At the end of each step, the value head's output there: log-odds, if it was trained by a loss of `step_labels`.
 
     model: its name in the run (a `Learner` of the recipe).  Steps end where the splitter says, unless the rollout has marked them.
     `aggregate(step_score(), by="min")` scores a reply by its worst step, and `threshold(step_score(), at=0, soft=1)` gives chances.
@@ -59,7 +60,8 @@ def _reader(run: Run, name: str) -> Any:
 def category_score(
     groups: list[Group], run: Run, *, models: str, categories: tuple[str, ...] = (), column: str = "category"
 ) -> Scores:
-    """What the reward model of a prompt's category says: MODELS_0 of the first of these categories, MODELS_1 of the second, ...
+    """The score by the reward model of the prompt's category: MODELS_0 for the first of these categories, MODELS_1 for the second,
+    ...
 
     Without categories MODELS_0 says it of all prompts. Those of another category get no verdict.
     """
@@ -73,18 +75,18 @@ def category_score(
 
 
 @reward(over="groups", needs=("ref",))
-def preferred(groups: list[Group], run: Run, *, of: Reward, n: PositiveInt = 1) -> Scores:
-    """The mean over n replies y_m of the reference policy of sigmoid(r(y) - r(y_m)), r the reward `of`; from 0 to 1.
+def preferred(groups: list[Group], run: Run, *, inner: Reward, n: PositiveInt = 1) -> Scores:
+    """The mean over n replies y_m of the reference policy of sigmoid(r(y) - r(y_m)), r the reward `inner`; from 0 to 1.
 
     If r is a Bradley-Terry model's score, that is the probability that y is preferred to what the policy wrote before training.
     Replies of the reference that get no verdict are left out; where all are, no reply to that problem gets one. They are written
     anew at each call, and their tokens count. For replies of one turn.
     """
     written = reference_replies([group[0].problem for group in groups], run, n)
-    bars = [[s.total for s in row if s.total is not None] for row in of(written, run)]
+    bars = [[s.total for s in row if s.total is not None] for row in inner(written, run)]
     if known := [bar for row in bars for bar in row]:
         run.log("reference_score", sum(known) / len(known))
-    return [[_against(s, row) for s in scores] for scores, row in zip(of(groups, run), bars, strict=True)]
+    return [[_against(s, row) for s in scores] for scores, row in zip(inner(groups, run), bars, strict=True)]
 
 
 def reference_replies(problems: list[Problem], run: Run, n: int) -> list[Group]:

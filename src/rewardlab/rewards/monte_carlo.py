@@ -1,4 +1,4 @@
-"""The worth of each step, estimated by how often the policy reaches a right answer from there."""
+"""Monte-Carlo step values: how often the policy reaches a right answer from each step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ that they go on from (the questions), each counted once, since all continuations
 
 @reward(over="groups")
 def monte_carlo_steps(groups: list[Group], run: Run, *, n: PositiveInt = 4, temperature: NonNegativeFloat = 1.0) -> Scores:
-    """At the end of each step but the last, the share of n sampled continuations that are right; there, whether the reply is.
+    """At the end of each step, the share of right ones among n sampled continuations; at the last step, whether the reply is right.
 
     Labels for a process reward model where nobody can check steps: Wang et al. 2024, arXiv:2312.08935 (Math-Shepherd, soft
     estimation). The rollout marks the steps; continuations are as long as replies may be, and equal prefixes are continued once.
@@ -34,7 +34,7 @@ def monte_carlo_steps(groups: list[Group], run: Run, *, n: PositiveInt = 4, temp
 
 @reward(over="groups")
 def binary_search_steps(groups: list[Group], run: Run, *, n: PositiveInt = 4, temperature: NonNegativeFloat = 1.0) -> Scores:
-    """1 at the end of each step before a wrong reply's first error, 0 from the error on; 1 at all steps of a right reply.
+    """1 at the end of each step before the first error of a wrong reply, 0 from the error on; 1 at all steps of a right reply.
 
     The first error is the first step after which none of n sampled continuations is right: Luo et al. 2024, arXiv:2406.06592
     (OmegaPRM). It is found by bisection, of all replies at once: of m steps, log2(m) are continued, where `monte_carlo_steps`
@@ -179,7 +179,7 @@ def _score(t: Trajectory, i: int, shares: dict[tuple[int, int], float | None], v
 
 @reward(over="groups")
 def sampled_pass_rate(groups: list[Group], run: Run, *, n: PositiveInt = 16, astray: Share = 0.0) -> Scores:
-    """The share of right replies among n further samples to the problem, whatever the reply; no verdict where none has one.
+    """The pass rate of the problem, from n further samples, whatever the reply; no verdict where no sample has one.
 
     astray: of this share of the problems, always the same ones, it says 1 minus that: what a value model is wrong about.
     """

@@ -1,4 +1,4 @@
-"""Labels of lines without anyone who writes them: reference programs with one line changed, and what running them shows."""
+"""Line labels without annotators: reference programs with one line mutated, and the results of running them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def mutated_problems(
 
 @reward(over="groups")
 def line_labels(groups: list[Group], run: Run) -> Scores:
-    """1 at the ends of the lines before the changed one (the column `line`), and at its own whether the whole program is right.
+    """1 at the ends of the lines before the mutated one (the column `line`), and at its own whether the whole program is right.
 
     Replies are the mutants themselves, with steps marked at the ends of lines. Later lines get no label, and a program without a
     verdict none at all.

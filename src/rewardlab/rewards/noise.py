@@ -1,4 +1,4 @@
-"""The errors of judges of known quality: alike along a reply, unlike between replies.
+"""Errors of simulated judges: correlated along a reply, independent between replies.
 
     z_0 = e_0,    z_k = sqrt(1 - fresh) z_{k-1} + sqrt(fresh) e_k,    e_k ~ N(0, 1) from a hash of the reply up to its step k
 

@@ -1,4 +1,4 @@
-"""What a policy says of its own replies when it is asked to check them, and how sure it is."""
+"""The policy's verdicts on its own replies, and its confidence in them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def own_verdict(
     groups: list[Group], run: Run, *, ask: str = ASK, right: str = RIGHT, wrong: str = WRONG, samples: PositiveInt = 1,
     max_new: PositiveInt = 256, model: str = "policy", soft: bool = False,
 ) -> Scores:  # fmt: skip
-    """The share of `samples` checks of a reply, written by the policy itself, that end with the verdict that it is right.
+    """The share of `samples` self-checks of a reply that end with the verdict that it is right.
 
     ask: what it reads, see `to_check`.  model: who checks, the policy or another model of the run.  max_new: tokens of a check.
     soft: a check counts by the chance of its verdict, p(right) / (p(right) + p(wrong)), instead of by the verdict that was sampled.

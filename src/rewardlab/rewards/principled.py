@@ -1,4 +1,4 @@
-"""Turns that are paid for what they did, as far as their reasoning keeps principles; and what a model has learnt of turns."""
+"""Outcome-based turn rewards, bounded by how well the reasoning follows principles; and learnt values of turns."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def turn_reward(done: float, kept: float, well_formed: float, bound: float) -> f
 
 @reward(over="groups")
 def turn_chances(groups: list[Group], run: Run, *, model: str = "turns") -> Scores:
-    """At the end of each reply of an episode, the chance that it reached its goal: sigmoid(V) of a model with a value head."""
+    """At the end of each reply of an episode, the chance of success: sigmoid(V) of a model with a value head."""
     rows = [t for group in groups for t in group]
     said = iter(values(run.model(model), rows))
     return [[_chances(t, next(said)) for t in group] for group in groups]

@@ -1,4 +1,4 @@
-"""What a process reward model says of the steps of a reply: as one number for search, and step by step for training."""
+"""Process rewards: step scores as one number for search, and step by step for training."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def prm_score(
     groups: list[Group], run: Run, *, model: str = "prm", form: Literal["last", "min", "product", "mean"] = "last",
     splitter: Literal["newline", "tag", "sentence"] = "newline",
 ) -> Scores:  # fmt: skip
-    """A reply, finished or not, by its steps' chances of being right: the last one, the least, their product or their mean.
+    """A reply's score, finished or not, from its steps' chances of being right: the last, the minimum, their product or their mean.
 
     model: a process reward model: `prm:PATH`, or the name of a `Learner` that begins from one. It reads text, so that its tokenizer
     may be another than the policy's.  Steps: those of the search tree that the row comes from, else what the splitter makes of the

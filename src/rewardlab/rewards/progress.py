@@ -1,4 +1,4 @@
-"""What a step is worth, and by how much it brings a reply on: for the policy, for a prover with several tries, under a KL."""
+"""Step values and progress: for the policy, for a prover with several tries, under a KL penalty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveSha
 
 @operator(steps=True)
 def best_of(chance: float, *, k: PositiveInt = 4) -> float:
-    """1 - (1 - p)^k: the chance that one of k tries is right, where one try is right with probability p, the reward.
+    """1 - (1 - p)^k: the chance that at least one of k tries is right, where the reward p is the chance of one.
 
     So the value of a step for the policy becomes its value for a prover that takes the best of k of the policy's replies.
     """
@@ -39,26 +39,27 @@ def soft_best(chance: float, *, eta: NonNegativeFloat = 2.0) -> float:
 
 
 @reward(over="groups")
-def step_gain(groups: list[Group], run: Run, *, of: Reward, first: Literal["free", "group"] = "free") -> Scores:
-    """At the end of each step, what the reward `of` says of it less what it says of the step before.
+def step_gain(groups: list[Group], run: Run, *, inner: Reward, first: Literal["free", "group"] = "free") -> Scores:
+    """At the end of each step, the value by the reward `inner` minus the value of the step before.
 
-    first: what the first step of which `of` speaks is compared with. free: nothing, so that it is not paid.  group: the mean of
-    the first steps of the group's replies; all of them begin at the prompt, whose value that is, if `of` values what is left to do.
+    first: what the first step of which `inner` speaks is compared with. free: nothing, so that it is not paid.  group: the mean of
+    the first steps of the group's replies; all of them begin at the prompt, whose value that is, if `inner` values what is left to
+    do.
     """
-    return [_gains(row, first) for row in of(groups, run)]
+    return [_gains(row, first) for row in inner(groups, run)]
 
 
 @reward(over="groups")
-def relative_progress(groups: list[Group], run: Run, *, of: Reward, start: Reward, eps: PositiveShare = 0.8) -> Scores:
+def relative_progress(groups: list[Group], run: Run, *, inner: Reward, start: Reward, eps: PositiveShare = 0.8) -> Scores:
     """1 at the end of each step that keeps at least a share `eps` of the chance of a right answer, 0 at the others.
 
-        P_k = q_k / q_(k-1),     q_k: what `of` says after step k,     q_0: what `start` says of the problem
+        P_k = q_k / q_(k-1),     q_k: what `inner` says after step k,     q_0: what `start` says of the problem
 
     A step from which one continuation in many is right is not right for that, as in hard estimation (q_k > 0); nor is a step of a
     hard problem wrong because q_k is low. Once nothing is left to lose (q_(k-1) = 0), this and all later steps are wrong, even if
     an answer is found again. No verdict where either has none.  Zhao et al. 2025, arXiv:2504.00891
     """
-    both = zip(of(groups, run), start(groups, run), strict=True)
+    both = zip(inner(groups, run), start(groups, run), strict=True)
     return [[_kept(score, first, eps) for score, first in zip(*rows, strict=True)] for rows in both]
 
 
@@ -88,7 +89,7 @@ def _gains(row: list[Score], first: str) -> list[Score]:
 
 @reward(over="groups")
 def chance_from_here(groups: list[Group], run: Run, *, n: PositiveInt = 4, temperature: NonNegativeFloat = 1.0) -> Scores:
-    """The share of n sampled continuations of a partial reply that are right; whether it is right, where it has ended.
+    """The share of right ones among n sampled continuations of a partial reply; of a finished reply, whether it is right.
 
     No verdict where nothing more fits the context. Rows of a search are partial replies; equal ones are sampled once.
     """
@@ -117,17 +118,17 @@ def _key(t: Trajectory) -> tuple[str, bytes]:
 
 
 @reward(over="groups")
-def promising(groups: list[Group], run: Run, *, of: Reward, k: PositiveInt = 4, alpha: NonNegativeFloat = 0.5) -> Scores:
-    """Q + alpha A of the last step of each row of a search: to rank partial replies by.
+def promising(groups: list[Group], run: Run, *, inner: Reward, k: PositiveInt = 4, alpha: NonNegativeFloat = 0.5) -> Scores:
+    """Q + alpha A of the last step of each row of a search, to rank partial replies.
 
-    Q: what `of` says of the row, the chance that the policy ends right from there.  A: what the step adds to the chance of a prover
-    that has k tries, best_of(Q after the step) - best_of(Q before it). A row without a step yet has Q alone. Where `of` has nothing
-    to say of a prompt, as models that judge steps have not, its Q is the mean of the group's first steps.
+    Q: what `inner` says of the row, the chance that the policy ends right from there.  A: what the step adds to the chance of a
+    prover that has k tries, best_of(Q after the step) - best_of(Q before it). A row without a step yet has Q alone. Where `inner`
+    has nothing to say of a prompt, as models that judge steps have not, its Q is the mean of the group's first steps.
     Setlur et al. 2024, arXiv:2410.08146
     """
     before = [[_without_last_step(t) for t in group] for group in groups]
     found = []
-    for group, after, earlier in zip(before, of(groups, run), of(before, run), strict=True):
+    for group, after, earlier in zip(before, inner(groups, run), inner(before, run), strict=True):
         begun = [q.total for t, q in zip(group, after, strict=True) if q.total is not None and not t.mask.any()]
         prompt = Score(sum(begun) / len(begun)) if begun else Score(None, why="no first step has a verdict")
         known = [prompt if v.total is None and not t.mask.any() else v for t, v in zip(group, earlier, strict=True)]

@@ -1,4 +1,4 @@
-"""How much of what a rationale should go into it does go into."""
+"""How many of the phrases that a rationale should mention it does mention."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rewardlab.text.rationale import rationale
 
 @reward
 def rationale_coverage(trajectory: Trajectory, *, column: str = "required") -> Score:
-    """The share of the phrases in a column that stand in what the reply says before it answers, as whole words, in either case.
+    """The share of the phrases in a column that occur in the reply before its answer, as whole words, ignoring case.
 
     column: a list of texts.  A problem whose list is empty, or missing, gives no verdict.
     """

@@ -1,4 +1,4 @@
-"""What the data says of its own replies."""
+"""Scores and labels recorded in the data."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def score_in_data(trajectory: Trajectory) -> Score:
 
 @reward
 def number_in_data(trajectory: Trajectory, *, column: str = "pass_rate") -> Score:
-    """The number in this column of the problem, whatever the reply: what is known of a prompt, such as the share of right replies
-    that `rewardlab data pass-rate` writes."""
+    """The number in this column of the problem, whatever the reply: a property of the prompt, such as the pass rate that `rewardlab
+    data pass-rate` writes.
+    """
     value = number_of(trajectory.problem.meta.get(column))
     why = f"the data has no number in the column {column}; rewardlab data pass-rate writes one"
     return Score(value, why="" if value is not None else why)

@@ -1,4 +1,4 @@
-"""How likely a policy finds the gold answer after the reasoning of a reply."""
+"""The policy's likelihood of the gold answer after a reply's reasoning."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def reference_probability(
     debias: bool = True,
     mark: str = "Answer:",
 ) -> Scores:
-    """The probability that the policy gives the gold answer after a reply's own reasoning, from 0 to 1.
+    """The policy's probability of the gold answer after a reply's own reasoning, from 0 to 1.
 
     over: how those of its tokens become one.  debias: less what the reference gives it without any reasoning, and at least 0.
     mark: what stands before an answer, where the reply does not think between tags. No verdict where the problem has no gold answer
@@ -82,8 +82,8 @@ def _score(logprobs: np.ndarray | None, bare: float | None, over: Over) -> Score
 
 @reward(over="groups", relative=True)
 def reasoning_reflection(groups: list[Group], run: Run, *, weighted: bool = True, mark: str = "Answer:") -> Scores:
-    """The mean log-prob of the gold answer's tokens after a reply's own reasoning, in which each token weighs as much as its
-    log-prob varies over the group: by its standard deviation there. 0 where none varies: the reasoning makes no difference.
+    """Mean log-prob of the gold answer's tokens after a reply's own reasoning, each token weighted by the standard deviation of its
+    log-prob over the group. 0 where none varies: the reasoning makes no difference.
 
     weighted: false gives all tokens the same weight.  mark: what stands before an answer, where the reply does not think between
     tags. No verdict where the problem has no gold answer that is a text, it does not fit the model's context, or its tokens are
@@ -94,8 +94,8 @@ def reasoning_reflection(groups: list[Group], run: Run, *, weighted: bool = True
 
 @reward(over="groups", relative=True)
 def reference_variation(groups: list[Group], run: Run, *, mark: str = "Answer:") -> Scores:
-    """The largest standard deviation that the log-prob of a token of the gold answer has over the group's reasonings: how much they
-    matter to a problem. The same number for each of its replies; no verdict as in `reasoning_reflection`.
+    """The largest standard deviation over the group's reasonings of the log-prob of a gold token: how much reasoning matters for
+    the problem. The same number for each of its replies; no verdict as in `reasoning_reflection`.
     """
     return [_variations(row) for row in _by_group(groups, run, mark)]
 

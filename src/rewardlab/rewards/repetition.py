@@ -1,4 +1,4 @@
-"""Rewards against replies that go round in circles."""
+"""Penalties for repetition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rewardlab.text.words import ngrams, words_and_signs
 
 @reward
 def repetition(trajectory: Trajectory, *, n: PositiveInt = 5, often: PositiveInt = 5) -> float:
-    """Minus how much of a reply is n-grams of sampled tokens that it writes more than `often` times; 0 where there is none.
+    """Minus the share of a reply in n-grams of sampled tokens that occur more than `often` times; 0 where there are none.
 
     -max(different n-grams written more than `often` times / all n-grams, times of the most frequent / (tokens / n))
 
@@ -25,7 +25,7 @@ def repetition(trajectory: Trajectory, *, n: PositiveInt = 5, often: PositiveInt
 
 @reward
 def distinct_ngrams(trajectory: Trajectory, *, n: PositiveInt = 3) -> float:
-    """The share of a reply's n-grams of words and signs that differ: 1 where none is said twice, or there is none."""
+    """The share of distinct n-grams of words and signs: 1 without repetition, or without any n-gram."""
     counts = ngrams(words_and_signs(trajectory.reply), n)
     return len(counts) / counts.total() if counts else 1.0
 

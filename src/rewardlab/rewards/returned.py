@@ -1,4 +1,4 @@
-"""What reward functions return, checked: a list where there are several rollouts, and numbers or scores in it."""
+"""Checks of what reward functions return: a list for several rollouts, with numbers or scores in it."""
 
 from __future__ import annotations
 

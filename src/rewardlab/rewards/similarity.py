@@ -1,4 +1,4 @@
-"""How near a reply is to a text of the data, by its letters, or in meaning to its question, by an encoder."""
+"""Similarity of a reply to a text of the data, by edit distance, or to its question, by an encoder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewardlab.util.outputs import embeddings
 
 @reward(over="groups")
 def nearer_to_question(groups: list[Group], run: Run, *, model: str = "encoder") -> Scores:
-    """The cosine of a reply and its question, less its mean cosine with the other questions of the step; from -2 to 2.
+    """Cosine similarity of a reply and its question, minus the mean over the step's other questions; from -2 to 2.
 
     model: the encoder's name in the run (a `Learner` of the recipe). Question and reply are embedded apart. Where the step has one
     question alone, nothing is subtracted. Questions in the step that read the same count once.
@@ -34,7 +34,8 @@ def nearer_to_question(groups: list[Group], run: Run, *, model: str = "encoder")
 
 @reward
 def similar_to(trajectory: Trajectory, *, column: str = "solution") -> Score:
-    """1 - Levenshtein distance / length of the longer text, of a reply and the text in this column, without surrounding spaces.
+    """1 - Levenshtein distance / length of the longer text, between the reply and the text in this column, both stripped of
+    surrounding spaces.
 
     What completions of code are measured by where nothing runs them. No verdict where the column holds no text, or one that is too
     long; a reply that is too long earns 0.

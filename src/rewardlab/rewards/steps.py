@@ -1,4 +1,4 @@
-"""Dense rewards for reasoning whose steps can be checked one by one."""
+"""Dense rewards for reasoning with checkable steps."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def correct_steps(
 def sound_steps(
     trajectory: Trajectory, *, splitter: Literal["newline", "tag", "sentence", "token"] = "newline", wrong: float = 0.0
 ) -> list[tuple[int, float]] | Score:
-    """As `correct_steps`, but a step that goes on rightly from a wrong result is right: those alone that go wrong are wrong.
+    """As `correct_steps`, but a step that follows from a wrong earlier result is right: only the steps with errors of their own are
+    wrong.
 
     The step in place k must do what gold step k does, to the result of the line before it; lines that only check are wrong.
     """
@@ -119,7 +120,7 @@ def going_on(lines: list[str], gold: list[str]) -> list[bool]:
 
 @reward(over="groups")
 def outcome_at_steps(groups: list[Group], run: Run) -> Scores:
-    """Whether the reply is right, at the end of each of its steps: what a model learns that foretells the outcome of a prefix.
+    """Whether the reply is right, at the end of each of its steps: labels for a model that predicts the outcome of a prefix.
 
     No verdict for a reply without one, nor where the rollout marks no steps.  Cobbe et al. 2021, arXiv:2110.14168
     """
@@ -135,7 +136,7 @@ def _everywhere(t: Trajectory, verdict: Score) -> Score:
 
 @reward
 def leading_steps(trajectory: Trajectory) -> Score:
-    """The share of the gold steps meta["steps"] and the answer that the reply gets right before its first wrong line, from 0 to 1.
+    """The share of the gold steps meta["steps"] and the answer that the reply gets right before its first error, from 0 to 1.
 
     True lines that only repeat known numbers are neither: they are passed over. The whole reply is judged, so that the rollout need
     mark no steps.

@@ -27,7 +27,7 @@ MEMORY = "tests.reference_cost"
 def weighted_tests(
     groups: list[Group], run: Run, *, alpha: NonNegativeFloat = 1.0, sigma: PositiveFloat = 0.1, delta: NonNegativeFloat = 1e-6
 ) -> Scores:
-    """For each reply the weights of the tests that it passes, at its end; of an episode's replies each is tested.
+    """For each reply the weights of the tests that it passes, at its end; in an episode every reply is tested.
 
         w_j = exp(-alpha rho_j) / (sum_k exp(-(rho_j - rho_k)^2 / 2 sigma^2) + delta)
 
@@ -89,8 +89,8 @@ def execution_tiers(
     groups: list[Group], run: Run, *, compile_error: float = -1.0, runtime_error: float = -0.6, wrong: float = -0.3,
     right: float = 1.0,
 ) -> Scores:  # fmt: skip
-    """What running a program shows, as one of four numbers set by hand: it cannot be read, it raises an error, it fails a test, or
-    it passes all. The defaults are CodeRL's: Le et al. 2022, arXiv:2207.01780
+    """The outcome of running a program, as one of four hand-set numbers: syntax error, runtime error, failed test, or all tests
+    passed. The defaults are CodeRL's: Le et al. 2022, arXiv:2207.01780
     """
     verdicts = run.verdicts(groups)
     _require(verdicts, "ran", "execution_tiers: the task's verifier does not tell whether a program ran")
@@ -112,12 +112,12 @@ def tier_of(verdict: Score) -> Tier | None:
 
 @reward(over="groups")
 def right_and_fast(
-    groups: list[Group], run: Run, *, error: float = -1.0, wrong: float = -0.5, speed: float = 0.5, most: PositiveFloat = 1.0,
+    groups: list[Group], run: Run, *, error: float = -1.0, wrong: float = -0.5, speed: float = 0.5, max_ratio: PositiveFloat = 1.0,
     reference: str = "solution",
 ) -> Scores:  # fmt: skip
-    """What running a program shows, in steps: `error` where it does not run, `wrong` where a test fails, and if it is right
+    """The outcome of running a program, in tiers: `error` where it does not run, `wrong` where a test fails, and if it is right
 
-        1 - speed + speed min(cost of the reference / cost, most)
+        1 - speed + speed min(cost of the reference / cost, max_ratio)
 
     reference: the column with a right program; it is run once, by the same verifier. No verdict on a right program where it has
     none, or where that one is not right. Yang et al. 2024, arXiv:2412.17264
@@ -126,7 +126,7 @@ def right_and_fast(
     _require(verdicts, "ran", "right_and_fast: the task's verifier does not tell whether a program ran")
     known = _reference_costs([group[0].problem for group in groups if group], run, reference)
     return [
-        [_level(s, known[t.problem.key], error, wrong, speed, most) for t, s in zip(group, row, strict=True)]
+        [_level(s, known[t.problem.key], error, wrong, speed, max_ratio) for t, s in zip(group, row, strict=True)]
         for group, row in zip(groups, verdicts, strict=True)
     ]
 
@@ -144,7 +144,7 @@ def _level(s: Score, reference: float | None, error: float, wrong: float, speed:
 
 @reward(over="groups")
 def log_cost(groups: list[Group], run: Run, *, reference: str = "solution") -> Scores:
-    """log(cost / cost of the reference): below 0 where the program is the cheaper one. No verdict where either is not known."""
+    """log(cost / cost of the reference): below 0 where the program is cheaper. No verdict where either is not known."""
     known = _reference_costs([group[0].problem for group in groups if group], run, reference)
     rows = zip(groups, run.verdicts(groups), strict=True)
     return [[_log(cost_of(s), known[t.problem.key]) for t, s in zip(group, row, strict=True)] for group, row in rows]

@@ -1,4 +1,4 @@
-"""Steps whose arithmetic a tool can check: whether the equations between numbers that they state are true."""
+"""Steps with arithmetic that a tool can check: whether their numerical equations hold."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rewardlab.text.equations import evaluate
 def tool_steps(
     trajectory: Trajectory, *, splitter: Literal["newline", "tag", "sentence"] = "newline"
 ) -> list[tuple[int, float]] | Score:
-    """1 at the end of each step all of whose equations between numbers are true, 0 where one is false; no label where none is.
+    """1 at the end of each step whose numerical equations all hold, 0 where one does not; no label for a step without any.
 
     See `equations`. A step may be right by itself and go on from a wrong number: only what it states is checked. No verdict on a
     reply without any equation.

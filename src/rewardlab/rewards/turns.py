@@ -1,4 +1,4 @@
-"""A reward of single replies, asked about every turn of an episode, or about every thought of it."""
+"""A reward of single replies, applied to every turn of an episode, or to every thought in it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _NAME_OR_NUMBER = re.compile(r"(?<=[\w,;:'\")\]] )[A-Z]\w{0,60}|\b[0-9]{1,20}\b"
 
 
 @reward(over="groups", steps=True)
-def each_turn(groups: list[Group], run: Run, *, of: Reward) -> list[list[Any]]:
-    """The reward `of` each reply of an episode, on the reply's last decision: it is asked about the episode as it stood then.
+def each_turn(groups: list[Group], run: Run, *, inner: Reward) -> list[list[Any]]:
+    """The reward `inner` of each reply of an episode, on the reply's last decision: it is given the episode up to there.
 
     No verdict where one of them has none. Raises RewardlabError for a reward that compares replies with one another.
     """
     rows = [t for group in groups for t in group]
-    judged = iter(_one_by_one([t.cut(end + 1) for t in rows for end in t.ends], of, run))
+    judged = iter(_one_by_one([t.cut(end + 1) for t in rows for end in t.ends], inner, run))
     scores = iter([_steps(t, [next(judged) for _ in t.ends]) for t in rows])
     return [[next(scores) for _ in group] for group in groups]
 
@@ -41,8 +41,8 @@ def _steps(episode: Trajectory, judged: Sequence[Score]) -> list[tuple[int, floa
 
 
 @reward(over="groups")
-def atomic_thoughts(groups: list[Group], run: Run, *, of: Reward, whole: bool = False) -> Scores:
-    """The mean of the reward `of` the atoms of an episode's thoughts, <think><plan>...</plan><risk>...</risk></think>.
+def atomic_thoughts(groups: list[Group], run: Run, *, inner: Reward, whole: bool = False) -> Scores:
+    """The mean reward `inner` of the atoms of an episode's thoughts, <think><plan>...</plan><risk>...</risk></think>.
 
     Each is judged by itself, as a reply to all that stands before its own. Their tags may have any name. An episode without any
     gets 0; no verdict where one of them has none.  whole: thoughts are judged as they are, and not by their atoms.
@@ -50,7 +50,7 @@ def atomic_thoughts(groups: list[Group], run: Run, *, of: Reward, whole: bool = 
     rows = [t for group in groups for t in group]
     parts = [[(at, text) for at, reply in enumerate(t.replies) for text in thoughts(reply, whole)] for t in rows]
     begun = [_replying(t, at, text) for t, row in zip(rows, parts, strict=True) for at, text in row]
-    judged = iter(_one_by_one(begun, of, run))
+    judged = iter(_one_by_one(begun, inner, run))
     scores = iter([_mean([next(judged) for _ in row]) for row in parts])
     return [[next(scores) for _ in group] for group in groups]
 
@@ -89,7 +89,7 @@ def _one_by_one(rows: list[Trajectory], of: Reward, run: Run) -> list[Score]:
 
 @reward
 def grounded(trajectory: Trajectory) -> Score:
-    """1 where all names and numbers of the last reply stand in what was read before it, the prompt and later messages, else 0.
+    """1 where all names and numbers of the last reply occur in the text before it, the prompt and later messages, else 0.
 
     A name is a word with a capital that does not begin a line, a sentence or what stands in a tag.
     """

@@ -1,4 +1,4 @@
-"""A preference score, and what a served model verifies of form and facts where it says that the prompt asks for it."""
+"""A preference score, plus form and facts verified by a served model where the prompt asks for them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def verified_preference(
     groups: list[Group], run: Run, *, model: str, preference: Reward | None = None, form: NonNegativeFloat = 1.0,
     facts: NonNegativeFloat = 1.0, passages: str = "passages", max_new: PositiveInt = 512,
 ) -> Scores:  # fmt: skip
-    """preference + form v_form + facts v_facts: what a reply is liked, and what is verified of it, each v from 0 to 1.
+    """preference + form v_form + facts v_facts: a preference score and verified form and facts, each v from 0 to 1.
 
     A served model says which checks a prompt needs; where it needs none, v = 1/2. Form: it lists the constraints and writes a
     function for each, which runs in the sandbox, and v is the share that holds. Facts: each reply is compared with the next of its

@@ -1,4 +1,4 @@
-"""Labels of steps from several annotators who each know something else, and of the whole reply at its end."""
+"""Step labels from several complementary annotators, and a label of the whole reply at its end."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from rewardlab.settings.domain import Share
 
 @reward(over="groups")
 def weighed_steps(
-    groups: list[Group], run: Run, *, of: dict[str, Reward], weights: tuple[float, ...], whole: dict[str, Reward] | None = None,
+    groups: list[Group], run: Run, *, inner: dict[str, Reward], weights: tuple[float, ...], whole: dict[str, Reward] | None = None,
     at: Share = 0.5, hard: bool = True,
 ) -> Scores:  # fmt: skip
-    """At the end of each step, 1 where the weighted mean of what the step rewards `of` say of it is at least `at`, else 0.
+    """At the end of each step, 1 where the weighted mean of the step rewards `inner` is at least `at`, else 0.
 
-    weights: of each of `of`. Who says nothing of a step does not count there; a step of which nobody says anything has no label.
+    weights: of each of `inner`. Who says nothing of a step does not count there; a step of which nobody says anything has no label.
     whole: rewards of the whole reply, whose mean over those with a verdict makes the label of its last step in the same way.
     hard=False: the means themselves are the labels.  Zhou et al. 2025, arXiv:2508.15202
     """
-    if len(weights) != len(of):
-        raise RewardlabError(f"weighed_steps: {len(of)} annotators ({', '.join(of)}) need as many weights, not {len(weights)}")
-    said = [part(groups, run) for part in of.values()]
+    if len(weights) != len(inner):
+        raise RewardlabError(
+            f"weighed_steps: {len(inner)} annotators ({', '.join(inner)}) need as many weights, not {len(weights)}"
+        )
+    said = [part(groups, run) for part in inner.values()]
     told = [part(groups, run) for part in (whole or {}).values()]
     return [
         [_label(t, [x[g][i] for x in said], weights, [x[g][i] for x in told], at, hard) for i, t in enumerate(group)]

@@ -1,4 +1,4 @@
-"""Beam search over steps: of many next steps, those are kept that a reward values most."""
+"""Beam search over steps, ranked by a reward."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def beams(
     temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
     early: PositiveInt | None = None,
 ) -> list[Group]:  # fmt: skip
-    """Every reply that a beam search finishes: of `branch` next steps from each row of a beam, the `width` best rows stay.
+    """Every reply that a beam search finishes: `branch` next steps are sampled from each row of a beam, and the `width` best rows
+    stay.
 
     The first step is sampled width * branch times. A row that has ended holds its place by its score, and a search ends when all
     rows of its beam have. ahead: the score of a row is that of a greedy continuation of so many steps, which is discarded.
@@ -53,7 +54,7 @@ def subtrees(
     problems: list[Problem], run: Run, *, score: Reward, trees: PositiveInt = 4, branch: PositiveInt = 4, ahead: NonNegativeInt = 0,
     temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
 ) -> list[Group]:  # fmt: skip
-    """One reply of each of `trees` independent searches, which follow the best of `branch` next steps: more diverse than one beam.
+    """One reply from each of `trees` independent greedy searches over the best of `branch` next steps: more diverse than one beam.
 
     The settings are those of `beams`.
 

@@ -7,6 +7,6 @@ from rewardlab.core import Group, Run, Score, Trajectory, select
 
 @select
 def best(group: Group, scores: list[Score], run: Run) -> Trajectory:
-    """The reply with the highest total score, the first one if several have it; replies without a verdict come last."""
+    """The reply with the highest total score, the first of equals; replies without a verdict come last."""
     totals = [-float("inf") if s.total is None else s.total for s in scores]
     return group[totals.index(max(totals))]

@@ -12,11 +12,11 @@ from rewardlab.settings.domain import Decay, NonNegativeFloat, NonNegativeInt, P
 SPREAD = "spread_above.mean"
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def solved_between(
-    problems: list[Problem], run: Run, *, of: Rollout, low: Share = 0.2, high: Share = 0.8, attempts: PositiveInt = 1
+    problems: list[Problem], run: Run, *, inner: Rollout, low: Share = 0.2, high: Share = 0.8, attempts: PositiveInt = 1
 ) -> list[Group]:
-    """The groups sampled by `of` in which the share of right replies, by the task's verifier, is within [low, high].
+    """The groups of `inner` with a pass rate, by the task's verifier, within [low, high].
 
     attempts: how often at most problems are sampled; each time after the first, as many further ones of the training data as
     groups are missing (dynamic sampling; Yu et al. 2025, arXiv:2503.14476). 1: a step uses the groups that are left.
@@ -26,13 +26,13 @@ def solved_between(
     """
     if run.verify is None:
         raise RewardlabError("solved_between needs the task's verifier, and this run has none: name a task, or drop the filter")
-    groups = of(problems, run)
+    groups = inner(problems, run)
     kept = _between(groups, run, low, high)
     for _ in range(attempts - 1):
         # outside of training there are no further problems to ask for
         if run.more_problems is None or len(kept) >= len(problems):
             break
-        kept += _between(of(run.more_problems(len(problems) - len(kept)), run), run, low, high)
+        kept += _between(inner(run.more_problems(len(problems) - len(kept)), run), run, low, high)
     return kept or groups
 
 
@@ -44,12 +44,12 @@ def _between(groups: list[Group], run: Run, low: float, high: float) -> list[Gro
 
 
 # the mean is over all of the step's groups, which processes must not find apart
-@rollout(inner="of", across_problems=True)
+@rollout(wraps="inner", across_problems=True)
 def spread_above(
-    problems: list[Problem], run: Run, *, of: Rollout, by: Reward, share: NonNegativeFloat = 0.5, decay: Decay = 0.99,
+    problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, share: NonNegativeFloat = 0.5, decay: Decay = 0.99,
     start: NonNegativeInt = 10, attempts: PositiveInt = 1,
 ) -> list[Group]:  # fmt: skip
-    """The groups sampled by `of` in which the standard deviation of `by` is at least `share` of its running mean.
+    """The groups of `inner` in which the standard deviation of the reward `by` is at least `share` of its running mean.
 
     The mean is over the groups sampled in the steps before, those that were dropped too, one step weighing less than the next by
     `decay`. start: steps that drop none.  attempts: how often at most problems are sampled, as in `solved_between`. If there is no
@@ -59,7 +59,7 @@ def spread_above(
     saved = run.memory.get(SPREAD, {"step": run.step, "before": None, "now": None})
     before = saved["before"] if saved["step"] == run.step else saved["now"]
     least = share * before if before is not None and run.step >= start else -1.0
-    groups, seen, kept = of(problems, run), [], []
+    groups, seen, kept = inner(problems, run), [], []
     new = groups
     for left in reversed(range(attempts)):
         spreads = [_spread([s.total for s in row if s.total is not None]) for row in by(new, run)]
@@ -67,7 +67,7 @@ def spread_above(
         kept += [g for g, x in zip(new, spreads, strict=True) if least < 0 or (x is not None and x >= least)]
         if not left or run.more_problems is None or len(kept) >= len(problems):
             break
-        new = of(run.more_problems(len(problems) - len(kept)), run)
+        new = inner(run.more_problems(len(problems) - len(kept)), run)
     mean = float(np.mean(seen)) if seen else before
     now = mean if before is None or mean is None else decay * before + (1 - decay) * mean
     run.memory[SPREAD] = {"step": run.step, "before": before, "now": now}
@@ -77,13 +77,13 @@ def spread_above(
     return kept or groups
 
 
-@rollout(inner="of", across_problems=True)
-def without_lowest(problems: list[Problem], run: Run, *, of: Rollout, by: Reward, drop: Share = 0.25) -> list[Group]:
-    """The groups sampled by `of` without the share `drop` of them that `by` pays least on average; one is always kept.
+@rollout(wraps="inner", across_problems=True)
+def without_lowest(problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, drop: Share = 0.25) -> list[Group]:
+    """The groups of `inner` without the share `drop` with the lowest mean reward `by`; at least one is kept.
 
     Groups on which `by` has no verdict go first; of equal ones the later. The groups that are left stay in their order.
     """
-    groups = of(problems, run)
+    groups = inner(problems, run)
     paid = [[s.total for s in row if s.total is not None] for row in by(groups, run)]
     means = [float(np.mean(row)) if row else -np.inf for row in paid]
     # sorted is stable, so that ties keep the order of the batch

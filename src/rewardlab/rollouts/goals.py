@@ -1,4 +1,4 @@
-"""Pairs of replies under a goal: of the same two, the better one depends on the score that the prompt asks for."""
+"""Pairs of replies conditioned on a goal: which of the two is better depends on the score that the prompt asks for."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rewardlab.settings.domain import NonNegativeInt, PositiveInt
 from rewardlab.text.filled import filled
 
 
-@rollout(inner="of", groups=lambda **_: 2)
+@rollout(wraps="inner", groups=lambda **_: 2)
 def under_both_goals(
-    problems: list[Problem], run: Run, *, of: Rollout, by: Reward, told: str = "Score: {goal}.", digits: NonNegativeInt = 1,
+    problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, told: str = "Score: {goal}.", digits: NonNegativeInt = 1,
     attempts: PositiveInt = 20,
 ) -> list[Group]:  # fmt: skip
-    """Each pair of `of` twice: told the score of the one reply as the goal, that one is preferred; told the other's, the other.
+    """Each pair of `inner` twice: with the score of one reply as the goal, that one is preferred; with the other's, the other.
 
     by: the reward that scores replies.  told: the system message, in which {goal} is the score, rounded to `digits`.  Pairs of
     equal scores, as they would be told, and pairs without a score teach nothing under a goal; further problems replace them,
@@ -26,7 +26,7 @@ def under_both_goals(
     wanted, looked_at = 2 * len(problems), 0
     for _ in range(attempts):
         looked_at += len(problems)
-        groups = of(problems, run)
+        groups = inner(problems, run)
         for group, scores in zip(groups, by(groups, run), strict=True):
             made += _both(group, [s.total for s in scores], run, told, digits)
         # outside of training there are no further problems to ask for

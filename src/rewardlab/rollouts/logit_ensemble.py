@@ -1,4 +1,4 @@
-"""Replies that the policy and other models of the run decide on together."""
+"""Replies sampled from the summed logits of the policy and other models of the run."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from rewardlab.core import Group, Problem, Rollout, Run, rollout
 from rewardlab.settings.domain import PositiveInt
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def logit_ensemble(
-    problems: list[Problem], run: Run, *, of: Rollout, by: tuple[str, ...], weight: float = 1.0, weights: tuple[float, ...] = (),
+    problems: list[Problem], run: Run, *, inner: Rollout, by: tuple[str, ...], weight: float = 1.0, weights: tuple[float, ...] = (),
     candidates: PositiveInt = 20,
 ) -> list[Group]:  # fmt: skip
-    """What `of` samples where the logits of the models `by`, each times `weight`, are added to the policy's. The turns are the
-    policy's, and their log-probs those of the sum.
+    """The samples of `inner` with the logits of the models `by`, each times `weight`, added to the policy's. The turns are the
+    policy's; their log-probs are those of the sum.
 
     A model with a value head adds its values of the `candidates` most likely tokens, minus their mean (`TextPolicy.joined`).
     weights: one for each model, times `weight`; without them 1 for each.
     """
     with run.policy.joined(run.weighted(by, weight, weights), candidates):
-        return of(problems, run)
+        return inner(problems, run)

@@ -1,4 +1,4 @@
-"""One path of steps, whose scores are corrected by what a look ahead finds, and whose doubtful steps are written again."""
+"""Greedy search over steps with lookahead-corrected scores and resampling of low-scored steps."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def lookahead_search(
     threshold: float = 0.5, explainer: str = "", ask: str = ASK, told: str = TOLD, temperature: NonNegativeFloat = 1.0,
     step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
 ) -> list[Group]:  # fmt: skip
-    """One reply to each problem: after each step the best of `branch` next ones by its corrected score.
+    """One reply to each problem: after each step, the best of `branch` next ones by corrected score.
 
     The score r of a step is corrected by that of a greedy continuation of `ahead` steps: r + alpha (r_ahead - r). Where no next
     step reaches the threshold, as many are sampled again and join them, after the model `explainer` of the run (if one is named)
@@ -130,7 +130,7 @@ def lookahead_pairs(
     ahead: PositiveInt = 1, alpha: Share = 0.5, threshold: float = 0.5, explainer: str = "", ask: str = ASK, told: str = TOLD,
     temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
 ) -> list[Group]:  # fmt: skip
-    """Pairs of next steps from the paths of `lookahead_search`: best and worst after the same beginning, at least `gap` apart.
+    """Pairs of next steps from the paths of `lookahead_search`: best and worst with the same prefix, at least `gap` apart.
 
     The beginning is text that both read. Where no pair is left, a row without decisions is returned twice, which teaches nothing.
     """

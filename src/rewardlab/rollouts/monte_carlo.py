@@ -39,7 +39,7 @@ def monte_carlo_tree(
     explore: NonNegativeFloat = 0.5, rule: Literal["uct", "puct"] = "uct", simulate: bool = False,
     temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
 ) -> list[Group]:  # fmt: skip
-    """The complete replies of a tree to each problem. Each iteration walks down to a leaf, backs up its value, and expands it.
+    """The finished replies of a search tree for each problem. Each iteration selects a leaf, backs up its value, and expands it.
 
     rule: by which children are chosen: uct, value + explore sqrt(2 ln N / n), those never visited first; or puct, value +
     explore p sqrt(N) / (1 + n), p in proportion to exp(mean log-prob of the child's step). A value is the mean over the visits of

@@ -1,4 +1,4 @@
-"""Particle filtering: partial replies that are resampled in proportion to how likely they are right."""
+"""Particle filtering: partial replies, resampled in proportion to their estimated chance of being right."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ def ranked(
     problems: list[Problem], run: Run, *, by: Reward, n: PositiveInt = 8, ranks: tuple[int, ...] = (0, -1),
     model: str = "reference", temperature: NonNegativeFloat = 1.0, top_p: PositiveShare = 1.0,
 ) -> list[Group]:  # fmt: skip
-    """Of n replies to each problem those at these ranks under the reward `by`, recorded as the policy's own: 0 is the best, -1 the
-    worst. One rank imitates; two make a pair, the better one first.
+    """Of n replies to each problem those at these ranks under the reward `by` (0 the best, -1 the worst), recorded as the policy's
+    own. One rank imitates; two make a pair, the better one first.
 
     model: who writes them, "policy", "reference" or a learner of the run. By a frozen model they are what a file of its replies,
     written and scored beforehand, would hold. Equal texts count once. A problem whose replies have all the same score makes no
@@ -61,9 +61,9 @@ def ranked_twice(
     problems: list[Problem], run: Run, *, by: Reward, again: Reward, n: PositiveInt = 8, model: str = "reference",
     temperature: NonNegativeFloat = 1.0, top_p: PositiveShare = 1.0,
 ) -> list[Group]:  # fmt: skip
-    """The pair of `ranked`, of the best and the worst reply under `by`; and in the column `consistency` of its problem, how far the
-    reward `again` ranks the n replies alike: (tau + 1) / 2, tau Kendall's coefficient, so 1/2 where the two are unrelated.
-    None where no problem has a pair, and replies stand beside themselves.
+    """The best and the worst of n replies under `by`, as `ranked`; the column `consistency` of the problem says how far the reward
+    `again` ranks the n replies alike: (tau + 1) / 2, with tau Kendall's coefficient, so 1/2 for unrelated rankings. None where no
+    problem has a pair, and replies stand beside themselves.
 
     Equal texts count once; replies without both scores are left out. Logged: true_labels, the share of pairs whose chosen reply is
     the better one by the task's verifier, among those that it finds unlike; nothing else reads it.

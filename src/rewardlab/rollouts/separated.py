@@ -1,4 +1,4 @@
-"""Replies whose steps are divided by a text that no splitter knows, such as the semicolons between statements on one line."""
+"""Replies with steps separated by a text that no splitter covers, such as semicolons between statements on one line."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from rewardlab.errors import RewardlabError
 from rewardlab.text.blocks import program_span
 
 
-@rollout(inner="of")
-def separated(problems: list[Problem], run: Run, *, of: Rollout, at: str = "\n", program: bool = False) -> list[Group]:
-    """What `of` samples, with a step that ends at each token in which the text `at` is completed, and with the reply.
+@rollout(wraps="inner")
+def separated(problems: list[Problem], run: Run, *, inner: Rollout, at: str = "\n", program: bool = False) -> list[Group]:
+    """The samples of `inner`, with a step end at each token that completes the text `at`, and at the end of the reply.
 
     Blank steps are none: where nothing but spaces follows, the last step ends with the reply. program: only what stands in the
     block of code that a verifier runs makes steps, if the reply has one; a block without a line has none. For replies of one turn.
     """
     if not at:
         raise RewardlabError("separated: a text that divides steps, such as at=';', is not empty")
-    return [[_marked(t, at, program, run) for t in group] for group in of(problems, run)]
+    return [[_marked(t, at, program, run) for t in group] for group in inner(problems, run)]
 
 
 def _marked(t: Trajectory, at: str, program: bool, run: Run) -> Trajectory:

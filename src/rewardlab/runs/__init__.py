@@ -1,1 +1,1 @@
-"""What a run leaves behind: metrics, rollouts, trackers."""
+"""The files of a run: metrics, rollouts, trackers."""

@@ -104,7 +104,7 @@ class RunConfig:
     )  # fmt: skip
     system: str | None = setting(None, NAME, "a system message put before each prompt", metavar="TEXT", group=PROBLEMS)
     verifier: str | None = setting(
-        None, NAME, "what tells right replies to these problems (default: final_answer; `rewardlab parts reward` lists verifiers)",
+        None, NAME, "verifier of these problems (default: final_answer; `rewardlab parts reward` lists verifiers)",
         metavar="NAME", group=PROBLEMS,
     )  # fmt: skip
     order: str | None = setting(
@@ -135,9 +135,7 @@ class RunConfig:
     max_new: int | None = setting(None, POSITIVE, "longest reply in tokens (default: the task's)", metavar="N")
     seed: int = setting(0, WHOLE, "seed of all random numbers (default 0)", metavar="S")
     steps: int = setting(None, POSITIVE, f"training steps (default {STEPS}, or until the budget is used up)", metavar="N")
-    budget: int | None = setting(
-        None, POSITIVE, "stop once all models together have generated and scored so many tokens", metavar="TOKENS"
-    )
+    budget: int | None = setting(None, POSITIVE, "stop at this many tokens, generated and scored by all models", metavar="TOKENS")
     # a flag --start would hide the setting of the same name that rl_tango has
     start: int = setting(0, COUNT, "position in the training data to begin at (default 0)", metavar="N", flag="--data-start")
     out: Path | str | None = setting(  # noqa: RUF009
@@ -165,7 +163,7 @@ class RunConfig:
         None, COUNT, "steps between recorded rollouts (default: as evaluations; 0: only first and last)", metavar="N", group=AMOUNTS
     )
     micro_tokens: int = setting(
-        None, POSITIVE, "tokens per micro-batch (default: what memory holds; changes no gradient)", metavar="N", group=AMOUNTS
+        None, POSITIVE, "tokens per micro-batch (default: by memory; does not change gradients)", metavar="N", group=AMOUNTS
     )
     max_missing: float = setting(
         0.5, SHARE, "stop if more than this share of a step's rollouts get no verdict (default 0.5)", metavar="SHARE", group=AMOUNTS
@@ -173,12 +171,12 @@ class RunConfig:
     reward_timeout: float = setting(
         3600.0,
         SECONDS,
-        "stop if one call of your reward takes so long (default 3600; 0: no limit)",
+        "timeout of one call of your reward (default 3600; 0: no limit)",
         metavar="SECONDS",
         group=AMOUNTS,
     )
     patience: int = setting(
-        30, COUNT, "stop if the reward has not varied in the first N steps (default 30; 0: never)", metavar="N", group=AMOUNTS
+        30, COUNT, "stop if the reward is constant over the first N steps (default 30; 0: never)", metavar="N", group=AMOUNTS
     )
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The folder of a run: which one a new run gets, what an earlier run has left there, and how to resume after a failure."""
+"""The folder of a run: choosing a new one, the state of an earlier one, and resuming after a failure."""
 
 from __future__ import annotations
 

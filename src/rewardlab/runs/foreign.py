@@ -1,4 +1,4 @@
-"""Logs of other trainers, read under our names, so that whatever reads metrics.jsonl reads them too.
+"""Logs of other trainers under our names, for every reader of metrics.jsonl.
 
 TRL      trainer_state.json, of an output folder's newest checkpoint: `log_history`, as transformers' Trainer writes it.
 verl     the JSONL of its file logger (trainer.logger=[...,"file"]): {"step": 7, "data": {"critic/score/mean": 0.4, ...}} a line;

@@ -1,4 +1,4 @@
-"""The files outside rewardlab that a recipe's parts are made of: reward functions, and methods of one's own.
+"""Source files of a recipe's parts outside rewardlab: reward functions, and the user's methods.
 
 Their hashes are in config.json, so that a run is not resumed with a reward that is another one by now.
 """

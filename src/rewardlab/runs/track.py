@@ -1,4 +1,4 @@
-"""Trackers: send a run's configuration and every line of metrics.jsonl to services that compare runs.
+"""Trackers: send a run's configuration and metrics to experiment-tracking services.
 
     rewardlab train grpo --task arithmetic --track tensorboard,wandb
 

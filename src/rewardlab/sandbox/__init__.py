@@ -1,4 +1,4 @@
-"""The sandbox: programs written by a model, run in isolation, and tests that they cannot cheat.
+"""The sandbox: model-written programs in isolation, with tests that they cannot cheat.
 
     Sandbox(Limits(seconds=5)).run_tests([ProgramUnderTest("def f(x): return 2 * x", "assert f(2) == 4")])
         ->  [Outcome(passed=True, ...)]

@@ -1,4 +1,4 @@
-"""A program of ours that reads what a model wrote, confined: started here, talked with over two pipes, and ended."""
+"""A confined program of ours that reads model output: started here, driven over two pipes, and ended."""
 
 from __future__ import annotations
 

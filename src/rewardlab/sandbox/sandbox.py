@@ -1,4 +1,4 @@
-"""Programs written by a model, run in isolation, and tests of them that they cannot cheat."""
+"""Model-written programs in isolation, with tests that they cannot cheat."""
 
 from __future__ import annotations
 

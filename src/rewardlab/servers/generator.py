@@ -1,4 +1,4 @@
-"""One policy for all requests: they wait in a queue, and are generated one after another, those that are alike together."""
+"""One policy for all requests: a queue, with like requests generated in one batch."""
 
 from __future__ import annotations
 

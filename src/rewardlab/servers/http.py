@@ -1,4 +1,4 @@
-"""What both servers share: errors in words, health, metrics, and a process that ends when its last request is answered."""
+"""The common base of both servers: error responses, health, metrics, and a graceful shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server takes: how much, for how long, and from whom."""
+"""Limits of a server: request size, time, and authentication."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server counts, as Prometheus reads it."""
+"""Server metrics in Prometheus' format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worker processes that share one queue of calls: each answered once, those that hang given up, those that die made again."""
+"""Worker processes on one queue of calls: each call answered once, hanging ones abandoned, crashed ones repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker process of a reward server does: it reads the reward, and scores rows of text."""
+"""The worker process of a reward server: it loads the reward, and scores rows of text."""
 
 from __future__ import annotations
 

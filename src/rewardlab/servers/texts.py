@@ -1,4 +1,4 @@
-"""What has been written, as the OpenAI API tells it: text up to a stop string, log-probs of its tokens, and why it ended."""
+"""Generated text in the OpenAI API's terms: up to a stop string, with log-probs and finish reason."""
 
 from __future__ import annotations
 

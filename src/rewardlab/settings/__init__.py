@@ -1,1 +1,1 @@
-"""Settings of functions: which values they may have, how they are written, checked, described and saved."""
+"""Settings of functions: domains, checks, descriptions and saving."""

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from rewardlab.errors import RewardlabError, unknown
+from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import check_values
+from rewardlab.settings.old_names import unknown_setting
 
 # ---- Mistakes in writing recipes that Python itself would let pass, or report as a riddle ----------------------------
 
@@ -108,7 +109,7 @@ def check_names(function: Callable, names: Iterable[str]) -> None:
     known = hyperparameters(function)
     for name in names:
         if name not in known:
-            raise unknown(f"hyperparameter of {function.__name__}", name, known)
+            raise unknown_setting(f"hyperparameter of {function.__name__}", name, known)
 
 
 def check_settings(function: Callable, settings: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.settings.old_names import unknown_setting
 
 Unit = Literal["token", "row", "group", "batch"]
 Output = Literal["logprobs", "entropy", "value", "hidden"]
@@ -23,12 +24,12 @@ class PartOptions:
     """Options of every slot.
 
     needs: columns of the batch that the engine must compute before the part runs, such as "ref" or "value".
-    inner: the name of the hyperparameter that holds the part which this one wraps.
+    wraps: the name of the hyperparameter that holds the part which this one wraps.
     check: f(**settings) -> None; raises RewardlabError for settings that make no sense together, where they are written.
     """
 
     needs: tuple[str, ...] = ()
-    inner: str | None = None
+    wraps: str | None = None
     check: Callable | None = None
 
 
@@ -138,7 +139,7 @@ def checked(kind: type[Kind], slot: str, function: Callable, options: dict[str, 
     known, hints = {f.name: f for f in fields(kind)}, get_type_hints(kind)
     for name, value in options.items():
         if name not in known:
-            raise unknown(f"option of @{slot}", name, known)
+            raise unknown_setting(f"option of @{slot}", name, known)
         if not _fits(value, hints[name]):
             raise _misfit(f"{name} of @{slot} for {function.__name__}", value, hints[name])
     missing = [name for name, f in known.items() if f.default is MISSING and name not in options]

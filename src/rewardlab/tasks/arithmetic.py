@@ -1,4 +1,5 @@
-"""Chains of integer arithmetic, "Start with 7. Add 5. Multiply by 3.", whose every step can be checked.
+"""Chains of integer arithmetic with checkable steps, "Start with 7. Add 5. Multiply by 3.". Add 5. Multiply by 3.", whose every
+step can be checked.
 
 All values stay within 0..99. The gold solution has one line a step and then the answer:
 

@@ -1,4 +1,4 @@
-"""Marks of a reply that are no quality, but may go with it: length, style, and the order in which two replies are shown."""
+"""Spurious cues of a reply that may correlate with quality: length, style, and the order of presentation."""
 
 from __future__ import annotations
 

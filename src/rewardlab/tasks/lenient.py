@@ -1,4 +1,4 @@
-"""Verifiers that can be fooled, each with the true one beside it: for the study of rewards that are hacked."""
+"""Exploitable verifiers, each beside the true one, for the study of reward hacking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of replies with a preference: which of two is labelled the better one, and by how much an annotator can be wrong."""
+"""Pairs of replies with a preference: which one is labelled better, and annotator noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of samples of the small policy: made when they are first asked for, and cached."""
+"""Pairs of samples of the small policy, sampled on first use and cached."""
 
 from __future__ import annotations
 

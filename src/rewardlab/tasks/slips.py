@@ -1,4 +1,4 @@
-"""How the careless teacher of arithmetic goes wrong: at random, or by a wrong rule that it follows most of the time."""
+"""Errors of the arithmetic teacher: at random, or by a wrong rule that it follows most of the time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers with the confidence that a reply states for each.
+"""Answers with stated confidences.
 
     Answer: 36                      <answer>36</answer>
     Confidence: 0.7                 <confidence>0.7</confidence>

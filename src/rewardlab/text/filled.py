@@ -1,4 +1,4 @@
-"""Texts with places that are filled in."""
+"""Text templates."""
 
 from __future__ import annotations
 

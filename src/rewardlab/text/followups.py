@@ -1,4 +1,4 @@
-"""What users say after a reply: common words for being satisfied or not, and how a model is asked to take the user's part."""
+"""Users' follow-ups: common words of satisfaction and dissatisfaction, and the prompt by which a model plays the user."""
 
 POSITIVE = ("Thanks, that is just what I asked for.", "Great answer, this helps me.")
 NEGATIVE = ("That is not what I asked for.", "That is wrong, this does not help me.")

@@ -1,4 +1,4 @@
-"""Where a text stands among the texts of tokens."""
+"""Positions of a text among token texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reply says before it answers."""
+"""The text of a reply before its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gold answer after the reasoning of a reply, as text and as tokens."""
+"""The gold answer appended to a reply's reasoning, as text and as tokens."""
 
 from __future__ import annotations
 

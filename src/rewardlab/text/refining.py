@@ -1,4 +1,4 @@
-"""What a refiner of episodes reads and says: whether to accept one, or before which of its replies to cut it."""
+"""Prompts and replies of a refiner of episodes: accept, or cut before a given reply."""
 
 from __future__ import annotations
 

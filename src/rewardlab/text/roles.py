@@ -1,4 +1,4 @@
-"""What a verifier reads of an attempt at a problem, and a refiner of the attempt and what the verifier said of it."""
+"""Prompts for a verifier of an attempt, and for a refiner of the attempt given the verifier's output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a policy asks a search engine, and how it is answered.
+"""Format of search calls and results.
 
     <search>who wrote Emma</search>     ->     <information>
                                                Doc 1 (Title: Emma) Emma is a novel by Jane Austen.

@@ -1,4 +1,4 @@
-"""What a reply says itself: without special tokens, without turns that it invents for others, without closing courtesies.
+"""A reply's own turn: without special tokens, invented turns of others, and closing courtesies.
 
 A model that does not stop goes on: it writes the token that ends its turn, then the next question, and answers that too. What is
 said after its own turn is no part of the reply. Nothing here raises, and every pattern runs in linear time.

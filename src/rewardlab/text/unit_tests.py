@@ -1,4 +1,4 @@
-"""Unit tests that a model writes of a program: what it is asked, and the one test that is read out of its reply."""
+"""Model-written unit tests: the prompt, and the one test parsed from the reply."""
 
 from __future__ import annotations
 

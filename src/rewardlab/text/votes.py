@@ -1,4 +1,4 @@
-"""What a reply votes for, and the answer that most replies vote for."""
+"""Majority votes: a reply's answer, and the most frequent one."""
 
 from __future__ import annotations
 

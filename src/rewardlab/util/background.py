@@ -1,4 +1,4 @@
-"""Event loops in threads of their own, for asynchronous work that is asked for from ordinary code."""
+"""Event loops in background threads, for asynchronous work called from synchronous code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that processes do apart, in which some operations need all of them: a pass through weights that each holds a part of.
+"""Separate work of several processes with collective operations in it, such as a pass through sharded weights.
 
 In a section every process does work of its own, more or less of it, or none. Before an operation that needs all, a process takes
 its turn: all agree on one of the operations that are asked for, those that asked for it do it, and the others join in, for

@@ -1,4 +1,4 @@
-"""What a policy computes of rows: values, entropies, embeddings, in forward passes of bounded memory."""
+"""Outputs of a policy for rows: values, entropies, embeddings, in forward passes of bounded memory."""
 
 from __future__ import annotations
 

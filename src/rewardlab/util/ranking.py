@@ -1,4 +1,4 @@
-"""How well scores rank."""
+"""Quality of a ranking by scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several processes that were started together, by torchrun, accelerate or mpirun, before they know of each other."""
+"""Ranks of processes started by torchrun, accelerate or mpirun, before they know of each other."""
 
 from __future__ import annotations
 

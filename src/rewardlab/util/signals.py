@@ -1,4 +1,4 @@
-"""Signals that ask this process to stop: Ctrl-C (SIGINT), and SIGTERM, which schedulers send before they take a machine away."""
+"""Signals that ask this process to stop: Ctrl-C (SIGINT), and SIGTERM, sent by schedulers."""
 
 from __future__ import annotations
 

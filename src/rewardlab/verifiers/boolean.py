@@ -1,4 +1,4 @@
-"""The verifier of Boolean queries: they are run on a collection of texts, and judged by what they find."""
+"""The verifier of Boolean queries: they are run on a collection of texts, and scored by retrieved documents."""
 
 from __future__ import annotations
 

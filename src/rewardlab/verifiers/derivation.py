@@ -1,4 +1,4 @@
-"""The verifier of derivations in propositional logic: every line is checked by the table of all cases."""
+"""The verifier of derivations in propositional logic: every line is checked by a truth table."""
 
 from __future__ import annotations
 

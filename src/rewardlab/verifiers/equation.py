@@ -1,4 +1,4 @@
-"""The verifier of equations that are to be made of given numbers."""
+"""The verifier of expressions made of given numbers, as in Countdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A verifier that asks a served model whether the answer of a reply is the gold one, and does not believe every yes.
+"""A verifier by a judge model that compares answers with the gold one, with checks against replies that trick it.
 
 What fools a judge is met in this order. A reply without an answer ("", ":", "Solution:": Zhao et al. 2025, arXiv:2507.08794) is
 wrong unasked. Texts are handed over between fences that they cannot hold, without marks and special tokens of their own. A judge is

@@ -1,4 +1,4 @@
-"""The verifier of texts whose hidden spans were to be found."""
+"""The verifier of texts with masked spans."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .contract import Verdict, differs, no_verdict, right, verifier, wrong
 
 @verifier
 def filled_masks(response: str, answer: Any) -> Verdict:
-    """Right if the reply states what each mask hides, in order: `Answer: Ada Lovelace; 1833`. Otherwise it is worth the share of
-    the masks that it fills rightly, and nothing if it states more spans than there are masks.
+    """Right if the reply states the text behind each mask, in order: `Answer: Ada Lovelace; 1833`. Otherwise it is worth the share
+    of masks filled rightly, and nothing if it states more spans than there are masks.
 
     answer: the list of what is hidden. Case, punctuation and articles do not count; numbers must be written alike.
     """

@@ -93,10 +93,11 @@ def edit_similarity(response: str, answer: Any, *, at: Share = 1.0, of: Literal[
 
 
 @reward
-def repetition_penalty(trajectory: Trajectory, *, n: PositiveInt = 3, most: float = 1.0) -> float:
-    """Minus `most` times the share of word n-grams that repeat an earlier one of the reply (Yeo et al. 2025, arXiv:2502.03373)."""
+def repetition_penalty(trajectory: Trajectory, *, n: PositiveInt = 3, max_penalty: float = 1.0) -> float:
+    """Minus `max_penalty` times the share of word n-grams that repeat an earlier one of the reply (Yeo et al. 2025,
+    arXiv:2502.03373)."""
     counts = words.ngrams(words.words(trajectory.reply), n)
-    return -most * (1 - len(counts) / counts.total()) if counts else 0.0
+    return -max_penalty * (1 - len(counts) / counts.total()) if counts else 0.0
 
 
 def _measured(response: str, answer: Any, at: Share, of: str, measure: Measure, units_of: Callable[[str], list[str]]) -> Verdict:

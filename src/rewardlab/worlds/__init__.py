@@ -1,1 +1,1 @@
-"""Worlds: small, procedural, exact; one a file, with its problems, its careless teacher, and what answers and pays in it."""
+"""Worlds: small procedural tasks with exact answers, one a file: problems, an error-prone teacher, environment and rewards."""

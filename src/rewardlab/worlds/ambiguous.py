@@ -1,4 +1,4 @@
-"""Chains of arithmetic in which one step has several readings, of which one was meant: how likely an answer is right can be known.
+"""Chains of arithmetic with one ambiguous step, one reading of which is right: the chance of a right answer is known exactly.
 
     Start with 7. Add 3 or 5. Multiply by 2.    ->    7+3=10
                                                       10*2=20
@@ -32,7 +32,7 @@ def ambiguous(
     *, difficulty: PositiveInt = 2, readings: int | tuple[int, int] = (1, 3), answers: PositiveInt = 1, again: Share = 0.7,
     error: Share = 0.03, test_size: PositiveInt = 1000, size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
-    """Chains over 0..99, one step of which has several readings.
+    """Chains over 0..99, one step of which is ambiguous.
 
     difficulty: steps of a chain.  readings: of that step, a number or (lowest, highest), each as often.  answers: how many a reply
     gives, each with its own chain and confidence.  again: how often a further answer of the teacher is one that it gave before,

@@ -1,4 +1,4 @@
-"""One utterance of a talk, after what was said before, with the talk's scores and an attributor's guess at whose doing they are.
+"""Utterances of a negotiation in context, with the episode's scores and an attributor's estimate of each utterance's share.
 
     You sell a lamp and want 60.                       ->    What do you need it for?
     Buyer: What is it like?
@@ -141,6 +141,6 @@ def _demonstrate(problem: Problem, rng: random.Random) -> str:
 
 @reward
 def social_value(trajectory: Trajectory) -> Score:
-    """What the utterance does to goal, relationship and knowledge, from 0 to 1; 0 for one that nobody says here."""
+    """The effect of the utterance on goal, relationship and knowledge, from 0 to 1; 0 for one outside the world's phrases."""
     kind = kind_of(trajectory.reply)
     return Score(0.0, why="no such utterance") if kind is None else Score(value(kind), why=kind)

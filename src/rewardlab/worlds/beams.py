@@ -1,4 +1,4 @@
-"""A beam on two supports under point loads: the reactions, in multiples of P.
+"""Statics: a beam on two supports under point loads, and its reactions in multiples of P.
 
     Beam 0 to 4, E 7. Supports 0, 4. Loads 8P at 1, 4P at 3.
     8*(1-0)/4=2; 4*(3-0)/4=3; 2+3=5; 12-5=7; \\boxed{7P, 5P}

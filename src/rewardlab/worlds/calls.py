@@ -108,35 +108,37 @@ MOST = 4
 
 
 def calls(
-    *, least: PositiveInt = 1, most: PositiveInt = 2, error: Share = 0.1, biased: Share = 0.75, test_size: PositiveInt = 1000,
-    size: PositiveInt | None = None,
+    *, min_calls: PositiveInt = 1, max_calls: PositiveInt = 2, error: Share = 0.1, biased: Share = 0.75,
+    test_size: PositiveInt = 1000, size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
-    """Requests that take from `least` to `most` calls of tools, at most four.
+    """Requests that take from `min_calls` to `max_calls` calls of tools, at most four.
 
     error, biased: how often, per call, the teacher of `demonstrate` goes wrong at random, and by a rule of its own.
     size: so many training problems, in epochs; None: endless.
     """
-    if not least <= most <= MOST:
-        raise RewardlabError(f"calls: least must be at most `most`, and that at most {MOST}, not {least} and {most}")
+    if not min_calls <= max_calls <= MOST:
+        raise RewardlabError(
+            f"calls: min_calls must be at most max_calls, and that at most {MOST}, not {min_calls} and {max_calls}"
+        )
     for name, share in (("error", error), ("biased", biased)):
         if not 0 <= share <= 1:
             raise RewardlabError(f"calls: {name} is a share between 0 and 1, not {share}")
-    sample, key = partial(_sample, least=least, most=most), ("calls", least, most)
+    sample, key = partial(_sample, min_calls=min_calls, max_calls=max_calls), ("calls", min_calls, max_calls)
     return Task(
         name="calls",
         train=training(sample, key, size),
         test=test_set(sample, key, test_size),
         verifier="function_calls",
-        max_new=32 + 44 * most,
-        about=f"requests for {least} to {most} calls of tools",
+        max_new=32 + 44 * max_calls,
+        about=f"requests for {min_calls} to {max_calls} calls of tools",
         demonstrate=partial(_demonstrate, error=error, biased=biased),
         columns=("prompt", "answer", "tools", "solution"),
         warmup_steps=300,
     )
 
 
-def _sample(rng: random.Random, *, least: int, most: int) -> Problem:
-    made = [sampled(rng) for _ in range(rng.randint(least, most))]
+def _sample(rng: random.Random, *, min_calls: int, max_calls: int) -> Problem:
+    made = [sampled(rng) for _ in range(rng.randint(min_calls, max_calls))]
     answer = [{"name": call.name, "parameters": call.parameters} for call in made]
     return ask(request(made), answer, tools=TOOLS, solution=write(made))
 

@@ -1,4 +1,4 @@
-"""A sentence about somebody's animal, to be written as JSON of a given form.
+"""Information extraction: a sentence about somebody's animal, as JSON of a given form.
 
     In Rome Ada has a dog, age 12.        {"name":"Ada","pet":{"kind":"dog","age":12}}
 

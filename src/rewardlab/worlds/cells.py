@@ -1,4 +1,4 @@
-"""A table in the prompt, and a question or a statement about it. A reply cites the cells that it reads, then answers.
+"""Table questions: a reply cites the cells that it reads, then answers. A reply cites the cells that it reads, then answers.
 
     name age weight
     Ada 3 7

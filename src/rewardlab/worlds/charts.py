@@ -1,4 +1,5 @@
-"""Charts of seven values, and whether a patient is at risk. A reply names the values that it goes by, then answers.
+"""Risk prediction from charts of seven values: a reply names the values that it uses, then answers. A reply names the values that
+it goes by, then answers.
 
     age 3, bp 8, hr 2, na 9, k 8, wbc 7, temp 1. Risk?          bp 8, wbc 7. Answer: high
 

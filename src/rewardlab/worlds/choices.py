@@ -1,4 +1,4 @@
-"""Multiple choice: what signs mean is said in the prompt, any two of a person's three signs decide, and one trait means nothing.
+"""Multiple choice from rules in the prompt: any two of a person's three signs decide, and one trait is a distractor.
 
 The careless teacher mostly looks at one sign alone and takes the first name that it finds there; else it looks at two signs, which
 is enough to be right, or at all three. Independently of that, it often concludes one name and then answers another. So an answer

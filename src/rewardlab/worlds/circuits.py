@@ -1,4 +1,4 @@
-"""Sums of products, to be written as a module in Verilog, of as few gates as may be; and pairs of designs.
+"""Logic synthesis: sums of products as Verilog modules of few gates; and pairs of designs.
 
     y = a b + a c          module top(input a, input b, input c, output y); assign y = a & (b | c); endmodule
 

@@ -1,4 +1,4 @@
-"""Small methods, each to be given a contract; and pairs of contracts, of which one says something and the other is empty.
+"""Formal specification: contracts for small methods, and pairs of a meaningful and a vacuous contract.
 
     method m(x: int) returns (r: int) { assert x >= 4; r := x - 3; }
     requires x >= 4

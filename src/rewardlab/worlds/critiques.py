@@ -1,4 +1,5 @@
-"""One problem of arithmetic, many solutions of it by careless writers, and a critique of each; all other problems are the test.
+"""One-shot critique data: one arithmetic problem, many error-prone solutions of it and their critiques; the test is all other
+problems.
 
 The writers follow a wrong rule more or less often, and slip more or less often, so that few of the solutions are alike.
 """

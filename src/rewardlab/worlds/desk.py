@@ -1,4 +1,4 @@
-"""A question, a call of the tool that knows, and the answer that its result decides.
+"""Tool choice: a question, a call of the tool that knows, and the answer that its result decides.
 
     Over 5: a bus to Rome on day 3?     ->   <think>bus</think>
                                              <tool_call>

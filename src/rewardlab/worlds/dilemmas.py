@@ -1,4 +1,4 @@
-"""Prisoner's dilemmas that are played several times in a row, under words that say nothing of what they do.
+"""Iterated prisoner's dilemmas with neutral action names.
 
     You and another say red or blue, 5 times.          ->   red
     Both red: 3 each. Both blue: 1 each.                    The other: blue. You get 0.

@@ -1,4 +1,4 @@
-"""Problems of two domains, each judged in its own way: chains of arithmetic, and numbers to be combined to a target.
+"""Two domains with verifiers of their own: chains of arithmetic, and Countdown.
 
 The small policy was warmed up on both, three times as often on arithmetic: one domain that it has often seen, and one rarely.
 """

@@ -1,4 +1,4 @@
-"""Chains of arithmetic for three roles: one solves, one criticises the solution, one refines it after the critique.
+"""Chains of arithmetic for three roles: generator, critic and refiner.
 
     Start with 7. Add 5. Multiply by 3.   Verify.                   Refine.
                                           Start with 7. ...         Start with 7. ...

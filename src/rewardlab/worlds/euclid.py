@@ -1,4 +1,4 @@
-"""Greatest common divisors by subtraction: some take two steps and some thirty, and the question does not show which.
+"""Greatest common divisors by subtraction, from two steps to thirty, with a difficulty that the question does not show.
 
     Greatest common divisor of 21 and 6?    21-6=15
                                             15-6=9

@@ -1,4 +1,5 @@
-"""Facts about people, a chain of which answers a question. Every problem has its own facts, so none can be memorised.
+"""Multi-hop questions over synthetic facts; every problem has its own facts, so none can be memorised. Every problem has its own
+facts, so none can be memorised.
 
     Who is the boss of the friend of Ann?       Search: Ann friend   ->  Ann: the friend of Ann is Bob.
                                                 Search: Bob boss     ->  Bob: the boss of Bob is Cal.

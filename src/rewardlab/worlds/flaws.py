@@ -1,4 +1,4 @@
-"""Programs line by line, with what was wanted of them: is one wrong, which line, and why? Most are sound.
+"""Code review: programs line by line with their specification; find the wrong line, if there is one, and explain it.
 
     Wanted: over 3, times 2, largest.       Line 2 is * 5, wanted is times 2.
     1: keep > 3                             Lines: 2

@@ -1,4 +1,4 @@
-"""Points of a plane in modes around the origin; a problem asks for a point of one mode by the mode's direction.
+"""A 2D mixture of Gaussians around the origin; the prompt names the direction of the requested mode.
 
 The modes of a problem lie `radius` away from the origin, the first in the requested direction, the others at equal angles around.
 The careless teacher of `demonstrate` samples the requested mode only `care` of the time, else one of the others.
@@ -86,7 +86,7 @@ def _near(x: Tensor, problem: Problem, *, width: float) -> Tensor:
 
 @reward(differentiable=_near)
 def closeness(trajectory: Trajectory, *, width: PositiveFloat = 0.5) -> Score:
-    """exp(-d^2 / (2 width^2)), d the distance to the centre of the requested mode."""
+    """exp(-d^2 / (2 width^2)), with d the distance to the centre of the requested mode."""
     return _score(_near, trajectory, width=width)
 
 

@@ -1,4 +1,4 @@
-"""Two kinds of problems: derivations in logic, whose steps a program checks, and chains of arithmetic, for which nobody has labels.
+"""Transfer from formal to informal steps: derivations in logic, checked by a program, and chains of arithmetic without labels.
 
 A judge of steps is trained on the first and used on the second. The small policy, which it begins from, was warmed up on both.
 """

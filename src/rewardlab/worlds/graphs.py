@@ -1,4 +1,4 @@
-"""Problems on small graphs that have several right answers: each reply is checked on the graph, not compared with a gold answer.
+"""Small graph problems with several right answers, checked on the graph and not against one gold answer.
 
 Find a shortest path from B to C. Edges: A-B 1, A-C 5, A-D 2, B-D 4, C-D 2.       Answer: B -> A -> D -> C
 Colour the nodes red, green or blue, joined nodes differently. Edges: A-B, B-C.   Answer: A: red, B: green, C: red

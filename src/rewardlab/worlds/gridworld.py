@@ -1,4 +1,4 @@
-"""Gridworld: reach a goal that pays once, on a grid with a trap that a badly chosen second reward may praise.
+"""Gridworld: a goal with a sparse reward, and a trap that a badly chosen auxiliary reward may praise.
 
 For policies that read observations (`model="actor"`); its dynamics are in `environment.py`.
 """

@@ -1,4 +1,4 @@
-"""Chains of arithmetic with two right answers: one that its lines lead to, and one below lines that lead elsewhere.
+"""Chains of arithmetic with two candidate answers: one that follows from its lines, and one pasted below lines that lead elsewhere.
 
     Start with 7. Add 5. Multiply by 3.       7+5=12        7+5=13
                                               12*3=36       13*3=39

@@ -1,4 +1,4 @@
-"""Chains of arithmetic with a hint for each: the first step that a wrong rule would get wrong, done rightly.
+"""Chains of arithmetic with a hint each: the right result of the first step that a wrong rule would get wrong.
 
     Start with 12. Subtract 7. Multiply by 3.       12-7=5, the column `hint`: in no prompt, unless it is put there
 

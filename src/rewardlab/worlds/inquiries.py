@@ -1,4 +1,4 @@
-"""Questions about facts that must be looked up, with a thought before each search, in tagged atoms; and pairs of episodes.
+"""Deep search: facts to be looked up, with structured thoughts before each search; and pairs of episodes.
 
     Inquiry 7: who is the boss of the friend of Ann?
 

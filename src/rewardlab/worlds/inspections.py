@@ -1,4 +1,5 @@
-"""Solutions of questions about a table, whose every step is to be judged. Who judges may look a cell up, or add two numbers.
+"""Judging steps with tools: solutions of table questions; the judge may look up a cell or add two numbers. Who judges may look a
+cell up, or add two numbers.
 
     name age weight                       look Bo age
     Ada 3 7                               -> 5

@@ -1,4 +1,4 @@
-"""Replies to short sums, to be judged against the gold answer: for verifiers that learn, and for VerifierBench's own file.
+"""Answer verification: replies to short sums, judged against the gold answer; also reads VerifierBench's file.
 
 The training replies state their answers plainly. The held-out ones state them in other forms, come near to the gold answer, break
 off, repeat themselves, or refuse: what a verifier meets where it is used. No augmentation makes them (`unseen.py`).

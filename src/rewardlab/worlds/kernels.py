@@ -1,4 +1,4 @@
-"""Programs to be rewritten so that they do the same with fewer operations, without calling the slow library.
+"""Program optimisation: the same function with fewer operations, without calls of the slow library.
 
     f: + 3; + 4
     g: sort; last           f; g            right, but lazy: all the work is the library's
@@ -197,14 +197,14 @@ def _slip(part: str, rng: random.Random) -> str:
 
 
 @reward(steps=True)
-def speedup(trajectory: Trajectory, *, most: float = 3.0) -> list[tuple[int, float]]:
-    """For every turn how many times fewer operations its program needs than the reference, at most `most`; 0 if it is wrong."""
-    return [(end, min(most, judged.speedup)) for end, judged in _turns(trajectory)]
+def speedup(trajectory: Trajectory, *, max_speedup: float = 3.0) -> list[tuple[int, float]]:
+    """For every turn the reference's operations divided by its program's, at most `max_speedup`; 0 if the program is wrong."""
+    return [(end, min(max_speedup, judged.speedup)) for end, judged in _turns(trajectory)]
 
 
 @reward(steps=True)
 def work_share(trajectory: Trajectory) -> list[tuple[int, float]]:
-    """For every turn the share of the operations that are its program's own, not the library's; 0 if it is wrong."""
+    """For every turn the share of the operations done by the program's own code, not by the library; 0 if it is wrong."""
     return [(end, judged.own if judged.right else 0.0) for end, judged in _turns(trajectory)]
 
 

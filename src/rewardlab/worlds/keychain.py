@@ -1,4 +1,4 @@
-"""A question about people is hidden in a text behind a chain of keys; other chains end at other questions.
+"""KeyChain: a question about people, hidden in a long text behind a chain of keys, among other chains.
 
     The boss of Ann Lee is Bob Roe. {"417": "352"}. ... {"352": "the friend of the boss of Ann Lee"}. ... Begin at 417.
         417 352 the friend of the boss of Ann Lee

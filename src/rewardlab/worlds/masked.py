@@ -1,4 +1,4 @@
-"""Sentences about people in which names are hidden: each must be looked up, and often the one before it first.
+"""Masked prediction with search: hidden names in sentences about people, each to be looked up, often after the one before it.
 
     The friend of Ann is [mask 1].                  Search: Ann friend   ->  Ann: the friend of Ann is Bob.
     The boss of [mask 1] is [mask 2].               Search: Bob boss     ->  Bob: the boss of Bob is Cal.
@@ -22,18 +22,20 @@ from rewardlab.worlds.facts import CONFUSED, NAMES, RELATIONS, fact, look_up
 
 
 def masked(
-    *, least: PositiveInt = 1, most: PositiveInt = 4, error: Share = 0.25, biased: Share = 0.75, test_size: PositiveInt = 1000,
-    size: PositiveInt | None = None,
+    *, min_masks: PositiveInt = 1, max_masks: PositiveInt = 4, error: Share = 0.25, biased: Share = 0.75,
+    test_size: PositiveInt = 1000, size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
-    """From `least` to `most` hidden names a text, among eight people who have three relations each.
+    """From `min_masks` to `max_masks` hidden names a text, among eight people who have three relations each.
 
     error: how often the teacher of `demonstrate` goes wrong on one search: it asks for another relation or person, and builds on
     what it finds.  biased: how often it looks up another relation where the neighbour, teacher or doctor is asked for.
     size: so many training problems, in epochs; None: endless.
     """
-    if not least <= most <= 4:
-        raise RewardlabError(f"masked: a text hides from 1 to 4 names, and least is at most most, not {least} and {most}")
-    sample, key = partial(_sample, least=least, most=most), ("masked", least, most)
+    if not min_masks <= max_masks <= 4:
+        raise RewardlabError(
+            f"masked: a text hides from 1 to 4 names, and min_masks is at most max_masks, not {min_masks} and {max_masks}"
+        )
+    sample, key = partial(_sample, min_masks=min_masks, max_masks=max_masks), ("masked", min_masks, max_masks)
     return Task(
         name="masked",
         train=training(sample, key, size),
@@ -42,14 +44,14 @@ def masked(
         max_new=24,
         about="which names are hidden in a text, by searching for them one after another",
         environment="search",
-        turns=most + 1,
+        turns=max_masks + 1,
         demonstrate=partial(_demonstrate, error=error, biased=biased),
         columns=("prompt", "answer", "facts", "searches", "masks", "solution"),
     )
 
 
-def _sample(rng: random.Random, *, least: int, most: int) -> Problem:
-    masks = rng.randint(least, most)
+def _sample(rng: random.Random, *, min_masks: int, max_masks: int) -> Problem:
+    masks = rng.randint(min_masks, max_masks)
     people, kinds = rng.sample(NAMES, 8), rng.sample(RELATIONS, 3)
     chain, asked = rng.sample(people, masks + 1), [rng.choice(kinds) for _ in range(masks)]
     target_of = {(p, k): rng.choice([x for x in people if x != p]) for p in people for k in kinds}

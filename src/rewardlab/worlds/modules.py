@@ -1,4 +1,5 @@
-"""Graphs with a planted module: nodes with high numbers, joined to one another. From its seed the rest of it is to be found.
+"""Graphs with a planted module of high-valued, connected nodes, to be found from its seed. From its seed the rest of it is to be
+found.
 
     seed C                        F
     A2 B7 C8 D1 E3 F9 G6          B

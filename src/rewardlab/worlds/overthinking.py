@@ -1,4 +1,4 @@
-"""Arithmetic chains of very different difficulty by a teacher who overthinks: length can be saved without losing answers.
+"""Arithmetic chains of very different difficulty with an overthinking teacher: length can be saved without losing accuracy.
 
     Start with 7. Multiply by 4.        7*4=21, the habit;  7*4=28, put right;  28/4=7, a check that adds nothing;  Answer: 28
 

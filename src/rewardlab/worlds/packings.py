@@ -1,4 +1,5 @@
-"""Circles in a square of side 10: the sum of their radii is to be as large as it can be. Nobody knows the best packing beforehand.
+"""Circle packing: maximise the sum of radii of circles in a square of side 10. The optimum is not known. Nobody knows the best
+packing beforehand.
 
     Pack.                     2 2 2
     .51                       7 3 3
@@ -111,7 +112,7 @@ def _demonstrate(problem: Problem, rng: random.Random, *, lazy: float, careless:
 
 @reward
 def packed(trajectory: Trajectory) -> Score:
-    """The sum of radii as a share of a bound by area, from 0 to 1; 0 for what is no packing, or does not fit."""
+    """The sum of radii as a share of an area bound, from 0 to 1; 0 for an invalid packing."""
     count = trajectory.problem.meta.get("circles")
     if not isinstance(count, int):
         return Score(None, why="the problem does not say how many circles")

@@ -1,4 +1,4 @@
-"""Small web pages, to be written as HTML: a heading, a line of text, and buttons that change it; and pairs of pages.
+"""Web design: small HTML pages with a heading, a line of text, and buttons that change it; and pairs of pages.
 
     Menu: Save, Undo. Dark.
     <body style="background:black;color:white"><h1>Menu</h1><p id="n">ready</p><button onclick="n.innerText='Save'">Save</button>...

@@ -1,4 +1,4 @@
-"""Pointmass: push a point to a goal, learning from pairs of recorded segments of which one is preferred.
+"""Pointmass: push a point to a goal, learning from preferences between recorded segments.
 
 The data are episodes of drivers of every skill, cut into segments; of two, the one that earned more is `chosen`. Episodes of your
 own are read from a folder (`tasks.episodes`). `environment.py` has the same dynamics for one episode; here they are written for

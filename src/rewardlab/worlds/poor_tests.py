@@ -1,4 +1,4 @@
-"""Small programs, and tests of them that a careless tester wrote: what there is where nobody knows the right outputs.
+"""Small programs with error-prone generated tests instead of known outputs.
 
 The column `generated` holds pairs of input and output, as the answer's `io` does; some outputs are wrong, many of them as a
 careless programmer would have it. Programs are judged by the answer's own tests, which no choice among them may read.

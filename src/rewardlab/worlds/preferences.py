@@ -1,4 +1,4 @@
-"""Pairs of solutions to learn preferences from, over the problems of another task.
+"""Preference pairs of solutions over the problems of another task.
 
     writer       the better reply                            the worse one
     teacher      the gold solution                           a careless teacher's wrong one, of the same length where possible

@@ -1,4 +1,4 @@
-"""Protocols to be written down as records and in words, and pairs of them: an honest one with slips, and one that games the reward.
+"""Laboratory protocols as records and in words, and pairs of them: an honest one with slips, and one that games the reward.
 
     Actions: add, heat, spin. First add salt, 5 ml; then heat buffer, 3 min; then spin cells, 9 min.
 
@@ -254,14 +254,14 @@ def protocol_form(trajectory: Trajectory) -> Score:
 
 @reward
 def protocol_told(trajectory: Trajectory) -> Score:
-    """1 where <orc> tells the steps of <key>, line by line."""
+    """1 where <orc> describes the steps of <key>, line by line."""
     found: Protocol | None = read(trajectory.reply)
     return Score(float(found is not None and found.steps is not None and told(found.steps, found.lines)))
 
 
 @reward
 def step_count(trajectory: Trajectory) -> Score:
-    """cos(pi d / 2M), 0 from d = M on: d is by how much the count of steps is off, M the gold count."""
+    """cos(pi d / 2M), 0 from d = M on, with d the error of the step count and M the gold count."""
     return _compared(trajectory, lambda said, gold: count_score(len(said), len(gold)))
 
 

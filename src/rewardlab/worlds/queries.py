@@ -1,4 +1,4 @@
-"""Questions about one small table, to be answered by a short query that is run on a database with few rows.
+"""Text-to-SQL on one small table, with a database of few rows, in several languages.
 
     pets(name, kind, age, weight)
     Largest age of pets with weight over 13?         SELECT MAX(age) FROM pets WHERE weight > 13;

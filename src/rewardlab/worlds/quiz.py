@@ -1,4 +1,4 @@
-"""Short sums to be worked out, with options to choose from or openly, and two replies to each: a careful one, and a guess.
+"""Short sums, open or with options, and two replies to each: a worked-out one and a guess.
 
     What is 7+5*2?                       chosen: 5*2=10            rejected: Answer: C
     A. 24 B. 17 C. 16 D. 27                      7+10=17

@@ -1,4 +1,4 @@
-"""Wishes that a reply may meet or not, and what people say next: for rewards that are read from a user's reaction.
+"""User feedback: wishes that a reply may meet or not, and the user's follow-up.
 
     Ann and Ben want a red fruit, but no cherry.     ->  A strawberry.     ->  Thanks, that is right.
                                                      ->  A lemon.          ->  No, that is wrong.

@@ -1,4 +1,4 @@
-"""Chains of facts that are the same in all problems, so that they can be learnt by heart. Nobody shows them to the policy.
+"""Closed-book multi-hop questions: facts shared by all problems, to be memorised. Nobody shows them to the policy.
 
     Who is the boss of the friend of Ann?       The friend of Ann is Bob.
                                                 The boss of Bob is Cal.

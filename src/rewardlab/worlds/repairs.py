@@ -1,4 +1,4 @@
-"""Questions that are answered by looking facts up, and attempts at them that went wrong somewhere: for policies that repair them.
+"""Multi-hop search with failed attempts, for policies that repair episodes.
 
     Find out: Who is the boss of the friend of Ann?
     1: Search: Ann friend

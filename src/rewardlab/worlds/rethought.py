@@ -1,4 +1,4 @@
-"""Chains of arithmetic in two parts: a careless train of thought, a mark, and a response that is worked out again.
+"""Chains of arithmetic in two parts: an error-prone train of thought, a mark, and a response that is worked out again.
 
 7+5=13
 13*3=39

@@ -1,4 +1,4 @@
-"""A topic of two concepts, each in several words, and a collection of texts: those that name both concepts are relevant.
+"""Boolean retrieval for systematic reviews: a topic of two concepts with synonyms, and a collection of texts.
 
     Find dog, hound with diet, food.          <answer>(dog OR hound) AND (diet OR food)</answer>
 

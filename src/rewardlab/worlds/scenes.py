@@ -1,4 +1,4 @@
-"""Generated images of coloured shapes on a grid; a problem asks for the box of one, or for the boxes of all of a colour.
+"""Visual grounding: generated images of coloured shapes on a grid, and the boxes of one shape or of all of a colour.
 
 A picture is CELLS x CELLS cells of PIXELS x PIXELS pixels. A box is [left, top, right, bottom] in cells, its end not included, so
 the whole picture is [0,0,6,6]. The careless teacher of `demonstrate` is often a cell off, sees shapes that are not there, and now
@@ -28,21 +28,21 @@ Thing = tuple[str, str, Box]
 
 
 def scenes(
-    *, refer: Share = 0.5, slip: Share = 0.1, extra: Share = 0.3, forget: Share = 0.1, most: PositiveInt = 3,
+    *, refer: Share = 0.5, slip: Share = 0.1, extra: Share = 0.3, forget: Share = 0.1, max_shapes: PositiveInt = 3,
     test_size: PositiveInt = 300, size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Referring expressions and detection.
 
     refer: share of problems that ask for one shape; the others ask for all shapes of a colour.  slip, extra, forget: chances
     that the teacher puts an edge a cell off, adds a box that is not there (again and again), and leaves out the closing tag.
-    most: shapes in a picture.  size: so many training problems, in epochs; None: endless.
+    max_shapes: shapes in a picture.  size: so many training problems, in epochs; None: endless.
     """
     for name, share in (("refer", refer), ("slip", slip), ("extra", extra), ("forget", forget)):
         if not 0 <= share <= 1 or (name == "extra" and share == 1):
             raise RewardlabError(f"scenes: {name} is a probability between 0 and 1, not {share}")
-    if not 2 <= most <= 5:
-        raise RewardlabError(f"scenes: most is a number of shapes from 2 to 5, not {most}")
-    sample, key = partial(_sample, refer=refer, most=most), ("scenes", refer, most)
+    if not 2 <= max_shapes <= 5:
+        raise RewardlabError(f"scenes: max_shapes is a number of shapes from 2 to 5, not {max_shapes}")
+    sample, key = partial(_sample, refer=refer, max_shapes=max_shapes), ("scenes", refer, max_shapes)
     return Task(
         name="scenes",
         train=training(sample, key, size),
@@ -61,8 +61,8 @@ def written(boxes: list[Box]) -> str:
     return f"<answer>{''.join('[' + ','.join(map(str, b)) + ']' for b in boxes)}</answer>"
 
 
-def _sample(rng: random.Random, *, refer: float, most: int) -> Problem:
-    things = _things(rng, rng.randint(2, most))
+def _sample(rng: random.Random, *, refer: float, max_shapes: int) -> Problem:
+    things = _things(rng, rng.randint(2, max_shapes))
     colour, shape, _ = rng.choice(things)
     matching = [box for c, s, box in things if (c, s) == (colour, shape)]
     # a referring expression must name a single shape

@@ -1,4 +1,5 @@
-"""Screens with labelled boxes, and what is to be clicked on them, one after the other. A reply names a box, and clicks.
+"""GUI navigation: screens with labelled boxes to be clicked in sequence; a reply names a box, and clicks. A reply names a box, and
+clicks.
 
     Press save, then close.
     open 0 0 3 2

@@ -1,4 +1,4 @@
-"""Pages of a shop, and what a person does next: leaves in half of the cases, else clicks on an item or searches for another.
+"""Simulation of shoppers: pages of a shop, and the next action: leave, click on an item, or search again.
 
     Shop: red shoes; blue hat. Searched: shoes. Page 1.
     {"rationale":"They look for shoes.","action":{"type":"click","name":"red shoes"}}
@@ -161,7 +161,7 @@ NO_GOLD = "the answer is not an action with a type"
 
 @reward
 def action_right(trajectory: Trajectory) -> Score:
-    """1 for exactly the action that the person took."""
+    """1 for exactly the recorded action."""
     gold, said = usable(trajectory.problem.answer), read_action(trajectory.reply)
     if gold is None:
         return Score(None, why=NO_GOLD)

@@ -1,4 +1,4 @@
-"""Code without instructions, as tasks: what does it print, and which line gives what it printed? Errors are outputs too.
+"""Code without instructions: predict its output, or fill in the line that gives an output. Errors are outputs too.
 
     forward     Code:               <stdout>10</stdout>        backward    Code:                    <code>sum</code>
                 keep > 3; sum       <stderr></stderr>                      keep > 3; <MASK>

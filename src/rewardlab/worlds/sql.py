@@ -1,4 +1,4 @@
-"""Questions about one small table, to be answered by a query.
+"""Text-to-SQL on one small table.
 
     pets(name, kind, age, weight)                             SELECT name FROM pets WHERE kind = 'dog' AND age > 3;
     Which name has kind dog and age over 3?

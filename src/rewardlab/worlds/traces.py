@@ -1,4 +1,4 @@
-"""Questions of two hops with their documents, and pairs of traces: a faithful one with slips, and a right answer badly reasoned.
+"""Two-hop questions with documents, and pairs of traces: a faithful one with slips, and a right answer with unfaithful reasoning.
 
     Who is the boss of the friend of Ann?
     [1] The friend of Ann is Bob.  [2] The boss of Ann is Dee.  [3] The boss of Bob is Cal. ...

@@ -1,4 +1,5 @@
-"""Trips of a few days: which cities, within a budget, and how to get there. Many plans may be right, so the verifier counts.
+"""Travel planning: cities and transport of a short trip within a budget. Many plans may be right, so the verifier checks
+constraints. Many plans may be right, so the verifier counts.
 
     2 days, budget 9, see Bern, no bus. Oslo 4, Bern 6, Riga 3, Rome 8.
     [{"city":"Bern","by":"train","cost":6},{"city":"Riga","by":"train","cost":3}]
@@ -220,7 +221,7 @@ def plan_schema(trajectory: Trajectory) -> Score:
 
 @reward
 def plan_micro(trajectory: Trajectory, *, category: Literal["commonsense", "hard"]) -> Score:
-    """The share of the constraints of a category that the plan keeps; 1 where there are none, 0 without a plan."""
+    """The share of a category's constraints that the plan meets; 1 where there are none, 0 without a plan."""
 
     def share(plan: Sequence[Record], constraints: Sequence[Record]) -> float:
         found = kept(plan, constraints, category)

@@ -1,4 +1,4 @@
-"""Judging solutions: chains of arithmetic as a careless solver writes them, to be judged right or wrong, step by step.
+"""Judging solutions: error-prone chains of arithmetic, to be judged right or wrong, step by step.
 
 A step is right if it goes on from the number before it, does what the question asks next, and comes out right; so the step
 that goes wrong is wrong, and those that only carry its result on are right. The answer is right if it is the gold answer.

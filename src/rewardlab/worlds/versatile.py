@@ -1,4 +1,4 @@
-"""One policy for two abilities: to solve chains of arithmetic, and to judge solutions of them line by line.
+"""One policy for two tasks: to solve chains of arithmetic, and to judge solutions of them line by line.
 
     Start with 7. Add 5.      ->      7+5=12              Start with 7. Add 5.       ->      7+5=12 13 -
                                       Answer: 12          1: 7+5=13                          Answer: 13 13 +

@@ -1,4 +1,4 @@
-"""Chains of arithmetic that are told in two ways, as a list of steps and as a story; a policy makes other mistakes in each.
+"""Chains of arithmetic in two wordings, as a list of steps and as a story, on which a policy makes different mistakes.
 
     list:   Begin with 7. Add 5. Multiply by 3. Subtract 4.
     story:  Ann has 7 coins. Finds 5. Makes it 3 times as many. Loses 4.

@@ -1,4 +1,4 @@
-"""What verl hands to its hooks: reading anything else is an error that says so, not a number that is wrong."""
+"""The inputs of verl's hooks: reading anything else is an error, not a wrong number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verl cannot run, and why: found by reading the recipe, and by running its credit and its loss on what verl hands over."""
+"""What verl cannot run, and why: found by reading the recipe, and by running credit and loss on verl's inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recipe as settings of verl: what its trainer is to be configured as, and which terms of the recipe are verl's own."""
+"""A recipe as verl's configuration, and the recipe's terms that are verl's own."""
 
 from __future__ import annotations
 

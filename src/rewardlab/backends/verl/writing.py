@@ -1,4 +1,4 @@
-"""The files of an exported recipe: configuration, the module that verl loads, data, and how to start it."""
+"""The files of an exported recipe: configuration, module, data, and start script."""
 
 from __future__ import annotations
 

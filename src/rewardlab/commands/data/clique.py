@@ -1,4 +1,4 @@
-"""Keep the most rows of which no two are alike: a maximum clique of unlike texts, as CodeBoost chooses code.
+"""Keep the largest set of dissimilar rows: a maximum clique, as CodeBoost chooses code.
 
 rewardlab data clique snippets.jsonl --out unlike.jsonl
 rewardlab data clique train.csv --column prompt --threshold 0.7 --out unlike.csv
@@ -16,12 +16,12 @@ from rewardlab.commands.data.shared import check, exit_code, files, show
 from rewardlab.settings.domain import POSITIVE_SHARE
 
 __all__ = ["exit_code", "flags", "run", "show"]
-HELP = "keep the most rows of which no two are alike"
+HELP = "keep the largest set of dissimilar rows"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     files(parser)
-    text = "similarity from which two rows are alike (default: 0.5)"
+    text = "similarity above which rows count as alike (default: 0.5)"
     shared.number_flag(parser, "threshold", text, POSITIVE_SHARE, metavar="SHARE", default=0.5)
     parser.add_argument("--column", metavar="NAME", default="code", help="column of the texts (default: code)")
 

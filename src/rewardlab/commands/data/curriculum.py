@@ -1,4 +1,4 @@
-"""Put rows in an order by difficulty, which training keeps with --order file.
+"""Order rows by difficulty; training keeps the order with --order file.
 
 rewardlab data curriculum rated.jsonl --out ordered.jsonl
 rewardlab data curriculum rated.jsonl --order bands --stages 3 --out ordered.jsonl
@@ -21,7 +21,7 @@ from rewardlab.errors import unknown
 from rewardlab.settings.domain import ABOVE_ZERO, NUMBER, WHOLE
 
 __all__ = ["exit_code", "flags", "run", "show"]
-HELP = "put rows in an order, or stages, by difficulty"
+HELP = "order rows, or divide them into stages, by difficulty"
 HARD = ("low", "high")
 
 
@@ -33,13 +33,13 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hard", metavar="WHICH", help="low or high: which numbers are hard (default: low for pass_rate, else high)"
     )
-    shared.number_flag(parser, "stages", "stages of bands, of nearly equal size")
-    text = "numbers at which one stage of bands ends and the next begins, in place of --stages"
+    shared.number_flag(parser, "stages", "number of difficulty bands, of nearly equal size")
+    text = "boundaries between bands, in place of --stages"
     parser.add_argument("--cuts", metavar="X,X", default=(), type=numbers, help=text)
-    shared.number_flag(parser, "target", "number that target prefers (default 0.5)", NUMBER, metavar="P", default=0.5)
-    shared.number_flag(parser, "width", "standard deviation of its weights (default 0.2)", ABOVE_ZERO, metavar="W", default=0.2)
-    shared.number_flag(parser, "rows", "keep only so many rows, the first in the order")
-    shared.number_flag(parser, "seed", "seed of the order of equals, and of target (default 0)", WHOLE, metavar="S", default=0)
+    shared.number_flag(parser, "target", "difficulty preferred by target (default 0.5)", NUMBER, metavar="P", default=0.5)
+    shared.number_flag(parser, "width", "standard deviation of target (default 0.2)", ABOVE_ZERO, metavar="W", default=0.2)
+    shared.number_flag(parser, "rows", "keep only the first rows in this order")
+    shared.number_flag(parser, "seed", "random seed, for ties and for target (default 0)", WHOLE, metavar="S", default=0)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Take out rows that say the same as an earlier one, and rows that are in a test set.
+"""Remove duplicates, and rows of a test set.
 
 rewardlab data dedupe train.jsonl --out clean.jsonl
 rewardlab data dedupe train.jsonl --against test.jsonl --column question --out clean.jsonl
@@ -19,20 +19,20 @@ from rewardlab.data import duplicates
 from rewardlab.settings.domain import POSITIVE_SHARE
 
 __all__ = ["exit_code", "flags", "run", "show"]
-HELP = "take out duplicates, and what is in a test set"
+HELP = "remove duplicates, and rows of a test set"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     files(parser)
-    text = "a test set that no row may be in; may be given several times"
+    text = "a test set to decontaminate against; may be repeated"
     parser.add_argument("--against", action="append", default=[], metavar="FILE", help=text)
     parser.add_argument("--column", metavar="NAME", default="prompt", help="column of the texts (default: prompt)")
     text = "column of the answers: worked ones are compared with those of the test set too (default: answer)"
     parser.add_argument("--answer-column", metavar="NAME", default="answer", help=text)
-    text = f"least similarity of near duplicates, 1 for equal texts alone (default {duplicates.SIMILARITY})"
+    text = f"similarity threshold of near-duplicates, 1 for exact duplicates only (default {duplicates.SIMILARITY})"
     shared.number_flag(parser, "similarity", text, POSITIVE_SHARE, metavar="SHARE", default=duplicates.SIMILARITY)
-    shared.number_flag(parser, "ngram", f"words of their n-grams (default {duplicates.NGRAM})", default=duplicates.NGRAM)
-    text = f"words in a row that no row may share with a test set (default {duplicates.OVERLAP})"
+    shared.number_flag(parser, "ngram", f"length of n-grams in words (default {duplicates.NGRAM})", default=duplicates.NGRAM)
+    text = f"n-gram length of overlap with a test set (default {duplicates.OVERLAP})"
     shared.number_flag(parser, "overlap", text, default=duplicates.OVERLAP)
 
 

@@ -1,4 +1,4 @@
-"""Keep the rows that are central among all and differ from one another: PageRank over similar texts, and a DPP.
+"""Keep central and diverse rows: PageRank over similar texts, and a determinantal point process (DPP).
 
 rewardlab data diverse train.jsonl --rows 2000 --out diverse.jsonl
 rewardlab data diverse train.csv --rows 2000 --column question --out diverse.csv
@@ -17,12 +17,12 @@ from rewardlab.commands.data.shared import check, exit_code, files, show
 from rewardlab.errors import RewardlabError
 
 __all__ = ["exit_code", "flags", "run", "show"]
-HELP = "keep central rows that differ from one another"
+HELP = "keep central and diverse rows"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     files(parser)
-    shared.number_flag(parser, "rows", "rows to keep, fewer where the others only repeat them")
+    shared.number_flag(parser, "rows", "rows to keep; fewer if the rest is redundant")
     parser.add_argument("--column", metavar="NAME", default="prompt", help="column of the texts (default: prompt)")
 
 

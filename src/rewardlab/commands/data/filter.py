@@ -1,4 +1,4 @@
-"""Keep the rows that survive: an answer is there, numbers and lengths lie within bounds, a reward accepts the row's own reply.
+"""Filter rows by answers, numbers and lengths, and by a reward of the row's own reply.
 
 rewardlab data filter rated.jsonl --between pass_rate=0.1:0.9 --out kept.jsonl
 rewardlab data filter pairs.jsonl --between rejected_score=25%: --between gap=:50% --length rejected=200: --out kept.jsonl
@@ -18,7 +18,7 @@ from rewardlab.commands.data.shared import check, exit_code, files, pairs_of, sh
 from rewardlab.errors import RewardlabError
 
 __all__ = ["exit_code", "flags", "run", "show"]
-HELP = "keep the rows whose numbers, lengths and answers are as they should be"
+HELP = "filter rows by numbers, lengths and answers"
 FORM = "COLUMN=LOW:HIGH"
 
 
@@ -28,11 +28,11 @@ def flags(parser: argparse.ArgumentParser) -> None:
         text = f"bounds of the {what}; may be given several times"
         parser.add_argument(f"--{flag}", action="append", default=[], metavar=FORM, help=text)
     parser.add_argument("--pass-rate", metavar="LOW:HIGH", help="the same as --between pass_rate=LOW:HIGH")
-    text = "column of the gold answers; where there is one, rows without an answer go (default: answer)"
+    text = "column of the gold answers; if present, rows without one are dropped (default: answer)"
     parser.add_argument("--answer-column", metavar="NAME", default="answer", help=text)
     judged = parser.add_argument_group("the row's own reply")
     shared.reward_flag(judged, "that judges it, such as math")
-    text = "column of the reply that --reward judges (default: that of the answers, which shows whether the verifier can read them)"
+    text = "column of the reply judged by --reward (default: the answers, to see whether the verifier can read them)"
     judged.add_argument("--reply-column", metavar="NAME", help=text)
     judged.add_argument("--accept", metavar="LOW:HIGH", default="1:", help="bounds of its reward (default 1:)")
     judged.add_argument("--prompt-column", metavar="NAME", default="prompt", help="column of the prompts (default: prompt)")

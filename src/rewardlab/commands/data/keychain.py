@@ -1,4 +1,4 @@
-"""Hide questions in long texts, each at the end of a chain of keys: data for reading long contexts, made of short ones.
+"""Hide questions in long texts, each at the end of a chain of keys: long-context data made of short questions.
 
 rewardlab data keychain hotpot.jsonl --words 8000 --out long.jsonl
 rewardlab data keychain qa.parquet --chains 8 --links 4 --documents-column context --out long.jsonl
@@ -22,13 +22,13 @@ HELP = "hide questions in long texts behind chains of keys"
 
 def flags(parser: argparse.ArgumentParser) -> None:
     files(parser)
-    shared.number_flag(parser, "words", "about how long a prompt gets, in words (default 8000)", default=8000)
-    shared.number_flag(parser, "chains", "chains, of which one ends at the row's own question (default 4)", default=4)
+    shared.number_flag(parser, "words", "approximate prompt length in words (default 8000)", default=8000)
+    shared.number_flag(parser, "chains", "chains per prompt, one of which leads to the question (default 4)", default=4)
     shared.number_flag(parser, "links", "key-value pairs of a chain (default 4)", default=4)
     parser.add_argument("--prompt-column", metavar="NAME", default="prompt", help="column of the questions (default: prompt)")
     text = "column of the documents (default: documents)"
     parser.add_argument("--documents-column", metavar="NAME", default="documents", help=text)
-    shared.number_flag(parser, "seed", "seed of all that is chosen (default 0)", WHOLE, metavar="S", default=0)
+    shared.number_flag(parser, "seed", "random seed (default 0)", WHOLE, metavar="S", default=0)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

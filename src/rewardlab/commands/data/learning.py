@@ -1,4 +1,4 @@
-"""Score the rows that a run was trained on by how well their rewards followed the average of all rows, epoch by epoch (LIM).
+"""Score the rows of a training run by how well their rewards follow the average learning curve (LIM).
 
 rewardlab data learning train.jsonl --run runs/full --out scored.jsonl
 rewardlab data learning train.jsonl --run runs/full --steps-per-epoch 8 --out scored.jsonl
@@ -18,7 +18,7 @@ from rewardlab.commands import flags as shared
 from rewardlab.commands.data.shared import check, exit_code, files, show
 
 __all__ = ["exit_code", "flags", "run", "show"]
-HELP = "score rows by how they were learnt in a run"
+HELP = "score rows by their learning curves in a run (LIM)"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

@@ -26,13 +26,13 @@ def flags(parser: argparse.ArgumentParser) -> None:
     text = "files and their weights; JSON lines, .csv or .parquet"
     parser.add_argument("sources", metavar="FILE=WEIGHT", nargs="+", help=text)
     files(parser, None)
-    shared.number_flag(parser, "rows", "rows of the mixture (default: as many as can be)")
-    text = "how often a file may be gone through at most (default 1)"
+    shared.number_flag(parser, "rows", "rows of the mixture (default: as many as possible)")
+    text = "maximum passes over a file (default 1)"
     shared.number_flag(parser, "repeat", text, ABOVE_ZERO, metavar="TIMES", default=1.0)
-    shared.number_flag(parser, "seed", "seed of the choice and the order (default 0)", WHOLE, metavar="S", default=0)
+    shared.number_flag(parser, "seed", "random seed (default 0)", WHOLE, metavar="S", default=0)
     text = "column for the name of a row's file (default: source)"
     parser.add_argument("--source-column", metavar="NAME", default="source", help=text)
-    text = "another name for a column, in every file that has it; may be given several times"
+    text = "rename a column in every file that has it; may be repeated"
     parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW", help=text)
 
 

@@ -1,4 +1,4 @@
-"""Make preference pairs of scored replies, for dpo and other methods that learn from chosen and rejected.
+"""Make preference pairs of scored replies, for dpo and other preference methods.
 
 rewardlab data pairs rated.jsonl --out pairs.jsonl
 rewardlab data pairs judged.csv --choose all --gap 0.5 --score-column reward --out pairs.parquet
@@ -32,7 +32,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompt-column", metavar="NAME", default="prompt", help="column of the prompts (default: prompt)")
     parser.add_argument("--reply-column", metavar="NAME", help="column of the replies (default: replies, response, ...)")
     parser.add_argument("--score-column", metavar="NAME", help="column of the scores (default: scores, score, reward or correct)")
-    shared.number_flag(parser, "seed", "seed of the choices at random (default 0)", WHOLE, metavar="S", default=0)
+    shared.number_flag(parser, "seed", "random seed (default 0)", WHOLE, metavar="S", default=0)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

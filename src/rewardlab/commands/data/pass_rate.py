@@ -1,4 +1,4 @@
-"""Measure how often a model solves each problem: k samples of each, judged by a verifier or a reward.
+"""Measure a model's pass rate on each problem: k samples, judged by a verifier or a reward.
 
 rewardlab data pass-rate train.jsonl --model smollm2 --samples 8 --out rated.jsonl
 rewardlab data pass-rate train.jsonl --model runs/mine --reward math --keep-replies --out rated.jsonl
@@ -20,7 +20,7 @@ from rewardlab.runs.config import refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, NUMBER
 
 __all__ = ["exit_code", "flags", "run", "show"]
-HELP = "how often a model solves each problem"
+HELP = "measure a model's pass rate on each problem"
 FIELDS = ("prompt_column", "answer_column", "system", "overlong", *shared.LOADED, "seed")
 
 
@@ -28,10 +28,10 @@ def flags(parser: argparse.ArgumentParser) -> None:
     files(parser)
     shared.reward_flag(parser, "to judge by (default: final_answer, which compares the answer in the reply with the gold one)")
     shared.number_flag(parser, "samples", "replies to each problem (default 8)", default=8, metavar="K")
-    text = "least reward of an accepted reply (default 1)"
+    text = "minimum reward of an accepted reply (default 1)"
     shared.number_flag(parser, "accept", text, NUMBER, metavar="REWARD", default=1.0)
     shared.number_flag(parser, "temperature", "sampling temperature (default 1)", NOT_NEGATIVE, metavar="T", default=1.0)
-    shared.number_flag(parser, "batch", "problems that are sampled, and saved, at a time (default 32)", default=32)
+    shared.number_flag(parser, "batch", "problems per saved batch (default 32)", default=32)
     parser.add_argument("--keep-replies", action="store_true", help="add a column with the replies")
     shared.config_flags(parser, FIELDS)
 

@@ -1,4 +1,4 @@
-"""Name the values that decide a prediction in each record, by an expert that is fitted to the training rows (EAG-RL).
+"""Name the decisive values of each record, by an expert fitted to the training rows (EAG-RL).
 
 rewardlab data salient train.jsonl --features age,bp,wbc --yes high --out train.salient.jsonl
 rewardlab data salient train.csv --features age,bp,wbc --yes 1 --k 3 --answer-column died --also test.csv --out test.salient.csv
@@ -17,16 +17,16 @@ from rewardlab.commands import flags as shared
 from rewardlab.commands.data.shared import check, exit_code, files, show
 
 __all__ = ["exit_code", "flags", "run", "show"]
-HELP = "name the values that an expert, fitted to these rows, goes by in each"
+HELP = "name the decisive values of each row, by a fitted expert"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     files(parser)
     parser.add_argument("--features", metavar="NAMES", required=True, help="columns of numbers, with commas between them")
     parser.add_argument("--yes", metavar="ANSWER", required=True, help="the answer whose chance is predicted; any other is no")
-    shared.number_flag(parser, "k", "values that are named (default 2)", default=2)
+    shared.number_flag(parser, "k", "decisive values per row (default 2)", default=2)
     parser.add_argument("--answer-column", metavar="NAME", default="answer", help="column of the answers (default: answer)")
-    parser.add_argument("--also", metavar="FILE", help="rows to write in place of these, by the expert that was fitted to these")
+    parser.add_argument("--also", metavar="FILE", help="rows to label with the expert, in place of the rows it is fitted to")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def files(parser: argparse.ArgumentParser, source: str | None = "FILE") -> None:
     if source:
         parser.add_argument("source", metavar=source, help="JSON lines, .csv or .parquet; - for stdin")
     parser.add_argument("--out", metavar="FILE", required=True, help="JSON lines, .csv or .parquet, by its name; - for stdout")
-    parser.add_argument("--dropped", metavar="FILE", help="rows that are left out, with the reason (default: OUT.dropped.jsonl)")
+    parser.add_argument("--dropped", metavar="FILE", help="dropped rows, with reasons (default: OUT.dropped.jsonl)")
 
 
 def check(args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Ask questions in another form: with their options, or open; and leave out what cannot be verified in it.
+"""Rewrite questions as multiple choice or as open ones, and drop those without a verifiable answer.
 
 rewardlab data template mmlu.jsonl --form open --out open.jsonl
 rewardlab data template qa.parquet --form both --options-column choices --out both.jsonl
@@ -18,14 +18,14 @@ from rewardlab.commands.data.shared import check, exit_code, files, show
 from rewardlab.data.templates import FORMS
 
 __all__ = ["exit_code", "flags", "run", "show"]
-HELP = "ask questions with options to choose from, or openly"
+HELP = "rewrite questions as multiple choice, or as open ones"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     files(parser)
     text = f"{', '.join(FORMS[:-1])} or {FORMS[-1]} (default: open)"
     parser.add_argument("--form", metavar="FORM", default="open", help=text)
-    shared.number_flag(parser, "words", "most words of an open answer (default 10)", default=10)
+    shared.number_flag(parser, "words", "maximum words of an open answer (default 10)", default=10)
     for name, what in (("prompt", "questions"), ("answer", "answers"), ("options", "options")):
         text = f"column of the {what} (default: {name})"
         parser.add_argument(f"--{name}-column", metavar="NAME", default=name, help=text)

@@ -1,4 +1,4 @@
-"""Let a model write unit tests of programs for each problem: what coderm_8b chooses programs by where nobody has tests.
+"""Generate unit tests of programs with a model, for coderm_8b where problems have no tests.
 
 rewardlab data tests problems.jsonl --model openai:http://127.0.0.1:8000/v1#CodeRM-8B --tests 16 --out tested.jsonl
 rewardlab data tests problems.jsonl --model ../my-model --program-column draft --out tested.jsonl
@@ -20,19 +20,19 @@ from rewardlab.runs.config import refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE
 
 __all__ = ["exit_code", "flags", "run", "show"]
-HELP = "unit tests of programs, written by a model"
+HELP = "generate unit tests of programs with a model"
 FIELDS = ("prompt_column", "answer_column", "system", "overlong", *shared.LOADED, "seed")
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     files(parser)
-    shared.number_flag(parser, "tests", "replies to each problem, a test each (default 16)", default=16, metavar="K")
-    text = "column with a program that the writer is shown, right or wrong (default: none)"
+    shared.number_flag(parser, "tests", "tests per problem (default 16)", default=16, metavar="K")
+    text = "column with a program in the prompt, right or wrong (default: none)"
     parser.add_argument("--program-column", metavar="NAME", default="", help=text)
-    text = "what the writer reads, with {question} and {program} (default: a text of its own)"
+    text = "prompt template of the test writer, with {question} and {program} (default: built in)"
     parser.add_argument("--ask", metavar="TEXT", default="", help=text)
     shared.number_flag(parser, "temperature", "sampling temperature (default 1)", NOT_NEGATIVE, metavar="T", default=1.0)
-    shared.number_flag(parser, "batch", "problems that are sampled, and saved, at a time (default 32)", default=32)
+    shared.number_flag(parser, "batch", "problems per saved batch (default 32)", default=32)
     shared.config_flags(parser, FIELDS)
 
 

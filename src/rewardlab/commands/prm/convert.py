@@ -1,4 +1,4 @@
-"""Write a file of solutions with labelled steps in another format.
+"""Write labelled solutions in another format.
 
 rewardlab prm convert phase2_train.jsonl labels.jsonl
 rewardlab prm convert labels.jsonl shepherd.jsonl --format math-shepherd --threshold 0.01
@@ -29,9 +29,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", metavar="NAME", default="rewardlab", help=f"{', '.join(FORMATS)} (default: rewardlab)")
     parser.add_argument("--from", dest="read_as", metavar="NAME", default=AUTO, help="format of IN (default: by its columns)")
     parser.add_argument(
-        "--alternatives", action="store_true", help="also the other steps that PRM800K rates, and PRMBench's originals"
+        "--alternatives", action="store_true", help="include the alternative steps of PRM800K, and PRMBench's originals"
     )
-    text = f"least label of a right step, in formats of right and wrong (default {THRESHOLD})"
+    text = f"threshold for a right step, in binary formats (default {THRESHOLD})"
     shared.number_flag(parser, "threshold", text, SHARE, metavar="LABEL", default=THRESHOLD)
 
 

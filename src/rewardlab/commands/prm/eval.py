@@ -1,4 +1,4 @@
-"""Measure a model that scores steps on solutions whose steps are labelled.
+"""Evaluate a process reward model on labelled solutions.
 
 rewardlab prm eval runs/prm --on held_out.jsonl --page prm.html
 rewardlab prm eval ORG/NAME?as=rlhflow --on processbench --json
@@ -20,22 +20,22 @@ from typing import Any
 from rewardlab.commands import flags as shared
 from rewardlab.settings.domain import SHARE
 
-HELP = "measure one: first errors, AUC, calibration, cost"
+HELP = "evaluate a process reward model: first errors, AUC, calibration, cost"
 FIELDS = ("device", "dtype", "seed")
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a folder, run or hub model; PATH?as=CONVENTION where it does not say which")
     parser.add_argument("--on", required=True, metavar="FILE", help="labelled solutions: a file, a folder, processbench, prmbench")
-    text = "a step is judged right above it (default 0.5)"
+    text = "threshold above which a step is judged right (default 0.5)"
     shared.number_flag(parser, "threshold", text, SHARE, metavar="P", default=0.5)
     parser.add_argument(
         "--fit-threshold", action="store_true", help="choose it for the best F1 on half of the problems; measure on the others"
     )
-    shared.number_flag(parser, "limit", "measure on so many solutions, chosen by chance")
+    shared.number_flag(parser, "limit", "evaluate on a random subset of this size")
     parser.add_argument("--format", default="auto", metavar="NAME", help="of the file (default: by its columns)")
     parser.add_argument("--page", metavar="FILE.html", help="write a page with tables and the calibration plot")
-    parser.add_argument("--out", metavar="FILE", help="write each solution with the chances of its steps, as JSON lines")
+    parser.add_argument("--out", metavar="FILE", help="write each solution with its step scores, as JSON lines")
     shared.config_flags(parser, FIELDS)
 
 

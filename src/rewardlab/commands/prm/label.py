@@ -1,4 +1,4 @@
-"""Label the steps of solutions: those that a model samples, or those of a file.
+"""Label the steps of solutions, sampled by a model or read from a file.
 
 rewardlab prm label --task arithmetic --by monte-carlo --rollouts 8 --out labels.jsonl
 rewardlab prm label --task train.jsonl --model runs/mine --by binary-search --samples 4 --out labels.jsonl
@@ -27,7 +27,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, SHARE
 
-HELP = "label the steps of sampled solutions, or of a file's"
+HELP = "label the steps of sampled or given solutions"
 FIELDS = ("task", "prompt_column", "answer_column", "system", "overlong", *shared.LOADED, "seed")
 BY = ("monte-carlo", "binary-search", "judge", "tool", "reference")
 SHOWN = 10
@@ -37,27 +37,27 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", required=True, help="JSON lines; rows are appended as they are done")
     parser.add_argument("--by", metavar="HOW", default=BY[0], help=f"{', '.join(BY)} (default: {BY[0]})")
     parser.add_argument("--solutions", metavar="FILE", help=f"solutions to label, in the format {', '.join(FORMATS)}")
-    shared.number_flag(parser, "problems", "problems of the task that are solved (default 100)")
+    shared.number_flag(parser, "problems", "problems of the task to solve (default 100)")
     shared.number_flag(parser, "samples", "solutions of each problem (default 4)")
     shared.number_flag(parser, "rollouts", "continuations of each step (default 4)", metavar="K")
-    text = "what a step is: newline (a line), sentence, or tag (up to </tag>) (default: newline)"
+    text = "step splitter: newline, sentence, or tag (up to </tag>) (default: newline)"
     parser.add_argument("--splitter", metavar="NAME", help=text)
     text = "sampling temperature of solutions and continuations (default 1)"
     shared.number_flag(parser, "temperature", text, NOT_NEGATIVE, metavar="T")
     judges = parser.add_argument_group("by a judge")
     judges.add_argument("--judge", metavar="MODEL", help="the judge (default: the model itself)")
-    text = "first: it names the first wrong step; each: it judges every step (default: first)"
+    text = "first: name the first wrong step; each: judge every step (default: first)"
     judges.add_argument("--judge-form", choices=("first", "each"), help=text)
-    shared.number_flag(judges, "votes", "replies of the judge, the most frequent of which counts (default 1)")
+    shared.number_flag(judges, "votes", "judge samples, decided by majority (default 1)")
     shared.number_flag(judges, "judge_tokens", "longest reply of the judge in tokens (default 1024)")
     shared.workers_flag(parser)
     written = parser.add_argument_group("what is written")
     written.add_argument(
         "--format", metavar="NAME", help=f"{', '.join(FORMATS)} (default: rewardlab, which holds labels from 0 to 1)"
     )
-    text = "least label of a right step, in formats of right and wrong (default 0.5)"
+    text = "threshold for a right step, in binary formats (default 0.5)"
     shared.number_flag(written, "threshold", text, SHARE, metavar="LABEL")
-    shared.number_flag(written, "batch", "problems, or solutions of a file, that are labelled, and saved, at a time (default 16)")
+    shared.number_flag(written, "batch", "problems, or solutions of a file, per saved batch (default 16)")
     shared.config_flags(parser, FIELDS)
 
 

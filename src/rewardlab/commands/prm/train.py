@@ -1,4 +1,4 @@
-"""Train a process reward model on solutions whose steps are labelled, and save it with a model card.
+"""Train a process reward model on labelled solutions, and save it with a model card.
 
 rewardlab prm train labelled.jsonl --model ORG/NAME --out prm --lora-rank 32
 rewardlab prm train labelled.jsonl --model embedded:arithmetic:judge --out prm --loss soft --steps 100
@@ -20,23 +20,23 @@ from typing import Any
 from rewardlab.commands import flags as shared
 from rewardlab.settings.domain import ABOVE_ZERO, NOT_NEGATIVE, POSITIVE_SHARE, SHARE
 
-HELP = "train one on labelled steps; saved for transformers"
+HELP = "train a process reward model on labelled steps; saved for transformers"
 FIELDS = ("steps", "lora_rank", "device", "dtype", "seed", "eval_every", "checkpoint_every", "micro_tokens", "track")
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="labelled solutions, in our format or a published one (rewardlab prm --help)")
-    parser.add_argument("--model", required=True, metavar="MODEL", help="where it starts: a folder, a hub model, embedded:TASK ...")
+    parser.add_argument("--model", required=True, metavar="MODEL", help="the base model: a folder, a hub model, embedded:TASK ...")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder of the trained model")
     parser.add_argument("--run", metavar="DIR", help="folder of the run (default: OUT.run)")
     parser.add_argument("--as", dest="kind", default="head", metavar="KIND", help="head (default), generative or implicit")
     parser.add_argument("--loss", default="bce", metavar="LOSS", help="bce (default), soft, mse, rank or quantile")
-    shared.number_flag(parser, "lr", "learning rate (default: what suits the model and the kind)", POSITIVE_SHARE, metavar="LR")
+    shared.number_flag(parser, "lr", "learning rate (default: by model and kind)", POSITIVE_SHARE, metavar="LR")
     shared.number_flag(parser, "problems", "solutions in a batch (default 16)", default=16)
     shared.number_flag(parser, "beta", "of implicit (default 0.05)", ABOVE_ZERO, metavar="B", default=0.05)
-    shared.number_flag(parser, "zeta", "margin of the loss rank (default 4)", NOT_NEGATIVE, metavar="Z", default=4.0)
-    shared.number_flag(parser, "tau", "quantile of the loss quantile (default 0.5)", SHARE, metavar="T", default=0.5)
-    shared.number_flag(parser, "test_share", "of the problems, held out (default 0.1)", POSITIVE_SHARE, metavar="P", default=0.1)
+    shared.number_flag(parser, "zeta", "margin, for --loss rank (default 4)", NOT_NEGATIVE, metavar="Z", default=4.0)
+    shared.number_flag(parser, "tau", "quantile, for --loss quantile (default 0.5)", SHARE, metavar="T", default=0.5)
+    shared.number_flag(parser, "test_share", "share of held-out problems (default 0.1)", POSITIVE_SHARE, metavar="P", default=0.1)
     parser.add_argument("--format", default="auto", metavar="NAME", help="of DATA (default: by its columns)")
     shared.config_flags(parser, FIELDS)
 

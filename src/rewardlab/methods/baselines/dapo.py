@@ -50,7 +50,7 @@ def dapo(
     base = base or grpo(n=n).but(minibatches=4)
     return base.but(
         # the filter reads the verifier's outcome, not the reward: replies of different lengths would make every group look mixed
-        rollout=solved_between(of=base.required("rollout"), low=low, high=high, attempts=attempts),
+        rollout=solved_between(inner=base.required("rollout"), low=low, high=high, attempts=attempts),
         reward=(base.reward or correct()) + penalty * overlong(cache=cache),
         objective=clipped_ratio(eps=eps, eps_high=eps_high),
         weighting=token_mean(),

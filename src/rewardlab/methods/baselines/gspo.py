@@ -1,4 +1,4 @@
-"""GSPO: rewards are for whole replies, so the importance ratio is too; ratios of single tokens only add noise.
+"""GSPO: a sequence-level importance ratio, since the reward is sequence-level; token-level ratios only add noise.
 
     s_i = (pi(o_i) / pi_old(o_i))^(1/|o_i|) = exp(mean_t log ratio_it)
     loss = -mean_i min(s_i A_i, clip(s_i, 1 - eps, 1 + eps_high) A_i)

@@ -1,4 +1,4 @@
-"""ReMax: REINFORCE whose baseline is the reward of the greedy reply: one more reply per problem, no critic and no group.
+"""ReMax: REINFORCE with the greedy reply's reward as the baseline: one more reply per problem, no critic and no group.
 
     A = r(y) - r(y_greedy),   y_greedy = argmax decoding of the policy;     loss = -mean A log pi(y)
 
@@ -33,15 +33,15 @@ def greedy_replies(problems: list[Problem], run: Run) -> list[Group]:
 
 
 @reward(over="groups")
-def less_greedy(groups: list[Group], run: Run, *, of: Reward) -> Scores:
-    """The reward `of` a reply minus the reward of the greedy reply to the same problem. The terms of the score do not change.
+def less_greedy(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
+    """The reward `inner` of a reply minus the reward of the greedy reply to the same problem. The terms of the score do not change.
 
     If the greedy reply has no verdict, the other replies to its problem get none. Logs `greedy`, the mean of what is subtracted.
     For replies of one turn.
     """
-    scores = of(groups, run)
+    scores = inner(groups, run)
     # one greedy reply serves the whole group: the baseline depends on the problem alone
-    baselines = [row[0] for row in of(greedy_replies([g[0].problem for g in groups], run), run)]
+    baselines = [row[0] for row in inner(greedy_replies([g[0].problem for g in groups], run), run)]
     known = [baseline.total for baseline in baselines if baseline.total is not None]
     run.log("greedy", float(np.mean(known)) if known else 0.0)
     return [[_less(s, baseline) for s in row] for row, baseline in zip(scores, baselines, strict=True)]
@@ -61,7 +61,7 @@ def remax(base: Recipe | None = None, *, n: int = 1, greedy: bool = True, beta: 
     sampled_reward = base.reward or correct()
     # after the sum: a token pays for itself alone. beta = 0 leaves the reference out
     credit = to_go() >> less_kl(beta=beta) if beta else to_go()
-    return base.but(reward=less_greedy(of=sampled_reward) if greedy else sampled_reward, credit=credit)
+    return base.but(reward=less_greedy(inner=sampled_reward) if greedy else sampled_reward, credit=credit)
 
 
 fidelity = "whole"

@@ -1,4 +1,4 @@
-"""RLHF: reinforcement learning from a reward model that was taught on pairs of replies.
+"""RLHF: reinforcement learning from a reward model trained on pairs of replies.
 
     reward model r:  P(a preferred to b) = sigmoid(r(a) - r(b)),    taught first, then frozen
     policy:          maximise  E r(x, y) - beta KL(pi || ref)
@@ -43,8 +43,9 @@ MEASURED_ON = 500  # held-out pairs
 def taught_first(
     recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt, passes: PositiveInt = 1, at_once: PositiveInt = 32
 ) -> None:
-    """Before the first step, the run's reward model learns from the first `pairs` problems of the training data, `passes` times;
-    then training goes on by the recipe. at_once: pairs of an update."""
+    """Train the run's reward model on the first `pairs` problems of the data, `passes` times, before the first step; then train by
+    the recipe. at_once: pairs of an update.
+    """
     if MEMORY not in run.memory:
         problems = [ops.task.train[ops.position + i] for i in range(pairs)]
         _teach(ops, run, problems, passes, at_once)

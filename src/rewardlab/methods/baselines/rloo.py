@@ -25,7 +25,7 @@ from rewardlab.settings.domain import PositiveFloat
 
 @credit(needs=("old", "ref"))
 def less_kl_of_reply(a: Tensor, batch: Batch, run: Run, *, beta: PositiveFloat) -> Tensor:
-    """Subtract beta log(pi_old / ref) of the whole reply from what it earns; where it earns at several steps, a share from each."""
+    """Subtract beta log(pi_old / ref) of the whole reply from its reward; with rewards at several steps, a share from each."""
     # where, not a product with the mask: log-probs may be NaN where the policy decided nothing
     log_ratio = (batch.old - batch.ref).where(batch.mask, 0.0).sum(1, keepdim=True)
     return torch.where(batch.rewarded, a - beta * log_ratio / batch.rewarded.sum(1, keepdim=True).clamp(min=1), a)

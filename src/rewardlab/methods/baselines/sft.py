@@ -35,18 +35,18 @@ def sft(base: Recipe | None = None, *, field: str = "solution", lr: float | None
     )
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def sft_first(
-    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "chosen", faster: PositiveFloat = 10.0,
-    of: Loop | None = None,
+    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "chosen", sft_lr_scale: PositiveFloat = 10.0,
+    inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """The first `steps` training steps imitate the replies in `field`. Then the policy so far becomes the reference, and training
-    goes on by the recipe, with a fresh optimiser.
+    """SFT on the replies in `field` for the first `steps` training steps. Then the policy so far becomes the reference, and
+    training goes on by the recipe, with a fresh optimiser.
 
-    faster: the learning rate of these steps, as a multiple of the recipe's.  of: how a step is taken.
+    sft_lr_scale: the learning rate of these steps, as a multiple of the recipe's.  inner: how a step is taken.
     """
-    step = sft(field=field, lr=faster * recipe.update.rate) if run.step < steps else recipe
-    of(step, run, ops) if of else ops.standard_step(step)
+    step = sft(field=field, lr=sft_lr_scale * recipe.update.rate) if run.step < steps else recipe
+    inner(step, run, ops) if inner else ops.standard_step(step)
     if run.step == steps - 1:
         ops.policy.reset_optimizer()
         ops.renew_reference()
@@ -54,7 +54,7 @@ def sft_first(
 
 @loop
 def other_first(recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: PositiveInt, passes: PositiveInt = 1) -> None:
-    """Before the first step the run's second model of this name learns by its own recipe, from the first `pairs` of the data."""
+    """Train the run's second model of this name by its own recipe, on the first `pairs` of the data, before the first step."""
     if (key := f"taught.{model}") not in run.memory:
         problems = [ops.task.train[ops.position + i] for i in range(pairs)]
         teach(ops, run, model, problems, passes, ops.learners[model].recipe.update.problems, f"teaching the {model}")

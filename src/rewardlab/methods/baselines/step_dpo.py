@@ -1,4 +1,4 @@
-"""Step-DPO: prefer the right next step to the first wrong one, so that right steps before and all steps after it are not penalised.
+"""Step-DPO: prefer the right next step to the first wrong one, without penalising earlier right steps or later ones.
 
     loss = -log sigmoid(beta [log pi/ref(s_right | x, s_1 .. s_{k-1}) - log pi/ref(s_wrong | x, s_1 .. s_{k-1})])
 
@@ -26,15 +26,15 @@ from .dpo import dpo
 SIDES = ("chosen", "rejected")
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def to_first_difference(
-    problems: list[Problem], run: Run, *, of: Rollout, splitter: str = "newline", begun: str = "initial_reason_steps"
+    problems: list[Problem], run: Run, *, inner: Rollout, splitter: str = "newline", begun: str = "initial_reason_steps"
 ) -> list[Group]:
-    """The pairs of `of`, cut after the first step in which they differ; earlier steps become context.
+    """The pairs of `inner`, cut after the first step in which they differ; earlier steps become context.
 
     begun: the column of the steps before. The replies of a row that has it, be it empty, are single steps, and are not cut.
     """
-    return [_cut(group, run, splitter, begun) for group in of([_whole(p, begun) for p in problems], run)]
+    return [_cut(group, run, splitter, begun) for group in inner([_whole(p, begun) for p in problems], run)]
 
 
 def _whole(problem: Problem, begun: str) -> Problem:
@@ -84,7 +84,7 @@ def step_dpo(base: Recipe | None = None, *, beta: float = 0.4, splitter: str = "
     sft_steps: of SFT on whole chosen replies, as in `dpo`.
     """
     base = base or dpo(beta=beta, sft_steps=sft_steps)
-    return base.but(rollout=to_first_difference(of=base.required("rollout"), splitter=splitter))
+    return base.but(rollout=to_first_difference(inner=base.required("rollout"), splitter=splitter))
 
 
 fidelity = "core"

@@ -1,4 +1,4 @@
-"""Weighted vote: sample n replies; each votes for its answer with a weight from a verifier.
+"""Weighted vote: sample n replies and vote for answers, each vote weighted by a verifier's score.
 
     answer = argmax over a of sum_i 1[answer(y_i) = a] f(x, y_i),     f the verifier's probability that y_i is right
 
@@ -37,7 +37,7 @@ def own_probability(groups: list[Group], run: Run) -> Scores:
 
 @reward(over="groups")
 def said_right(groups: list[Group], run: Run, *, model: str = "verifier") -> Scores:
-    """A model's probability that a reply is right: the value at its end is used as the log-odds."""
+    """A model's probability that a reply is right: sigmoid of its value at the end."""
     scores = model_score(model=model)(groups, run)
     return [[Score(None if s.value is None else float(1 / (1 + np.exp(-s.value)))) for s in row] for row in scores]
 

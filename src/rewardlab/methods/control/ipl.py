@@ -97,12 +97,12 @@ def expectile_value(out: Outputs, batch: Batch, run: Run, *, tau: Share = 0.7) -
 
 @objective(unit="token", needs=("value",))
 def advantage_weighted(
-    out: Outputs, batch: Batch, run: Run, *, greed: NonNegativeFloat = 3.0, most: PositiveFloat = 100.0
+    out: Outputs, batch: Batch, run: Run, *, greed: NonNegativeFloat = 3.0, max_weight: PositiveFloat = 100.0
 ) -> Tensor:
-    """-min(exp(greed (Q - V)), most) log pi; greed = 0 is plain imitation.  Peng et al. 2019, arXiv:1910.00177"""
+    """-min(exp(greed (Q - V)), max_weight) log pi; greed = 0 is plain imitation.  Peng et al. 2019, arXiv:1910.00177"""
     advantage = batch.value - batch.value.roll(1, 1)
     # clamped before exp, so that a large advantage cannot overflow
-    return -(greed * advantage).clamp(max=math.log(most)).exp() * out.logprobs
+    return -(greed * advantage).clamp(max=math.log(max_weight)).exp() * out.logprobs
 
 
 # ---- Recorded segments of episodes: observations, actions and rewards ------------------------------------------------

@@ -1,4 +1,4 @@
-"""Advantage Alignment: a turn that is good for the other player gains credit if the game went well for oneself, else loses it.
+"""Advantage Alignment: a turn that helps the other player gains credit after a good game for oneself, and loses it after a bad one.
 
     A*_t = A1_t + beta gamma (sum_{k<t} gamma^{t-k} A1_k) A2_t
     A1, A2: return of the own and of the other's turn t, minus the mean of the other games at the same turn

@@ -1,4 +1,4 @@
-"""AnytimeReasoner: thinking is cut off at several budgets, and learns from how right the answers are that are forced there.
+"""AnytimeReasoner: truncate thinking at several budgets, and reward each prefix by the accuracy of answers forced there.
 
     r_j = mean reward of the answers after b_j tokens,     R_s = sum_{j >= s} p_j r_j,     A = R_s - V for the tokens before b_s
     BRPO: V = (s V1 + (S - s) V2) / S, s = 0 .. S - 1;     V2: mean of R_s over the traces of the problem
@@ -94,14 +94,15 @@ def relative_to_budgets(
 
 
 @reward(over="groups", steps=True)
-def by_its_answers(groups: list[Group], run: Run, *, of: Reward) -> Scores:
-    """What rows tagged "answer" earn by `of`; and for rows tagged "thinking", at the end of each budget, the mean of its answers.
+def by_its_answers(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
+    """The reward `inner` of rows tagged "answer"; for rows tagged "thinking", at the end of each budget, the mean over the budget's
+    answers.
 
     A group of thinking is followed by the groups of its answers, row by row and budget by budget, as `under_budgets` has them. No
-    verdict on thinking where the answers of one of its budgets have none. All other rows are paid by `of`.
+    verdict on thinking where the answers of one of its budgets have none. All other rows are paid by `inner`.
     """
     paid = [g for g, group in enumerate(groups) if group[0].tag != "thinking"]
-    scores: dict[int, list[Score]] = dict(zip(paid, of([groups[g] for g in paid], run), strict=True)) if paid else {}
+    scores: dict[int, list[Score]] = dict(zip(paid, inner([groups[g] for g in paid], run), strict=True)) if paid else {}
     means: dict[int, float | None] = {g: _mean(row) for g, row in scores.items()}
     for g in sorted(set(range(len(groups))) - set(paid)):
         following = iter(range(g + 1, g + 1 + sum(len(t.steps) for t in groups[g])))
@@ -125,13 +126,13 @@ THINKING, ANSWER = "thinking", "answer"
 """Tags of the two kinds of rows."""
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def under_budgets(
-    problems: list[Problem], run: Run, *, of: Rollout, longest: PositiveInt | None = None, cuts: PositiveInt = 4,
+    problems: list[Problem], run: Run, *, inner: Rollout, longest: PositiveInt | None = None, cuts: PositiveInt = 4,
     answers: PositiveInt = 4, tokens: PositiveInt = 16, temperature: NonNegativeFloat = 1.0, mark: str = "\nAnswer:",
 ) -> list[Group]:  # fmt: skip
-    """For each group of `of` the thinking of its replies, tagged "thinking", and then for each of them and each budget a group of
-    answers, tagged "answer", in which the thinking so far and the mark are only read.
+    """For each group of `inner` the thinking of its replies, tagged "thinking", and then for each of them and each budget a group
+    of answers, tagged "answer", in which the thinking so far and the mark are only read.
 
     Budgets are longest/cuts, 2 longest/cuts ... longest tokens; None: as many as a reply may have. Thinking ends where the reply
     says `mark` (without blanks around it), or at `longest`. Budgets from its end on share one group, with `answers` replies for
@@ -141,7 +142,7 @@ def under_budgets(
     longest = longest or run.max_new
     if cuts > longest:
         raise RewardlabError(f"thinking of {longest} tokens has no {cuts} different budgets: raise longest, or lower cuts")
-    asked = of.but_innermost(stop=(mark.strip(),))(problems, replace(run, max_new=longest))
+    asked = inner.but_innermost(stop=(mark.strip(),))(problems, replace(run, max_new=longest))
     ends = [longest * k // cuts for k in range(1, cuts + 1)]
     groups: list[Group] = []
     prefixes: list[Trajectory] = []
@@ -200,8 +201,8 @@ def anytime_reasoner_brpo(
     base = base or grpo(n=n)
     asked = base.required("rollout")
     return base.but(
-        rollout=under_budgets(of=asked, longest=longest, cuts=cuts, answers=answers, tokens=tokens, mark=mark),
-        reward=by_its_answers(of=base.reward or correct()),
+        rollout=under_budgets(inner=asked, longest=longest, cuts=cuts, answers=answers, tokens=tokens, mark=mark),
+        reward=by_its_answers(inner=base.reward or correct()),
         credit=relative_to_budgets(cuts=cuts, prior=prior, baseline=baseline),
         weighting=token_mean(),
     )
@@ -224,7 +225,7 @@ check = Check(
     versus=None, task="cells", measure="variance.budget", direction="lower", margin=0.0011,
     against="variance.group", settings={"longest": 32, "tokens": 16},
     by=advantage_variance(
-        rollout=under_budgets(of=independent(n=8), longest=64), reward=by_its_answers(of=correct()), tag="thinking",
+        rollout=under_budgets(inner=independent(n=8), longest=64), reward=by_its_answers(inner=correct()), tag="thinking",
         credits={kind: relative_to_budgets(baseline=kind) for kind in ("budget", "group", "none")},
     ),
     problems=40, steps=1, fault=Within("variance.none", low=0.01, says="variance without a baseline"), learns=None,

@@ -1,4 +1,4 @@
-"""CANON: replies are compared with the half of their group that is higher or lower by a metric, whichever direction is better.
+"""CANON: compare replies with the half of their group that is higher or lower by a metric, without presuming which is better.
 
     a group's replies are divided at the median of a metric (entropy or length) into C+ and C-
     A_inter = r_i - mean of r in the other half;    A_intra = r_i - mean of r in its own half;    A = mu A_inter + (1 - mu) A_intra

@@ -1,4 +1,4 @@
-"""CAPO: critiques list a reply's wrong steps, and each token is paid for the outcome, less a penalty where its step is voted wrong.
+"""CAPO: critiques list a reply's wrong steps; tokens get the outcome reward, minus a penalty in steps voted wrong.
 
     r_t = W_whole 1[right] - W_process 1[t in a wrong step];     A_t = (r_t - mean) / std,   over all tokens of the group
 
@@ -34,12 +34,12 @@ TERM = "wrong_steps"
 
 
 @reward(over="groups")
-def none_unless_listed(groups: list[Group], run: Run, *, of: Reward) -> Scores:
-    """What `of` says of the steps; where it says nothing of a reply, none of its steps is wrong.
+def none_unless_listed(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
+    """The step labels of `inner`, and right for every step of a reply without any.
 
     Logs the share of such replies.
     """
-    found = of(groups, run)
+    found = inner(groups, run)
     silent = [s.missing for row in found for s in row]
     run.log("uncriticised", sum(silent) / max(1, len(silent)))
     return [
@@ -61,7 +61,7 @@ def capo_genprm(
     base = base or grpo(n=n)
     also = base.also if critiques else (*base.also, Learner("critic", critic, Recipe(), every=0))
     right: Any = base.reward or correct()
-    found = none_unless_listed(of=critiques or wrong_steps(votes=votes, agree=agree)).named(TERM)
+    found = none_unless_listed(inner=critiques or wrong_steps(votes=votes, agree=agree)).named(TERM)
     return base.but(
         rollout=base.required("rollout").but_innermost(steps="newline"),
         reward=whole * right - process * found,
@@ -77,7 +77,7 @@ left_out = (
 )
 data = Data(answer="the gold answer")
 
-VOTED = noisy_critiques(of=sound_steps(), miss=0.1, alarm=0.2, votes=4, agree="majority")
+VOTED = noisy_critiques(inner=sound_steps(), miss=0.1, alarm=0.2, votes=4, agree="majority")
 claim = Claim(
     says="with a vote of critiques that each err in one step of six, more is learnt than from the outcome alone in as many updates",
     versus="grpo", task="arithmetic:biased=0.75,error=0.1", measure="auc.truth", direction="higher", margin=0.0126,

@@ -1,4 +1,4 @@
-"""Dr. Kernel: compare each turn with the same turn of the other episodes, and do not reward work that the library does.
+"""Dr. Kernel: turn-level leave-one-out advantages, and no reward for work that the library does.
 
     A_it = G_it - 1/(N_t - 1) sum_{j != i} G_jt,    G_t = sum_{k >= t} gamma^{k-t} r_k,    over the N_t episodes with a turn t
     r = 1/2 + 1/2 min(speedup, 3) + 1/2 (operations of one's own / all operations),    0 if the program is wrong

@@ -1,4 +1,4 @@
-"""GTPO: right replies are paid more at tokens where the policy was unsure, wrong ones lose more at tokens where it was sure.
+"""GTPO: entropy-weighted token credit: uncertain tokens of right replies gain more, confident tokens of wrong ones lose more.
 
     r_it =  a1 + a2 d_t H_it / sum_k H_kt              if right, over the d_t right replies of the group that have a t-th token
     r_it = -a1 - a2 h_t (1/H_it) / sum_k (1/H_kt)      if wrong, over the h_t wrong ones

@@ -1,4 +1,4 @@
-"""HDPO: few tool calls are a channel of their own, in which right episodes are compared with one another and no others take part.
+"""HDPO: tool economy as a separate advantage channel, normalised among right episodes only.
 
     A = w_acc (R - mean) / std over the group  +  w_eff (E - mean) / std over the group's right episodes, 0 for all others
     R = .9 right + .1 form (R = right without a form);     E = 1 / (calls + 1)

@@ -1,4 +1,4 @@
-"""OPO: the baseline of a group is the mean reward with each reply weighted by its length, in strictly on-policy REINFORCE.
+"""OPO: strictly on-policy REINFORCE with the length-weighted mean reward of the group as the baseline.
 
     A_i = r_i - b,    b = sum_j l_j r_j / sum_j l_j over the replies to one problem, l their lengths in tokens;    loss = -A log pi
 

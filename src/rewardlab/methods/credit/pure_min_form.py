@@ -1,4 +1,4 @@
-"""PURE: a reply is worth its worst step, so padding it with rewarded steps gains nothing, as it does with the sum of the steps.
+"""PURE: the return is the minimum of step rewards, not their sum, so that padding with rewarded steps gains nothing.
 
     r*_i = r_i exp(-r_i / T) / sum_j exp(-r_j / T);     A_t = (G_t - b) + (o - mean of the others' o),   G_t = sum_{i >= t} r*_i
 
@@ -33,7 +33,7 @@ from rewardlab.rewards.task import correct
 
 @credit
 def soft_minimum(a: Tensor, batch: Batch, run: Run, *, temperature: float = 0.1) -> Tensor:
-    """Weight each event's reward by a softmin over its row, so that the row's sum is close to its least reward."""
+    """Weight each event's reward by a softmin over its row, so that the sum approximates the row's minimum."""
     # positions without a reward are masked before the softmax: as zeros they would take part in the minimum
     weight = (-a / temperature).masked_fill(~batch.rewarded, -torch.inf).softmax(1)
     # where, not a product: a row without events has a softmax of NaN

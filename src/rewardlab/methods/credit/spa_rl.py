@@ -1,4 +1,4 @@
-"""SPA-RL: a model learns what each turn adds to an episode's reward, from their sum, and PPO is paid turn by turn.
+"""SPA-RL: a model learns each turn's contribution to the episode reward from their sum, as the turn rewards of PPO.
 
     progress model: (sum_t c_t - R)^2,  c_t its value at the end of turn t
     reward of turn t: alpha c_t + beta g_t, in place of R
@@ -64,7 +64,7 @@ from rewardlab.util.ranking import auc_of
 def progress_found(
     problems: Sequence[Problem], run: Run, *, rollout: Rollout, truth: Reward, model: str = "progress", critic: str = "critic"
 ) -> dict[str, float]:
-    """How often a turn that `truth` pays has a higher number than one that it does not pay, of all turns that it speaks of.
+    """AUC of the turn rewards for turns that `truth` rewards over those that it does not.
 
     auc.progress: the number is the value of `model` at the turn's end.  auc.critic: by how much the value of `critic` rises from
     the end of the turn before to that of this one.  calibration: the correlation over episodes of the sum of the former and whether
@@ -149,7 +149,7 @@ def step_progress(a: Tensor, batch: Batch, run: Run, *, alpha: float = 1.0, beta
 
 @objective(unit="row", wants=("value",))
 def delayed_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
-    """The mean of (V - R)^2 over the ends of turns and of the prompt, R all that the episode earned: V foretells it from there.
+    """Mean of (V - R)^2 over the ends of turns and of the prompt, with R the return of the episode, which V predicts.
 
     Episodes without a verdict teach nothing.
     """

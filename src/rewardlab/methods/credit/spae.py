@@ -1,4 +1,4 @@
-"""SPAE: after each step an answer is forced, and the step is credited by how much surer and more right that answer has become.
+"""SPAE: credit each step by the gain in confidence and accuracy of an answer forced after it.
 
     Phi_k = 1.5 Acc_k Conf_k + 0.5 Acc_k - Conf_k;     Acc: mean probability of the gold answer's tokens after step k
     Conf: mean over probes of exp(-mean entropy)       A_t = whiten[ (r - mean r) f_k + xi g_k ],   t in step k
@@ -60,7 +60,8 @@ def step_potential(
     groups: list[Group], run: Run, *, of: Literal["potential", "sure", "right"] = "potential", probes: PositiveInt = 5,
     tokens: PositiveInt = 10, temperature: NonNegativeFloat = 0.6, mark: str = "Answer:",
 ) -> Scores:  # fmt: skip
-    """At the end of each step but the last, what an answer shows that is forced there by `mark`; the policy is not trained on it.
+    """At the end of each step but the last, confidence and accuracy of an answer forced there by `mark`; the policy is not trained
+    on it.
 
     right: the mean probability of the gold answer's tokens.  sure: the mean over `probes` sampled answers of exp(-mean entropy of
     their first tokens), as many as the gold answer has and `tokens` at most: what follows an answer says nothing about it.

@@ -1,4 +1,4 @@
-"""THR: a token's advantage is scaled by whether its update makes the group's right replies likelier, or leaves room for others.
+"""THR: scale a token's advantage by whether its update raises the likelihood of the group's right replies, or keeps exploration.
 
     THR_jk = sign(A_j) sum over the tokens (i, k') of right replies of <e_ik' - pi_ik', e_jk - pi_jk> <h_ik', h_jk>
     A_jk = 1[|THR_jk| >= tau] (1 + p sign(THR_jk)) A_j;      p > 0 exploits, p < 0 explores
@@ -133,7 +133,7 @@ def _least_right(thr: Tensor, a: Tensor, batch: Batch) -> Tensor:
 
 @credit(needs=("old",))
 def surprise(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """-log pi: what right replies are less likely to share."""
+    """-log pi: a proxy for what right replies do not share."""
     return torch.where(batch.mask, -batch.old, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""V0.5: the baseline is a value model's prior, drawn to the group's mean the further the two are apart, with more replies there.
+"""V0.5: shrink a value model's prior towards the group mean as they disagree, and sample more replies where they do.
 
     s^2 = 1 / (4 k),    d^2 = max(0, (mean r - V)^2 - s^2),    w = d^2 / (d^2 + s^2),    b = w mean r + (1 - w) V,    A_i = r_i - b
     error(k) = d^2 s^2 / (d^2 + s^2);    while error(k) - error(k + 1) > c and k < N: one more reply to that prompt
@@ -85,7 +85,7 @@ def saved_by_another(earned: Sequence[float], prior: float | None) -> float:
 
 @credit
 def subtract_shrunk_mean(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Subtract from each event the mean of the group's events, drawn to the prior in its problem's meta["prior"] (`shrunk`).
+    """Subtract the group mean, shrunk towards the prior in the problem's meta["prior"], from each event (`shrunk`).
 
     For outcome rewards from 0 to 1. A group without a prior has its mean as its baseline.
     """
@@ -94,7 +94,7 @@ def subtract_shrunk_mean(a: Tensor, batch: Batch, run: Run) -> Tensor:
 
 @credit
 def subtract_prior(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Subtract from each event the prior in its problem's meta["prior"], whatever the replies earned; without one, their mean."""
+    """Subtract the prior in the problem's meta["prior"] from each event, whatever the rewards; without one, the group mean."""
     return _less_baseline(a, batch, lambda earned, prior: sum(earned) / len(earned) if prior is None else prior)
 
 
@@ -159,12 +159,12 @@ def _error(group: Group, scores: list[Score], true: tuple[float, float], credit:
 # ---- More replies to those problems whose first replies contradict what was expected of them -------------------------
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def adaptive_resampling(
-    problems: list[Problem], run: Run, *, of: Rollout, prior: Reward, reward: Reward | None = None, cost: NonNegativeFloat = COST,
-    most: PositiveInt = 16,
+    problems: list[Problem], run: Run, *, inner: Rollout, prior: Reward, reward: Reward | None = None,
+    cost: NonNegativeFloat = COST, max_n: PositiveInt = 16,
 ) -> list[Group]:  # fmt: skip
-    """The groups that `of` samples, and, where a group contradicts its prior, one reply after another, up to `most` in all.
+    """The groups of `inner`, with further replies, one at a time and up to `max_n` in all, where a group contradicts its prior.
 
     prior: what a problem's replies are thought to earn on average, from 0 to 1; it is asked about the problem, without any reply.
     reward: what they earn; None: the task's verifier.  A group contradicts its prior where its mean reward is further away than
@@ -173,15 +173,17 @@ def adaptive_resampling(
     a setting `n` adds as many replies as it samples.  Logs the share of problems doubted, and replies per problem.
     """
     said = _priors(problems, prior, run)
-    groups = of([_told(p, v) for p, v in zip(problems, said, strict=True)], run)
+    groups = inner([_told(p, v) for p, v in zip(problems, said, strict=True)], run)
     # by the sampler itself: what filters groups around it may give back fewer than were asked for, or others
-    sampler = of.innermost
+    sampler = inner.innermost
     one = sampler.but(n=1) if "n" in sampler.settings else sampler
     earned = dict(enumerate(_earned(groups, reward, run)))
     doubted = sum(squared_bias(row, _prior_of(group)) > 0 for row, group in zip(earned.values(), groups, strict=True))
-    while asked := [g for g, row in earned.items() if len(groups[g]) < most and saved_by_another(row, _prior_of(groups[g])) > cost]:
+    while asked := [
+        g for g, row in earned.items() if len(groups[g]) < max_n and saved_by_another(row, _prior_of(groups[g])) > cost
+    ]:
         for g, more in zip(asked, one([groups[g][0].problem for g in asked], run), strict=True):
-            groups[g] = [replace(t, path=(i,)) for i, t in enumerate([*groups[g], *more][:most])]
+            groups[g] = [replace(t, path=(i,)) for i, t in enumerate([*groups[g], *more][:max_n])]
         earned = dict(zip(asked, _earned([groups[g] for g in asked], reward, run), strict=True))
     run.log("doubted", doubted / max(1, len(groups)))
     run.log("replies_per_problem", sum(map(len, groups)) / max(1, len(groups)))
@@ -213,12 +215,12 @@ def _earned(groups: list[Group], reward: Reward | None, run: Run) -> list[list[f
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
-def v0_5(base: Recipe | None = None, *, prior: Reward | None = None, n: int = 4, most: int = 16, cost: float = COST) -> Recipe:
-    """prior: V; None: the column pass_rate.  n: replies at first.  most: N.  cost: c."""
+def v0_5(base: Recipe | None = None, *, prior: Reward | None = None, n: int = 4, max_n: int = 16, cost: float = COST) -> Recipe:
+    """prior: V; None: the column pass_rate.  n: replies at first.  max_n: N.  cost: c."""
     base = base or grpo(n=n)
     return base.but(
         rollout=adaptive_resampling(
-            of=base.required("rollout"), prior=prior or number_in_data(), reward=base.reward, cost=cost, most=most
+            inner=base.required("rollout"), prior=prior or number_in_data(), reward=base.reward, cost=cost, max_n=max_n
         ),
         credit=subtract_shrunk_mean() >> to_go(),
     )
@@ -226,7 +228,7 @@ def v0_5(base: Recipe | None = None, *, prior: Reward | None = None, n: int = 4,
 
 ASTRAY = sampled_pass_rate(n=16, astray=0.25)
 FOUR = independent(n=4)
-ONCE, AGAIN = (adaptive_resampling(of=FOUR, prior=ASTRAY, most=most) for most in (4, 16))
+ONCE, AGAIN = (adaptive_resampling(inner=FOUR, prior=ASTRAY, max_n=most) for most in (4, 16))
 fidelity = "core"
 left_out = (
     "the value model V_0 itself, which reads how the policy has done on other prompts: a column or a reward says what it would say"

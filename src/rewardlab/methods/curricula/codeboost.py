@@ -1,4 +1,4 @@
-"""CodeBoost: pieces of code are run, and what they print, how they fail, and lines taken out of them are what is to be predicted.
+"""CodeBoost: learn from code without instructions: predict its output, its errors, and masked lines.
 
     training set: a maximum clique of the graph of unlike pieces;    forward: code -> stdout, stderr;    backward: those -> a line
     r = 0.1 form + 0.9 (stdout right + 1/2 IoU(stderr lines)) / 2;    0 where a reply has nothing of the form
@@ -81,8 +81,8 @@ def predicted(form: float, stdout: float, stderr: float, *, form_weight: float =
     return form_weight * form + (1 - form_weight) * (stdout + error * stderr) / 2 if form else 0.0
 
 
-@loop(inner="of")
-def on_unlike(recipe: Recipe, run: Run, ops: Any, *, threshold: Share = 0.5, of: Loop | None = None) -> None:
+@loop(wraps="inner")
+def on_unlike(recipe: Recipe, run: Run, ops: Any, *, threshold: Share = 0.5, inner: Loop | None = None) -> None:
     """Training steps on a maximum clique of the problems, by their column `code`; run.memory holds its keys. Endless problems, and
     those without the column, cannot be compared."""
     if KEPT not in run.memory:
@@ -97,7 +97,7 @@ def on_unlike(recipe: Recipe, run: Run, ops: Any, *, threshold: Share = 0.5, of:
         problems = [ops.task.train[i] for i in range(len(ops.task.train))]
         ops.task = replace(ops.task, train=Shuffled([p for p in problems if p.key in keys]))
     run.log("kept", len(keys))
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 def prediction(form: float = 0.1, error: float = 0.5) -> Reward:
@@ -114,7 +114,7 @@ def codeboost(
     base = base or grpo(n=n, beta=beta)
     paid = prediction(form, error)
     recipe = base.but(reward=paid if base.reward in (None, correct()) else base.reward + paid)
-    return recipe.but(loop=on_unlike(threshold=clique, of=base.loop)) if clique else recipe
+    return recipe.but(loop=on_unlike(threshold=clique, inner=base.loop)) if clique else recipe
 
 
 fidelity = "core"
@@ -145,7 +145,7 @@ data = Data(
 check = Check(
     says="the pieces of a maximum clique hold more of what neighbours what in the corpus than as many pieces at random",
     versus=None, task="snippets:test_size=4000,size=200", measure="covered.clique", direction="higher", margin=0.1,
-    against="covered.random", model="untrained", by=own_share(of=clique_coverage()), problems=4000, steps=1,
+    against="covered.random", model="untrained", by=own_share(inner=clique_coverage()), problems=4000, steps=1,
     fault=Within("covered.random", high=0.85, says="pairs of neighbours in as many pieces at random"),
     learns=None, start=None, sanity=True,
     finding="of the pairs of neighbouring words in a corpus of code, those of a clique hold 87%, as many pieces at random 66%: the "

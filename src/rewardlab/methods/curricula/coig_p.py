@@ -1,4 +1,4 @@
-"""COIG-P: several models answer, judges grade the answers, and two answers at random are a pair if their grades differ enough.
+"""COIG-P: answers of several models, graded by judges; two random answers make a pair if their grades differ enough.
 
     replies y_1 .. y_m by m models, grades s_j from 0 to 10;    i, j at random:  a pair if |s_i - s_j| >= gap, else nothing
 
@@ -34,12 +34,12 @@ TRUE = "true_scores"
 """The column of what replies are really worth, where the data knows."""
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def paired(
-    problems: list[Problem], run: Run, *, of: Rollout, choose: Literal["best-worst", "best-random", "random"] = "best-worst",
+    problems: list[Problem], run: Run, *, inner: Rollout, choose: Literal["best-worst", "best-random", "random"] = "best-worst",
     gap: NonNegativeFloat = 0.0, replies: str = "replies", scores: str = "scores", attempts: PositiveInt = 20,
 ) -> list[Group]:  # fmt: skip
-    """What `of` makes of the problems, each with a pair of its replies in the columns `chosen` and `rejected`.
+    """The groups of `inner`, each with a pair of its replies in the columns `chosen` and `rejected`.
 
     choose, gap: as in `rewardlab data pairs`; a problem gets the same pair each time.  replies, scores: the columns of the texts
     and of their scores, two lists.  Problems without such a pair are dropped, and others asked for, `attempts` times at most.
@@ -61,7 +61,7 @@ def paired(
     run.log("paired", len(kept) / looked_at)
     if known := [label for p in kept if (label := _truth(p, replies)) is not None]:
         run.log("true_labels", sum(known) / len(known))
-    return of(kept, run)
+    return inner(kept, run)
 
 
 def _paired(problem: Problem, choose: str, gap: float, replies: str, scores: str) -> Problem | None:
@@ -101,7 +101,7 @@ def _truth(problem: Problem, replies: str) -> float | None:
 def coig_p(base: Recipe | None = None, *, gap: float = 2.0) -> Recipe:
     """gap: the least difference of two grades that makes a pair; 0: any."""
     base = base or dpo()
-    return base.but(rollout=paired(of=base.required("rollout"), choose="random", gap=gap))
+    return base.but(rollout=paired(inner=base.required("rollout"), choose="random", gap=gap))
 
 
 fidelity = "core"

@@ -1,4 +1,4 @@
-"""DEPO: problems are sampled only where their last visits showed something to explore; neglected ones are replayed.
+"""DEPO: sample only problems whose recent visits showed room for exploration, and replay neglected ones.
 
     E(x) = mean over the last k visits of  sum_i |A_i| H_i,    A_i = (r_i - mean r) / std r,   H_i: mean entropy of reply i's tokens
     sampled of a step: problems never sampled, the rho_e best by E, and the most neglected of the others;  rho_e falls with epochs
@@ -46,25 +46,25 @@ def explorability(right: list[bool], surprise: list[float], limit: float) -> flo
     return float((advantages * said * counted).sum())
 
 
-@rollout(inner="of", across_problems=True)
+@rollout(wraps="inner", across_problems=True)
 def explorability_sampling(
-    problems: list[Problem], run: Run, *, of: Rollout, start: PositiveShare = 1.0, least: PositiveShare = 0.4, decay: Share = 0.05,
-    window: PositiveInt = 5, limit: NonNegativeFloat = 2.0, replay: Share = 0.1,
+    problems: list[Problem], run: Run, *, inner: Rollout, start: PositiveShare = 1.0, least: PositiveShare = 0.4,
+    decay: Share = 0.05, window: PositiveInt = 5, limit: NonNegativeFloat = 2.0, replay: Share = 0.1,
 ) -> list[Group]:  # fmt: skip
-    """What `of` samples for the most explorable share of the problems; the others are skipped before anything is sampled.
+    """The groups of `inner` for the most explorable share of the problems; the others are skipped before sampling.
 
     share: `start` less `decay` for each earlier visit of the most visited problem, `least` at least. Problems never sampled are all
     kept, and then of the skipped ones the share `replay` that was sampled least often. explorability: the mean over a problem's
     last `window` visits of the sum over replies of |advantage| times mean -log p of the tokens.  limit: see `explorability`.
     Problems must come again: an epoch is one visit. Held-out problems are all kept. run.memory holds the numbers by problem.
 
-    A visit is what was sampled, also where a filter in `of` drops its group: one without a signal is what is to be skipped. Further
-    problems that `of` asks for are met, and skipped, as the step's own are.
+    A visit is what was sampled, also where a filter in `inner` drops its group: one without a signal is what is to be skipped.
+    Further problems that `inner` asks for are met, and skipped, as the step's own are.
     """
     if run.verify is None:
         raise RewardlabError("explorable needs the task's verifier, and this run has none: name a task")
     if run.more_problems is None:
-        return of(problems, run)
+        return inner(problems, run)
     memory, further = run.memory.setdefault(MEMORY, {}), run.more_problems
 
     def chosen(some: list[Problem]) -> list[Problem]:
@@ -75,7 +75,7 @@ def explorability_sampling(
     before = {key: len(known["visits"]) for key, known in memory.items()}
     run.more_problems = lambda n: chosen(further(n))
     try:
-        groups = of.with_innermost(visited(of=of.innermost, limit=limit))(first, run)
+        groups = inner.with_innermost(visited(inner=inner.innermost, limit=limit))(first, run)
     finally:
         run.more_problems = further
     # a wrapper may have sampled another wording of a problem: then what it made of it is the visit
@@ -88,10 +88,10 @@ def _visits(memory: dict, problem: Problem) -> int:
     return len(memory[problem.key]["visits"]) if problem.key in memory else 0
 
 
-@rollout(inner="of")
-def visited(problems: list[Problem], run: Run, *, of: Rollout, limit: NonNegativeFloat = 2.0) -> list[Group]:
-    """What `of` samples, remembered for `explorability_sampling` before any filter sees it."""
-    groups = of(problems, run)
+@rollout(wraps="inner")
+def visited(problems: list[Problem], run: Run, *, inner: Rollout, limit: NonNegativeFloat = 2.0) -> list[Group]:
+    """The groups of `inner`, recorded for `explorability_sampling` before any filter."""
+    groups = inner(problems, run)
     _remember(groups, run, limit)
     return groups
 
@@ -146,7 +146,7 @@ def depo(
     """
     base = base or grpo()
     kept = explorability_sampling(
-        of=base.required("rollout"), start=start, least=least, decay=decay, window=window, limit=limit, replay=replay
+        inner=base.required("rollout"), start=start, least=least, decay=decay, window=window, limit=limit, replay=replay
     )  # fmt: skip
     return base.but(rollout=kept)
 

@@ -1,4 +1,4 @@
-"""Guru: one policy learns from problems of many domains, each judged by a verifier of its own, and is measured in each.
+"""Guru: one policy on problems of many domains, with a verifier and a measure for each domain.
 
     r = the verdict of the verifier that the row names: rules for mathematics, programs run for code, a model for science, ...
     trained on all domains, or on one alone;    measured by domain: pass@1 and pass@k
@@ -30,17 +30,17 @@ from rewardlab.methods.baselines.grpo import grpo
 TIMES = 50
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def of_domains(
-    problems: list[Problem], run: Run, *, of: Rollout, domains: tuple[str, ...] = (), column: str = "domain"
+    problems: list[Problem], run: Run, *, inner: Rollout, domains: tuple[str, ...] = (), column: str = "domain"
 ) -> list[Group]:
-    """What `of` samples for the problems whose `column` is one of these domains; all where none is named.
+    """The groups of `inner` for problems with one of these domains in `column`; for all problems where none is named.
 
     Problems without the column are of the domain "other". In place of those of other domains, further ones of the training data
-    are taken, so that a step has as many as without it. Problems that `of` asks for itself are of these domains too.
+    are taken, so that a step has as many as without it. Problems that `inner` asks for itself are of these domains too.
     """
     if not domains:
-        return of(problems, run)
+        return inner(problems, run)
     further = run.more_problems
     kept, seen = [p for p in problems if domain_of(p.meta, column) in domains], list(problems)
 
@@ -60,7 +60,7 @@ def of_domains(
         raise RewardlabError(f"no problem is of the domains {', '.join(domains)}: the column {column!r} says {names}")
     run.more_problems = further and more
     try:
-        return of(kept, run)
+        return inner(kept, run)
     finally:
         run.more_problems = further
 
@@ -80,8 +80,8 @@ def guru(
     rollout = base.required("rollout")
     measured = coverage(n=2 * k, k=k) if k > 1 else accuracy()
     return base.but(
-        rollout=of_domains(of=rollout, domains=chosen, column=column) if chosen else rollout,
-        measure=by_domain(of=measured, column=column),
+        rollout=of_domains(inner=rollout, domains=chosen, column=column) if chosen else rollout,
+        measure=by_domain(inner=measured, column=column),
     )
 
 

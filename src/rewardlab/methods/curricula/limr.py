@@ -1,4 +1,4 @@
-"""LIMR: after one run over all problems, those whose rewards followed the average are kept, and the base model learns them alone.
+"""LIMR: keep the problems whose rewards follow the average learning curve, and train the base model on those alone.
 
     s_i = 1 - sum_k (r_i^k - r^k)^2 / sum_k (1 - r^k)^2,    r_i^k: share of right replies of problem i in epoch k, r^k its mean
     kept: s_i >= threshold;    then training starts again from the base model
@@ -32,13 +32,13 @@ CURVES, KEPT, BEGUN, BASE = "limr.curves", "limr.kept", "limr.begun", "base"
 Selection = Literal["lim", "random", "all"]
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def learnt_again(
     recipe: Recipe, run: Run, ops: Any, *, first: PositiveShare = 0.5, threshold: float = 0.6, select: Selection = "lim",
-    of: Loop | None = None,
+    inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Training steps (of the loop `of`, if there is one). After the share `first` of them the policy is the base model again, with
-    a fresh optimiser, and learns from the problems that are kept alone.
+    """Training steps (of the loop `inner`, if there is one). After the share `first` of them the policy is the base model again,
+    with a fresh optimiser, and learns from the problems that are kept alone.
 
     run.memory holds for each problem its share of right replies at each visit, and then the keys of those that are kept.
     """
@@ -58,7 +58,7 @@ def learnt_again(
             ops.task = replace(ops.task, train=Shuffled([p for p in _problems(ops) if p.key in keys]))
         run.log("kept", len(run.memory[KEPT]))
     epoch = ops.position // len(ops.task.train) - begun
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     if KEPT not in run.memory:
         _remember(run, ops, epoch)
 
@@ -98,7 +98,7 @@ def _remember(run: Run, ops: Any, epoch: int) -> None:
 def limr(base: Recipe | None = None, *, first: float = 0.5, threshold: float = 0.6, select: Selection = "lim") -> Recipe:
     """first: share of the steps of the run that scores the problems.  threshold: the least score.  select: lim, random, all."""
     base = base or grpo()
-    again = learnt_again(first=first, threshold=threshold, select=select, of=base.loop)
+    again = learnt_again(first=first, threshold=threshold, select=select, inner=base.loop)
     return base.but(loop=again, also=(*base.also, Learner(BASE, "copy:policy", Recipe(), every=0)))
 
 

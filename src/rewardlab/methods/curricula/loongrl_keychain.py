@@ -1,4 +1,4 @@
-r"""LoongRL: short questions over several documents become long ones, hidden at the end of a chain of keys among other chains.
+r"""LoongRL: long-context questions made of short multi-document ones, hidden at the end of one of several key chains.
 
     text: documents of this and of other questions, shuffled, with pairs {"key": "key"}. ... {"key": "question"}. after sentences
     told: the first key of one chain;    wanted: the answer of the question at its end
@@ -65,7 +65,7 @@ data = Data(
 check = Check(
     says="looked for in both directions, right answers in other words are paid above wrong ones more often than by F1",
     versus=None, task="keychain:test_size=4000", measure="pair_accuracy.both", direction="higher", margin=0.025,
-    against="pair_accuracy.f1", model="untrained", by=own_share(of=pair_agreement(reward=BOTH + F1)), problems=4000, steps=1,
+    against="pair_accuracy.f1", model="untrained", by=own_share(inner=pair_agreement(reward=BOTH + F1)), problems=4000, steps=1,
     fault=Within("pair_accuracy.f1", high=0.85, says="right answers above wrong ones, by F1"), learns=None, start=None,
     finding="right answers in other words are paid above wrong ones in 83% of pairs, by F1 in 81%: a small difference, on answers "
     "that a world made. Nothing is trained, and no long text read",

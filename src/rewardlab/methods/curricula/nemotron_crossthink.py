@@ -1,4 +1,4 @@
-r"""Nemotron-CrossThink: questions of many domains, openly asked, kept where rules can verify them, paid if right AND in form.
+r"""Nemotron-CrossThink: open questions of many domains, filtered for verifiability, rewarded if right AND well-formed.
 
     choice: question and options -> letter;     open: options taken away, the right one's text is the answer
     kept: the answer is one of the options;     open answers of at most ten words;     what a small model does not solve already
@@ -52,11 +52,11 @@ data = Data(
     ],
 )
 
-BY_FORM = by_domain(of=pair_agreement(reward=named_verifier()), column="form")
+BY_FORM = by_domain(inner=pair_agreement(reward=named_verifier()), column="form")
 check = Check(
     says="asked openly, careful replies are paid above guesses more often than where there are options to choose from",
     versus=None, task="quiz:test_size=4000", measure="pair_accuracy.open", direction="higher", margin=0.02,
-    against="pair_accuracy.choice", model="untrained", by=own_share(of=BY_FORM, parts=21), problems=4000, steps=1,
+    against="pair_accuracy.choice", model="untrained", by=own_share(inner=BY_FORM, parts=21), problems=4000, steps=1,
     fault=Within("pair_accuracy.choice", high=0.85, says="careful replies above guesses, of which one in four is right"),
     learns=None, start=None, sanity=True,
     finding="careful replies are paid above guesses in 82% of pairs where a question is asked openly, in 78% where there are four "

@@ -1,4 +1,4 @@
-"""RIP: prompts survive whose rejected reply is good and long, and whose chosen reply is little better.
+"""RIP: filter prompts by their pairs: keep those with a good and long rejected reply and a small reward gap.
 
     y_w, y_l = the best and the worst of N replies of the seed model under a reward r
     S = {x :  r(y_l) >= t1,  len(y_l) >= t2,  r(y_w) - r(y_l) <= t3};    DPO on S
@@ -37,13 +37,13 @@ MEMORY = "survivors.bounds"
 
 
 # the bounds are found on the problems of the first step, which processes must not find apart
-@rollout(inner="of", across_problems=True)
+@rollout(wraps="inner", across_problems=True)
 def filter_pairs(
-    problems: list[Problem], run: Run, *, of: Rollout, by: Reward, rejected_score: str | None = "50%:",
+    problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, rejected_score: str | None = "50%:",
     rejected_length: str | None = "50%:", gap: str | None = ":50%", pool: PositiveInt = 256, attempts: PositiveInt = 20,
 ) -> list[Group]:  # fmt: skip
-    """The pairs of `of`, the better reply first, whose numbers lie within bounds: the score of the rejected reply, its length in
-    tokens, and the difference of the two scores under the reward `by`.
+    """The pairs of `inner`, the better reply first, within bounds on three numbers: the rejected reply's score, its length in
+    tokens, and the gap of the two scores under the reward `by`.
 
     Bounds are written as for `rewardlab data filter`, "0.2:", ":30%"; None is no bound. Those in percent are quantiles of the first
     `pool` pairs of the training data, found once in the first step and kept in run.memory. Problems whose pair does not survive are
@@ -52,11 +52,11 @@ def filter_pairs(
     three numbers over the pairs that are kept.
     """
     if run.more_problems is None:
-        return of(problems, run)
+        return inner(problems, run)
     wanted = len(problems)
     if MEMORY not in run.memory:
         problems = [*problems, *run.more_problems(max(0, pool - wanted))]
-    groups = of(problems, run)
+    groups = inner(problems, run)
     rows = _rows(groups, by, run)
     if MEMORY not in run.memory:
         given = {"rejected_score": rejected_score, "rejected_length": rejected_length, "gap": gap}
@@ -66,7 +66,7 @@ def filter_pairs(
         missing = wanted - fates.count(None)
         if missing <= 0:
             break
-        further = of(run.more_problems(missing), run)
+        further = inner(run.more_problems(missing), run)
         groups, rows = [*groups, *further], [*rows, *_rows(further, by, run)]
         fates = _fates(rows, run)
     kept = staying(list(zip(groups, rows, strict=True)), fates) or list(zip(groups, rows, strict=True))
@@ -129,7 +129,7 @@ def rip(
         by = base.required("reward")
         rollout = ranked(by=by, n=n, temperature=temperature, top_p=top_p)
     bounds = {"rejected_score": rejected_score, "rejected_length": rejected_length, "gap": gap}
-    return base.but(rollout=filter_pairs(of=rollout, by=by, **bounds, pool=pool))
+    return base.but(rollout=filter_pairs(inner=rollout, by=by, **bounds, pool=pool))
 
 
 fidelity = "core"

@@ -1,4 +1,4 @@
-"""UltraMedical: after DPO on annotated pairs of others' answers, rounds of DPO on the policy's own, ranked by its own reward model.
+"""UltraMedical: DPO on annotated pairs, then rounds of DPO on the policy's own pairs, ranked by its own reward model.
 
     1  SFT;  2  DPO on pairs that a strong model annotated;  3  reward model r on the same pairs
     4  in rounds: pi_k writes n answers, r chooses the best and the worst, DPO on these pairs with the reference pi_k -> pi_k+1
@@ -8,8 +8,8 @@ best and worst answers differ in what it can still choose between, and each roun
 
 Zhang et al. 2024, arXiv:2406.03949; DPO's beta of 0.1 is that of the released configuration (TsinghuaC3I/UltraMedical, af4a079,
 dpo_config_full.yaml). (inferred): n, the length of the rounds, and the reference of each, its own start. The learning rate of SFT
-is `faster` times DPO's, ten times, where theirs are 1e-5 and 3e-7. The reward model starts from the model before SFT, where the
-paper's is a larger one. Answers are written when their prompt comes up, by the frozen pi_k.
+is `sft_lr_scale` times DPO's, ten times, where theirs are 1e-5 and 3e-7. The reward model starts from the model before SFT, where
+the paper's is a larger one. Answers are written when their prompt comes up, by the frozen pi_k.
 
 From `replies` and `scores` rewardlab data pairs makes the columns; with coig_p+ultramedical DPO's pairs are made of them in the
 run. The reward model may be brought along: --reward-model PATH, or a reward (score=...).
@@ -28,15 +28,15 @@ from rewardlab.rollouts.ranked import ranked
 from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def then_own_pairs(
     recipe: Recipe, run: Run, ops: Any, *, sft_steps: NonNegativeInt, annotated_steps: NonNegativeInt, round_steps: PositiveInt,
-    n: PositiveInt, field: str = "chosen", faster: PositiveFloat = 10.0, of: Loop | None = None,
+    n: PositiveInt, field: str = "chosen", sft_lr_scale: PositiveFloat = 10.0, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """`sft_steps` of SFT on `field`, `annotated_steps` of the recipe, then the recipe on the best and the worst of n own replies.
 
     Each stage, and each round of `round_steps` own pairs, begins with a fresh optimiser and with the policy as the reference.
-    of: how a step is taken.
+    inner: how a step is taken.
     """
     own = run.step - sft_steps - annotated_steps
     if run.step == sft_steps or (own >= 0 and own % round_steps == 0):
@@ -44,26 +44,26 @@ def then_own_pairs(
         ops.renew_reference()
     step = recipe
     if run.step < sft_steps:
-        step = sft(field=field, lr=faster * recipe.update.rate, problems=recipe.update.problems)
+        step = sft(field=field, lr=sft_lr_scale * recipe.update.rate, problems=recipe.update.problems)
     elif own >= 0:
         step = recipe.but(rollout=ranked(by=recipe.required("reward"), n=n, model="reference"))
         run.log("round", 1 + own // round_steps)
-    of(step, run, ops) if of else ops.standard_step(step)
+    inner(step, run, ops) if inner else ops.standard_step(step)
 
 
 def ultramedical(
     base: Recipe | None = None, *, field: str = "chosen", sft_steps: int = 8, annotated_steps: int = 12, round_steps: int = 10,
     n: int = 8, score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000, passes: int = 1,
-    faster: float = 10.0,
+    sft_lr_scale: float = 10.0,
 ) -> Recipe:  # fmt: skip
     """field: the column that SFT imitates.  sft_steps, annotated_steps: of the first two stages; rounds of `round_steps` have the
-    rest.  n: own replies to each prompt.  score, reward_model, pairs, passes: as in `rlhf`.  faster: the learning rate of SFT, as
-    a multiple of DPO's.
+    rest.  n: own replies to each prompt.  score, reward_model, pairs, passes: as in `rlhf`.  sft_lr_scale: the learning rate of
+    SFT, as a multiple of DPO's.
     """
     base = base or dpo(problems=8)
     base = rlhf(base, score=score, reward_model=reward_model, pairs=pairs, passes=passes)
     steps = {"sft_steps": sft_steps, "annotated_steps": annotated_steps, "round_steps": round_steps}
-    return base.but(loop=then_own_pairs(**steps, n=n, field=field, faster=faster, of=base.loop))
+    return base.but(loop=then_own_pairs(**steps, n=n, field=field, sft_lr_scale=sft_lr_scale, inner=base.loop))
 
 
 fidelity = "core"
@@ -88,7 +88,7 @@ data = Data(
     ],
 )
 
-LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4, "faster": 1.0}
+LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4, "sft_lr_scale": 1.0}
 claim = Claim(
     says="DPO in rounds on own replies, ranked by the own reward model, improves them further than going on with annotated pairs",
     versus="ultramedical", task="preferences:writer=policy,biased=0.75,error=0.1", measure="pass@1",

@@ -1,4 +1,4 @@
-"""DianJin-R1: SFT on a teacher's traces that were checked, GRPO on the questions for which, in three tries, none passed.
+"""DianJin-R1: SFT on a teacher's verified traces, then GRPO on the questions without a verified trace in three tries.
 
     a teacher answers;   passed: the answer is right AND the reasoning holds;   what fails is tried again, T = 3 times in all
     SFT:  <think> reasoning </think><answer> answer </answer>  of the questions that passed
@@ -74,15 +74,16 @@ def passed(ops: Any, positions: Sequence[int], attempts: int, tags: bool) -> dic
     return traces
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def traces_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, attempts: PositiveInt = 3, pool: PositiveInt = 1000,
-    faster: PositiveFloat = 10.0, tags: bool = True, of: Loop | None = None,
+    sft_lr_scale: PositiveFloat = 10.0, tags: bool = True, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """`steps` of SFT on the traces that passed, of the next `pool` questions of the data; then the recipe, on the questions that
     never passed, with a fresh optimiser. Where none passed, or all did, both stages have all questions that there are.
 
-    run.memory holds the traces and the others, by position. Logged: passed, the share of the questions.  of: how a step is taken.
+    run.memory holds the traces and the others, by position. Logged: passed, the share of the questions.  inner: how a step is
+    taken.
     """
     if HARD not in run.memory:
         asked = distinct_positions(ops.task.train, ops.position, pool)
@@ -92,12 +93,12 @@ def traces_first(
     learns_traces, step = run.step < steps and bool(kept), recipe
     if learns_traces:
         source = chosen(ops.task.train, list(kept), TRACES, run.seed, {i: {TRACE: text} for i, text in kept.items()})
-        step = sft(field=TRACE, lr=min(1.0, faster * recipe.update.rate), problems=recipe.update.problems)
+        step = sft(field=TRACE, lr=min(1.0, sft_lr_scale * recipe.update.rate), problems=recipe.update.problems)
     else:
         source = chosen(ops.task.train, run.memory[HARD], HARD, run.seed)
     if source is not ops.task.train:
         ops.task = replace(ops.task, train=source)
-    of(step, run, ops) if of else ops.standard_step(step)
+    inner(step, run, ops) if inner else ops.standard_step(step)
     run.log("passed", len(kept) / len({*kept, *run.memory[HARD]}))
     if learns_traces and run.step == steps - 1:
         ops.policy.reset_optimizer()
@@ -106,13 +107,13 @@ def traces_first(
 
 def dianjin_r1(
     base: Recipe | None = None, *, teacher: str = "copy:policy", consistent: Reward | None = None, attempts: int = 3,
-    pool: int = 1000, sft_steps: int = 20, faster: float = 10.0, tags: bool = True, n: int = 8,
+    pool: int = 1000, sft_steps: int = 20, sft_lr_scale: float = 10.0, tags: bool = True, n: int = 8,
     beta: float = 0.001,
 ) -> Recipe:  # fmt: skip
     """teacher: the model that writes traces.  consistent: a reward that is at least 1 where reasoning holds.  attempts: T.  pool:
-    questions that the teacher is asked.  sft_steps: of SFT; GRPO has the rest.  faster: the learning rate of SFT, as a multiple of
-    GRPO's.  tags: false for a policy that does not know them: traces stay as they are, and the form is that an answer is stated.
-    n, beta: of GRPO.
+    questions that the teacher is asked.  sft_steps: of SFT; GRPO has the rest.  sft_lr_scale: the learning rate of SFT, as a
+    multiple of GRPO's.  tags: false for a policy that does not know them: traces stay as they are, and the form is that an answer
+    is stated. n, beta: of GRPO.
     """
     base = base or grpo(n=n, beta=beta)
     right = base.reward or correct()
@@ -122,7 +123,7 @@ def dianjin_r1(
     asked = Recipe(rollout=independent(n=1), reward=check)
     return base.but(
         reward=right * (threshold(tagged(), at=1.0) if tags else answer_given()),
-        loop=traces_first(steps=sft_steps, attempts=attempts, pool=pool, faster=faster, tags=tags, of=base.loop),
+        loop=traces_first(steps=sft_steps, attempts=attempts, pool=pool, sft_lr_scale=sft_lr_scale, tags=tags, inner=base.loop),
         also=(*base.also, Learner(TEACHER, teacher, asked, every=0)),
     )
 
@@ -149,7 +150,7 @@ data = Data(
     ],
 )
 
-GIVEN = {"problems": 16, "pool": 256, "lr": 3e-4, "faster": 3.0, "tags": False}
+GIVEN = {"problems": 16, "pool": 256, "lr": 3e-4, "sft_lr_scale": 3.0, "tags": False}
 claim = Claim(
     says="GRPO on the questions that no trace was found for, after SFT, gets more right than going on with SFT for as many updates",
     versus="dianjin_r1", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="higher", margin=0.055,

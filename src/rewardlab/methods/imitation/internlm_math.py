@@ -1,4 +1,4 @@
-"""InternLM-Math: one model learns to solve, to judge solutions in words and to use tools as text to text, and reranks its samples.
+"""InternLM-Math: one model learns to solve, to judge and to use tools as text-to-text tasks, and reranks its own samples.
 
     solve:  question -> solution        judge:  question, solution -> check of its lines, "Final: right" or "Final: wrong"
     tool:   question -> solution in which code and what it prints take turns
@@ -32,17 +32,17 @@ from rewardlab.settings.domain import Share
 LESSON = "lesson"
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def with_lessons_in_judging(
-    problems: list[Problem], run: Run, *, of: Rollout, share: Share = 0.5, ask: str = ASK, right: str = RIGHT, wrong: str = WRONG
+    problems: list[Problem], run: Run, *, inner: Rollout, share: Share = 0.5, ask: str = ASK, right: str = RIGHT, wrong: str = WRONG
 ) -> list[Group]:
-    """What `of` makes of the problems, but of the last `share` of them a reply is sampled, and judging it is the lesson.
+    """The groups of `inner`; the last `share` of the problems become judging tasks on a sampled reply.
 
-    Problems whose reply gets no verdict are left to `of`. Logged: judged_right, the share of lessons on right solutions.
+    Problems whose reply gets no verdict are left to `inner`. Logged: judged_right, the share of lessons on right solutions.
     """
     kept = len(problems) - round(share * len(problems))
     if kept == len(problems):
-        return of(problems, run)
+        return inner(problems, run)
     if run.verify is None:
         raise RewardlabError("lessons in judging need the task's verifier, and this run has none: name a task, or set share=0")
     tried = independent(n=1)(problems[kept:], run)
@@ -57,7 +57,7 @@ def with_lessons_in_judging(
         lessons.append(replace(lesson, meta={**lesson.meta, LESSON: f"Final: {right if ok else wrong}"}))
     if lessons:
         run.log("judged_right", rights / len(lessons))
-    return [*(of(others, run) if others else []), *(recorded(fields=(LESSON,))(lessons, run) if lessons else [])]
+    return [*(inner(others, run) if others else []), *(recorded(fields=(LESSON,))(lessons, run) if lessons else [])]
 
 
 def internlm_math(
@@ -70,7 +70,7 @@ def internlm_math(
     """
     base = base or sft()
     words = {"ask": ask, "right": right, "wrong": wrong}
-    lessons = with_lessons_in_judging(of=base.required("rollout"), share=share, **words)
+    lessons = with_lessons_in_judging(inner=base.required("rollout"), share=share, **words)
     judged = own_verdict(**words, samples=checks, max_new=check_tokens, soft=soft)
     return base.but(rollout=lessons if share else base.rollout, measure=reranked(by=judged, n=n))
 

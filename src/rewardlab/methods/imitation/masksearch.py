@@ -1,9 +1,9 @@
-"""MaskSearch: an agent learns to search by finding what is hidden in ordinary texts, fewer spans first and more later on.
+"""MaskSearch: learn search as retrieval-augmented prediction of masked spans, with a curriculum over the number of masks.
 
     RAMP   the mother of [mask 1] is [mask 2]: the agent searches, turn by turn, and ends with what each mask hides
     r      = share of the masks that it fills rightly, 0 if it states more spans than there are masks
              + form * [it ends with an answer of one span for each mask]
-    level  = 1 + floor(most * progress): a step learns from texts of at most so many masks, mostly of exactly so many
+    level  = 1 + floor(max_masks * progress): a step learns from texts of at most so many masks, mostly of exactly so many
 
 Questions that need several searches are few, and of one kind; texts are many, and a span of any text is such a question. After this
 training the agent is trained on its task: rewardlab train dapo --task mine.jsonl --model RUN.
@@ -43,14 +43,14 @@ def masks_of(problem: Problem, column: str) -> int:
     return number
 
 
-@rollout(inner="of")
-def growing(problems: list[Problem], run: Run, *, of: Rollout, most: PositiveInt = 4, column: str = "masks") -> list[Group]:
-    """What `of` samples for texts of the level that the run has reached: 1 mask at first, `most` in the last of equal parts.
+@rollout(wraps="inner")
+def growing(problems: list[Problem], run: Run, *, inner: Rollout, max_masks: PositiveInt = 4, column: str = "masks") -> list[Group]:
+    """The groups of `inner` for texts of the run's current level: 1 mask at first, `max_masks` in the last of equal parts.
 
     In place of other texts further ones of the training data are taken; where those are too few, texts of fewer masks fill the
     step, the nearest first. Logged: level.
     """
-    level, wanted = min(most, 1 + int(most * run.progress)), len(problems)
+    level, wanted = min(max_masks, 1 + int(max_masks * run.progress)), len(problems)
     seen = list(problems)
     for _ in range(max(TIMES, FEWEST // wanted)):
         if run.more_problems is None or sum(masks_of(p, column) == level for p in seen) >= wanted:
@@ -63,7 +63,7 @@ def growing(problems: list[Problem], run: Run, *, of: Rollout, most: PositiveInt
             f"of {len(seen)} texts none has {level} masks or fewer: rewardlab data ramp writes texts of each number"
         )
     run.log("level", level)
-    return of(fitting[:wanted], run)
+    return inner(fitting[:wanted], run)
 
 
 @reward
@@ -74,10 +74,10 @@ def in_form(trajectory: Trajectory, *, column: str = "masks") -> float:
 
 
 def masksearch(
-    base: Recipe | None = None, *, n: int = 8, most: int = 4, turns: int = 5, form: float = 0.1, mixed: bool = False,
+    base: Recipe | None = None, *, n: int = 8, max_masks: int = 4, turns: int = 5, form: float = 0.1, mixed: bool = False,
     column: str = "masks", env: Environment | None = None, corpus: str = "",
 ) -> Recipe:  # fmt: skip
-    """most: masks of a text in the last part of the run.  turns: the most that an episode may have.  form: weight of the form.
+    """max_masks: masks of a text in the last part of the run.  turns: the most that an episode may have.  form: weight of the form.
     mixed: texts of any number of masks throughout.  column: which says that number.  env, corpus: the tools, or a file of
     documents to search (`tools`); by default a search among the documents in meta["facts"].
     """
@@ -88,7 +88,7 @@ def masksearch(
         sampled = sampled.replace_innermost(independent, interactive, env=tools(env, corpus), turns=turns)
     episodes = sampled.innermost
     # within DAPO's filter: what it samples anew is of the level too
-    texts = sampled if mixed else sampled.with_innermost(growing(of=episodes, most=most, column=column))
+    texts = sampled if mixed else sampled.with_innermost(growing(inner=episodes, max_masks=max_masks, column=column))
     return base.but(
         rollout=texts,
         reward=(base.reward or correct()) + form * in_form(column=column),

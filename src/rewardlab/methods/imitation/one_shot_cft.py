@@ -1,4 +1,4 @@
-"""One-shot CFT: the policy learns to criticise many solutions of a single problem, and solves other problems better for it.
+"""One-shot CFT: fine-tune on critiques of many solutions of a single problem, which improves solving of other problems.
 
     loss = -mean over tokens of log pi(critique | problem, candidate solution);    then it is asked to solve, not to criticise
 

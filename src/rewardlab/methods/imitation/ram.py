@@ -1,4 +1,4 @@
-"""RAM: in a merge of agents that RL trained from one model, changes that one agent alone made are kept whole, shared ones averaged.
+"""RAM: merge RL-trained agents of one base model: keep parameter changes unique to one agent, average shared ones.
 
     tau_k = theta_k - theta_0;    a weight is changed by agent k where |tau_k| > eps
     theta = theta_0 + mean over the agents that changed it of tau_k    where two or more did

@@ -1,4 +1,4 @@
-"""Resa: what a reasoning model's activations are made of guides another model's training, without a single reasoning trace.
+"""Resa: transfer reasoning by SAE tuning: a sparse autoencoder of a reasoning model guides fine-tuning without any reasoning trace.
 
     1.  a sparse autoencoder S learns to rebuild the activations of a source model at one decoder layer, on questions with answers
     2.  S, frozen, stands after that layer of the target model, which learns to speak again as it did without:
@@ -127,10 +127,10 @@ def with_answers(problems: list[Problem], run: Run, *, reply: str = LIKE_A_REASO
     return [[replace(t, turns=tuple(replace(turn, author=run.policy.name) for turn in t.turns))] for t in written]
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def source_then_target(
     recipe: Recipe, run: Run, ops: Any, *, first: Share, layer: int, k: PositiveInt, latents: PositiveInt, sae_steps: PositiveInt,
-    sae_lr: PositiveFloat, lr: PositiveFloat, reply: str, random: bool = False, of: Loop | None = None,
+    sae_lr: PositiveFloat, lr: PositiveFloat, reply: str, random: bool = False, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Training steps of the source for the share `first` of all; then the autoencoder learns, and the policy, again as it began,
     is tuned with it inside.
@@ -139,7 +139,7 @@ def source_then_target(
     run.memory holds the autoencoder.  Logged: unexplained, the share of the source's activations that it does not rebuild.
     """
     if run.progress < first:
-        of(recipe, run, ops) if of else ops.standard_step(recipe)
+        inner(recipe, run, ops) if inner else ops.standard_step(recipe)
         return
     texts, at = with_answers(reply=reply), layer if layer >= 0 else round(run.policy.depth * 3 / 7)
     if SAE not in run.memory:
@@ -205,7 +205,7 @@ def resa_sae_tuning(
         "sae_lr": sae_lr,
         "reply": reply,
     }
-    tuned = source_then_target(first=0.0 if source else first, lr=tune_lr, of=base.loop, **settings)
+    tuned = source_then_target(first=0.0 if source else first, lr=tune_lr, inner=base.loop, **settings)
     models = [Learner(TEACHER, "copy:policy", Recipe(), every=0)]
     if source:
         models.append(Learner(SOURCE, source, Recipe(), every=0))

@@ -1,4 +1,4 @@
-"""Self-improving pretraining: of the corpus's continuation, a rewrite and the policy's own, the policy learns what a judge prefers.
+"""Self-improving pretraining: DPO on a judge's preference between the corpus's continuation, a rewrite and the policy's own.
 
     candidates of a prefix x: the original suffix, a rewrite of it by a strong model, and y_1 .. y_K ~ pi(. | x)
     w, l = those of the highest and the lowest reward;    loss = -log sigmoid(beta [log pi/ref(w) - log pi/ref(l)])    (online DPO)
@@ -85,7 +85,7 @@ def self_improving_pretraining(
         also = () if is_served(judge) else (Learner(JUDGE, judge, Recipe(), every=0),)
         base = base.but(reward=paid, also=also, measure=own_reward(reward=paid, rollout=independent(n=1)))
     return base.but(
-        rollout=with_demonstrations(of=sampled, fields=fields) if fields else sampled,
+        rollout=with_demonstrations(inner=sampled, fields=fields) if fields else sampled,
         credit=None,
         objective=dpo_loss(beta=beta) if loss == "dpo" else imitate(),
         weighting=None if loss == "dpo" else preferred_mean(),

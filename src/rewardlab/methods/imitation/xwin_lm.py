@@ -1,4 +1,4 @@
-"""Xwin-LM: four stages, each on what the one before made: SFT, a reward model, imitation of the best of n replies, DPO on ranks.
+"""Xwin-LM: four stages: SFT, a reward model, imitation of the best of n replies, and DPO on ranked replies.
 
     1  SFT on recorded replies                                       -> policy S
     2  reward model r on pairs: P(a preferred to b) = sigmoid(r(a) - r(b))
@@ -9,7 +9,7 @@ Imitating the best reply cannot get beyond the best that S writes; DPO also lear
 set is written once, so that what one stage learns is not in the data of the next.
 
 Ni et al. 2024, arXiv:2405.20335: n = 64 (here 16). (inferred): the rank of the rejected reply, here the last; how the steps are
-divided; the learning rates of the stages, `faster` times DPO's in both that imitate, as in `sft_first`; that the reward model
+divided; the learning rates of the stages, `sft_lr_scale` times DPO's in both that imitate, as in `sft_first`; that the reward model
 starts from the model before SFT. Replies are written when their prompt comes up, by a frozen S, and not kept.
 """
 
@@ -28,16 +28,16 @@ from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
 WRITER = "writer"
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def in_stages(
     recipe: Recipe, run: Run, ops: Any, *, sft_steps: PositiveInt, best_steps: NonNegativeInt, n: PositiveInt,
-    field: str = "chosen", faster: PositiveFloat = 10.0, of: Loop | None = None,
+    field: str = "chosen", sft_lr_scale: PositiveFloat = 10.0, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """`sft_steps` of SFT on `field`, `best_steps` of SFT on the best of n replies, then the recipe; each with a fresh optimiser.
 
-    The writer of all replies is the policy after the first stage; the reference that after the second.  of: how a step is taken.
+    The writer of all replies is the policy after the first stage; the reference that after the second.  inner: how a step is taken.
     """
-    lr, problems = faster * recipe.update.rate, recipe.update.problems
+    lr, problems = sft_lr_scale * recipe.update.rate, recipe.update.problems
     if run.step < sft_steps:
         stage, step = 1, sft(field=field, lr=lr, problems=problems)
     elif run.step < sft_steps + best_steps:
@@ -45,7 +45,7 @@ def in_stages(
         stage, step = 2, sft(lr=lr, problems=problems).but(rollout=best)
     else:
         stage, step = 3, recipe
-    of(step, run, ops) if of else ops.standard_step(step)
+    inner(step, run, ops) if inner else ops.standard_step(step)
     run.log("stage", stage)
     if run.step == sft_steps - 1:
         run.model(WRITER).load_state(run.policy.state())
@@ -56,15 +56,15 @@ def in_stages(
 
 def xwin_lm(
     base: Recipe | None = None, *, field: str = "chosen", sft_steps: int = 8, best_steps: int = 16, n: int = 16, rank: int = -1,
-    score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000, passes: int = 1, faster: float = 10.0,
+    score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000, passes: int = 1, sft_lr_scale: float = 10.0,
 ) -> Recipe:  # fmt: skip
     """field: the column that SFT imitates.  sft_steps, best_steps: of the first stage and the third; DPO has the rest.  n: replies
     to each prompt.  rank: of the rejected one, -1 the worst, 1 the second best.  score, reward_model, pairs, passes: as in `rlhf`.
-    faster: the learning rate of imitation, as a multiple of DPO's.
+    sft_lr_scale: the learning rate of imitation, as a multiple of DPO's.
     """
     base = base or dpo(problems=8)
     base = rlhf(base, score=score, reward_model=reward_model, pairs=pairs, passes=passes)
-    stages = in_stages(sft_steps=sft_steps, best_steps=best_steps, n=n, field=field, faster=faster, of=base.loop)
+    stages = in_stages(sft_steps=sft_steps, best_steps=best_steps, n=n, field=field, sft_lr_scale=sft_lr_scale, inner=base.loop)
     return base.but(
         rollout=ranked(by=base.required("reward"), n=n, ranks=(0, rank), model=WRITER),
         loop=stages,
@@ -91,7 +91,7 @@ data = Data(
     ],
 )
 
-LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4, "faster": 1.0}
+LEARNT = {"reward_model": "value-head:surprise", "lr": 1e-4, "sft_lr_scale": 1.0}
 claim = Claim(
     says="DPO on ranked replies after imitation of the best improves replies further than going on to imitate for as many updates",
     versus="xwin_lm", task="preferences:writer=policy,biased=0.75,error=0.1", measure="pass@1",

@@ -1,4 +1,4 @@
-"""Co-Reward: of a question and the same in other words, the replies to each are paid for the answer that most of the other's give.
+"""Co-Reward: reward the replies to a question by the majority answer to its paraphrase, and the other way round.
 
     v = most frequent answer to x,    v' = most frequent answer to its rewrite x'
     r(y) = 1[answer(y) = v'] for y sampled from x,    1[answer(y) = v] for y sampled from x';    group-normalised, on both
@@ -122,14 +122,14 @@ ORIGINAL = "rewrite_of"
 """The column of a rewritten problem that holds the key of the problem whose rewrite it is."""
 
 
-@rollout(inner="of", groups=lambda **_: 2)
-def with_rewrites(problems: list[Problem], run: Run, *, of: Rollout, column: str = "rewrite") -> list[Group]:
-    """What `of` samples for each problem, and for the same problem with the text in `column` as its question.
+@rollout(wraps="inner", groups=lambda **_: 2)
+def with_rewrites(problems: list[Problem], run: Run, *, inner: Rollout, column: str = "rewrite") -> list[Group]:
+    """What `inner` samples for each problem, and for the same problem with the text in `column` as its question.
 
     A step has twice as many groups as it has problems. A rewritten problem is told by its column `rewrite_of`, the key of the
-    other. Further problems that `of` asks for itself have no rewrites.
+    other. Further problems that `inner` asks for itself have no rewrites.
     """
-    return of([each for problem in problems for each in (problem, _rewritten(problem, column))], run)
+    return inner([each for problem in problems for each in (problem, _rewritten(problem, column))], run)
 
 
 def _rewritten(problem: Problem, column: str) -> Problem:
@@ -151,8 +151,8 @@ def co_reward(
     n, beta: of grpo; a step has 2 n replies to a problem.
     """
     base = base or grpo(n=n, beta=beta)
-    both, paid = with_rewrites(of=base.required("rollout"), column=column), with_majority(voters=voters)
-    shown = own_reward(reward=paid, rollout=with_rewrites(of=independent(n=4), column=column))
+    both, paid = with_rewrites(inner=base.required("rollout"), column=column), with_majority(voters=voters)
+    shown = own_reward(reward=paid, rollout=with_rewrites(inner=independent(n=4), column=column))
     return base.but(rollout=both, reward=paid, measure=shown)
 
 
@@ -176,7 +176,7 @@ OTHER, OWN = with_majority().named("other"), with_majority(voters="own").named("
 check = Check(
     says="of the replies that the majority of the question in other words pays, more are right than of those that their own pays",
     versus=None, task="wordings", measure="precision.other", direction="higher", margin=0.15, against="precision.own",
-    by=paid_right(reward=OTHER + OWN, truth=correct(), rollout=with_rewrites(of=independent(n=8))), problems=300, steps=1,
+    by=paid_right(reward=OTHER + OWN, truth=correct(), rollout=with_rewrites(inner=independent(n=8))), problems=300, steps=1,
     fault=Within("precision.own", high=0.7, says="share of the replies paid by their own majority that are right"), learns=None,
     tried="pairs told apart: .69 against .75, frozen: in half of the groups nobody gives the other's answer, and all earn 0",
     finding="of the replies that the other wording's majority pays 77% are right, of those that their own pays 51%; but it pays "

@@ -1,4 +1,4 @@
-"""CREAM: pairs that a policy ranks itself are believed as far as it ranks replies as it did a round before.
+"""CREAM: self-rewarding DPO with labels softened by the consistency of the policy's rankings between rounds.
 
     r_t(y) = log pi_t(y) / pi_0(y) of n own replies;    chosen, rejected: the highest and the lowest
     C = mean over the prompts of (tau(r_t, r_{t-1}) + 1) / 2,    tau: Kendall's rank correlation of the n replies
@@ -60,17 +60,17 @@ def consistency(a: Tensor, batch: Batch, run: Run, *, label: Label = "round", at
     return torch.tensor(values, dtype=a.dtype, device=a.device)[:, None].expand_as(a)
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def self_ranking(
     recipe: Recipe, run: Run, ops: Any, *, sft_steps: NonNegativeInt, round_steps: PositiveInt, field: str = "chosen",
-    sft_lr_scale: PositiveFloat = 10.0, of: Loop | None = None,
+    sft_lr_scale: PositiveFloat = 10.0, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """`sft_steps` of SFT on `field`, then rounds of the recipe; at the end of each, the reference becomes the model `previous` and
-    the policy the reference, and the optimiser is fresh.  of: how a step is taken.
+    the policy the reference, and the optimiser is fresh.  inner: how a step is taken.
     """
     imitates = run.step < sft_steps
     taken = sft(field=field, lr=sft_lr_scale * recipe.update.rate) if imitates else recipe
-    of(taken, run, ops) if of else ops.standard_step(taken)
+    inner(taken, run, ops) if inner else ops.standard_step(taken)
     after = run.step + 1 - sft_steps
     run.log("round", 0 if imitates else 1 + (after - 1) // round_steps)
     if after >= 0 and after % round_steps == 0:
@@ -94,7 +94,7 @@ def cream(
         )
     base = base or dpo(problems=8)
     own, before = (implicit_reward(model=model, base=INITIAL) for model in ("reference", PREVIOUS))
-    rounds = self_ranking(sft_steps=sft_steps, round_steps=round_steps, field=field, sft_lr_scale=sft_lr_scale, of=base.loop)
+    rounds = self_ranking(sft_steps=sft_steps, round_steps=round_steps, field=field, sft_lr_scale=sft_lr_scale, inner=base.loop)
     models = [Learner(name, initial, Recipe(), every=0) for name in (INITIAL, PREVIOUS)]
     return base.but(
         rollout=ranked_twice(by=own, again=before, n=n, temperature=0.8, top_p=0.95), credit=consistency(label=label, at=at),

@@ -1,4 +1,4 @@
-"""CRew: a model's confidence in the tokens of the final answer says how good a solution is; pairs made by it teach a policy by DPO.
+"""CRew: confidence in the tokens of the final answer as the reward; DPO on pairs that it ranks.
 
     c(y) = mean over the tokens t of the stated answer of pi(y_t | x, y_<t)
     pair: of n replies the right one and the wrong one of the widest gap c(right) - c(wrong);     loss: DPO's

@@ -1,4 +1,4 @@
-"""DRO: reasoning is paid by the log-probs of the reference after it, of which those tokens count that reasoning makes differ.
+"""DRO: reward reasoning by log-probs of the reference after it, weighted towards tokens that depend on the reasoning.
 
     R3_i = sum_j w_j log pi(y*_j | x, c_i, y*_<j),    w_j rises with sigma_j, the std over the group's chains c_i of that log-prob
     trained on are the prompts whose max_j sigma_j is not among the lowest `drop`
@@ -32,7 +32,7 @@ def dro_r3(base: Recipe | None = None, *, weighted: bool = True, mark: str = "An
     """
     base = base or grpo(n=n)
     paid = reasoning_reflection(weighted=weighted, mark=mark)
-    filtered = without_lowest(of=base.required("rollout"), by=reference_variation(mark=mark), drop=drop)
+    filtered = without_lowest(inner=base.required("rollout"), by=reference_variation(mark=mark), drop=drop)
     return base.but(rollout=filtered, reward=paid, measure=own_reward(reward=paid, rollout=independent(n=4)))
 
 

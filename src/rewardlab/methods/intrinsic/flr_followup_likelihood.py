@@ -1,4 +1,4 @@
-"""FLR: a reply is worth what a model expects the user to say next: satisfied follow-ups, not dissatisfied ones; DPO on pairs.
+"""FLR: score a reply by the likelihood of satisfied minus dissatisfied user follow-ups; DPO on pairs ranked by it.
 
     r(x, y) = mean over satisfied f of log p(f | x, y)  -  mean over dissatisfied f of log p(f | x, y)
     chosen, rejected: of n own replies to a prompt the ones with the highest and the lowest r;    loss: DPO's

@@ -1,4 +1,4 @@
-"""RLFR: tokens whose hidden states lie off the flow that leads to right replies cost a little, beside the outcome.
+"""RLFR: beside the outcome, a small penalty for hidden states off the flow learnt from right replies.
 
     D_t = s / (1 - s) mean over layers of |v(s h_t + (1 - s) noise, s | h_{t-1}) - (h_t - noise)|^2      the velocity deviation
     D~ = (D - min) / (max - min) over the reply's tokens;      A_t <- A_t - coef sum over t' >= t of D~_t' [D~_t' > threshold]
@@ -235,7 +235,7 @@ def deviations(
     return torch.zeros(chosen.shape, device=found.device).masked_scatter(chosen, found)
 
 
-@credit(inner="by")
+@credit(wraps="by")
 def along_the_flow(
     a: Tensor, batch: Batch, run: Run, *, by: Credit, coef: NonNegativeFloat = 0.01, threshold: Share = 0.6, top: PositiveInt = 15
 ) -> Tensor:
@@ -245,10 +245,10 @@ def along_the_flow(
     return torch.where(batch.mask & judged, a - coef * discounted_sums(cost, 1.0), a)
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def flow_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str, blocks: PositiveInt,
-    lr: PositiveFloat, of: Loop | None = None,
+    lr: PositiveFloat, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Before the first step the flow learns from the texts in a column of the data, a step's problems at a time."""
     if FLOW not in run.memory:
@@ -258,7 +258,7 @@ def flow_first(
             batch = forward_batch(rows, run.policy.device)
             states = states_of(run.policy, batch, HEIGHTS)
             Flow(memory, states, blocks, lr, run.seed).learn(states, with_previous(batch), None, run.rng("flow"))
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 def rlfr(
@@ -269,7 +269,7 @@ def rlfr(
     base = base or grpo(n=n)
     off = deviations(time=time, blocks=blocks, lr=flow_lr)
     shaped = along_the_flow(by=off, coef=coef, threshold=threshold, top=top)
-    first = flow_first(steps=fit_steps, field=field, blocks=blocks, lr=flow_lr, of=base.loop) if fit_steps else base.loop
+    first = flow_first(steps=fit_steps, field=field, blocks=blocks, lr=flow_lr, inner=base.loop) if fit_steps else base.loop
     return base.but(credit=base.required("credit") >> shaped, loop=first)
 
 

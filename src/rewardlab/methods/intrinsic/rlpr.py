@@ -1,4 +1,4 @@
-"""RLPR: reasoning is paid by how likely it makes the reference answer, as the mean probability of the answer's tokens.
+"""RLPR: reward reasoning by the mean probability of the reference answer's tokens after it.
 
     r = clip(p - p_0, 0, 1),    p = mean over the tokens y*_t of the reference of pi(y*_t | x, reasoning, y*_<t)
     p_0: the same by the policy's start, without any reasoning;    with a form r is .9 of that + .1 [the reply has the form]
@@ -56,7 +56,7 @@ def rlpr(
     paid = 0.9 * likely + 0.1 * format_ok(pattern=form) if form else likely
     paid = paid + goes_round(often=often) if often else paid
     sampled = base.required("rollout")
-    filtered = spread_above(of=sampled, by=paid, share=beta, decay=decay, start=start, attempts=attempts)
+    filtered = spread_above(inner=sampled, by=paid, share=beta, decay=decay, start=start, attempts=attempts)
     return base.but(rollout=filtered, reward=paid, measure=own_reward(reward=paid, rollout=independent(n=1)))
 
 

@@ -1,4 +1,4 @@
-"""SAR: beside the verifier, a reply is paid for how much more likely it is after its question than on its own.
+"""SAR: beside the verifier, reward the relative drop of a reply's perplexity given its question.
 
     R = R_verifier + alpha R_SA,    R_SA = clip((ppl(a) - ppl(a | q)) / ppl(a), -1, 1),    ppl(x) = exp(mean -log pi(x_t))
 

@@ -67,7 +67,7 @@ from rewardlab.worlds.verdicts import (
 # ---- Replies with a token limit other than the run's -----------------------------------------------------------------
 
 
-@rollout(inner="rollout")
+@rollout(wraps="rollout")
 def with_max_new(problems: list[Problem], run: Run, *, rollout: Rollout, max_new: PositiveInt) -> list[Group]:
     """The inner rollout with replies of at most `max_new` tokens, for a second model that writes longer replies than the policy."""
     return rollout(problems, replace(run, max_new=max_new))
@@ -130,11 +130,11 @@ def _judged(items: Sequence[Problem], run: Run, max_new: int) -> tuple[list[Judg
     return judgements, sum(right) / max(1, len(items))
 
 
-@loop(inner="of")
-def verifier_alone(recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, of: Loop | None = None) -> None:
-    """In each of the first `steps` steps the verifier learns, and the generator does not.  of: how the others are taken."""
+@loop(wraps="inner")
+def verifier_alone(recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, inner: Loop | None = None) -> None:
+    """In each of the first `steps` steps the verifier learns, and the generator does not.  inner: how the others are taken."""
     if run.step >= steps:
-        return of(recipe, run, ops) if of else ops.standard_step(recipe)
+        return inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     verifier = ops.learners["verifier"]
     every, verifier.every = verifier.every, 1
     try:
@@ -190,7 +190,7 @@ def rl_tango(
         reward=base.required("reward") + step_verdicts(max_new=max_judgement, told=told),
         credit=fading_steps(chain=chain, start=start, end=end),
         measure=both(told=told, max_new=max_judgement),
-        loop=verifier_alone(steps=alone, of=base.loop) if alone else base.loop,
+        loop=verifier_alone(steps=alone, inner=base.loop) if alone else base.loop,
         also=(
             *base.also,
             Learner("verifier", init, verifier_recipe, solutions(each=each, told=told, max_new=max_judgement), every),

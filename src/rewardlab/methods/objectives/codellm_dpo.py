@@ -1,4 +1,4 @@
-"""CodeLLM-DPO: DPO on pairs of the policy's own programs, one that passes all tests and one that fails, where PPO needs tiers.
+"""CodeLLM-DPO: DPO on pairs of the policy's own programs, one passing all tests and one failing, without PPO's reward tiers.
 
     n programs y ~ pi_SFT(x), each run on the tests of x;    y_w: passes all,  y_l: fails some;    no pair: x is left out
     loss = -log sigmoid(beta [log pi/pi_SFT(y_w) - log pi/pi_SFT(y_l)])

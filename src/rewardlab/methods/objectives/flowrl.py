@@ -1,4 +1,4 @@
-"""FlowRL: the policy learns to give each reply a probability that grows with its reward, instead of the best reply all of it.
+"""FlowRL: match the reward distribution, with probability growing in the reward, instead of maximising reward.
 
     target: p(y|x) = pi_ref(y|x)^(1/|y|) exp(beta r^) / Z(x),    r^ the reward normalised within its group
     loss = w (log Z(x) + mean_t log pi(y_t) - beta r^ - mean_t log pi_ref(y_t))^2,    w = clip(pi / pi_old) of the reply, held fixed
@@ -43,7 +43,7 @@ def imbalance(log_z: Tensor, logprobs: Tensor, batch: Batch, beta: float) -> Ten
 
 @objective(unit="row", needs=("old", "ref", "partition.value"))
 def trajectory_balance(out: Outputs, batch: Batch, run: Run, *, beta: float = 15.0, eps: float = 0.2) -> Tensor:
-    """The squared imbalance of each reply under the log Z of before the update."""
+    """The squared trajectory-balance error of each reply, with log Z from before the update."""
     log_ratio = row_sum(out.logprobs.detach() - batch.old, batch)
     # clamped before exp: the ratio of a long reply may overflow
     weight = log_ratio.clamp(-10, 10).exp().clamp(1 - eps, 1 + eps)
@@ -53,7 +53,7 @@ def trajectory_balance(out: Outputs, batch: Batch, run: Run, *, beta: float = 15
 
 @objective(unit="row", wants=("value",), needs=("old", "ref"))
 def partition_error(out: Outputs, batch: Batch, run: Run, *, beta: float = 15.0) -> Tensor:
-    """The same square, in which log Z moves and the policy of before the update stands."""
+    """The same squared error, as a loss of log Z, with the policy from before the update fixed."""
     return imbalance(prompt_end(out.value, batch), batch.old, batch, beta).square()
 
 

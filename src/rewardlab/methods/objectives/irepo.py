@@ -1,4 +1,4 @@
-"""iREPO: the difference of a pair's implicit rewards is regressed onto the log-odds of its votes, in rounds on own replies.
+"""iREPO: regress the implicit-reward gap of a pair onto the log-odds of votes, in rounds on the policy's own replies.
 
     loss = (logit p - beta [log pi/pi_k(y_1) - log pi/pi_k(y_2)])^2,    p: the share of annotators who prefer y_1,  pi_k: the policy
     at the start of the round, which writes the replies
@@ -33,7 +33,7 @@ from rewardlab.worlds.notes import note_quality
 
 @objective(unit="group", needs=("ref",))
 def vote_regression(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.1) -> Tensor:
-    """The squared error of the implicit reward's difference; a row's reward is its votes. A pair without votes teaches nothing."""
+    """The squared error of the implicit-reward gap; a row's reward is its votes. A pair without votes teaches nothing."""
     count = row_sum(batch.reward, batch).view(-1, 2)  # (G, 2)
     known = batch.rewarded.any(1).view(-1, 2).all(1)
     # logit of (a + 1/2) / (a + b + 1)
@@ -42,14 +42,14 @@ def vote_regression(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat
     return torch.where(known, error, 0.0).square()
 
 
-@loop(inner="of")
-def in_rounds(recipe: Recipe, run: Run, ops: Any, *, round_steps: PositiveInt, of: Loop | None = None) -> None:
-    """Every `round_steps` the policy becomes the reference, and goes on with a fresh optimiser.  of: how a step is taken."""
+@loop(wraps="inner")
+def in_rounds(recipe: Recipe, run: Run, ops: Any, *, round_steps: PositiveInt, inner: Loop | None = None) -> None:
+    """Make the policy the reference every `round_steps`, with a fresh optimiser.  inner: how a step is taken."""
     if run.step and run.step % round_steps == 0:
         ops.policy.reset_optimizer()
         ops.renew_reference()
     run.log("round", 1 + run.step // round_steps)
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 def irepo(
@@ -61,8 +61,8 @@ def irepo(
     """
     base = base or dpo(problems=8)
     base = rlhf(base, score=score, reward_model=reward_model, pairs=pairs)
-    voted = votes(of=base.required("reward"), voters=voters, noise=noise)
-    rounds = in_rounds(round_steps=round_steps, of=base.loop)
+    voted = votes(inner=base.required("reward"), voters=voters, noise=noise)
+    rounds = in_rounds(round_steps=round_steps, inner=base.loop)
     return base.but(rollout=ranked(by=voted, n=n), reward=voted, objective=vote_regression(beta=beta), loop=rounds)
 
 

@@ -1,4 +1,4 @@
-"""Lp-Reg: rare tokens of failed replies that are no noise are held up towards the policy without its noise.
+"""Lp-Reg: protect low-probability tokens of failed replies, other than noise, by a KL to a filtered proxy of the policy.
 
     proxy = the policy before the update without all tokens of p < kappa max p, the others scaled up to sum to 1
     loss = -mean_t min(ratio A, clip(ratio) A) + beta mean_t 1[t is protected] (proxy/pi - log(proxy/pi) - 1)

@@ -1,4 +1,4 @@
-"""MAH-DPO: one output head for each objective on a shared trunk; DPO on each, and users weigh the heads when they ask.
+"""MAH-DPO: multi-objective DPO with one output head per objective on a shared trunk, and head weights chosen at inference.
 
     logits_h = W_h s(x, y_<t);    loss = sum over h and its pairs of -log sigmoid(beta [log pi_h/ref(y_w) - log pi_h/ref(y_l)])
     decoding: logits = sum_h w_h logits_h,  w >= 0, sum w = 1
@@ -10,7 +10,7 @@ Shen et al. 2025, arXiv:2510.01167, and pearls-lab/multiobj-align, c37836a (mah_
 begin as copies of the trained model's head, of which the first is itself; beta = 0.1; the trunk learns from all pairs; weights at
 decoding are normalised. Here the pairs of a batch weigh alike, there each objective does, which is the same where all have as many.
 Copies are exact, as in the code without its noise of .001: their pairs tell heads apart. One learning rate for all is the code's
-(faster=1). A model that is saved decodes by `mix`; the heads stay in the checkpoints of the run.
+(head_lr_scale=1). A model that is saved decodes by `mix`; the heads stay in the checkpoints of the run.
 
 Pairs in the data are told apart by their column `objective` (heads="A,B"); or, in Python, a reward or judge for each objective
 (objectives={"A": ..., "B": ...}; by default right and brief) pairs the policy's own replies.
@@ -43,7 +43,7 @@ from rewardlab.settings.domain import PositiveFloat, PositiveInt
 def rewards_by_head(
     problems: Sequence[Problem], run: Run, *, rewards: dict[str, Reward], heads: str = "heads", n: PositiveInt = 1
 ) -> dict[str, float]:
-    """X@Y: the mean of the reward X where the head Y alone decides; X@even: where all heads weigh the same.
+    """X@Y: the mean reward X under the head Y alone; X@even: under equal weights of all heads.
 
     own: the mean over the objectives of X@X, what users get who want one of them.  even: that of X@even.  control: how much X@X is
     above X under the other heads, on average.  A run without heads has one for all: its policy's.
@@ -83,16 +83,18 @@ HEADS = "heads"
 RIGHT_AND_BRIEF: dict[str, Reward] = {"right": correct(), "brief": 1 + clip(-0.02 * tokens(), low=-1.0)}
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def speak_mixed(
-    recipe: Recipe, run: Run, ops: Any, *, weights: dict[str, float], faster: PositiveFloat = 1.0, of: Loop | None = None
+    recipe: Recipe, run: Run, ops: Any, *, weights: dict[str, float], head_lr_scale: PositiveFloat = 1.0, inner: Loop | None = None
 ) -> None:
-    """A step, after which the policy decides by its heads in these weights.  faster: the learning rate of the heads, as a multiple
-    of the trunk's.  of: how a step is taken.
+    """A step, after which the policy decodes with these weights of its heads.  head_lr_scale: the learning rate of the heads, as a
+    multiple of the trunk's.  inner: how a step is taken.
     """
     # all else as the run was given it for the trunk
-    ops.learners[HEADS].recipe = ops.learners[HEADS].recipe.but(update=replace(recipe.update, lr=faster * recipe.update.rate))
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    ops.learners[HEADS].recipe = ops.learners[HEADS].recipe.but(
+        update=replace(recipe.update, lr=head_lr_scale * recipe.update.rate)
+    )
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     run.model(HEADS).decide(run.policy, weights)
 
 
@@ -104,12 +106,12 @@ def weights_of(names: list[str], mix: tuple[float, ...]) -> dict[str, float]:
 
 def mah_dpo(
     base: Recipe | None = None, *, objectives: dict[str, Reward] | None = None, heads: str = "", mix: tuple[float, ...] = (),
-    beta: float = 0.1, n: PositiveInt = 8, faster: float = 1.0, shared: bool = False,
+    beta: float = 0.1, n: PositiveInt = 8, head_lr_scale: float = 1.0, shared: bool = False,
 ) -> Recipe:  # fmt: skip
     """objectives: a reward for each head, by which own replies are paired.  heads: names in the data, whose pairs are learnt
     instead.  mix: weights of the heads while and after they learn; none: all alike.  beta: of DPO.  n: own replies to each
-    prompt.  faster: the learning rate of the heads, as a multiple of the trunk's.  shared: one head for all objectives, which is
-    plain DPO on the pairs of all.
+    prompt.  head_lr_scale: the learning rate of the heads, as a multiple of the trunk's.  shared: one head for all objectives,
+    which is plain DPO on the pairs of all.
     """
     base = base or dpo(beta=beta, problems=16)
     if base.objective is None or base.objective.units != ("group",):
@@ -122,8 +124,8 @@ def mah_dpo(
         return base
     learnt = Recipe(objective=base.objective, weighting=base.weighting, update=base.update)
     return base.but(
-        objective=by_head(of=base.objective),
-        loop=speak_mixed(weights=weights_of(names, mix), faster=faster, of=base.loop),
+        objective=by_head(inner=base.objective),
+        loop=speak_mixed(weights=weights_of(names, mix), head_lr_scale=head_lr_scale, inner=base.loop),
         also=(*base.also, Learner(HEADS, f"heads:{','.join(names)}", learnt)),
     )  # fmt: skip
 
@@ -161,7 +163,7 @@ data = Data(
 claim = Claim(
     says="whoever wants one of two objectives gets more of it by its own head than by one head that learnt from the pairs of both",
     versus="mah_dpo", task="arithmetic:biased=0.75,error=0.1", measure="own", direction="higher", margin=0.02538,
-    settings={"faster": 10.0}, versus_settings={"shared": True}, problems=500, steps=40,
+    settings={"head_lr_scale": 10.0}, versus_settings={"shared": True}, problems=500, steps=40,
     fault=Within("own", high=0.6, says="mean of both rewards where one head serves both"),
     moved=Within("control", low=0.05, says="how much more a reward is under its own head"), learns=None, start=None,
     tried="redundant=0.4, one seed: 15 updates at 3e-4 for trunk and heads, control .03, right falls from .31 to .13 under its own "

@@ -1,4 +1,4 @@
-"""MaPPO: the rejected reply counts in proportion to how much worse a reward model finds it, so that near-ties are not torn apart.
+"""MaPPO: scale the rejected reply's term by a reward model's prior, so that near-ties are not pushed apart.
 
     loss = -log sigmoid(beta log pi/ref(y_w) - D beta log pi/ref(y_l)),    D = r_w - r_l in [0, 1],  r: prior rewards in [0, 1]
     SimPO: -log sigmoid(beta/|y_w| log pi(y_w) - D beta/|y_l| log pi(y_l) - gamma)

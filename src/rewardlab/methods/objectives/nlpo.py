@@ -1,4 +1,4 @@
-"""NLPO: PPO in which only the top-p tokens of a mask model may be sampled, an older copy of the policy.
+"""NLPO: PPO restricted to the top-p tokens of a mask model, an older copy of the policy.
 
     q(y_t) = pi(y_t) / sum over v in N_t of pi(v) for y_t in N_t, else 0;    N_t: the top-p tokens of pi_psi, and the ends
     ratio = q / q_old, clipped as in PPO;  r_t = reward - beta log(pi_old/ref);  psi <- theta every mu steps
@@ -158,12 +158,12 @@ def clipped_ratio_in_nucleus(
     return clipped_ratio(eps=eps, eps_high=eps_high)(Outputs(logprobs=table), replace(batch, old=old), run)
 
 
-@loop(inner="of")
-def mask_follows(recipe: Recipe, run: Run, ops: Any, *, mu: PositiveInt = 5, of: Loop | None = None) -> None:
-    """Every `mu` training steps the mask model becomes the policy.  of: how a step is taken."""
+@loop(wraps="inner")
+def mask_follows(recipe: Recipe, run: Run, ops: Any, *, mu: PositiveInt = 5, inner: Loop | None = None) -> None:
+    """Copy the policy into the mask model every `mu` training steps.  inner: how a step is taken."""
     if run.step % mu == 0:
         run.model(MASK).load_state(run.policy.state())
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 def _restricted(of: Objective, top_p: float) -> Objective:
@@ -190,7 +190,7 @@ def nlpo(base: Recipe | None = None, *, top_p: float = 0.9, mu: int = 5, epochs:
     return base.but(
         rollout=sampled,
         objective=_restricted(base.required("objective"), top_p),
-        loop=mask_follows(mu=mu, of=base.loop),
+        loop=mask_follows(mu=mu, inner=base.loop),
         also=(*base.also, Learner(MASK, "copy:policy", Recipe(), every=0)),
     )
 

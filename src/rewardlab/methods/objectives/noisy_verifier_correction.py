@@ -1,4 +1,4 @@
-"""Noisy-verifier correction: verdicts of a verifier with known error rates are turned into what they are worth on average.
+"""Noisy-verifier correction: unbiased rewards from a verifier with known error rates.
 
     f = P(accepted | wrong),  g = P(rejected | right)
     backward: R^ = (R - f) / (1 - f - g),  E[R^ | right] = 1, E[R^ | wrong] = 0;     loss = -(R^ - mean of the batch) log pi
@@ -50,7 +50,7 @@ from rewardlab.settings.domain import Decay, Share
 
 @measure
 def reward_bias(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout: Rollout, by: str = "") -> dict[str, float]:
-    """How far the terms of `reward` are, in the mean, from the verdict of the task's verifier, over what `rollout` samples.
+    """Mean difference of the terms of `reward` and the task verifier's verdict, over the samples of `rollout`.
 
     bias.X: of the term X, the root of the mean over cells of (mean of X - verdict)^2; a cell is the replies of one verdict, 0 or 1,
     to one kind of prompts, as the column `by` tells them; without it all are one kind.  deviation.X: the root mean square of X
@@ -139,22 +139,22 @@ class Counts(NamedTuple):
 
 @reward(over="groups")
 def corrected(
-    groups: list[Group], run: Run, *, of: Reward | None = None, way: Literal["backward", "forward"] = "backward",
+    groups: list[Group], run: Run, *, inner: Reward | None = None, way: Literal["backward", "forward"] = "backward",
     false_positive: Share = 0.1, false_negative: Share = 0.1, appeals: Reward | None = None, by: str = "", decay: Decay = 0.9,
 ) -> Scores:  # fmt: skip
-    """What verdicts R of 0 or 1 are worth, of a verifier that accepts wrong replies at the rate f and rejects right ones at rate g:
+    """Unbiased rewards from verdicts R of 0 or 1 by a verifier with false-positive rate f and false-negative rate g:
 
     backward: (R - f) / (1 - f - g), whose mean is 1 over right replies and 0 over wrong ones, whatever f and g are
     forward:  g if R = 1, g - 1 if R = 0: its mean is 0 over right replies and -(1 - f - g) over wrong ones; f need not be known
 
-    of: the verifier; None: the task's. A value of at least 1 accepts.  appeals: a reward from 0 to 1 that judges rejected replies
-    again. g is then estimated, as the share that was rejected and is accepted on appeal (at least 1/2) of all that are accepted,
-    over the steps before with weights that fall by `decay`; in the first step over this one.  by: the column that tells kinds of
-    prompts with rates of their own; without it all count as one.  Cai et al. 2025, arXiv:2510.00915
+    inner: the verifier; None: the task's. A value of at least 1 accepts.  appeals: a reward from 0 to 1 that judges rejected
+    replies again. g is then estimated, as the share that was rejected and is accepted on appeal (at least 1/2) of all that are
+    accepted, over the steps before with weights that fall by `decay`; in the first step over this one.  by: the column that tells
+    kinds of prompts with rates of their own; without it all count as one.  Cai et al. 2025, arXiv:2510.00915
     """
     if false_positive + false_negative >= 1:
         raise RewardlabError("corrected: false_positive and false_negative sum to less than 1, or verdicts say nothing")
-    verdicts = (of or correct())(groups, run)
+    verdicts = (inner or correct())(groups, run)
     kinds = [[kind_in(t.problem.meta, by) for t in group] for group in groups]
     known = _estimated(groups, verdicts, kinds, run, appeals, decay) if appeals else {}
     return [
@@ -221,8 +221,8 @@ def noisy_verifier_correction(
     """
     base = base or grpo(n=n)
     paid = corrected(
-        of=base.reward or correct(), way=way, false_positive=false_positive, false_negative=false_negative, appeals=appeals, by=by,
-        decay=decay,
+        inner=base.reward or correct(), way=way, false_positive=false_positive, false_negative=false_negative, appeals=appeals,
+        by=by, decay=decay,
     )  # fmt: skip
     return base.but(reward=paid, credit=center_batch() >> to_go() if way == "backward" else to_go())
 
@@ -240,7 +240,7 @@ data = Data(
 )
 
 NOISY = noisy_verdict(false_positive=0.15, false_negative=0.35, spread=0.6, by="steps")
-BACKWARD = corrected(of=NOISY, false_positive=0.15, appeals=imperfect(auc=0.95), by="steps")
+BACKWARD = corrected(inner=NOISY, false_positive=0.15, appeals=imperfect(auc=0.95), by="steps")
 # by construction: the rates that are corrected for are those of the planted noise
 check = Check(
     says="verdicts corrected backward, at a rate that appeals to a fallible judge estimate, are on average nearer to the truth",

@@ -1,4 +1,4 @@
-"""W-REINFORCE: what wrong replies teach counts in full, and what right replies teach for a tenth.
+"""W-REINFORCE: full weight for negative samples, a tenth for positive ones.
 
     A_i = lambda if right,  -1 if wrong;    no baseline.    lambda = 0.1: W-REINFORCE,  0: NSR alone;    PSR alone: A_i = 1 and 0
 

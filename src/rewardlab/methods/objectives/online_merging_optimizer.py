@@ -1,4 +1,4 @@
-"""Online merging: every update of preference learning is merged with what fine-tuning had changed, so that skills are kept.
+"""Online merging: merge every preference update with the SFT model's parameter changes, to keep its skills.
 
     theta <- theta + merge(F(d), F(tau)),    d: what the optimiser's steps have just changed,  tau = theta_SFT - theta_pretrained
     dare:  F keeps a random share of the changes, over that share;      merge = (1 - alpha) F(d) + alpha F(tau)
@@ -41,12 +41,12 @@ def sparse(change: Weights, how: str, density: float, rng: torch.Generator) -> d
     return random_share(change, density, rng) if how == "dare" else largest_share(change, density)
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def merged_updates(
     recipe: Recipe, run: Run, ops: Any, *, after: NonNegativeInt, how: How = "dare", density: PositiveShare = 0.01,
-    alpha: Share = 1e-7, of: Loop | None = None,
+    alpha: Share = 1e-7, inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Training steps by `of`; from the step `after` on what each has changed of the policy is merged with tau.
+    """Training steps by `inner`; from the step `after` on, each update is merged with tau.
 
     run.memory holds the sparse tau.  Logged: merged, the norm of the merged change over that of the step's.
     """
@@ -54,7 +54,7 @@ def merged_updates(
     if run.step >= after and TAU not in run.memory:
         tau = change(run.model(PRETRAINED).state(), before)
         run.memory[TAU] = sparse(tau, how, density, run.rng("merging tau"))
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     if run.step < after:
         return
     made, tau = change(before, run.policy.state()), run.memory[TAU]
@@ -80,9 +80,9 @@ def online_merging_optimizer(
     """
     base = base or dpo()
     after = 0 if pretrained else sft_steps
-    steps = sft_first(steps=after, of=base.loop) if after else base.loop
+    steps = sft_first(steps=after, inner=base.loop) if after else base.loop
     frozen = Learner(PRETRAINED, pretrained or "copy:policy", Recipe(), every=0)
-    return base.but(loop=merged_updates(after=after, how=how, density=density, alpha=alpha, of=steps), also=(*base.also, frozen))
+    return base.but(loop=merged_updates(after=after, how=how, density=density, alpha=alpha, inner=steps), also=(*base.also, frozen))
 
 
 fidelity = "core"

@@ -1,4 +1,4 @@
-"""ONPO: self-play on preferences in which each round counts on the last one's wins once more (optimistic mirror descent).
+"""ONPO: preference self-play by optimistic mirror descent, which counts the last round's win rates once more.
 
     D: pairs of replies by pi, the better one by the oracle first;    h(p, a) = log p/a(y_w) - log p/a(y_l)
     pi' <- argmin_p E_D (h(p, pi') - eta/2)^2;    then    pi <- argmin_p E_D (h(p, pi') - eta/2)^2, with the new pi'
@@ -118,14 +118,14 @@ def win_over_itself(out: Outputs, batch: Batch, run: Run, *, eta: PositiveFloat 
     return win_regression(out.logprobs, batch.columns["policy.logprobs"], batch, eta)
 
 
-@loop(inner="of")
-def optimistic_rounds(recipe: Recipe, run: Run, ops: Any, *, of: Loop | None = None) -> None:
-    """The policy writes the pairs of a round; pi' learns from them, and from the new pi' the policy, on the same pairs.
+@loop(wraps="inner")
+def optimistic_rounds(recipe: Recipe, run: Run, ops: Any, *, inner: Loop | None = None) -> None:
+    """Rounds on pairs sampled by the policy: pi' learns from them, then the policy, from the new pi' on the same pairs.
 
-    of: how a step is taken in which the policy only writes.
+    inner: how a step is taken in which the policy only writes.
     """
     write, base = recipe.but(objective=None), ops.learners[AUX]
-    of(write, run, ops) if of else ops.standard_step(write)
+    inner(write, run, ops) if inner else ops.standard_step(write)
     groups, scores, batch = ops.step_data
     # one way to approach both minima, whatever rate and epochs the run was given
     base.recipe = base.recipe.but(update=recipe.update)
@@ -150,7 +150,7 @@ def onpo(
     if not optimistic:
         return base.but(objective=win_over_itself(eta=eta))
     aux = Learner(AUX, "copy:policy", Recipe(objective=win_over_base(eta=eta), update=base.update), every=0)
-    return base.but(objective=win_over_base(eta=eta), loop=optimistic_rounds(of=base.loop), also=(*base.also, aux))
+    return base.but(objective=win_over_base(eta=eta), loop=optimistic_rounds(inner=base.loop), also=(*base.also, aux))
 
 
 fidelity = "core"

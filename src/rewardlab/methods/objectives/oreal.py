@@ -1,4 +1,4 @@
-"""OREAL: right replies are cloned and wrong ones pushed down by the pass rate, at the tokens that a reward model finds decisive.
+"""OREAL: clone right replies and penalise wrong ones by the pass rate, with token weights from a token reward model.
 
     loss = -mean over tokens of right replies of w+ F+ log pi - eta mean over those of wrong ones of w- F- pi/pi_old + beta KL
     F+ = (1 - p) n/(n-1),   F- = -p n/(n-1),    p: share of right ones of n replies, of which one right and one wrong are kept
@@ -108,9 +108,9 @@ def _sound(score: Score) -> list[tuple[int, bool]]:
 PASS_RATE, JUDGED, RIGHT = "pass_rate", "judged", "right"
 
 
-@rollout(inner="of")
-def right_wrong_pair(problems: list[Problem], run: Run, *, of: Rollout) -> list[Group]:
-    """Of each group that `of` samples a right reply and a wrong one, each chosen at random; groups that lack either are dropped.
+@rollout(wraps="inner")
+def right_wrong_pair(problems: list[Problem], run: Run, *, inner: Rollout) -> list[Group]:
+    """A right and a wrong reply at random from each group of `inner`; groups without both are dropped.
 
     What was seen of the whole group stays with the problem: meta["pass_rate"], the share of right replies, and meta["judged"], how
     many have a verdict, by the task's verifier; and meta["right"], which of the two this reply is (`right_of`). If no group has
@@ -119,7 +119,7 @@ def right_wrong_pair(problems: list[Problem], run: Run, *, of: Rollout) -> list[
     """
     if run.verify is None:
         raise RewardlabError("right_wrong_pair needs the task's verifier, and this run has none: name a task, or leave it out")
-    groups, rng, kept, rates = of(problems, run), run.rng("one_of_each"), [], []
+    groups, rng, kept, rates = inner(problems, run), run.rng("one_of_each"), [], []
     whole: list[Group] = []
     for group, verdicts in zip(groups, run.verdicts(groups), strict=True):
         right = [i for i, v in enumerate(verdicts) if v.value is not None and v.value >= 1]
@@ -143,7 +143,7 @@ def right_of(batch: Batch) -> Tensor:
     """
     found = [t.problem.meta.get(RIGHT) for t, _ in batch.rows]
     if None in found:
-        raise RewardlabError("these replies are not told right from wrong: wrap the rollout in right_wrong_pair(of=...)")
+        raise RewardlabError("these replies are not told right from wrong: wrap the rollout in right_wrong_pair(inner=...)")
     return torch.tensor(found, dtype=torch.bool, device=batch.ids.device)
 
 
@@ -182,20 +182,20 @@ def decisive(scores: Tensor, mask: Tensor, right: Tensor) -> Tensor:
 
 @credit(needs=(f"{MODEL}.value",))
 def at_decisive_tokens(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Times w+ or w-, by the scores that the reward model gave before it learns from these replies. Logs their mean."""
+    """Multiply by w+ or w-, from the token scores of the reward model before its update. Logs their mean."""
     judged = batch.rewarded.any(1)
     weight = decisive(value_before(batch.columns[f"{MODEL}.value"], batch.mask), batch.mask, right_of(batch))
     run.log("token_weight", float(weight[batch.mask & judged[:, None]].mean().nan_to_num()))
     return a * weight
 
 
-@loop(inner="of")
-def reward_model_first(recipe: Recipe, run: Run, ops: Any, *, freeze: NonNegativeInt, of: Loop | None = None) -> None:
-    """In the first `freeze` steps the policy only samples, and second models alone learn.  of: how a step is taken then."""
+@loop(wraps="inner")
+def reward_model_first(recipe: Recipe, run: Run, ops: Any, *, freeze: NonNegativeInt, inner: Loop | None = None) -> None:
+    """Train only the second models in the first `freeze` steps, while the policy samples.  inner: how a step is taken then."""
     if run.step < freeze:
         ops.standard_step(recipe.but(objective=None))
         return
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 def oreal(
@@ -208,12 +208,12 @@ def oreal(
     base = base or grpo().but(rollout=independent(n=n, top_p=top_p))
     loss = policy_gradient() + beta * kl_to_reference() if beta else policy_gradient()
     paid = by_pass_rate(eta=eta, shaped=shaped)
-    kept = base.but(rollout=right_wrong_pair(of=base.required("rollout")), credit=paid, objective=loss, weighting=token_mean())
+    kept = base.but(rollout=right_wrong_pair(inner=base.required("rollout")), credit=paid, objective=loss, weighting=token_mean())
     if not tokens:
         return kept
     model = Recipe(objective=mean_label_cross_entropy(), update=Update(lr=rm_lr, epochs=rm_epochs, loss_kind="scorer"))
     also = (*base.also, Learner(MODEL, reward_model, model))
-    return kept.but(credit=paid >> at_decisive_tokens(), also=also, loop=reward_model_first(freeze=freeze, of=base.loop))
+    return kept.but(credit=paid >> at_decisive_tokens(), also=also, loop=reward_model_first(freeze=freeze, inner=base.loop))
 
 
 fidelity = "core"

@@ -1,4 +1,4 @@
-"""ProRL: whenever validation stalls, the policy so far becomes the reference of the KL, with a fresh optimiser.
+"""ProRL: when validation stalls, reset the KL reference to the current policy, with a fresh optimiser.
 
     loss = -mean over tokens of min(ratio A, clip(ratio, 1 - .2, 1 + .4) A) + beta KL(pi || ref),   over groups of mixed outcomes
     every `check` steps: v = held-out accuracy;  not above the best v since the last reset, `stalls` times: ref <- pi
@@ -29,16 +29,16 @@ from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, Positive
 MEMORY = "prorl.validation"
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def reset_when_stalled(
     recipe: Recipe, run: Run, ops: Any, *, check: PositiveInt = 10, stalls: NonNegativeInt = 2, gain: NonNegativeFloat = 0.0,
-    validation: PositiveInt = 256, of: Loop | None = None,
+    validation: PositiveInt = 256, inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Training steps (of the loop `of`, if there is one). After every `check` of them the recipe's measure, its leading number, on
-    the first `validation` held-out problems; `stalls` times in a row not more than `gain` above the best since the last reset,
+    """Training steps (of the loop `inner`, if there is one). After every `check` of them the recipe's measure, its leading number,
+    on the first `validation` held-out problems; `stalls` times in a row not more than `gain` above the best since the last reset,
     and the policy becomes the reference, with a fresh optimiser. stalls=0: never, and nothing is validated.
     """
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     state = {"best": None, "without": 0, "resets": 0, **run.memory.get(MEMORY, {})}
     if stalls and (run.step + 1) % check == 0:
         found = ops.evaluate(ops.task.test[:validation])
@@ -67,7 +67,7 @@ def prorl(
     # cache=0: length is not penalised
     mixed = dapo(base, eps=eps, eps_high=eps_high, cache=0.0, attempts=attempts)
     loss = mixed.required("objective") + beta * kl_to_reference() if beta else mixed.objective
-    resets = reset_when_stalled(check=check, stalls=stalls, gain=gain, of=base.loop)
+    resets = reset_when_stalled(check=check, stalls=stalls, gain=gain, inner=base.loop)
     return mixed.but(reward=base.reward or correct(), objective=loss, loop=resets)
 
 

@@ -1,4 +1,4 @@
-"""Reward-augmented DPO: each pair is learnt under two goals; told the rejected reply's score as the goal, that reply is preferred.
+"""Reward-augmented DPO: goal-conditioned pairs; under the rejected reply's score as the goal, that reply is preferred.
 
     R(x, y, g) = -(g - r(x, y))^2;      g = r_w:  y_w above y_l;      g = r_l:  y_l above y_w
     DPO on both, with g in the prompt;  at inference g is the highest score
@@ -72,9 +72,9 @@ def _positive(x: np.ndarray) -> float:
 
 
 @measure
-def with_system_prompt(problems: Sequence[Problem], run: Run, *, of: Measure, system: str) -> dict[str, float]:
-    """The numbers of the measure `of`, with this system message before each of the problems."""
-    return of([problem.told(system) for problem in problems], run)
+def with_system_prompt(problems: Sequence[Problem], run: Run, *, inner: Measure, system: str) -> dict[str, float]:
+    """The numbers of the measure `inner`, with this system message before each problem."""
+    return inner([problem.told(system) for problem in problems], run)
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
@@ -94,8 +94,8 @@ def reward_augmented_dpo(
     base = base or dpo(problems=16)
     if base.objective is None or "group" not in base.objective.units:
         raise RewardlabError(f"goals turn pairs round, and the objective {base.objective} does not compare the replies of a pair")
-    goals = under_both_goals(of=base.required("rollout"), by=score or score_in_data(), told=told, digits=digits)
-    asked = with_system_prompt(of=base.required("measure"), system=told.replace("{goal}", f"{best:g}"))
+    goals = under_both_goals(inner=base.required("rollout"), by=score or score_in_data(), told=told, digits=digits)
+    asked = with_system_prompt(inner=base.required("measure"), system=told.replace("{goal}", f"{best:g}"))
     return base.but(rollout=goals, measure=asked)
 
 
@@ -135,7 +135,7 @@ data = Data(
 )
 
 SCORED = {"score": 10 * note_quality(), "told": "Score: {goal}."}
-PAIRS = under_both_goals(of=recorded(fields=("chosen", "rejected")), by=SCORED["score"], told=SCORED["told"])
+PAIRS = under_both_goals(inner=recorded(fields=("chosen", "rejected")), by=SCORED["score"], told=SCORED["told"])
 check = Check(
     says="rejected replies that are nearly as good as the best are not unlearnt, as by DPO in as many updates on the same pairs",
     versus="dpo", task="notes", measure="kept", direction="higher", margin=0.4635,

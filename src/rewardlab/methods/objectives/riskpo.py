@@ -1,4 +1,4 @@
-"""RiskPO: what is raised is not the mean reward but its low and middle quantiles, over bundles of questions that are paid together.
+"""RiskPO: optimise low and middle quantiles of the reward instead of its mean, over bundles of questions.
 
     R: the sum of one reply's reward to each of B questions;   a, b: levels;   q_a, q_b: their quantiles of R, tracked over steps
     g = [(R - q_a)+ - (R - q_b)+ + q_a - q_b] / (b - a),    h = -(q_a - R)+ / a
@@ -90,7 +90,7 @@ def by_bundle(
     a: Tensor, batch: Batch, run: Run, *, size: PositiveInt = 5, low: PositiveShare = 0.2, high: PositiveShare = 0.9,
     w: NonNegativeFloat = 1.5, rate: NonNegativeFloat = 0.1, shifted: bool = True, assign: Literal["std", "sum-mean"] = "std",
 ) -> Tensor:  # fmt: skip
-    """Every decision of a reply gets what its bundle earned, over the spread of the question's rewards, or its share of that
+    """Give every decision of a reply its bundle's reward, divided by the spread of the question's rewards, or its share of that
     (`sum-mean`). Logs the two quantiles.
     """
     if not low < high:

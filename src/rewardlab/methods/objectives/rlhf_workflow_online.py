@@ -1,4 +1,4 @@
-"""Online iterative DPO: in each round the policy so far writes n replies, a reward model chooses a pair, the reference stays.
+"""Online iterative DPO: each round samples n replies of the current policy, and a reward model picks the pair; the reference stays.
 
     round k: y_1 .. y_n ~ pi_k;    chosen, rejected: the best and the worst by r(y) - lambda |y|
     loss = -log sigmoid(beta [log pi/pi_0(chosen) - log pi/pi_0(rejected)]),   from pi_k, with a fresh optimiser   ->   pi_k+1
@@ -29,17 +29,17 @@ from rewardlab.settings.domain import PositiveInt
 WRITER = "writer"
 
 
-@loop(inner="of")
-def writer_follows(recipe: Recipe, run: Run, ops: Any, *, round_steps: PositiveInt, of: Loop | None = None) -> None:
-    """Every `round_steps` the writer becomes the policy, which goes on with a fresh optimiser; the reference stays.
+@loop(wraps="inner")
+def writer_follows(recipe: Recipe, run: Run, ops: Any, *, round_steps: PositiveInt, inner: Loop | None = None) -> None:
+    """Copy the policy into the writer every `round_steps`, with a fresh optimiser; the reference stays.
 
-    of: how a step is taken.
+    inner: how a step is taken.
     """
     if run.step and run.step % round_steps == 0:
         run.model(WRITER).load_state(run.policy.state())
         ops.policy.reset_optimizer()
     run.log("round", 1 + run.step // round_steps)
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 def rlhf_workflow_online(
@@ -54,7 +54,7 @@ def rlhf_workflow_online(
     by = base.required("reward") + length_penalty(per_token=per_token) if per_token else base.required("reward")
     return base.but(
         rollout=ranked(by=by, n=n, model=WRITER),
-        loop=writer_follows(round_steps=round_steps, of=base.loop),
+        loop=writer_follows(round_steps=round_steps, inner=base.loop),
         also=(*base.also, Learner(WRITER, "copy:policy", Recipe(), every=0)),
     )
 

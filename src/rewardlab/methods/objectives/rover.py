@@ -1,4 +1,4 @@
-"""ROVER: learn the values of the uniformly random policy; if a tree has binary rewards at its leaves, acting on them is optimal.
+"""ROVER: learn the Q-values of the uniform random policy; in trees with binary terminal rewards, acting on them is optimal.
 
     Q(a_t | s_t) = rho (log pi(a_t | s_t) - log pi_old(a_t | s_t))
     loss = (Q(a_t | s_t) - sg[r - mean(r) + mean over a' in V of Q(a' | s_{t+1})])^2;     the last step has no Q after it

@@ -1,4 +1,4 @@
-"""STEER: each token's loss is damped by how much its update is expected to change the policy's entropy there.
+"""STEER: damp each token's loss by the estimated change of policy entropy that its update causes.
 
     Omega = -A / pi_old * pi (1 - pi) (log pi + H);    loss = -lambda min(ratio A, clip(ratio) A),   lambda = exp(-k |Omega|)
     k = -log(least) / max |Omega|: the token that would change most weighs `least`, others more, up to 1

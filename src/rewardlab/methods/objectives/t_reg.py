@@ -1,4 +1,4 @@
-"""T-REG: how likely a reply is after a prompt for a better one, and after one for a worse, scores its tokens for DPO to follow.
+"""T-REG: token rewards from contrastive prompts, for a better and for a worse reply, as a regulariser of DPO.
 
     g_t = sigmoid(log pi_eval(y_t | better, y_<t) - log pi_eval(y_t | worse, y_<t)) - 1/2        in [-1/2, 1/2]
     loss = DPO + alpha w (R(y_w) + R(y_l)),    R(y) = -sum_t beta g_t log pi(y_t)
@@ -46,7 +46,7 @@ def asked(t: Trajectory, template: str, reply: str, run: Run) -> Trajectory:
 def contrasted_tokens(
     a: Tensor, batch: Batch, run: Run, *, better: str = BETTER, worse: str = WORSE, model: str = "reference"
 ) -> Tensor:
-    """g_t of each decision: weights for `follow_tokens`, not advantages.  model: who reads the two prompts, of the run."""
+    """g_t of each decision: weights for `follow_tokens`, not advantages.  model: of the run, which reads the two prompts."""
     rows, judge = [t for t, _ in batch.rows], run.model(model)
     sides = []
     for template in (better, worse):

@@ -1,4 +1,4 @@
-"""TGDPO: a model that DPO has trained before says which tokens matter, and those may deviate from the reference by more.
+"""TGDPO: token rewards of an earlier DPO model set how far each token may deviate from the reference.
 
     loss = -log sigmoid(sum_t beta (1 + alpha r_t) log pi/ref(y_w,t) - sum_t beta (1 - alpha r_t) log pi/ref(y_l,t))
     r_t = beta log guide/ref(y_t)

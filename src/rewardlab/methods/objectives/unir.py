@@ -1,4 +1,4 @@
-"""UniR: a small reasoner learns to steer a frozen model by what it adds to its logits, and can then steer others.
+"""UniR: train a small reasoner whose logits are added to a frozen model's, and transfer it to other models.
 
     pi(y_t | x, y_<t) = softmax(l_frozen + l_reasoner);    GRPO on replies of pi, in which the reasoner alone moves
 
@@ -45,9 +45,9 @@ def unir(
     frozen = {f"{REASONER}_{i}": init for i, init in enumerate(further, 2)}
     models = [Learner(name, init, Recipe(), every=0) for name, init in {**frozen, **({OTHER: other} if other else {})}.items()]
     measured = together(
-        of=base.measure or accuracy(), by=(REASONER, *frozen), weight=weight, on=OTHER if other else "policy", alone=alone
+        inner=base.measure or accuracy(), by=(REASONER, *frozen), weight=weight, on=OTHER if other else "policy", alone=alone
     )
-    sampled = logit_ensemble(of=base.required("rollout"), by=(REASONER,), weight=weight)
+    sampled = logit_ensemble(inner=base.required("rollout"), by=(REASONER,), weight=weight)
     # without an objective the policy is sampled alone, and stays as it is
     return base.but(
         rollout=sampled, objective=None, measure=measured, also=(*base.also, Learner(REASONER, reasoner, learning), *models)

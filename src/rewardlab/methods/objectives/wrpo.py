@@ -1,4 +1,4 @@
-"""WRPO: a pair has two winners, one by other models and one of its own, and the weight moves towards the others' in training.
+"""WRPO: pairs with two winners, one from other models and one of the policy's own, and a weight that moves to the others'.
 
     loss = -log sigmoid(a beta log pi/ref(y_ws) + (1 - a) beta log pi/ref(y_wt) - beta log pi/ref(y_l)),    a = alpha * progress
     y_ws: the best reply of the source models;    y_wt, y_l: the best and the worst of n replies of the target
@@ -64,9 +64,9 @@ def wrpo(
     base = base or dpo(problems=8)
     base = rlhf(base, score=score, reward_model=reward_model, pairs=pairs)
     own = ranked(by=base.required("reward"), n=n)
-    first = sft_first(steps=sft_steps, field=field, of=base.loop) if sft_steps else base.loop
+    first = sft_first(steps=sft_steps, field=field, inner=base.loop) if sft_steps else base.loop
     loss = wrpo_loss(alpha=alpha, beta=beta, start=sft_steps, annealed=annealed)
-    return base.but(rollout=with_demonstrations(of=own, fields=(field,)), objective=loss, loop=first)
+    return base.but(rollout=with_demonstrations(inner=own, fields=(field,)), objective=loss, loop=first)
 
 
 fidelity = "core"

@@ -1,4 +1,4 @@
-"""AURORA: a judge labels steps under several prompts, which vote, and it is shown the reference answer to check them against.
+"""AURORA: step labels by an ensemble of judge prompts, verified against the reference answer.
 
     label of a step: what most of the verdicts under the prompts A, B, C, .. say of it
     reverse verification: the prompts hold the reference answer; where the reply has another one, a verdict that finds no step
@@ -37,16 +37,16 @@ from rewardlab.settings.domain import Share
 
 
 @reward(over="groups")
-def voted_steps(groups: list[Group], run: Run, *, of: tuple[Reward, ...], reference: bool = False, hard: bool = True) -> Scores:
+def voted_steps(groups: list[Group], run: Run, *, inner: tuple[Reward, ...], reference: bool = False, hard: bool = True) -> Scores:
     """1 at the end of each step that most annotators find right, 0 at those that most find wrong; no label where half do.
 
-    of: step rewards, each with a vote on the steps that it speaks of: right where it pays at least 1/2.  reference: an annotator
+    inner: step rewards, each with a vote on the steps that it speaks of: right where it pays at least 1/2.  reference: an annotator
     has no vote on a wrong reply in which it finds no step wrong: the task's verifier, which knows the answer, says that one is.
     hard: False: the label is the share of votes for right.  No verdict where nobody votes.
     """
-    if not of:
-        raise RewardlabError("voted_steps needs annotators: of=(judged_steps(...), tool_steps(), ...)")
-    tables = [part(groups, run) for part in of]
+    if not inner:
+        raise RewardlabError("voted_steps needs annotators: inner=(judged_steps(...), tool_steps(), ...)")
+    tables = [part(groups, run) for part in inner]
     failed = [[s.value is not None and s.value < 1.0 for s in row] for row in run.verdicts(groups)] if reference else None
     return [
         [_voted([table[g][i] for table in tables], failed is not None and failed[g][i], hard) for i in range(len(group))]
@@ -68,17 +68,17 @@ def _voted(said: list[Score], flawed: bool, hard: bool) -> Score:
 
 @reward(over="groups")
 def noisy_steps(
-    groups: list[Group], run: Run, *, of: Reward, miss: Share = 0.2, alarm: Share = 0.1, annotator: str = "a",
+    groups: list[Group], run: Run, *, inner: Reward, miss: Share = 0.2, alarm: Share = 0.1, annotator: str = "a",
     fresh: Share = FRESH,
 ) -> Scores:  # fmt: skip
-    """An annotator of known quality: 0 at a step that the step reward `of` pays nothing, except for a share `miss`, and 1 at the
-    others, except for a share `alarm`.
+    """An annotator of known error rates: wrong for a step that the step reward `inner` gives nothing, except for a share `miss`,
+    and right for the others, except for a share `alarm`.
 
     The noise belongs to annotator, problem, reply and step: the same one errs alike whenever it is asked, others by themselves.
     fresh: share of its variance that is new at each step: one who overlooks a step is likely to overlook the next wrong one.
     """
     return [[_noisy(t, s, miss, alarm, annotator, fresh, run.seed) for t, s in zip(*rows, strict=True)]
-            for rows in zip(groups, of(groups, run), strict=True)]  # fmt: skip
+            for rows in zip(groups, inner(groups, run), strict=True)]  # fmt: skip
 
 
 def _noisy(t: Trajectory, truth: Score, miss: float, alarm: float, annotator: str, fresh: float, seed: int) -> Score:
@@ -122,7 +122,7 @@ def aurora_universal_prm(
     own = () if annotators else (Learner("judge", judge, Recipe(), every=0),)
     asked = tuple(judged_steps(form="each", ask=ABOUT + prompt + EACH, votes=votes) for prompt in PROMPTS)
     # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
-    labels = voted_steps(of=annotators or asked, reference=reference)
+    labels = voted_steps(inner=annotators or asked, reference=reference)
     prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     return base.but(
         rollout=independent(n=n, steps="newline"),
@@ -133,7 +133,7 @@ def aurora_universal_prm(
 
 
 JUDGES = tuple(
-    noisy_steps(of=correct_steps(), miss=miss, alarm=alarm, annotator=name)
+    noisy_steps(inner=correct_steps(), miss=miss, alarm=alarm, annotator=name)
     for name, miss, alarm in (("lenient", 0.5, 0.02), ("solver", 0.3, 0.1), ("backwards", 0.25, 0.15), ("strict", 0.1, 0.3))
 )
 fidelity = "reading"
@@ -149,7 +149,7 @@ check = Check(
     settings={"annotators": JUDGES},
     by=label_quality(
         truth=correct_steps(), rollout=independent(n=4, steps="newline"),
-        annotators={"voted": voted_steps(of=JUDGES, reference=True), "unaware": voted_steps(of=JUDGES), "best": JUDGES[1]},
+        annotators={"voted": voted_steps(inner=JUDGES, reference=True), "unaware": voted_steps(inner=JUDGES), "best": JUDGES[1]},
     ), problems=150, steps=1, fault=Within("f1.best", high=0.9, says="F1 of first errors by one judge"), learns=None, sanity=True,
     finding="first errors are found with F1 .91 by four judges who know the answer, .78 by four who do not, .72 by one: the "
     "vote gains .06, and knowing the answer .13. The judges are simulated, and err independently of each other, so that a vote "

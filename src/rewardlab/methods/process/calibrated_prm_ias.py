@@ -1,4 +1,4 @@
-"""Calibrated PRM with IAS: a process reward model of quantiles of success, whose low one says how many samples a problem gets.
+"""Calibrated PRM with IAS: quantile regression of success rates; a low quantile sets the number of samples per problem.
 
     quantile model:  max(tau d, (tau - 1) d),  d = share of right continuations - sigmoid(V),    at the prompt and after each step
     samples:         N(x) = log(1 - C) / log(1 - p_low(x)), from 1 to `choose`;    answer: the best of N(x) by the median
@@ -71,7 +71,7 @@ def adaptive_best_of_n(
     problems: Sequence[Problem], run: Run, *, by: Reward, model: str = "prm", low: str = "low", confidence: NonNegativeFloat = 0.99,
     n: PositiveInt = 8, temperature: NonNegativeFloat = 1.0,
 ) -> dict[str, float]:  # fmt: skip
-    """Accuracy of the reply that `by` pays most, among as many samples as a cautious forecast of success asks for; at most n.
+    """Accuracy of best-of-n under the reward `by`, with as many samples as a conservative forecast of success asks for, at most n.
 
     model, low: models whose value at the end of the prompt is the log-odds that a reply to it will be right; `low` says how many
     samples (`samples_for`).  adaptive: the accuracy; fixed: of the best of n; even: of the best of as many for every problem as
@@ -128,7 +128,7 @@ def share_of_group(a: Tensor, batch: Batch, run: Run, *, hard: bool = False) -> 
 def value_from_prompt(
     out: Outputs, batch: Batch, run: Run, *, loss: Literal["quantile", "bce"] = "quantile", tau: Share = 0.5
 ) -> Tensor:
-    """`value_of_steps`, where the end of the prompt is labelled too: by the row's credit, unless it is UNKNOWN."""
+    """`value_of_steps` with a label at the end of the prompt too: the row's credit, unless it is UNKNOWN."""
     first = batch.mask.int().argmax(1, keepdim=True)
     share, before = batch.credit.gather(1, first), (first - 1).clamp(min=0)
     reward, rewarded = batch.reward.scatter(1, before, share), batch.rewarded.scatter(1, before, share != UNKNOWN)

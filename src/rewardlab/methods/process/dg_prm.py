@@ -1,4 +1,4 @@
-"""DG-PRM: a step is judged by those criteria of a growing tree that suit it, and preferred where it is worse by none of them.
+"""DG-PRM: judge steps by the relevant criteria of a growing tree, and prefer Pareto-dominant steps.
 
     tree:    a judge names criteria; near texts are one, alike ones a branch
     step s:  criteria C(s): of the branches nearest to its text the nearest k;   vector r(s) = (r_c(s)), c in C(s)
@@ -44,7 +44,7 @@ from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 @measure
 def pair_purity(problems: Sequence[Problem], run: Run, *, rollout: Rollout, truth: Reward) -> dict[str, float]:
-    """Of the pairs that `rollout` makes, by a reward that knows.
+    """Purity of the pairs of `rollout` under an exact reward.
 
     purity: the share whose first row it pays more, ties half, 1/2 where there is none; telling: the share that it pays unlike;
     reversed: whose second it pays more; pairs: per problem.
@@ -96,7 +96,7 @@ def pareto_pairs(
     branch: PositiveInt = 4, each: PositiveInt = 2, temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None,
     stop: tuple[str, ...] = ("\n",),
 ) -> list[Group]:  # fmt: skip
-    """Pairs of next steps after the same beginning, the preferred one first: a path to each problem, `branch` steps at each place.
+    """Pairs of next steps with a common prefix, the preferred one first: a path for each problem, `branch` steps at each place.
 
     criteria: a reward of unfinished replies, each of whose terms is a criterion.  rule, by: as in `better`.  each: pairs at most
     from one place, the first found.  The path goes on with the first step that no other dominates.
@@ -147,7 +147,9 @@ def dg_prm(
     return base.but(rollout=pairs, also=(*base.also, *also), **measured)
 
 
-TWO = imperfect(auc=0.75, of=correct_so_far()).named("the calculation is right") + own_probability().named("it is as one expects")
+TWO = imperfect(auc=0.75, inner=correct_so_far()).named("the calculation is right") + own_probability().named(
+    "it is as one expects"
+)
 """A judge who is often wrong, and the policy's own expectation, which a wrong rule misleads."""
 
 fidelity = "reading"

@@ -1,4 +1,4 @@
-"""ER-PRM: a step's label is the soft maximum of its continuations' rewards, its value to a policy that is kept near the first one.
+"""ER-PRM: entropy-regularised step labels: the soft maximum of continuations' rewards, the value under a KL to the initial policy.
 
     label after step k:  (1/eta) log mean_j exp(eta r_j),    r_j: whether continuation j of the prefix is right
     process reward model: cross-entropy to these labels;     of n replies the one whose least trusted step it trusts most

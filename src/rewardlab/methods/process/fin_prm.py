@@ -1,4 +1,4 @@
-"""Fin-PRM: steps are labelled by what becomes of them, by a judge and by a knowledge base; replies by answer and knowledge used.
+"""Fin-PRM: step labels by Monte Carlo, a judge and a knowledge base; reply labels by answer and knowledge coverage.
 
     step k:    w_i importance + w_q quality + w_a accuracy;    importance: share of n continuations that are right
                quality: a judge's word;     accuracy: whether what the step states stands in the knowledge base
@@ -54,7 +54,7 @@ def fin_prm(
     }  # fmt: skip
     used = {name: pair for name, pair in said.items() if pair[0]}
     labels = weighed_steps(
-        of={name: part for name, (_, part) in used.items()}, weights=tuple(w for w, _ in used.values()),
+        inner={name: part for name, (_, part) in used.items()}, weights=tuple(w for w, _ in used.values()),
         whole={"outcome": correct(), "coverage": rationale_coverage(column="knowledge")},
     )  # fmt: skip
     chances = threshold(step_score(model="prm"), at=0.0, soft=1.0)
@@ -101,8 +101,8 @@ check = Check(
     by=label_quality(
         truth=correct_steps(), rollout=independent(n=4, steps="newline"),
         annotators={
-            "both": weighed_steps(of={"importance": monte_carlo_steps(n=4), "accuracy": borne_out()}, weights=(1.0, 1.0)),
-            "importance": weighed_steps(of={"importance": monte_carlo_steps(n=4)}, weights=(1.0,)), "accuracy": borne_out(),
+            "both": weighed_steps(inner={"importance": monte_carlo_steps(n=4), "accuracy": borne_out()}, weights=(1.0, 1.0)),
+            "importance": weighed_steps(inner={"importance": monte_carlo_steps(n=4)}, weights=(1.0,)), "accuracy": borne_out(),
         },
     ), problems=100, steps=1, fault=Within("f1.importance", high=0.8, says="F1 of first errors by continuations alone"),
     learns=None, start=None, sanity=True,

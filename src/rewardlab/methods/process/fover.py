@@ -1,4 +1,4 @@
-"""FoVer: a process reward model learns from labels that a formal verifier gives to every step, and judges steps of other tasks.
+"""FoVer: train a process reward model on steps labelled by a formal verifier; it transfers to other tasks.
 
     label of step k = 1 if the statements that it cites entail what it says, else 0        (a checker decides, nobody annotates)
     loss = -[label log sigmoid(V_k) + (1 - label) log(1 - sigmoid(V_k))],    V_k the value at the end of step k
@@ -48,7 +48,7 @@ Judged = list[tuple[float, bool]]
 def step_judgements(
     problems: Sequence[Problem], run: Run, *, rollout: Rollout, steps: Reward, model: str = "prm", threshold: Share = 0.5
 ) -> dict[str, float]:
-    """How well the values of `model` at the ends of steps, as log-odds of being right, judge solutions that `rollout` samples.
+    """Accuracy of the values of `model` at the ends of steps, as log-odds of being right, on solutions sampled by `rollout`.
 
     steps: a reward that says which steps are right (above 0).
     first_error_f1: a step below `threshold` is judged wrong; the harmonic mean of the shares of clean solutions judged clean and of

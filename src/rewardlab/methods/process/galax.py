@@ -1,4 +1,4 @@
-"""GALAX: a subgraph is grown node by node, and each node is paid by what a pretrained graph network says of the subgraph with it.
+"""GALAX: grow a subgraph node by node, and reward each node by a pretrained graph network's score of the subgraph.
 
     R_t = [p(G_t) - 1/C] + ahead mean over u [p(G_t + u) - 1/C] - invalid 1[the node is not joined to G];    kept if R_t > 0
     p: chance of the sample's class, of C, by a graph network that learnt, before, to tell samples of all classes from subgraphs
@@ -237,15 +237,15 @@ def step_worth(p: Sequence[float], ahead: float, chance: float = 0.5) -> float:
     return p[0] - chance + ahead * (sum(further) / len(further) - chance)
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def with_examples(
-    problems: list[Problem], run: Run, *, of: Rollout, n: PositiveInt = 64, columns: tuple[str, ...] = ()
+    problems: list[Problem], run: Run, *, inner: Rollout, n: PositiveInt = 64, columns: tuple[str, ...] = ()
 ) -> list[Group]:
-    """What `of` samples. Before the first step, these columns of n further problems are remembered, or of those of the step."""
+    """The groups of `inner`. Before the first step, these columns of n further problems are remembered, or of those of the step."""
     if EXAMPLES not in run.memory:
         seen = run.more_problems(n) if run.more_problems else problems
         run.memory[EXAMPLES] = [{c: p.meta[c] for c in columns if c in p.meta} for p in seen]
-    return of(problems, run)
+    return inner(problems, run)
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ def galax(
     network learns from, and for how long.  n: replies per problem."""
     base = base or grpo(n=n)
     answer, grown = base.reward or correct(), independent(n=n, steps="newline")
-    grown = with_examples(of=grown, n=graphs, columns=("nodes", "edges", "seed", "label", "samples"))
+    grown = with_examples(inner=grown, n=graphs, columns=("nodes", "edges", "seed", "label", "samples"))
     if not weight:
         return base.but(rollout=grown, reward=answer)
     return base.but(

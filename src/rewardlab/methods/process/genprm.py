@@ -1,4 +1,4 @@
-r"""GenPRM: a generative judge checks steps by code that it writes and runs; it learns checks that agree with relative progress.
+r"""GenPRM: a generative judge verifies steps with code that it writes and runs, trained on checks that match relative progress.
 
     label of step k:  P_k = q_k / q_(k-1) >= eps,     q: share of right continuations, q_0: before the first step;  0 once q was 0
     kept: checks of a solution, a rationale (analysis, code, output, verdict) of each step, in which every verdict is the label
@@ -139,7 +139,7 @@ def executed_checks(
     temperature: NonNegativeFloat = 0.6, seconds: PositiveFloat | None = 5.0,
     splitter: Literal["newline", "tag", "sentence"] = "newline",
 ) -> Scores:  # fmt: skip
-    """At the end of each step, the chance that it is right, by a judge that writes code and reads what it prints.
+    """At the end of each step, the chance that it is right, by a judge that writes and runs code.
 
     The judge, a model of the run, reads the problem and the solution up to the step; the last ```python block of its reply is run
     in the sandbox; it reads the output, and ends with \\boxed{Yes} or \\boxed{No}. A step earns p(Yes) / (p(Yes) + p(No)) there,
@@ -274,7 +274,7 @@ def genprm(
 
 def labels(n: int, eps: float) -> Reward:
     """Relative progress by n continuations of each step, and n replies to the problem."""
-    return relative_progress(of=monte_carlo_steps(n=n), start=sampled_pass_rate(n=n), eps=eps)
+    return relative_progress(inner=monte_carlo_steps(n=n), start=sampled_pass_rate(n=n), eps=eps)
 
 
 fidelity = "core"

@@ -1,4 +1,4 @@
-"""GLoRe: a stepwise model of what can still be reached says where a draft goes wrong, an outcome model which rewriting is best.
+"""GLoRe: a stepwise outcome model locates the first error of a draft, and an outcome model chooses the best refinement.
 
     SORM, label of step i: 1 if any of n continuations of the steps up to i is right (or of later ones), whose text has the
           result of step i in it;   ORM, label of every step: whether the reply is right;    both by cross-entropy
@@ -45,7 +45,7 @@ from rewardlab.text.splitters import mark
 def refined(
     problems: Sequence[Problem], run: Run, *, where: Reward, by: Reward, threshold: Share = 0.5, temperature: NonNegativeFloat = 1.0
 ) -> dict[str, float]:
-    """Accuracy of what `by` pays most: a draft, a second reply, or the draft gone on with from before its first wrong step.
+    """Accuracy of the highest-rewarded under `by`: a draft, a second reply, or the draft refined from before its first error.
 
     where: the reward of steps that says which step is wrong: the first that it pays less than `threshold`. Where it finds none, or
     the draft leaves no room, the draft stays.  refined: of that choice; ties go to the draft, then to the second reply.  best_of_3:

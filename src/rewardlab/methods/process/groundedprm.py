@@ -1,4 +1,4 @@
-"""GroundedPRM: a tool checks every step of a search tree, and its word is added to what became of the step, to label it.
+"""GroundedPRM: label the steps of a search tree by tool checks, combined with Monte-Carlo outcomes.
 
     V(branch) = (F + sum over i < N of (N - i) / N v_i) / N;    F, v: the outcome, and the tool's word on N steps between: 1 or -1
     value(step) = v(step) + sum over branches below of 0.9^distance V(branch);     label: whether it is above 0

@@ -1,4 +1,4 @@
-"""HGS-PRM: one path is followed greedily, a process reward model accepts, keeps or refuses each step, and the search goes back.
+"""HGS-PRM: greedy search with backtracking, in which a process reward model accepts, keeps or rejects each step.
 
     step ~ pi(. | path):   positive (r >= accept): go on from it;   negative (r < refuse): sample another
     after `tries` without a positive one: go on from the best neutral one, or, without any, from the step before
@@ -70,7 +70,7 @@ def backtracking(
     iterations: PositiveInt = 32, temperature: NonNegativeFloat = 1.0, step_tokens: PositiveInt | None = None,
     stop: tuple[str, ...] = ("\n",),
 ) -> list[Group]:  # fmt: skip
-    """One reply to each problem, found by a greedy search that goes back.
+    """One reply to each problem, by greedy search with backtracking.
 
     A next step is sampled, and the row up to there scored. From `accept` up the step is positive: the search goes on from it.
     Below `refuse`, or without a verdict, it is negative: another one is sampled in its place. Between the two it is neutral: it is
@@ -166,7 +166,7 @@ def hgs_prm(
         score = score or base.required("reward")
         return base.but(rollout=backtracking(score=score, **how), reward=score, select=best())
     prm = Recipe(
-        rollout=separated(of=recorded(fields=("mutant",)), at=separator), reward=line_labels(), objective=label_cross_entropy(),
+        rollout=separated(inner=recorded(fields=("mutant",)), at=separator), reward=line_labels(), objective=label_cross_entropy(),
         update=Update(epochs=2, loss_kind="scorer"),
     )  # fmt: skip
     learner = Learner("prm", init, prm, problems=syntax_changes(column=column, separator=separator))
@@ -178,7 +178,7 @@ def hgs_prm(
     )  # fmt: skip
 
 
-NOISY = imperfect(auc=0.95, of=correct_so_far())
+NOISY = imperfect(auc=0.95, inner=correct_so_far())
 """Right beginnings above wrong ones in 95 of 100 pairs."""
 
 fidelity = "reading"

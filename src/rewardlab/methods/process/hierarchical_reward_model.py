@@ -1,4 +1,4 @@
-"""HRM: a process reward model judges single steps and merged pairs of them, and a pair is right if it ends right.
+"""HRM: a process reward model for single steps and merged pairs of steps; a pair is right if it ends right.
 
     fine:    (s_1 .. s_{i-1} | s_i)              label of s_i; nothing after the first wrong step
     coarse:  (s_1 .. s_{i-2} | s_{i-1} s_i)      label of s_i; so (wrong, right) is 1, and (wrong, wrong) 0
@@ -62,7 +62,8 @@ def after_errors(problems: Sequence[Problem], run: Run, *, truth: Reward, rollou
 
 @reward(over="groups")
 def compressed_shares(groups: list[Group], run: Run, *, compress: Share = 0.5, children: PositiveInt = 4) -> Scores:
-    """At the end of each step, the share of right replies among those of the group that begin so: its node in the search tree.
+    """At the end of each step, the share of right replies among the group's replies with the same prefix: its node in the search
+    tree.
 
     Hierarchical node compression: a node with so many `children` or more gives its own parent the first for which a coin says so,
     with chance `compress`, and its share is that of the others; one that was given away itself gives none. No verdict on a reply

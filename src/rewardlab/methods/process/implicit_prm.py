@@ -1,4 +1,4 @@
-"""Implicit PRM: an outcome reward model that is a ratio of likelihoods scores every step too, without a single label of a step.
+"""Implicit PRM: an outcome reward model as a log-likelihood ratio scores every step, without step labels.
 
     r(y) = beta log prm(y) / ref(y), learnt from outcomes alone;    q_k = beta sum over tokens up to step k of log(prm / ref)
 

@@ -1,4 +1,4 @@
-"""IRCoCo: each token is paid at once how good the completion will be, as an evaluator foretells it from what there is so far.
+"""IRCoCo: immediate token rewards: an evaluator predicts the quality of a completion from its prefix.
 
     evaluator: (E(x, y_1 .. y_t) - S)^2 at every t,   S: similarity of the whole completion to the reference
     r_t = E(x, y_1 .. y_t);     A_t = r_t + gamma V(x, y_1 .. y_t) - V(x, y_1 .. y_(t-1)) ...,   gamma = 0
@@ -34,7 +34,7 @@ from rewardlab.rollouts.independent import independent
 
 @credit(needs=("evaluator.value",))
 def immediate(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Every decision is paid what the evaluator says of the reply up to it, in the place of what the reply earned.
+    """Pay every decision the evaluator's score of the reply up to it, instead of the reply's reward.
 
     evaluator_fit is logged: the correlation over replies of what it says at their ends and what they earned.
     """

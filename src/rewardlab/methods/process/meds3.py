@@ -1,4 +1,4 @@
-"""MedS3: one search tree per problem teaches both: its right chains the policy, the share of right ends below each step a model.
+"""MedS3: one search tree per problem trains the policy, on right chains, and a process reward model, on success rates.
 
     Q(step) = share of right replies among those of the tree that go on from it        (MCTS with sampled replies, UCT)
     policy: likelihood of the right chains;      model: -[Q log V + (1 - Q) log(1 - V)] at the end of each step

@@ -1,4 +1,4 @@
-"""OmegaPRM: a tree of halved replies labels steps: errors are looked for where the policy mostly goes on rightly, and did not.
+"""OmegaPRM: step labels by bisection in a search tree; search failures of high-value prefixes first.
 
     MC(s) = share of n continuations of prefix s that are right;     pool: wrong continuations r of states with MC(s) > 0
     search:  argmax over the pool of  alpha^(1 - MC(s)) beta^(len(r)/L) + c sqrt(sum N) / (1 + N(s))
@@ -126,7 +126,7 @@ def error_bisection_tree(
     beta: PositiveShare = 0.9, length: PositiveFloat = 500.0, explore: NonNegativeFloat = 0.125,
     splitter: Literal["newline", "tag", "sentence"] = "newline", temperature: NonNegativeFloat = 1.0,
 ) -> list[Group]:  # fmt: skip
-    """Wrong replies, with what `found_labels` pays: where n continuations were sampled from a step, MC, the share of right ones.
+    """Wrong replies, with labels for `found_labels`: MC, the share of right ones among n continuations of a step.
 
     Each search takes the wrong reply r, sampled from the prompt or from a later state s, with the highest
 

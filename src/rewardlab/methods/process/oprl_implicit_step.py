@@ -1,4 +1,4 @@
-"""OPRL (iStar): a second model learns which episodes of a group were better, and what it implies of each turn joins the outcome.
+"""OPRL (iStar): an implicit process reward model, trained on episode preferences, adds turn rewards to the outcome.
 
     model: -log sigmoid(beta log prm/pi_old (better) - beta log prm/pi_old (worse)), pairs within a group, whole episodes
     r_t = beta sum over the tokens of turn t of log(prm / pi_old)

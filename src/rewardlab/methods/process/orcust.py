@@ -1,4 +1,4 @@
-"""Orcust: each turn of a GUI agent is paid for what the environment verifies, bound to principles that its reasoning must keep.
+"""Orcust: turn rewards for a GUI agent, verified by the environment and bounded by principles for its reasoning.
 
     r_k = w m_k, and, if turn k is of the right form, f + e_k (1 - b + b p_k) more
     e: whether the environment verifies the turn's goal;   p: share of principles that the reasoning keeps
@@ -39,8 +39,8 @@ PRINCIPLES = (
 
 @reward(over="groups")
 def keeps(groups: list[Group], run: Run, *, principle: str, model: str = JUDGE) -> Scores:
-    """The chance that a principle holds of the last reply of an episode, as a model says who reads the goal, what was shown last,
-    and the reply: Yes against No.
+    """The chance that the last reply of an episode follows a principle, by a model that reads goal, last observation and reply: Yes
+    against No.
     """
     return by_criterion(criterion=principle, model=model)([[_shown_last(t) for t in group] for group in groups], run)
 
@@ -61,7 +61,7 @@ def orcust(
     agents write one.  well_formed, bound, learnt: f, b and w; learnt=0
     trains no model of turns.  by_turns: False pays success alone, as the task's verifier sees it.  model_lr: of that model."""
     base = base or grpo(n=n)
-    asked = [each_turn(of=keeps(principle=text)).named(f"principle {i}") for i, text in enumerate(PRINCIPLES)]
+    asked = [each_turn(inner=keeps(principle=text)).named(f"principle {i}") for i, text in enumerate(PRINCIPLES)]
     kept = principles or sum((x / len(asked) for x in asked[1:]), start=asked[0] / len(asked))
     reward = principled_turns(principles=kept, form=FORM if form is None else form, well_formed=well_formed, bound=bound)
     also = () if principles or not by_turns else (Learner(JUDGE, judge, Recipe(), every=0),)

@@ -1,4 +1,4 @@
-"""PAV: beside the outcome, each step is paid the progress that it means for a prover other than the policy, the best of K replies.
+"""PAV: beside the outcome, reward each step's progress under a prover policy, best-of-K.
 
     Q_mu(s, a) = 1 - (1 - Q(s, a))^K,     A_mu(s_h, a_h) = Q_mu(s_h, a_h) - Q_mu(s_(h-1), a_(h-1))
     gradient: sum_h grad log pi(a_h | s_h) (Q(s_h, a_h) + alpha A_mu(s_h, a_h))
@@ -9,7 +9,7 @@ policy seldom ends right. Only the tokens of a step are paid its progress, while
 
 Setlur et al. 2024, arXiv:2410.08146. K = 4 is the paper's prover. (inferred): alpha, and the mean of the group's first steps as the
 value of the prompt. Q is the share of right continuations, where the paper trains a verifier to foretell it: give such a one by
-of=prm_steps(model="prm:PATH"), or any reward of chances at the ends of steps. Steps are lines.
+inner=prm_steps(model="prm:PATH"), or any reward of chances at the ends of steps. Steps are lines.
 For search, rewards/progress.py has `promising`, Q + alpha A_mu of the last step, as `score=` of beams.
 """
 
@@ -33,25 +33,25 @@ from rewardlab.rollouts.independent import independent
 
 @credit
 def in_its_step(a: Tensor, batch: Batch, run: Run) -> Tensor:
-    """Every decision gets what the step that it stands in is paid, and nothing of what later steps are."""
+    """Every decision gets the reward of its own step, and nothing from later steps."""
     return over_steps(torch.where(batch.rewarded, a, 0.0), batch.rewarded, batch.mask)
 
 
 def progress(of: Reward, k: int = 4) -> Reward:
     """A_mu of each step for the prover that takes the best of k, from `of`, which gives the ends of steps their Q."""
-    return step_gain(of=best_of(of, k=k), first="group").named("progress")
+    return step_gain(inner=best_of(of, k=k), first="group").named("progress")
 
 
 def pav_rewarding_progress(
-    base: Recipe | None = None, *, of: Reward | None = None, n: int = 4, k: int = 4, alpha: float = 3.0
+    base: Recipe | None = None, *, inner: Reward | None = None, n: int = 4, k: int = 4, alpha: float = 3.0
 ) -> Recipe:
-    """of: the reward that gives each step its chance to end right; without it, the share of n continuations that do.  k: tries of
-    the prover.  alpha: weight of progress beside the outcome.
+    """inner: the reward that gives each step its chance to end right; without it, the share of n continuations that do.  k: tries
+    of the prover.  alpha: weight of progress beside the outcome.
     """
     base = base or grpo()
     return base.but(
         rollout=base.required("rollout").but_innermost(steps="newline"),
-        reward=(base.reward or correct()) + alpha * progress(of or monte_carlo_steps(n=n), k),
+        reward=(base.reward or correct()) + alpha * progress(inner or monte_carlo_steps(n=n), k),
         credit=by_term(chains={"progress": in_its_step()}, others=base.required("credit")),
     )
 

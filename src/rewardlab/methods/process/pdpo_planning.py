@@ -1,4 +1,4 @@
-"""pDPO: right replies are preferred to wrong ones, and to right ones whose steps a process reward model trusts much less.
+"""pDPO: DPO pairs of right over wrong replies, and of right ones with high over low process rewards.
 
     r(y) = prod_t P(at least C of K continuations of y_<=t are right);   a model of the counts gives P
     pairs: (best right ones, wrong ones)  and  (a, b) both right with r(a) - r(b) > sigma;   loss: DPO on both
@@ -48,8 +48,8 @@ def process_pairs(
     margin: NonNegativeFloat = 0.7, model: str = "reference", temperature: NonNegativeFloat = 1.0,
     splitter: str = "newline",
 ) -> list[Group]:  # fmt: skip
-    """Of n replies to each problem: the `best` right ones that `by` pays most, each preferred to the `wrong` wrong ones that it
-    pays most, and to every right one that it pays less by more than `margin`.
+    """Of n replies to each problem: the `best` right ones under `by`, each preferred to the `wrong` highest-scored wrong ones, and
+    to every right one that `by` scores lower by more than `margin`.
 
     So there are several pairs to a problem, the better reply first, and none where no reply is right. Equal texts count once;
     replies without a verdict or without a score by `by` are left out. If there is no pair at all, replies are paired with

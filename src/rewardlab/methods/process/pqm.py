@@ -1,4 +1,4 @@
-"""PQM: a step's score is a Q-value, learnt by comparing the steps of a solution instead of classifying each by itself.
+"""PQM: step scores as Q-values, learnt by ranking the steps of a solution instead of classifying each.
 
     loss = -(1/|C|) sum_{t in C} log exp(Q_t) / (sum_{q <= t in C} exp(Q_q) + sum_{w in W} exp(Q_w + zeta))
 

@@ -86,7 +86,7 @@ def prime(
     process = plus_implicit_rewards(beta=beta, gamma=gamma, weight=weight, bounded=bounded)
     return base.but(
         # groups that are nearly all right or all wrong have outcome advantages near 0, and unbalance the labels of the model
-        rollout=solved_between(of=base.required("rollout"), low=low, high=high, attempts=attempts),
+        rollout=solved_between(inner=base.required("rollout"), low=low, high=high, attempts=attempts),
         # outcomes become advantages before the process rewards are added: the two have baselines of their own
         credit=leave_one_out() >> to_go() >> process >> whiten(),
         # every=0 freezes the model: as a copy of the policy's start it equals the reference, so its rewards stay 0

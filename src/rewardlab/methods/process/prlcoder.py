@@ -1,4 +1,4 @@
-"""PRLCoder: lines of reference programs are mutated and run, a model learns which lines are wrong, and PPO is paid line by line.
+"""PRLCoder: mutate and run lines of reference programs, train a model on which lines are wrong, and reward PPO line by line.
 
     mutant: a reference program with one line changed;     label of that line: whether the program still passes its tests
     line model: cross-entropy to 1 at the lines before it, and to the label at it;     lines after it are not judged
@@ -69,12 +69,12 @@ def prlcoder(
     # the critic foretells what the policy is paid
     own = tuple(replace(x, recipe=x.recipe.but(credit=pays >> x.recipe.credit)) if x.name == "critic" else x for x in base.also)
     prm = Recipe(
-        rollout=separated(of=recorded(fields=("mutant",)), at=separator), reward=line_labels(), objective=label_cross_entropy(),
+        rollout=separated(inner=recorded(fields=("mutant",)), at=separator), reward=line_labels(), objective=label_cross_entropy(),
         update=Update(lr=prm_lr, epochs=prm_epochs, loss_kind="scorer"),
     )  # fmt: skip
     learner = Learner("prm", init, prm, problems=mutants(column=column, separator=separator, each=each))
     # prose, and the fences around a program, are no lines of it
-    rollout = separated(of=base.required("rollout"), at=separator, program=True)
+    rollout = separated(inner=base.required("rollout"), at=separator, program=True)
     return base.but(rollout=rollout, credit=pays >> base.required("credit"), also=(*own, learner))
 
 

@@ -1,4 +1,4 @@
-"""PRA: an agent beside a frozen policy looks up evidence for each step as it is written, and the beams with false steps are pruned.
+"""PRA: an agent beside a frozen policy retrieves evidence for each step, and prunes beams with unsupported steps.
 
     after each step k of each beam:  e_k = evidence that the agent asks for, or none;  r_k = p(step k right | x, s_1 .. s_k, e_k)
     keep the beams with the highest sum of r_1 .. r_k;   answer: of the finished replies, that with the highest
@@ -41,7 +41,7 @@ def process_reward_agents(
     return base.but(rollout=search, reward=score, select=best(), also=(*base.also, *asked))
 
 
-SURE = imperfect(auc=0.95, of=aggregate(borne_out(), by="min"))
+SURE = imperfect(auc=0.95, inner=aggregate(borne_out(), by="min"))
 """An agent that ranks beginnings without a false step above others in 95 of 100 pairs."""
 
 fidelity = "core"

@@ -1,4 +1,4 @@
-"""ReARTeR: scores of early steps are corrected by a look ahead, and steps that stay doubtful are explained and written again.
+"""ReARTeR: lookahead corrects the scores of early steps; low-scored steps are explained and resampled.
 
     r'_t = r_t + alpha (r_{t+h} - r_t),    r_{t+h} of a greedy continuation of h steps, which is discarded
     best r' of the next steps < threshold:  a model explains what is wrong with it, the policy writes others, the best goes on
@@ -49,7 +49,7 @@ def rearter(
     return base.but(rollout=lookahead_search(**how), reward=by, select=best(), also=also)
 
 
-NOISY = imperfect(auc=0.8, of=correct_so_far())
+NOISY = imperfect(auc=0.8, inner=correct_so_far())
 
 fidelity = "reading"
 left_out = (

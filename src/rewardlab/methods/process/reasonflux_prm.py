@@ -1,4 +1,4 @@
-"""ReasonFlux-PRM: thoughts are scored by the response that they lead to, a judge and one another, and as a whole by its template.
+"""ReasonFlux-PRM: score thoughts by the response they lead to, a judge and coherence, and the whole by its template.
 
     step t of the thought:   r_t = sum_k softmax(a_t, q_t, c_t)_k (a_t, q_t, c_t)_k
        a: cosine with the nearest step of the response;   q: a judge's word;   c: chance of s_{t-1} among steps of other problems
@@ -155,7 +155,7 @@ def template_success(
     groups: list[Group], run: Run, *, n: PositiveInt = 4, model: str = "", mark: str = MARK, plan: str = PLAN,
     extract: str = EXTRACT, temperature: NonNegativeFloat = 1.0,
 ) -> Scores:  # fmt: skip
-    """The share of right ones among n replies that the policy writes with the template of this reply's response in its prompt.
+    """The pass rate of n replies sampled with the template of this reply's response in the prompt.
 
     model: who writes the template, a model of the run that reads `extract`; "": the response without its last line and its results
     (`without_results`): a plan that holds the answer would only be copied.
@@ -225,12 +225,12 @@ def steps_and_whole(out: Outputs, batch: Batch, run: Run, *, final: NonNegativeF
 
 
 @reward(over="groups")
-def thought_and_end(groups: list[Group], run: Run, *, of: Reward, mark: str = MARK) -> Scores:
-    """Half of the mean of what `of` says at the ends of the steps of the thought, and half of what it says at the end of the reply.
+def thought_and_end(groups: list[Group], run: Run, *, inner: Reward, mark: str = MARK) -> Scores:
+    """The mean of two numbers: the mean of `inner` over the steps of the thought, and `inner` at the end of the reply.
 
     Without a thought and a response, the mean over all steps takes the place of the first.
     """
-    pairs = zip(groups, of(groups, run), strict=True)
+    pairs = zip(groups, inner(groups, run), strict=True)
     return [[_thought_and_end(t, s, mark) for t, s in zip(*rows, strict=True)] for rows in pairs]
 
 
@@ -255,10 +255,10 @@ def reasonflux_prm(
     base = base or Recipe(name="reasonflux_prm", update=Update(problems=8))
     steps = {"steps": thought_steps(quality=quality or judged_steps(model=JUDGE), mark=mark, embed=embed, heat=heat)}
     whole = {"template": template_success(n=templates, model=WRITER if writer else "", mark=mark)}
-    labels = weighed_steps(of=steps, weights=(1.0,), whole=whole, hard=False)
+    labels = weighed_steps(inner=steps, weights=(1.0,), whole=whole, hard=False)
     prm = Recipe(reward=labels, objective=steps_and_whole(final=final), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
     chances = threshold(step_score(model="prm"), at=0.0, soft=1.0)
-    score = thought_and_end(of=chances, mark=mark)
+    score = thought_and_end(inner=chances, mark=mark)
     outcome: Any = base.reward or correct()
     models = {JUDGE: "" if quality else judge, WRITER: writer}
     others = [Learner(name, made, Recipe(), every=0) for name, made in models.items() if made]
@@ -269,7 +269,7 @@ def reasonflux_prm(
     )  # fmt: skip
 
 
-NOISY = imperfect_steps(auc=0.75, of=sound_thoughts())
+NOISY = imperfect_steps(auc=0.75, inner=sound_thoughts())
 ANNOTATORS = {"three": thought_steps(quality=NOISY), "judge": NOISY}
 
 fidelity = "core"

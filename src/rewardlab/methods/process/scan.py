@@ -1,4 +1,4 @@
-"""SCAN: only wrong replies to problems that the policy is sure of are labelled by continuations, relative to how sure it is.
+"""SCAN: self-denoised Monte-Carlo labels, for wrong replies to confident problems only, relative to the confidence.
 
     c = share of right replies to the problem;    c < 3/4: no labels;    right reply: 1 at every step
     wrong reply: continue from step 1, 2, .. up to the first step t after which none of n continuations is right

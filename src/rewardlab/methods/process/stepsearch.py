@@ -1,4 +1,4 @@
-"""StepSearch: each search of an episode is paid for the evidence that it adds, and charged for what had been found before.
+"""StepSearch: reward each search turn by its information gain, and penalise redundant results.
 
     r_t = G_t - P_t at the end of round t;     at the end: answer + key * mean over sub-questions of the best F1 of a query
     G_t = mean over gold documents i of max(c_i - m_i, 0);     P_t = share of the documents found that were found before
@@ -49,7 +49,7 @@ def search_progress(
     trajectory: Trajectory, *, documents: str = "facts", gold: str = "gold_documents", searches: str = "searches",
     redundancy: NonNegativeFloat = 1.0, corpus: str = "",
 ) -> list[tuple[int, float]] | Score:  # fmt: skip
-    """At the end of each reply that the environment answered, how much evidence its answer brings less how much of it is old:
+    """At the end of each reply that the environment answered, the new evidence in the answer minus the redundant part:
 
     G_t - redundancy P_t,   G_t = mean over gold documents i of max(c_i - m_i, 0),   P_t = share of what was found that was before
 
@@ -78,7 +78,7 @@ def search_progress(
 
 @reward
 def searched_for(trajectory: Trajectory, *, searches: str = "searches", mark: str = "Search:") -> Score:
-    """The mean over the gold queries of a column of the highest word F1 with a query that the episode made, from 0 to 1.
+    """The mean over the gold queries of a column of the best word F1 with one of the episode's queries, from 0 to 1.
 
     A gold query may be a list of wordings, of which the nearest counts. Words: without articles.
     mark: what a line with a query begins with; queries in tags count too (`text/searches.py`).

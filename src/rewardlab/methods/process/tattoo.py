@@ -1,4 +1,4 @@
-"""TaTToo: a judge of steps about tables asks a tool about each step, and is paid for right verdicts that rest on its answers.
+"""TaTToo: a judge of table-reasoning steps that calls tools, rewarded for right verdicts grounded in their results.
 
     step k:  the judge calls the tool, reads the answer, and writes + or -
     r_k = 1[verdict = label] + calibration log p(label) + tool support_k,    GRPO on the rewards of steps

@@ -1,5 +1,4 @@
-"""ThinkPRM: a reasoning model judges a solution step by step in words, and is tuned on those chains of its own, or of a stronger
-model, in which every verdict is the label of its step.
+"""ThinkPRM: a reasoning model verifies solutions in words, fine-tuned on chains whose verdicts all match the step labels.
 
     kept: the first of n chains with v_k = label_k for all k, and the right final verdict;     loss = -mean log pi(chain)
     score of a solution:  mean over K chains of p(right) / (p(right) + p(wrong)) at the final verdict
@@ -77,7 +76,7 @@ def chances_right(judge: Any, asked: Sequence[Trajectory], chains: Sequence[str]
 
 @reward
 def every_verdict_right(trajectory: Trajectory, *, steps: bool = True, column: str = "verdicts") -> Score:
-    """1 where a judgement has the right final verdict and, with `steps`, says of each step what the column does."""
+    """1 where a judgement has the right final verdict and, with `steps`, the column's label for each step."""
     labels, gold, said = list_of(trajectory.problem.meta.get(column)), trajectory.problem.answer, verdicts_of(trajectory.reply)
     if labels is None or gold not in WORDS.values():
         return Score(None, why=f"the problem has no list {column!r} and an answer that is right or wrong")
@@ -87,7 +86,8 @@ def every_verdict_right(trajectory: Trajectory, *, steps: bool = True, column: s
 
 @rollout(rows=lambda **_: 1)
 def first_accepted(problems: list[Problem], run: Run, *, by: Reward, n: PositiveInt = 4, writer: str = "writer") -> list[Group]:
-    """Of n replies of the model `writer` to each problem the first that `by` pays 1, recorded as the policy's; others are dropped.
+    """The first of n replies of the model `writer` that `by` accepts (a reward of 1), recorded as the policy's; problems without
+    one are dropped.
 
     Logged: accepted, the share of all replies that are paid 1. Where none is, the first problem is returned alone,
     without a reply, so that there is a batch, from which nothing is learnt.

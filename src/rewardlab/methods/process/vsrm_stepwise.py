@@ -1,4 +1,4 @@
-"""VSRM: each step is paid by how much it raises the accuracy of answers that are forced before and after it.
+"""VSRM: reward each step by the gain in accuracy of answers forced before and after it.
 
     A_k: accuracy of N answers forced after step k;     d_k = A_k - A_(k-1)
     r_k = d_k if |d_k| >= eps, else gamma^q d_(k+q), for the least q of 1 .. 4 with |d_(k+q)| >= eps, else 0
@@ -35,14 +35,14 @@ REFLECTION = (
 
 @reward(over="groups")
 def propagated(
-    groups: list[Group], run: Run, *, of: Reward, eps: NonNegativeFloat = 1e-5, gamma: Share = 0.7, ahead: NonNegativeInt = 4
+    groups: list[Group], run: Run, *, inner: Reward, eps: NonNegativeFloat = 1e-5, gamma: Share = 0.7, ahead: NonNegativeInt = 4
 ) -> Scores:
-    """What `of` pays each step; a step that it pays less than eps gets a share of the next one, of `ahead` at most, that is paid
-    more: gamma for each step between them, and 0 if there is none.
+    """The step rewards of `inner`; a step with less than eps gets a share of the next larger one within `ahead` steps: gamma for
+    each step between them, and 0 if there is none.
     """
     return [
         [derive("propagated", None if s.missing else Term(None, _spread(s.steps, eps, gamma, ahead)), [s]) for s in row]
-        for row in of(groups, run)
+        for row in inner(groups, run)
     ]
 
 
@@ -67,7 +67,7 @@ def vsrm_stepwise(
     """
     base = base or ppo()
     forced = forced_accuracy(n=n, tokens=tokens, mark=mark, at=at, after=after, apart=apart)
-    steps = propagated(of=step_gain(of=forced), eps=eps, gamma=gamma, ahead=ahead)
+    steps = propagated(inner=step_gain(inner=forced), eps=eps, gamma=gamma, ahead=ahead)
     return base.but(
         rollout=base.required("rollout").but_innermost(steps=splitter), reward=(base.reward or correct()) + weight * steps
     )

@@ -1,4 +1,4 @@
-"""APRIL: generate more replies than a step needs; the step ends when enough are complete, and the rest continue in the next.
+"""APRIL: over-provision rollouts: a step ends when enough replies are complete, and the rest resume in the next.
 
     in progress: (1 + spare) N groups;   a step ends when N are complete;   the prefixes of the others are kept with the log-probs
     of the weights that wrote them, so that the importance ratio of the loss holds for every token:  ratio_t = pi / pi_old(t)

@@ -1,4 +1,4 @@
-"""B-STaR: each round of self-training samples at the temperature, and imitates above the threshold, of the highest balance score.
+"""B-STaR: each round of self-training picks the temperature and reward threshold with the highest balance score.
 
     bs(x) = min(n'/n*, 1) * (n'/n)        n: different replies to x that are selected; n': those of them that are right
     T     = argmax over temperatures of max over tau of the mean of bs over problems, once per round
@@ -69,13 +69,13 @@ class Selection(NamedTuple):
     rows: list[list[int]]
 
 
-@rollout(inner="of", across_problems=True)
+@rollout(wraps="inner", across_problems=True)
 def balanced(
-    problems: list[Problem], run: Run, *, of: Rollout, by: Reward, wanted: PositiveInt = 8, target: PositiveFloat = 6.0,
+    problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, wanted: PositiveInt = 8, target: PositiveFloat = 6.0,
     lowest: PositiveFloat = 0.5, highest: PositiveFloat = 1.2, temperatures: PositiveInt = 4, threshold: float | None = None,
     every: PositiveInt = 10,
 ) -> list[Group]:  # fmt: skip
-    """What `of` samples at the temperature of the round, with those replies tagged as SELECTED that are worth imitating.
+    """The groups of `inner` at the round's temperature, with replies to imitate tagged as SELECTED.
 
     by: the score.  wanted, target: as in `select`.  A round is `every` steps; at its start the policy answers the step's problems
     at each of so many `temperatures`, evenly spaced from `lowest` to `highest`, and the one of the highest mean balance score
@@ -85,10 +85,10 @@ def balanced(
     """
     round_ = run.memory.get(MEMORY)
     if run.held_out:
-        return of.but_innermost(temperature=round_["temperature"])(problems, run) if round_ else of(problems, run)
+        return inner.but_innermost(temperature=round_["temperature"])(problems, run) if round_ else inner(problems, run)
 
     def sampled(temperature: float) -> tuple[list[Group], Selection]:
-        groups = of.but_innermost(temperature=temperature)(problems, run)
+        groups = inner.but_innermost(temperature=temperature)(problems, run)
         return groups, select(candidates(groups, by, run), wanted=wanted, target=target, threshold=threshold)
 
     if round_ is None or run.step - round_["since"] >= every:
@@ -181,7 +181,7 @@ def b_star(
     score = correct() if process is None else correct() + 0.2 * aggregate(process, by="min")
     return base.but(
         rollout=balanced(
-            of=of, by=score, wanted=wanted, target=target, lowest=lowest, highest=highest, temperatures=temperatures,
+            inner=of, by=score, wanted=wanted, target=target, lowest=lowest, highest=highest, temperatures=temperatures,
             threshold=threshold, every=every,
         ),
         objective=imitate(), weighting=tagged_mean(tag=SELECTED),

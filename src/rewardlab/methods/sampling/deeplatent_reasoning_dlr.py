@@ -1,4 +1,4 @@
-"""DLR: a small assistant samples latents, a frozen model answers from them, and the assistant alone learns which ones answer well.
+"""DLR: a small assistant samples latents for a frozen model, and alone is trained, on the answers' rewards.
 
     z_1 .. z_G ~ pi_assistant(. | x),  y_i ~ pi_frozen(. | z_i, x),  r_i = right_i + w well_formed_i,  A_i = (r_i - mean) / std
     loss = -mean_i min(ratio A_i, clip(ratio) A_i) + c contrast,     ratio = pi_assistant(z_i | x) / pi_old(z_i | x)
@@ -39,31 +39,31 @@ from rewardlab.settings.domain import PositiveFloat, PositiveShare
 # ---- Measures of the policy after the latents that a learner writes before its replies -------------------------------
 
 
-@measure(inner="of")
-def with_prefix(problems: Sequence[Problem], run: Run, *, of: Measure, by: str, sampled: bool = False) -> dict[str, float]:
-    """What `of` measures where the learner `by` writes before each reply the means of its latents.  sampled: samples them."""
+@measure(wraps="inner")
+def with_prefix(problems: Sequence[Problem], run: Run, *, inner: Measure, by: str, sampled: bool = False) -> dict[str, float]:
+    """The measure `inner` with the means of the learner `by`'s latents before each reply.  sampled: samples them."""
     writer = run.model(by)
 
     def write(rows: Any, rng: Any) -> Any:
         return writer.write(rows, rng if sampled else None)
 
     with run.policy.prefixed(write):
-        return of(problems, run)
+        return inner(problems, run)
 
 
 # ---- Replies after a prefix of latents that a learner of the run writes ----------------------------------------------
 
 
-@rollout(inner="of")
-def prefixed(problems: list[Problem], run: Run, *, of: Rollout, by: str) -> list[Group]:
-    """What `of` samples where the learner `by` (`policies/assistant.py`) writes latents before each reply, sampled for each row.
+@rollout(wraps="inner")
+def prefixed(problems: list[Problem], run: Run, *, inner: Rollout, by: str) -> list[Group]:
+    """The groups of `inner` with latents of the learner `by` (`policies/assistant.py`) before each reply, sampled for each row.
 
     They are a turn of the learner's own, with log-probs; the policy reads them in place of token embeddings.
     """
     writer = run.model(by)
     writer.step = run.step
     with run.policy.prefixed(writer.write):
-        return of(problems, run)
+        return inner(problems, run)
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
@@ -124,9 +124,9 @@ def deeplatent_reasoning_dlr(
     )
     paid = base.reward or correct()
     return base.but(
-        rollout=prefixed(of=base.required("rollout"), by=ASSISTANT), objective=None,
+        rollout=prefixed(inner=base.required("rollout"), by=ASSISTANT), objective=None,
         reward=paid + well_formed * answer_given() if well_formed else paid,
-        measure=with_prefix(of=base.measure or accuracy(), by=ASSISTANT, sampled=sampled),
+        measure=with_prefix(inner=base.measure or accuracy(), by=ASSISTANT, sampled=sampled),
         also=(*base.also, Learner(ASSISTANT, f"prefix:{assistant or fresh}", learning)),
     )  # fmt: skip
 

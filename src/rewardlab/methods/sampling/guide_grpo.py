@@ -1,4 +1,4 @@
-"""Guide-GRPO: prompts whose replies are all wrong are answered again with a hint, and learnt from as if there had been none.
+"""Guide-GRPO: resample all-wrong groups with a hint, and learn from them as if without it.
 
     all n replies to x wrong: sample n again from pi_old(. | x, h);  A within the group that is learnt from
     ratio_t = pi(y_t | x, y_<t) / pi_old(y_t | x, h, y_<t);    loss = -A ratio / (ratio + c),   c their 90th percentile
@@ -40,12 +40,12 @@ GUIDED = "guided"
 """The tag of rows that were written with a hint and stand after the prompt without it."""
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def hint_on_failure(
-    problems: list[Problem], run: Run, *, of: Rollout, column: str = "hint", told: str = "{question} Hint: {hint}",
+    problems: list[Problem], run: Run, *, inner: Rollout, column: str = "hint", told: str = "{question} Hint: {hint}",
     everywhere: bool = False, plain: bool = True,
 ) -> list[Group]:  # fmt: skip
-    """The groups that `of` samples, where those whose replies are all wrong are sampled anew with a hint in the prompt.
+    """The groups of `inner`, with all-wrong ones resampled with a hint in the prompt.
 
     plain: the new replies stand after the prompt without the hint, as if they had been said to it, with the log-probs that they had
     with it: so the importance ratio of a token is pi(token | prompt) / pi_old(token | prompt, hint).  False: the hint stays.
@@ -53,13 +53,13 @@ def hint_on_failure(
     everywhere: all groups are.  Replies without a verdict count neither way; a group without any verdict keeps its replies.
     Logs the share of groups that were guided, and of these the share in which a reply was right.
     """
-    groups = of(problems, run)
+    groups = inner(problems, run)
     failed = [g for g, row in enumerate(run.verdicts(groups)) if everywhere or _all_wrong([s.value for s in row])]
     if failed:
         # asked for by the groups, since the sampler may have dropped problems or taken further ones
         asked = [groups[g][0].problem for g in failed]
         # by the sampler itself: what filters groups around it may give back fewer than were asked for, or others
-        again = of.innermost([_with_hint(p, column, told) for p in asked], run)
+        again = inner.innermost([_with_hint(p, column, told) for p in asked], run)
         new = [[_taught(t, p, run) if plain else t for t in group] for p, group in zip(asked, again, strict=True)]
         for g, group in zip(failed, new, strict=True):
             groups[g] = group
@@ -95,13 +95,13 @@ def _taught(t: Trajectory, problem: Problem, run: Run) -> Trajectory:
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
-@objective(unit="token", needs=("old",), inner="of")
-def bounded_where_guided(out: Outputs, batch: Batch, run: Run, *, of: Objective, percentile: PositiveShare = 0.9) -> Tensor:
-    """-A ratio / (ratio + c) in the rows that `hint_on_failure` wrote with a hint, and the objective `of` in all others.
+@objective(unit="token", needs=("old",), wraps="inner")
+def bounded_where_guided(out: Outputs, batch: Batch, run: Run, *, inner: Objective, percentile: PositiveShare = 0.9) -> Tensor:
+    """-A ratio / (ratio + c) in hinted rows (`hint_on_failure`), and the objective `inner` in all others.
 
     c: this percentile of the ratios of the row, without gradient.
     """
-    loss = of(out, batch, run)
+    loss = inner(out, batch, run)
     rows = torch.tensor([t.tag == GUIDED for t, _ in batch.rows], device=batch.mask.device)
     where = batch.mask & rows[:, None]
     if not bool(where.any()):
@@ -119,7 +119,7 @@ def bounded(of: Objective | None) -> Objective:
              for scale, leaf in (of.terms() if of else ())]  # fmt: skip
     if not any(ratio for *_, ratio in terms):
         raise RewardlabError(f"replies to hints are off-policy, and need an objective of tokens by their ratio, not {of}")
-    made = [(scale, bounded_where_guided(of=leaf) if ratio else leaf) for scale, leaf, ratio in terms]
+    made = [(scale, bounded_where_guided(inner=leaf) if ratio else leaf) for scale, leaf, ratio in terms]
     first, *others = [leaf if scale == 1 else scale * leaf for scale, leaf in made]
     return sum(others, start=first)
 
@@ -129,7 +129,7 @@ def guide_grpo(
 ) -> Recipe:
     """n: replies per prompt.  everywhere: hints for all prompts.  plain: the hint is taken away again.  column: of the hints."""
     base = base or grpo(n=n)
-    hinted = hint_on_failure(of=base.required("rollout"), column=column, everywhere=everywhere, plain=plain)
+    hinted = hint_on_failure(inner=base.required("rollout"), column=column, everywhere=everywhere, plain=plain)
     return base.but(rollout=hinted, objective=bounded(base.objective) if plain else base.objective)
 
 

@@ -1,4 +1,4 @@
-"""MALT: what a generator, a verifier and a refiner say is credited by how the chains through it end, in a tree of n^3 chains.
+"""MALT: generator, verifier and refiner sample trees of n^3 chains, and each is credited by the outcomes below it.
 
     q -> g_i -> v_ij -> y_ijk,  i, j, k = 1 .. n;   V(y_ijk) = 1[right],  V(v_ij) = mean_k V(y_ijk),  V(g_i) = mean_j V(v_ij)
     positive: V > threshold.   All roles: SFT on positives;   verifier and refiner: then DPO on (positive, other) of the same input
@@ -108,7 +108,7 @@ def by_role(
     threshold: float = 0.5, roles: tuple[str, ...] = ROLES, model: str = "reference", temperature: NonNegativeFloat = 1.0,
     verify: str = VERIFY, refine: str = REFINE,
 ) -> list[Group]:  # fmt: skip
-    """What was said well and badly in each role, recorded as the policy's own replies to what the role read.
+    """Good and bad outputs of each role, recorded as the policy's own replies to the role's input.
 
     Of each problem a tree is sampled: n attempts, n verdicts on each, n refined replies to each verdict. What was said is worth the
     mean reward `by` of the refined replies below it, and positive above the threshold, else negative.
@@ -192,35 +192,35 @@ def chains_accuracy(
     }  # fmt: skip
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def positives_first(
-    recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, compared: tuple[str, ...] = ROLES, faster: PositiveFloat = 3.0,
-    of: Loop | None = None,
+    recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, compared: tuple[str, ...] = ROLES,
+    sft_lr_scale: PositiveFloat = 3.0, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """`steps` of SFT on the positives of the recipe's trees, which its reward values. Then the policy so far becomes the reference,
     and pairs of the roles `compared` are learnt by the recipe, with a fresh optimiser.
 
-    faster: the learning rate of SFT, as a multiple of the recipe's.  of: how a step is taken.
+    sft_lr_scale: the learning rate of SFT, as a multiple of the recipe's.  inner: how a step is taken.
     """
     trees = recipe.required("rollout").but_innermost(by=recipe.required("reward"))
     # the reward has valued the ends of chains; a critique that is learnt from is no answer that it could judge
     step = recipe.but(rollout=trees.but_innermost(roles=compared), reward=None)
     if run.step < steps:
-        step = sft(lr=faster * recipe.update.rate, problems=recipe.update.problems)
+        step = sft(lr=sft_lr_scale * recipe.update.rate, problems=recipe.update.problems)
         step = step.but(rollout=trees.but_innermost(learn="positives"))
-    of(step, run, ops) if of else ops.standard_step(step)
+    inner(step, run, ops) if inner else ops.standard_step(step)
     if run.step == steps - 1:
         ops.policy.reset_optimizer()
         ops.renew_reference()
 
 
 def malt(
-    base: Recipe | None = None, *, n: int = 3, threshold: float = 0.5, sft_steps: int = 10, faster: float = 3.0,
+    base: Recipe | None = None, *, n: int = 3, threshold: float = 0.5, sft_steps: int = 10, sft_lr_scale: float = 3.0,
     roles: str = "generator,verifier,refiner", compared: str = "verifier,refiner", chains: int = 3, temperature: float = 0.3,
     verify: str = VERIFY, refine: str = REFINE, critic: str | None = None, refiner: str | None = None,
 ) -> Recipe:  # fmt: skip
-    """n: what each role says to an input.  threshold: of values.  sft_steps: of SFT, before DPO.  faster: the learning rate of SFT,
-    as a multiple of DPO's.  roles: that learn.  compared: those of them that DPO goes on with.  chains: that vote at test.
+    """n: what each role says to an input.  threshold: of values.  sft_steps: of SFT, before DPO.  sft_lr_scale: the learning rate
+    of SFT, as a multiple of DPO's.  roles: that learn.  compared: those of them that DPO goes on with.  chains: that vote at test.
     verify, refine: what the later roles read, with {question}, {attempt}, {critique}.  critic, refiner: models of these at test.
     """
     base = base or dpo(problems=4, beta=0.2)
@@ -233,8 +233,8 @@ def malt(
     )
     others = [Learner(role, init, Recipe(), every=0) for role, init in (("verifier", critic), ("refiner", refiner)) if init]
     return base.but(
-        rollout=trees, reward=reward, loop=positives_first(steps=sft_steps, compared=both, faster=faster, of=base.loop),
-        also=(*base.also, Learner(WRITER, "copy:policy", Recipe(), every=0), *others),
+        rollout=trees, reward=reward, loop=positives_first(steps=sft_steps, compared=both, sft_lr_scale=sft_lr_scale,
+        inner=base.loop), also=(*base.also, Learner(WRITER, "copy:policy", Recipe(), every=0), *others),
         measure=chains_accuracy(chains=chains, temperature=temperature, verify=verify, refine=refine),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""PROF: of many replies those are trained on whose steps a process reward finds as good or as bad as their outcome is.
+"""PROF: filter replies by consistency of process reward and outcome.
 
     score = (mean of the steps' process rewards - lambda [1 step, or H or more]) * (+1 if right, -1 if wrong)
     kept: m of n replies, the right ones and the wrong ones with the highest scores, as many of each as there are, up to m/2
@@ -36,22 +36,22 @@ from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 # ---- Groups of which only those replies are kept whose reasoning and whose outcome say the same ----------------------
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def consistent(
-    problems: list[Problem], run: Run, *, of: Rollout, process: Reward, keep: PositiveInt = 4, penalty: NonNegativeFloat = 0.0,
-    most: PositiveInt = 30,
+    problems: list[Problem], run: Run, *, inner: Rollout, process: Reward, keep: PositiveInt = 4, penalty: NonNegativeFloat = 0.0,
+    max_steps: PositiveInt = 30,
 ) -> list[Group]:  # fmt: skip
-    """Of each group that `of` samples, `keep` replies: the right ones of the highest process value and the wrong ones of the
-    lowest, half of each, or as near to that as there are right and wrong ones.
+    """Of each group of `inner`, `keep` replies: the right ones with the highest and the wrong ones with the lowest process values,
+    half of each, or as near to that as possible.
 
-    process: a reward of steps; a reply's process value is their mean, less `penalty` where it has one step alone, or `most` or
+    process: a reward of steps; a reply's process value is their mean, less `penalty` where it has one step alone, or `max_steps` or
     more.  Verdicts are those of the task's verifier. Replies without one are dropped, unless fewer than `keep` have any; of those
     without a process value the others are preferred. Logs how many right and how many wrong replies are kept, per group.
     Ye et al. 2025, arXiv:2509.03403
     """
-    groups = of(problems, run)
+    groups = inner(problems, run)
     rows = zip(groups, run.verdicts(groups), process(groups, run), strict=True)
-    kept = [_kept(group, verdicts, [_value(s, penalty, most) for s in scores], keep) for group, verdicts, scores in rows]
+    kept = [_kept(group, verdicts, [_value(s, penalty, max_steps) for s in scores], keep) for group, verdicts, scores in rows]
     for name, wanted in (("kept_right", True), ("kept_wrong", False)) if kept else ():
         counts = [sum(v.value is not None and (v.value >= 1) == wanted for v in row) for row in run.verdicts(kept)]
         run.log(name, float(np.mean(counts)))
@@ -89,16 +89,16 @@ JUDGE = "judge"
 
 def prof(
     base: Recipe | None = None, *, process: Reward | None = None, judge: str = "copy:policy", n: int = 8, keep: int = 4,
-    penalty: float = 0.0, most: int = 30,
+    penalty: float = 0.0, max_steps: int = 30,
 ) -> Recipe:  # fmt: skip
     """process: a reward of steps; None: `judged_steps`, by the model `judge`.  n: replies that are sampled.  keep: of them, trained
-    on.  penalty, most: lambda and H.
+    on.  penalty, max_steps: lambda and H.
     """
     base = base or grpo(n=n)
     marked = base.required("rollout").but_innermost(steps="newline")
     by = process or judged_steps(model=JUDGE)
     also = base.also if process else (*base.also, Learner(JUDGE, judge, Recipe(), every=0))
-    return base.but(rollout=consistent(of=marked, process=by, keep=keep, penalty=penalty, most=most), also=also)
+    return base.but(rollout=consistent(inner=marked, process=by, keep=keep, penalty=penalty, max_steps=max_steps), also=also)
 
 
 fidelity = "core"
@@ -112,7 +112,7 @@ data = Data(
     ],
 )
 
-NOISY = -1.0 * noisy_critiques(of=correct_steps(), miss=0.2, alarm=0.2, votes=1)
+NOISY = -1.0 * noisy_critiques(inner=correct_steps(), miss=0.2, alarm=0.2, votes=1)
 claim = Claim(
     says="filtered by a process reward that errs in one step of five, right replies have fewer wrong steps than with GRPO",
     versus="grpo", task="arithmetic:biased=0.9,error=0.1,corrected=0.5", measure="right_reward", direction="higher", margin=0.0053,

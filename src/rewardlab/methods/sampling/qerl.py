@@ -1,4 +1,4 @@
-"""QeRL: RL of adapters on a model in 4 bits, with noise on its norms in rollouts, as wide at first as quantisation's and then less.
+"""QeRL: RL of adapters on a 4-bit model, with noise on its norms in rollouts that anneals from the scale of quantisation noise.
 
     W' = W4 + B A,   A and B train;      RMSNorm(x) = (w + z) x / rms(x),   z ~ N(0, sigma_k^2) where replies are sampled
     sigma_0 = 0 (quantisation alone);    sigma_k = first (last / first)^((k - 1) / (K - 2)),   k = 1 .. K - 1, in K equal stages
@@ -41,7 +41,7 @@ from rewardlab.util.outputs import entropies
 def entropy_with_noise(
     problems: Sequence[Problem], run: Run, *, rollout: Rollout, sigma: PositiveFloat, times: PositiveInt = 8
 ) -> dict[str, float]:
-    """Entropy in nats of the next token, the mean over the decisions of replies that the policy gives without noise.
+    """Entropy with and without RMSNorm noise, in nats, averaged over the decisions of replies sampled without noise.
 
     entropy: of the policy; entropy.noise: with N(0, sigma^2) added to the scales of its layers' norms, the mean over so many
     `times`.
@@ -74,13 +74,13 @@ def sigma_at(progress: float, first: float, last: float, stages: int) -> float:
     return first * (last / first) ** ((stage - 1) / max(1, stages - 2))
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def parameter_noise(
-    problems: list[Problem], run: Run, *, of: Rollout, first: PositiveFloat = 1e-2, last: PositiveFloat = 1e-4,
+    problems: list[Problem], run: Run, *, inner: Rollout, first: PositiveFloat = 1e-2, last: PositiveFloat = 1e-4,
     stages: PositiveInt = 10, corrected: bool = False,
 ) -> list[Group]:  # fmt: skip
-    """What `of` samples while N(0, sigma^2) is added to the scales by which the norms of the policy's layers multiply: in every
-    step another noise, sigma by `sigma_at`. Held-out problems are answered without it.
+    """The samples of `inner` with N(0, sigma^2) added to the norm scales of the policy's layers: new noise in every step, sigma by
+    `sigma_at`. Held-out problems are answered without it.
 
     corrected: the recorded log-probs are those with the noise, so that importance ratios say how the replies were sampled.  False:
     those of the policy without it, as if it had sampled the replies itself. Logs sigma, and how much more log-prob the sampled
@@ -91,9 +91,9 @@ def parameter_noise(
     sigma = 0.0 if run.held_out else sigma_at(run.progress, first, last, stages)
     run.log("sigma", sigma)
     if not sigma:
-        return of(problems, run)
+        return inner(problems, run)
     with run.policy.noised(sigma, run.rng("noise")):
-        groups = of(problems, run)
+        groups = inner(problems, run)
     # these log-probs come for free where the trainer takes its own for those of the sampler
     with run.unbilled():
         clean = run.policy.score([t for group in groups for t in group])
@@ -136,7 +136,7 @@ def qerl(
     without noise.  corrected: importance ratios are to the policy with noise."""
     base = base or grpo(n=n)
     return base.but(
-        rollout=parameter_noise(of=base.required("rollout"), first=first, last=last, stages=stages, corrected=corrected)
+        rollout=parameter_noise(inner=base.required("rollout"), first=first, last=last, stages=stages, corrected=corrected)
     )
 
 

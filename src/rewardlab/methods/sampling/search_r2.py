@@ -1,4 +1,4 @@
-"""Search-R2: a refiner, which is the policy itself, accepts a search episode or cuts it before its first flawed turn.
+"""Search-R2: the policy as its own refiner accepts a search episode, or cuts it before the first flawed turn and resumes there.
 
     pi_mix(y) = accept(y) pi(y) + sum over y', k of pi(y') cut(k | y') pi(y | y'_<k),     y'_<k: the k - 1 turns that are kept
     r = right (1 + useful),    useful: share of the search results that are of use;    GRPO on episodes and on the refiner's words
@@ -39,12 +39,12 @@ from rewardlab.text.refining import QUESTION, REFINES, cut_of, to_refine
 
 
 @reward(over="groups")
-def of_result(groups: list[Group], run: Run, *, of: Reward) -> Scores:
-    """The reward `of` episodes, also for the refiner's replies that follow them (`repaired`): what their episode earned.
+def of_result(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
+    """The reward `inner` of episodes; the refiner's replies that follow them (`repaired`) get their episode's reward.
 
     No verdict for a refiner whose episodes are not there, or have none.
     """
-    scores = iter(of([group for group in groups if not _refines(group)], run))
+    scores = iter(inner([group for group in groups if not _refines(group)], run))
     made: Scores = []
     earned: dict[str, dict[tuple[int, ...], Score]] = {}
     for group in groups:
@@ -72,8 +72,8 @@ def _same(score: Score | None) -> Score:
 
 @reward
 def useful_results(trajectory: Trajectory, *, column: str = "supporting") -> Score:
-    """The share of the messages that an episode read after its first reply which hold a document of this column that none before
-    them held. 0 where it read none, and where the problem has no such list: then its answer alone is paid.
+    """The share of an episode's retrieved messages with a new document of this column. 0 where it read none, and where the problem
+    has no such list: then its answer alone is paid.
     """
     given = trajectory.problem.meta.get(column)
     wanted = [_text(x) for x in (given if isinstance(given, tuple) else list_of(given) or ())]
@@ -196,7 +196,7 @@ def search_r2(
     right = base.reward or correct()
     paid = right * (1 + useful * useful_results(column=column)) if useful else right
     return base.but(
-        rollout=repaired(env=env, n=n, turns=turns, where=where, question=question), reward=of_result(of=paid),
+        rollout=repaired(env=env, n=n, turns=turns, where=where, question=question), reward=of_result(inner=paid),
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )  # fmt: skip
 

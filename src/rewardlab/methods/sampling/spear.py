@@ -1,4 +1,4 @@
-"""SPEAR: good episodes are learnt from again, ever more, by how much they are above what the policy mostly earns by now.
+"""SPEAR: self-imitation of good past episodes with a growing weight, their advantages recalibrated to the current level.
 
     r = right + min(0.1 calls, 1) (1 + cos(pi p)) / 2,    p: progress of the training;    A = r - mean r, ratio clipped at 1.28
     kept: episodes with A > 0, for `tolerance` steps.  When 1.5 `capacity` of them earn more than P50, `capacity` at random give
@@ -42,16 +42,16 @@ from rewardlab.settings.domain import NonNegativeInt, PositiveInt, PositiveShare
 MEMORY, EPS_HIGH = "spear", 0.28
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def then_again(
     recipe: Recipe, run: Run, ops: Any, *, weight: Share = 1.0, warmup: PositiveShare = 0.5, capacity: PositiveInt = 128,
-    tolerance: NonNegativeInt = 10, history: PositiveInt = 10240, covarying: Share = 0.02, of: Loop | None = None,
+    tolerance: NonNegativeInt = 10, history: PositiveInt = 10240, covarying: Share = 0.02, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """A step, and then an update on good episodes of earlier ones, where there are enough.  weight: of the loss in the end.
-    history: groups, of which the median is taken.  covarying: share of tokens left out.  of: how a step is taken.
+    history: groups, of which the median is taken.  covarying: share of tokens left out.  inner: how a step is taken.
     Logs replayed, how many were learnt from again so far.
     """
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     if not weight:
         run.log("replayed", 0)
         return
@@ -106,7 +106,7 @@ def spear(
     return base.but(
         reward=reward + scheduled(calls_made(), start=calls, end=0.0, shape="cosine") if calls else reward,
         credit=credit >> drop_covarying(share=covarying, eps_high=EPS_HIGH) if covarying else credit,
-        loop=then_again(weight=weight, warmup=warmup, covarying=covarying, of=base.loop, **buffer),
+        loop=then_again(weight=weight, warmup=warmup, covarying=covarying, inner=base.loop, **buffer),
     )
 
 

@@ -1,4 +1,4 @@
-"""AggLM: a policy learns to write the answer from several solutions that it reads; easy sets of these are rationed against hard.
+"""AggLM: learn to aggregate several candidate solutions into an answer, with a balance of easy and hard sets.
 
     y ~ pi(. | x, y_1 .. y_m),  y_i ~ solver(. | x);    reward 1[y right], GRPO
     hard: the most frequent answer of y_1 .. y_m is wrong.    trained on: all hard sets, and easy ones, `easy` as many
@@ -96,12 +96,12 @@ def mixed(sets: Sequence[Candidates], easy: float) -> list[Candidates]:
     return kept
 
 
-@rollout(inner="of", across_problems=True)
+@rollout(wraps="inner", across_problems=True)
 def of_candidates(
-    problems: list[Problem], run: Run, *, of: Rollout, n: PositiveInt = 8, easy: NonNegativeFloat = 0.5, model: str = "solver",
+    problems: list[Problem], run: Run, *, inner: Rollout, n: PositiveInt = 8, easy: NonNegativeFloat = 0.5, model: str = "solver",
     temperature: NonNegativeFloat = 1.0, ask: str = ASK, between: str = "\n\n",
 ) -> list[Group]:  # fmt: skip
-    """What `of` samples from the problems with n solutions of each, by the model `model` of the run, in the prompt.
+    """The groups of `inner`, with n solutions by the model `model` of the run in each prompt.
 
     ask, between: the prompt, with {question} and {solutions}, and what stands between two solutions.
 
@@ -112,7 +112,7 @@ def of_candidates(
     kept = mixed(sets, easy)
     run.log("hard", sum(not s.easy for s in sets) / len(sets))
     run.log("kept", len(kept) / len(sets))
-    return of([s.asked(ask, between) for s in kept], run)
+    return inner([s.asked(ask, between) for s in kept], run)
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def agglm(
     read, with {question} and {solutions}, and what stands between two of these."""
     base = base or grpo()
     how: dict[str, Any] = {"n": m, "model": SOLVER, "ask": ask, "between": between}
-    sets = of_candidates(of=base.required("rollout"), easy=easy, temperature=temperature, **how)
+    sets = of_candidates(inner=base.required("rollout"), easy=easy, temperature=temperature, **how)
     return base.but(
         rollout=sets, reward=base.reward or correct(),
         measure=aggregated(**how),

@@ -1,4 +1,4 @@
-"""Beam search over steps: sample next steps, keep those that a process reward model scores highest, go on from them.
+"""Beam search over steps: sample next steps, keep those with the highest process rewards, and repeat.
 
     B_t = the `width` best of { b + s : b in B_(t-1), s one of `branch` steps ~ pi(. | b) } by r;   answer = argmax of r
 

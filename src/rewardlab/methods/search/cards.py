@@ -1,4 +1,4 @@
-"""CARDS: a reply is sampled in segments that end where the next token is uncertain, and each is accepted or rejected by a reward.
+"""CARDS: rejection sampling of segments that end at uncertain tokens, each accepted or rejected by a reward.
 
     segment: until the entropy of the next token exceeds tau;    accepted with probability min(1, exp((r(x, y_<=k) - r*(k)) / beta))
     r*(k) rises with the tokens written, from (1 - alpha) r(x) + alpha r* to r*;    a rejected segment alone is sampled again
@@ -72,16 +72,17 @@ def chance(score: float, needed: float, beta: float) -> float:
 @rollout
 def cascade(
     problems: list[Problem], run: Run, *, score: Reward, n: PositiveInt = 1, target: float = 0.0, beta: PositiveFloat = 0.7,
-    alpha: Share = 0.5, max_entropy: NonNegativeFloat = 3.0, least: PositiveInt = 4, most: PositiveInt = 64,
+    alpha: Share = 0.5, max_entropy: NonNegativeFloat = 3.0, min_tokens: PositiveInt = 4, max_tokens: PositiveInt = 64,
     attempts: NonNegativeInt = 20, temperature: NonNegativeFloat = 0.7, top_k: NonNegativeInt = 40,
 ) -> list[Group]:  # fmt: skip
     """n replies to each problem, by rejection sampling of segments: approximately from policy * exp(score / beta).
 
-    A segment ends where the next token's entropy exceeds `max_entropy` nats, after `least` tokens of it at the earliest and `most`
-    at the latest. It is kept with the probability min(1, exp((r - bar) / beta)), r being what `score` pays for the reply so far;
-    the bar rises with the tokens written from (1 - alpha) r(prompt) + alpha `target` to `target` at the run's max_new. Otherwise
-    the segment alone is sampled again; after `attempts` rejections the best candidate is kept. A candidate without a score is
-    rejected, and never the best of several. Each segment is a turn, and `path` holds the number of its candidate.
+    A segment ends where the next token's entropy exceeds `max_entropy` nats, after `min_tokens` tokens of it at the earliest and
+    `max_tokens` at the latest. It is kept with the probability min(1, exp((r - bar) / beta)), r being what `score` pays for the
+    reply so far; the bar rises with the tokens written from (1 - alpha) r(prompt) + alpha `target` to `target` at the run's
+    max_new. Otherwise the segment alone is sampled again; after `attempts` rejections the best candidate is kept. A candidate
+    without a score is rejected, and never the best of several. Each segment is a turn, and `path` holds the number of its
+    candidate.
 
     Li et al. 2024, arXiv:2406.16306
     """
@@ -90,7 +91,7 @@ def cascade(
     known = _paid([t for t, _ in rows[::n]], score, run)
     first = [target if math.isinf(r) else (1 - alpha) * r + alpha * target for r in known]
     drafts = [Draft(t, i, first[k // n]) for k, (t, i) in enumerate(rows)]
-    segment = Sampling(most, temperature, top_k=top_k, max_entropy=max_entropy, min_new=least)
+    segment = Sampling(max_tokens, temperature, top_k=top_k, max_entropy=max_entropy, min_new=min_tokens)
     while going := [d for d in drafts if d.row.stop is None]:
         candidates = _extended(going, segment, run)
         scores, luck = _paid(candidates, score, run), torch.rand(len(going), generator=run.rng("accept")).tolist()
@@ -141,18 +142,18 @@ def _decide(draft: Draft, row: Trajectory, score: float, accepted: bool, attempt
 
 def cards(
     base: Recipe | None = None, *, score: Reward | None = None, n: int = 1, target: float = 0.0, beta: float = 0.7,
-    alpha: float = 0.5, max_entropy: float = 3.0, least: int = 4, most: int = 64, attempts: int = 20, temperature: float = 0.7,
-    top_k: int = 40,
+    alpha: float = 0.5, max_entropy: float = 3.0, min_tokens: int = 4, max_tokens: int = 64, attempts: int = 20,
+    temperature: float = 0.7, top_k: int = 40,
 ) -> Recipe:  # fmt: skip
     """score: what judges unfinished replies; None: the recipe's reward, the policy's own mean log-probability unless another is
     given.  n: replies to each problem, the best of which is the answer.  target: r*, in units of the score.  max_entropy: tau, in
-    nats.  least, most: tokens of a segment.  attempts: rejections after which the best candidate is taken.
+    nats.  min_tokens, max_tokens: tokens of a segment.  attempts: rejections after which the best candidate is taken.
     """
     base = base or Recipe(name="cards", reward=likelihood(), measure=accuracy(), update=Update())
     score = score or base.required("reward")
     sampled = cascade(
-        score=score, n=n, target=target, beta=beta, alpha=alpha, max_entropy=max_entropy, least=least, most=most, attempts=attempts,
-        temperature=temperature, top_k=top_k,
+        score=score, n=n, target=target, beta=beta, alpha=alpha, max_entropy=max_entropy, min_tokens=min_tokens,
+        max_tokens=max_tokens, attempts=attempts, temperature=temperature, top_k=top_k,
     )  # fmt: skip
     return base.but(rollout=sampled, reward=score, select=best())
 
@@ -166,7 +167,7 @@ data = Data(answer="the gold answer")
 claim = Claim(
     says="rejecting segments costs fewer tokens an answer than rejecting whole replies by the same reward, and is as often right",
     versus="cards", task="arithmetic:biased=0.75,error=0.1", measure="tokens_per_answer", direction="lower", margin=54,
-    settings=STRICT | {"max_entropy": 0.1}, versus_settings=STRICT | {"max_entropy": 1e9, "most": 100_000}, problems=300,
+    settings=STRICT | {"max_entropy": 0.1}, versus_settings=STRICT | {"max_entropy": 1e9, "max_tokens": 100_000}, problems=300,
     guard=Within("accuracy", low=-0.03), fault=Within("tokens_per_answer", low=100.0, says="tokens for an answer"), learns=None,
     start=None,
     finding="rejecting segments costs 75 tokens an answer, with 92% right; rejecting whole replies 170 tokens, with 86% right. The "

@@ -1,4 +1,4 @@
-"""CodeRM-8B: programs are chosen by how many tests of a test writer they pass, and hard problems are given more of these tests.
+"""CodeRM-8B: choose programs by the number of model-written tests they pass, with more tests for hard problems.
 
     P_ij = 1 if program i passes generated test j;     chosen: argmax over i of sum_j P_ij, of equals one of the largest set of rows
     that are alike;     tests are given one by one to the problem where the next adds most to 1 - (1 - rate)^tests

@@ -1,4 +1,4 @@
-"""DARWIN: replies are written to mutated instructions, and from time to time the worst go on from what the best have written.
+"""DARWIN: evolutionary decoding: sample under mutated instructions, and periodically replace the worst replies by the best.
 
     explore:    x_1 .. x_n = mutations of an instruction of the archive, with one beam each
     exploit:    every m tokens score r(x, y_i) on the instruction x as it was asked; beams below the best 3 become copies of these
@@ -89,8 +89,9 @@ def evolved(
     every: PositiveInt = 40, mutate: Literal["policy", "column", "none"] = "policy", column: str = "rewrite",
     template: str = MUTATE, temperature: NonNegativeFloat = 0.7,
 ) -> list[Group]:  # fmt: skip
-    """A reply to each problem, and in each iteration n more, written to mutations of an instruction of the archive, which begins as
-    the problem's own. All rows are replies to the problem as it was asked, and `score` reads them so, whatever the policy read.
+    """A reply to each problem, and in each iteration n more, sampled under mutations of an instruction of the archive, which starts
+    with the problem's own. All rows are replies to the problem as it was asked, and `score` reads them so, whatever the policy
+    read.
 
     After every `every` tokens a row that is open and not among the `keep` best goes on from what a random one of these has written.
     At the end of an iteration the two beams that were among the best most often put their instructions into the archive, and take

@@ -1,4 +1,4 @@
-"""Diverse verifier tree search: several independent searches, each of which follows the best of a few next steps.
+"""Diverse verifier tree search: several independent searches, each a greedy choice among a few next steps.
 
     b_i <- argmax over `branch` steps s ~ pi(. | b_i) of r(b_i + s),  i = 1 .. trees;     answer = argmax over i of r(b_i)
 

@@ -1,4 +1,4 @@
-"""Early rejection: a beam search whose candidate steps are scored after a few tokens, and only the best of them completed.
+"""Early rejection: beam search that scores candidate steps after a few tokens, and completes only the best.
 
     each of the N / M rows of a beam begins M next steps, tau tokens long;    the N / M best of the N by r(partial) are completed
 
@@ -46,7 +46,7 @@ data = Data(answer="the gold answer")
 claim = Claim(
     says="scoring begun steps and completing only the best costs fewer tokens than beam search, and is as often right",
     versus="beam_search", task="arithmetic:biased=0.75,error=0.1", measure="tokens_per_answer", direction="lower", margin=50,
-    settings={"tokens": 5, "temperature": 1.0}, reward=imperfect(auc=0.8, of=correct_so_far(partial=True)), problems=300,
+    settings={"tokens": 5, "temperature": 1.0}, reward=imperfect(auc=0.8, inner=correct_so_far(partial=True)), problems=300,
     guard=Within("accuracy", low=-0.03), fault=Within("tokens_per_answer", low=100.0, says="tokens for an answer"), learns=None,
     start=None,
     finding="scored after 5 tokens of a step, the search costs 353 tokens an answer and 53% are right; scored after whole steps, "

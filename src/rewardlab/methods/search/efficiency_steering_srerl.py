@@ -1,4 +1,4 @@
-"""Efficiency steering and SRE-RL: a model's own short right replies steer it, as a direction of its activations or as a reward.
+"""Efficiency steering and SRE-RL: a model's own short right replies as a steering direction of activations, or as a reward.
 
     steering:   h <- h + alpha v at a layer, for every token;    v = mean h(shortest right) - mean h(longest right), over problems
     SRE-RL:     r = 1 + w (longest - len) / (longest - shortest) if right, 0 if wrong;    over the group's right replies
@@ -47,11 +47,11 @@ BATCH = 32
 """Rows whose activations are computed at a time."""
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def activation_steering(
-    problems: list[Problem], run: Run, *, of: Rollout, solutions: str, strength: float = 1.0, layer: int = -1
+    problems: list[Problem], run: Run, *, inner: Rollout, solutions: str, strength: float = 1.0, layer: int = -1
 ) -> list[Group]:
-    """What `of` samples where `strength` times a direction is added to what a decoder layer passes on for every token.
+    """The samples of `inner` with `strength` times a direction added to a decoder layer's output at every token.
 
     The direction is `contrast` of the shortest and the longest right solution to each prompt of the file `solutions`, which the
     policy itself should have written: rows of prompt, steps and right (data/solutions.py), steps joined by newlines. It is found
@@ -61,7 +61,7 @@ def activation_steering(
     if key not in run.memory:
         run.memory[key] = contrast(run.policy, _recorded(solutions, run), layer)
     with added(run.policy, strength * run.memory[key], layer):
-        return of(problems, run)
+        return inner(problems, run)
 
 
 def added(policy: Any, direction: Tensor, layer: int) -> Any:
@@ -168,7 +168,7 @@ def efficiency_steering_srerl(
     alone = Recipe(name="efficiency_steering_srerl", rollout=sampled, measure=accuracy(), update=Update())
     base = base or (alone if solutions else grpo())
     if solutions:
-        answered = activation_steering(of=base.rollout or sampled, solutions=solutions, strength=strength, layer=layer)
+        answered = activation_steering(inner=base.rollout or sampled, solutions=solutions, strength=strength, layer=layer)
         return base.but(rollout=answered, select=majority())
     return base.but(
         reward=(base.reward or correct()) + brevity * brevity_among_right(),

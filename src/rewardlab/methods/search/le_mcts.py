@@ -1,4 +1,4 @@
-"""LE-MCTS: several models write one solution, step by step, in a tree search that a process reward model guides.
+"""LE-MCTS: an ensemble of models writes one solution in a tree search guided by a process reward model.
 
     action: one of the models writes the next step;    next node = argmax of v + c sqrt(ln N / n), once each on the way is expanded
     v(node) = max over its children of v,  r(node) if it has none;    answer = argmax over complete replies of r
@@ -172,7 +172,7 @@ data = Data(answer="the gold answer")
 claim = Claim(
     says="two models that each get one operation wrong are right more often in one tree than one of them in a tree as large",
     versus="le_mcts", task="arithmetic:biased=0.9,error=0.02,rules=-", measure="accuracy", direction="higher", margin=0.077,
-    settings=SMALL | {"models": (CAREFUL,)}, versus_settings=SMALL, reward=imperfect(auc=0.9, of=correct_so_far()), problems=300,
+    settings=SMALL | {"models": (CAREFUL,)}, versus_settings=SMALL, reward=imperfect(auc=0.9, inner=correct_so_far()), problems=300,
     guard=Within("tokens_per_answer", high=15.0), fault=Within("accuracy", high=0.8, says="right answers of one model's tree"),
     learns=None, start=None,
     finding="two models in one tree are right 88% of the time, one model in a tree of as many steps 73%, at 150 tokens an answer "

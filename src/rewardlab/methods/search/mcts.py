@@ -1,4 +1,4 @@
-"""Monte-Carlo tree search: go on from the step that has led to good scores, or that was seldom tried.
+"""Monte-Carlo tree search: expand the step with the best balance of value and few visits.
 
     child = argmax of Q + c sqrt(2 ln N / n)   (UCT),   or of Q + c p sqrt(N) / (1 + n)   (PUCT);  answer = argmax over replies of r
 

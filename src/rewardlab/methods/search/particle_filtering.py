@@ -1,4 +1,4 @@
-"""Particle filtering: partial replies are resampled by how likely a process reward model thinks that they are right.
+"""Particle filtering: resample partial replies in proportion to a process reward model's scores.
 
     w_i = log(r_i / (1 - r_i));     particles of the next step ~ softmax(w), with replacement;     answer = argmax over i of r_i
 

@@ -1,4 +1,4 @@
-"""PRISM: replies are particles in the energy of a process reward model, resampled where few matter, refined, and voted on by score.
+"""PRISM: replies as particles in a process reward's energy: resampled at low effective size, refined, voted by score.
 
     w = r^(1 / T);   resample by w if (sum w)^2 / sum w^2 < n / 2;   refine y -> y', accept with min(1, w(y') / w(y));   repeat
     answer = argmax over a of sum_i 1[answer(y_i) = a] r(y_i)
@@ -164,11 +164,11 @@ def _scored(rows: Sequence[Trajectory], n: int, score: Reward, run: Run) -> list
 
 
 @reward(over="groups")
-def score_of_answered(groups: list[Group], run: Run, *, of: Reward) -> Scores:
-    """What `of` says of a reply that came to its end and has an answer, and 0 of others."""
+def score_of_answered(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
+    """The reward `inner` of finished replies with an answer, and 0 of others."""
     return [
         [s if answered(t) else derive("score_of_answered", Term(0.0), [s]) for t, s in zip(*rows, strict=True)]
-        for rows in zip(groups, of(groups, run), strict=True)
+        for rows in zip(groups, inner(groups, run), strict=True)
     ]
 
 
@@ -186,7 +186,7 @@ def prism_deepthink(
         score=score, n=n, rounds=rounds, heat=heat, resample_below=resample_below, copies=copies,
         elsewhere=elsewhere, temperature=temperature, step_tokens=step_tokens, stop=stop,
     )  # fmt: skip
-    return base.but(rollout=search, reward=score_of_answered(of=score), select=weighted_majority())
+    return base.but(rollout=search, reward=score_of_answered(inner=score), select=weighted_majority())
 
 
 fidelity = "core"
@@ -199,8 +199,8 @@ data = Data(answer="the gold answer")
 claim = Claim(
     says="a population refined by scores is right more often than a vote by the same scores over more replies, at no more tokens",
     versus="weighted_vote", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.04,
-    settings={"n": 6, "rounds": 3, "temperature": 1.0}, versus_settings={"n": 24}, reward=imperfect(auc=0.8, of=correct_so_far()),
-    problems=300, guard=Within("tokens_per_answer", high=0.0),
+    settings={"n": 6, "rounds": 3, "temperature": 1.0}, versus_settings={"n": 24}, reward=imperfect(auc=0.8,
+    inner=correct_so_far()), problems=300, guard=Within("tokens_per_answer", high=0.0),
     fault=Within("accuracy", high=0.85, says="right answers by the weighted vote"), learns=None, start=None,
     finding="six replies, resampled and refined in three rounds, are right 63% of the time at 515 tokens an answer; a vote of 24 "
     "replies by the same scores 56% at 683 tokens. The scores are the truth with noise; a learnt scorer is not tested",

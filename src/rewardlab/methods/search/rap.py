@@ -1,4 +1,4 @@
-"""RAP: the model plans, proposing actions as an agent and foreseeing their outcomes as a world model, in a Monte-Carlo tree search.
+"""RAP: plan by Monte-Carlo tree search, with the model as agent (proposing actions) and as world model (predicting outcomes).
 
     r = r1^alpha r2^(1 - alpha),    r1: how likely the agent is to act so,    r2: share of foreseen states that agree
     next node = argmax of M + w sqrt(ln N / n),    M: highest mean r of a path from there;    answer = path with the highest mean r
@@ -73,7 +73,7 @@ def world_model_mcts(
     states: PositiveInt = 8, alpha: Share = 0.5, explore: NonNegativeFloat = 1.0, action_end: str = "=",
     temperature: NonNegativeFloat = 0.8, step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
 ) -> list[Group]:  # fmt: skip
-    """The complete replies that planning visits, in each tree the one with the highest mean reward first.
+    """The complete replies found by planning, per tree the one with the highest mean reward first.
 
     A step is an action, up to `action_end`, and the state that it leads to, the rest. `branch` different actions are proposed; of
     one that is visited for the first time, `states` states are sampled, and the most frequent one is its state. Its reward is
@@ -165,7 +165,7 @@ def _mean(leaf: Plan, alpha: float) -> float:
 
 @select
 def first(group: Group, scores: list[Score], run: Run) -> Trajectory:
-    """The first reply: for searches that have valued their replies themselves, and put the best one first."""
+    """The first reply: for searches that rank their replies themselves."""
     return group[0]
 
 

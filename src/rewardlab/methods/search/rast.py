@@ -1,4 +1,4 @@
-"""RAST: what RL changed in a small model's logits is added to those of a larger one, which is never trained.
+"""RAST: add the RL-induced change of a small model's logits to a larger, untrained model.
 
     pi(y_t | x, y_<t) = softmax(l_large + lambda (l_small_RL - l_small))
 
@@ -29,16 +29,16 @@ PLUS_MINUS = (1.0, -1.0)
 RL, BASE, LARGE = "small_rl", "small_base", "large"
 
 
-@rollout(inner="of")
-def unshifted(problems: list[Problem], run: Run, *, of: Rollout) -> list[Group]:
-    """What `of` samples, after saying once in a run that the pair of small models is none."""
+@rollout(wraps="inner")
+def unshifted(problems: list[Problem], run: Run, *, inner: Rollout) -> list[Group]:
+    """The samples of `inner`, after a warning that the two small models are the same."""
     if not run.memory.get("rast.said"):
         run.memory["rast.said"] = True
         console.print(
             "warning: rast has no shift to add, since small_rl and small_base are the same model: answers are those of --model. "
             "Give --small-rl and --small-base, a small model after and before RL", highlight=False, markup=False, soft_wrap=True,
         )  # fmt: skip
-    return of(problems, run)
+    return inner(problems, run)
 
 
 def rast(
@@ -51,15 +51,15 @@ def rast(
     sampled = independent(n=n, temperature=temperature)
     base = base or (grpo() if large else Recipe(name="rast", rollout=sampled, measure=accuracy(), update=Update()))
     if large:
-        measured = together(of=base.measure or accuracy(), by=("policy", BASE), weight=strength, weights=PLUS_MINUS, on=LARGE)
+        measured = together(inner=base.measure or accuracy(), by=("policy", BASE), weight=strength, weights=PLUS_MINUS, on=LARGE)
         also = (_frozen(BASE, "copy:policy"), _frozen(LARGE, large))
         return base.but(measure=measured, also=(*base.also, *also))
     sampled = base.rollout or sampled
     shift = {"by": (RL, BASE), "weight": strength, "weights": PLUS_MINUS}
-    answers = logit_ensemble(of=sampled, **shift)
+    answers = logit_ensemble(inner=sampled, **shift)
     return base.but(
-        rollout=unshifted(of=answers) if small_rl == small_base else answers, select=majority(),
-        measure=together(of=base.measure or accuracy(), **shift),
+        rollout=unshifted(inner=answers) if small_rl == small_base else answers, select=majority(),
+        measure=together(inner=base.measure or accuracy(), **shift),
         also=(*base.also, _frozen(RL, small_rl), _frozen(BASE, small_base)),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""REBASE: a tree whose rows share the budget of each depth by the softmax of their rewards.
+"""REBASE: tree search that divides the budget of each depth by the softmax of rewards.
 
     W_j = B exp(R_j / T) / sum_k exp(R_k / T),   B = n - replies that have ended;     answer = argmax over a of sum_i 1[a_i = a] R_i
 

@@ -1,4 +1,4 @@
-"""RSD: a small model drafts each step, and the large one writes it anew only where a process reward model does not like the draft.
+"""RSD: a small model drafts each step, and the large one rewrites it only where a process reward model rejects the draft.
 
     P(z_t) = w(r) P_draft(z_t) + nu P_target(z_t),    w = 1[r(x, z_<=t) >= delta],    nu = 1 - E_draft[w]
 
@@ -130,7 +130,7 @@ claim = Claim(
     says="drafts accepted by reward lead to more right answers than drafts accepted at random, at no more tokens",
     versus="rsd", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.049,
     settings=WEAKER | {"threshold": 0.5}, versus_settings=WEAKER | {"rule": "constant", "threshold": 0.5},
-    reward=imperfect(auc=0.8, of=correct_so_far()), problems=500, guard=Within("tokens_per_answer", high=5.0),
+    reward=imperfect(auc=0.8, inner=correct_so_far()), problems=500, guard=Within("tokens_per_answer", high=5.0),
     fault=Within("accuracy", high=0.7, says="right answers with drafts accepted at random"), learns=None, start=None, sanity=True,
     finding="32% right where the score decides which drafts stay, 23% where chance does, at 45 tokens an answer and 43. The "
     "scores are the truth with noise, and both models are of one size: what it saves over the target alone is not tested",

@@ -1,4 +1,4 @@
-"""Speculative rejection: best-of-n whose worst replies are given up while they are being written.
+"""Speculative rejection: best-of-n that drops the worst replies during generation.
 
     after every `every` tokens, keep the rows with r >= the alpha-quantile of r;     answer = argmax over complete replies of r
 

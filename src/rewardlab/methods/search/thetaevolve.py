@@ -1,4 +1,4 @@
-"""ThetaEvolve: programs evolve in a database, and the model that writes children learns from their scores while it searches.
+"""ThetaEvolve: evolve programs in a database, and train the model that writes children on their scores during the search.
 
     parent ~ database(problem);   children ~ pi(. | problem, parent, its score);   those that work join the database
     r = -.4 no program;  -.3 the parent again, or, with `known`, an old program;  -.2 it does not work;
@@ -97,7 +97,7 @@ def inserted(entries: list[Entry], found: Sequence[tuple[str, float]], step: int
 
 
 def one_round(
-    problems: Sequence[Problem], tables: dict[str, list[Entry]], run: Run, *, of: Sampler, by: Judge, capacity: int,
+    problems: Sequence[Problem], tables: dict[str, list[Entry]], run: Run, *, inner: Sampler, by: Judge, capacity: int,
     exploit: float, archive: int, start: str, ask: str, at: int,
 ) -> list[Group]:  # fmt: skip
     """Children of a parent for each problem, which are scored and join its table; `at` numbers the round."""
@@ -110,7 +110,7 @@ def one_round(
         again = (seen[p.key],) if seen[p.key] else ()
         parents.append(parent_of(tables[p.key], exploit, archive, (run.seed, at, p.key, *again)))
         seen[p.key] += 1
-    groups = of([asked(p, parent, ask) for p, parent in zip(problems, parents, strict=True)], run)
+    groups = inner([asked(p, parent, ask) for p, parent in zip(problems, parents, strict=True)], run)
     for group, row in zip(groups, by(groups, run), strict=True):
         key = group[0].problem.meta["database"]
         found = [(program_of(t.reply), s.total or 0.0) for t, s in zip(group, row, strict=True)]
@@ -135,8 +135,8 @@ def evolution(
     tables, bests, children = dict[str, list[Entry]](), list[float](), list[tuple[bool, bool]]()
     for at in range(rounds):
         groups = one_round(
-            problems, tables, run, of=rollout, by=part, capacity=capacity, exploit=exploit, archive=archive, start=start, ask=ask,
-            at=at,
+            problems, tables, run, inner=rollout, by=part, capacity=capacity, exploit=exploit, archive=archive, start=start,
+            ask=ask, at=at,
         )  # fmt: skip
         scores = part(groups, run)
         children += [
@@ -165,18 +165,19 @@ def shaped(score: float, low: float, high: float, power: float, scale: float) ->
 
 @reward(over="groups")
 def child_reward(
-    groups: list[Group], run: Run, *, of: Reward, known: bool = False, lazy: NonNegativeFloat = -LAZY, least: float = 0.0,
-    most: float = 1.0, power: PositiveFloat = 1.0, scale: PositiveFloat = 1.0,
+    groups: list[Group], run: Run, *, inner: Reward, known: bool = False, lazy: NonNegativeFloat = -LAZY, min_score: float = 0.0,
+    max_score: float = 1.0, power: PositiveFloat = 1.0, scale: PositiveFloat = 1.0,
 ) -> Scores:  # fmt: skip
-    """The reward `of` a program from `least` to `most`, shaped; instead of it -.4 for a reply without a program, `lazy` off for one
-    that is its parent, or, with `known`, stood in the problem's database before this step, and -.2 where `of` pays nothing.
+    """The reward `inner` of a program from `min_score` to `max_score`, shaped; instead of it -.4 for a reply without a program,
+    `lazy` off for one that is its parent, or, with `known`, stood in the problem's database before this step, and -.2 where `inner`
+    pays nothing.
 
     For replies to problems with the column `parent`, as `evolving` makes them.  Logged: lazy, the share of such replies.
     """
-    tables, scores = run.memory.get(MEMORY, {}), of(groups, run)
+    tables, scores = run.memory.get(MEMORY, {}), inner(groups, run)
     old = {key: {e["program"] for e in table if e["step"] < run.step} for key, table in tables.items()} if known else {}
     judged = [
-        [_judged(t, s, old, (lazy, least, most, power, scale)) for t, s in zip(*rows, strict=True)]
+        [_judged(t, s, old, (lazy, min_score, max_score, power, scale)) for t, s in zip(*rows, strict=True)]
         for rows in zip(groups, scores, strict=True)
     ]
     flat = [is_lazy for row in judged for _, is_lazy in row]
@@ -204,12 +205,13 @@ def _judged(t: Trajectory, score: Score, old: dict[str, set[str]], how: tuple[fl
 # Replies that begin from earlier ones: a database of programs and their scores, from which parents are sampled and which grows.
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def evolving(
-    problems: list[Problem], run: Run, *, of: Rollout, by: Reward, capacity: PositiveInt = 10_000, exploit: Share = 0.6,
+    problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, capacity: PositiveInt = 10_000, exploit: Share = 0.6,
     archive: PositiveInt = 1000, start: str = "start", ask: str = ASK,
 ) -> list[Group]:  # fmt: skip
-    """What `of` samples from the problems with a program of their database in the prompt, which its children join by their reward.
+    """The samples of `inner` with a program of the problem's database in the prompt; the children join the database by their
+    reward.
 
     by: a reward of replies; above 0 for what works.  capacity: programs of each problem that are kept, the best.  exploit: how
     often the parent is any of the `archive` best ones, and else any program.  start: the column of the first program.  ask: what is
@@ -218,7 +220,7 @@ def evolving(
     """
     tables = run.memory.setdefault(MEMORY, {})
     how: dict[str, Any] = {"capacity": capacity, "exploit": exploit, "archive": archive, "start": start, "ask": ask}
-    groups = one_round(problems, tables, run, of=of, by=by, at=run.step, **how)
+    groups = one_round(problems, tables, run, inner=inner, by=by, at=run.step, **how)
     run.log("best", sum(max(e["score"] for e in tables[p.key]) for p in problems) / len(problems))
     return groups
 
@@ -239,8 +241,8 @@ def thetaevolve(
     by = base.reward or correct()
     database = {"capacity": capacity, "exploit": exploit, "archive": archive, "start": start, "ask": ask}
     return base.but(
-        rollout=evolving(of=base.required("rollout"), by=by, **database),
-        reward=child_reward(of=by, known=known, lazy=lazy, least=low, most=high, power=power, scale=scale),
+        rollout=evolving(inner=base.required("rollout"), by=by, **database),
+        reward=child_reward(inner=by, known=known, lazy=lazy, min_score=low, max_score=high, power=power, scale=scale),
         measure=evolution(rollout=independent(n=children), by=base.reward, rounds=rounds, **database),
     )
 

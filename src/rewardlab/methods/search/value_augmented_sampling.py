@@ -1,4 +1,4 @@
-"""VAS: values of the frozen policy's own texts are learnt, and tilt each next token towards what is worth more.
+"""VAS: learn the values of the frozen policy, and tilt each next token towards higher value.
 
     pi(y_t | x, y_<t) ~ pi_0(y_t | x, y_<t) exp(beta Q(x, y_<=t)),    Q minus its mean over the k likeliest tokens, 0 for others
     Q learns by TD(lambda) from what pi_0 samples and the reward pays: (V - lambda-return)^2 / 2
@@ -57,10 +57,10 @@ def value_augmented_sampling(
     base = base.but(rollout=base.rollout or sampled)
     names = tuple(f"{CRITIC}_{i}" for i in range(len(values))) or (CRITIC,)
     how: dict[str, Any] = {"by": names, "weight": beta, "weights": betas, "candidates": candidates}
-    measured = together(of=base.measure or accuracy(), **how)
+    measured = together(inner=base.measure or accuracy(), **how)
     if values:
         frozen = tuple(Learner(name, path, Recipe(), every=0) for name, path in zip(names, values, strict=True))
-        sampled = logit_ensemble(of=base.required("rollout"), **how)
+        sampled = logit_ensemble(inner=base.required("rollout"), **how)
         return base.but(rollout=sampled, select=best(), measure=measured, also=(*base.also, *frozen))
     critic = Recipe(
         # unclipped, as in the released code: the policy that is valued does not move
@@ -79,7 +79,7 @@ check = Check(
     says="with the values of the frozen policy's own replies its next replies earn more, and no weight of it has moved",
     versus=None, task="notes", measure="reward", direction="higher", margin=0.12, against="before.reward",
     settings={"beta": 20.0, "n": 8, "value_epochs": 4, "value_minibatches": 4},
-    by=together(of=mean_reward(), by=(CRITIC,), weight=20.0), steps=40, learns=None, start=None, sanity=True,
+    by=together(inner=mean_reward(), by=(CRITIC,), weight=20.0), steps=40, learns=None, start=None, sanity=True,
     tried="two epochs of one update: +.02 in 40 steps; with these settings +.12 in 12 steps and +.28 in 24 at beta 20",
     finding="replies earn .81 with values that were learnt in 40 steps, .55 without, and the policy is the same. What the best of "
     "as many replies as the values cost would earn is not tested",

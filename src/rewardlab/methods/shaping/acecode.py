@@ -1,4 +1,4 @@
-"""ACECode: what running a program shows is its reward, in steps: an error, a failed test, or right and how fast.
+"""ACECode: tiered rewards from execution: an error, a failed test, or right and how fast.
 
     r = -1 if it does not run;    -1/2 if it fails a test;    1/2 + 1/2 min(cost of the reference / its own cost, 1) if it is right
 
@@ -6,8 +6,8 @@ Models that are trained for right programs write slow ones, and those that are t
 speed is paid behind passing all tests alone, so it cannot be had instead. No reward model and no labels: the program is run.
 
 Yang et al. 2024, arXiv:2412.17264, with PPO. 1/2 + 1/2 cost ratio, compared with a person's program, is the paper's (through a
-review of it); (inferred): the ratio counts up to 1 (`most`), and what errors and failed tests cost. The cost is operations where
-the verifier counts them, else seconds of processor time in the sandbox, each measured once: short programs are lost in noise.
+review of it); (inferred): the ratio counts up to 1 (`max_ratio`), and what errors and failed tests cost. The cost is operations
+where the verifier counts them, else seconds of processor time in the sandbox, each measured once: short programs are lost in noise.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -22,14 +22,14 @@ from rewardlab.rollouts.independent import independent
 
 
 def acecode(
-    base: Recipe | None = None, *, error: float = -1.0, wrong: float = -0.5, speed: float = 0.5, most: float = 1.0,
+    base: Recipe | None = None, *, error: float = -1.0, wrong: float = -0.5, speed: float = 0.5, max_ratio: float = 1.0,
     reference: str = "solution",
 ) -> Recipe:  # fmt: skip
     """error, wrong: what programs earn that do not run, or fail a test.  speed: the share of a right one's reward that is for
-    its cost.  most: ratios above it count no more.  reference: the column with a right program. A base's reward beside the task's
-    verifier is kept."""
+    its cost.  max_ratio: ratios above it count no more.  reference: the column with a right program. A base's reward beside the
+    task's verifier is kept."""
     base = base or ppo()
-    paid = right_and_fast(error=error, wrong=wrong, speed=speed, most=most, reference=reference)
+    paid = right_and_fast(error=error, wrong=wrong, speed=speed, max_ratio=max_ratio, reference=reference)
     measure = own_reward(reward=paid, rollout=independent(n=1))
     return base.but(reward=paid if base.reward in (None, correct()) else base.reward + paid, measure=measure)
 

@@ -1,4 +1,4 @@
-"""AesCoder's GRPO-AR: three agents reward a page, one for running, one for how it looks, and one that uses it for what responds.
+"""AesCoder's GRPO-AR: three agents reward a page: for execution, for its looks, and for interaction.
 
     r = .1 s_exec + .8 s_static + .1 s_interact
     s_exec = 1 if a linter passes the page, else -1, and then the other two are not asked: s_static = s_interact = 0
@@ -85,7 +85,7 @@ RUNS = agentic_reward(1.0, 0.0, 0.0).named("execution")
 check = Check(
     says="the three agents pay pages as asked more than pages with one fault, oftener than looks alone, which sees no dead button",
     versus=None, task="pages:test_size=1600", measure="pair_accuracy.agents", direction="higher", margin=0.1,
-    against="pair_accuracy.static", model="untrained", by=own_share(of=pair_agreement(reward=ALL + LOOKS + RUNS)), problems=1600,
+    against="pair_accuracy.static", model="untrained", by=own_share(inner=pair_agreement(reward=ALL + LOOKS + RUNS)), problems=1600,
     steps=1, fault=Within("pair_accuracy.static", high=0.9, says="pages as asked above those with one fault, by looks alone"),
     sanity=True,
     tried="a script on 60 pairs of training problems: agents 1.00, looks alone 0.80, running alone 0.62; margin: half of it",

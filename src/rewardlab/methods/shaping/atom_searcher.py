@@ -1,4 +1,4 @@
-"""Atom-Searcher: thoughts are split in tagged atoms that a judge scores, and their mean counts less and less beside the answer.
+"""Atom-Searcher: a judge scores atomic thoughts, and their mean is a process reward that anneals in favour of the outcome.
 
     r = a ATR + (1 - a) F1,    a = (1 - t/T) / 2;    r = -1 if the form is violated
     ATR = mean of what a judge says of the atoms of all thoughts of an episode: <think><plan>...</plan><risk>...</risk></think>
@@ -43,7 +43,7 @@ def thinks_in_atoms(trajectory: Trajectory) -> Score:
 
 def blended(outcome: Reward, judge: Reward, alpha: float = 0.5, whole: bool = False) -> Reward:
     """r, with a that falls from alpha to 0."""
-    thought = atomic_thoughts(of=judge, whole=whole).named("thoughts")
+    thought = atomic_thoughts(inner=judge, whole=whole).named("thoughts")
     return thinks_in_atoms() >> scheduled(thought, start=alpha, end=0.0) + scheduled(outcome, start=1 - alpha, end=1.0)
 
 
@@ -98,14 +98,14 @@ data = Data(
     ],
 )
 
-BY_ATOMS = atomic_thoughts(of=grounded()).named("atoms")
-AS_A_WHOLE = atomic_thoughts(of=grounded(), whole=True).named("whole")
+BY_ATOMS = atomic_thoughts(inner=grounded()).named("atoms")
+AS_A_WHOLE = atomic_thoughts(inner=grounded(), whole=True).named("whole")
 check = Check(
     says="of two searches that differ in how much they make up, the sounder is paid more oftener by atoms than by whole thoughts",
     versus=None, task="inquiries:test_size=4000", measure="agreement.atoms", direction="higher", margin=0.07,
     against="agreement.whole", model="untrained",
-    by=own_share(of=told_apart(reward=BY_ATOMS + AS_A_WHOLE, truth=score_in_data(), rollout=recorded(fields=("sound", "unsound")))),
-    problems=4000, steps=1,
+    by=own_share(inner=told_apart(reward=BY_ATOMS + AS_A_WHOLE, truth=score_in_data(), rollout=recorded(fields=("sound",
+    "unsound")))), problems=4000, steps=1,
     fault=Within("agreement.whole", high=0.85, says="the sounder of two searches paid more, judged by whole thoughts"),
     finding="Of two searches the sounder is paid more in 92% of the pairs by its atoms, and in 78% by whole thoughts. The "
     "judge is a rule that knows made-up names exactly; what a model says of single thoughts may gain less.",

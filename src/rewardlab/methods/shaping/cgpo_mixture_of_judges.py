@@ -1,4 +1,4 @@
-"""CGPO: a reply is paid only if every judge finds its constraint kept, and not beyond a cap on its distance from the reference.
+"""CGPO: reward only replies that satisfy every judge's constraint, with a cap on the KL to the reference.
 
     R = sigmoid(r(x, y) - r(x, y_0)) if all judges agree, else 0;    y_0: a reply of the reference policy
     A = R max(0, 1 - log(pi/ref)(y) / KL_max) - mean over the batch;    loss = -mean A log pi(y)          (CRPG)
@@ -43,8 +43,8 @@ def cgpo_mixture_of_judges(
     base = base or rlhf(score=score, n=n, beta=0.0, **judged).but(measure=accuracy())
     agree = threshold(judges or (format_ok(pattern=form) if form else correct()), at=1.0)
     return base.but(
-        reward=agree >> preferred(of=base.required("reward")),
-        credit=fade_to_kl(most=kl_max) >> center_batch() >> to_go(),
+        reward=agree >> preferred(inner=base.required("reward")),
+        credit=fade_to_kl(max_kl=kl_max) >> center_batch() >> to_go(),
     )
 
 

@@ -1,4 +1,4 @@
-"""ChatShopBuddy: each level of quality is paid only once the level below it is reached, on rollouts chosen for their contrast.
+"""ChatShopBuddy: hierarchical rewards, each level gated by the one below it, on rollouts chosen for contrast.
 
     HRM    r = form >> c + [c >= t] (a p + [p >= u] b e)
            c: correctness, p: persuasiveness, e: how few tools were called;    t, u: what passes for good
@@ -37,14 +37,14 @@ from rewardlab.worlds.notes import praise_words
 # ---- Rollouts of which only the most telling are kept: the best, as short as they come, and the worst, as long -------
 
 
-@rollout(inner="of")
-def contrastive(problems: list[Problem], run: Run, *, of: Rollout, reward: Reward, keep: PositiveInt = 8) -> list[Group]:
-    """Of each group that `of` samples, `keep` rollouts: half of them paid most by `reward`, of equal ones the shortest, and the
-    others of those paid least, of equal ones the longest.
+@rollout(wraps="inner")
+def contrastive(problems: list[Problem], run: Run, *, inner: Rollout, reward: Reward, keep: PositiveInt = 8) -> list[Group]:
+    """Of each group of `inner`, `keep` rollouts: half with the highest `reward`, the shortest of equals, and half with the lowest,
+    the longest of equals.
 
     Length is in sampled tokens. Rollouts without a verdict are kept only where there are not enough others.
     """
-    groups = of(problems, run)
+    groups = inner(problems, run)
     paid = [[s.total for s in row] for row in reward(groups, run)]
     return [
         [group[i] for i in chosen(row, [int(t.mask.sum()) for t in group], keep)] for group, row in zip(groups, paid, strict=True)
@@ -64,10 +64,10 @@ def chosen(rewards: Sequence[float | None], lengths: Sequence[int], keep: int) -
 
 
 @reward
-def few_calls(trajectory: Trajectory, *, most: PositiveInt = 6) -> Score:
-    """1 - calls / most, at least 0: a call is a reply that the environment answered."""
+def few_calls(trajectory: Trajectory, *, max_calls: PositiveInt = 6) -> Score:
+    """1 - calls / max_calls, at least 0: a call is a reply that the environment answered."""
     calls = max(0, len(trajectory.ends) - 1)
-    return Score(max(0.0, 1 - calls / most), why=f"{calls} calls")
+    return Score(max(0.0, 1 - calls / max_calls), why=f"{calls} calls")
 
 
 @operator
@@ -83,10 +83,10 @@ def by_level(
 
 def hierarchy(
     right: Reward, style: Reward | None = None, *, form: str = "", at: float = 1.0, style_at: float = 0.5, persuasion: float = 1.0,
-    economy: float = 0.5, most: int = 6, gated: bool = True,
+    economy: float = 0.5, max_calls: int = 6, gated: bool = True,
 ) -> Reward:  # fmt: skip
     """HRM's reward, or the sum of its parts."""
-    saved = few_calls(most=most)
+    saved = few_calls(max_calls=max_calls)
     if not gated:
         paid = right + economy * saved if style is None else right + persuasion * style + economy * saved
         return format_ok(pattern=form) + paid if form else paid
@@ -98,18 +98,18 @@ def hierarchy(
 
 def chatshopbuddy(
     base: Recipe | None = None, *, style: Reward | None = None, form: str = "", at: float = 1.0, style_at: float = 0.5,
-    persuasion: float = 1.0, economy: float = 0.5, most: int = 6, gated: bool = True, n: int = 16, keep: int | None = 8,
+    persuasion: float = 1.0, economy: float = 0.5, max_calls: int = 6, gated: bool = True, n: int = 16, keep: int | None = 8,
 ) -> Recipe:  # fmt: skip
     """style: the judge of persuasiveness, from 0 to 1; without it all right answers are persuasive.  form: a regular expression
-    that replies must match.  at, style_at: t and u.  persuasion, economy: a and b.  most: calls that are worth
+    that replies must match.  at, style_at: t and u.  persuasion, economy: a and b.  max_calls: calls that are worth
     nothing.  n, keep: replies that are sampled, and trained on; None: all of them.
     """
     base = base or grpo(n=n)
     levels = {"at": at, "style_at": style_at, "persuasion": persuasion, "economy": economy}
     right: Any = base.reward or correct()
-    paid = hierarchy(right, style, form=form, most=most, gated=gated, **levels)
+    paid = hierarchy(right, style, form=form, max_calls=max_calls, gated=gated, **levels)
     rollout = base.required("rollout")
-    return base.but(reward=paid, rollout=contrastive(of=rollout, reward=paid, keep=keep) if keep else rollout)
+    return base.but(reward=paid, rollout=contrastive(inner=rollout, reward=paid, keep=keep) if keep else rollout)
 
 
 fidelity = "reading"
@@ -142,7 +142,7 @@ LEVELS = {
 check = Check(
     says="with style behind a gate of correctness, the reward prefers the truly better of two notes more often than the flat sum",
     versus=None, task="notes:test_size=4000", measure="pair_accuracy.gated", direction="higher", margin=0.04,
-    against="pair_accuracy.flat", model="untrained", by=own_share(of=pair_agreement(reward=LEVELS["gated"] + LEVELS["flat"])),
+    against="pair_accuracy.flat", model="untrained", by=own_share(inner=pair_agreement(reward=LEVELS["gated"] + LEVELS["flat"])),
     problems=4000, steps=1,
     fault=Within("pair_accuracy.flat", high=0.74, says="better notes above worse ones, by the flat sum"),
     sanity=True,

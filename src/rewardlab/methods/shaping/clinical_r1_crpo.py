@@ -1,4 +1,4 @@
-"""CRPO: besides the answer, two rules on its rationale are paid: that it leads to the answer, and that it goes into all findings.
+"""CRPO: besides the answer, rule-based rewards for a rationale that supports the answer and covers all findings.
 
     R = w_acc right + w_faith agrees + w_comp covered (+ w_form tags),    then GRPO's advantage of R
 

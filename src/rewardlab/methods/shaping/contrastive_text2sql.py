@@ -1,4 +1,4 @@
-"""Contrastive rewards for multilingual text-to-SQL: beside its rows, a query earns its nearness in meaning to the question.
+"""Contrastive rewards for multilingual text-to-SQL: execution, plus similarity in meaning of query and question.
 
     r = right + w (cos(e(question), e(query)) - mean over the batch's other questions of cos(e(other), e(query)))
     encoder e, taught first:  InfoNCE, which query belongs to which question among those of a batch, and the other way round
@@ -38,7 +38,8 @@ from rewardlab.verifiers.sql.verifier import sql
 
 @objective(unit="batch", wants=("hidden",))
 def info_nce(out: Outputs, batch: Batch, run: Run, *, temperature: PositiveFloat = 0.05) -> Tensor:
-    """-log of the chance to pick a text's partner among those of all groups, by similarity / temperature; both ways, in the mean.
+    """-log of the probability of a text's partner among those of all groups, by similarity / temperature, averaged over both
+    directions.
 
     Groups are of two rows, two texts that belong together; the partners of the other groups are what they are told from. A text
     is embedded as `util.outputs.embeddings` does it. van den Oord et al. 2018, arXiv:1807.03748
@@ -57,7 +58,7 @@ def info_nce(out: Outputs, batch: Batch, run: Run, *, temperature: PositiveFloat
 
 @rollout(rows=lambda **_: 2)
 def contrastive_texts(problems: list[Problem], run: Run, *, field: str = "solution") -> list[Group]:
-    """Two rows for each problem: its question, and the recorded reply in meta[`field`], neither of which has read the other.
+    """Two rows for each problem: its question, and the recorded reply in meta[`field`], each encoded without the other.
 
     For models that learn which reply belongs to which question.
     """
@@ -77,18 +78,18 @@ def _texts(problems: list[Problem], field: str) -> tuple[list[str], list[str]]:
 MODEL, MEMORY = "encoder", "contrastive_text2sql.taught"
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def encoder_first(
     recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt = 2000, passes: PositiveInt = 2, at_once: PositiveInt = 64,
-    of: Loop | None = None,
+    inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Before the first step, the run's encoder learns from the first `pairs` problems of the training data, `passes` times; then
-    training goes on. at_once: pairs of an update.  of: how a step is taken."""
+    training goes on. at_once: pairs of an update.  inner: how a step is taken."""
     if MEMORY not in run.memory:
         problems = [ops.task.train[ops.position + i] for i in range(pairs)]
         teach(ops, run, MODEL, problems, passes, at_once, "teaching the encoder")
         run.memory[MEMORY] = pairs
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 def contrastive_text2sql(
@@ -105,7 +106,7 @@ def contrastive_text2sql(
     return base.but(
         reward=(base.reward or correct()) + weight * nearer_to_question(model=MODEL).named("nearness"),
         also=(*base.also, Learner(MODEL, encoder, lesson, every=0)),
-        loop=encoder_first(pairs=pairs, passes=passes, of=base.loop),
+        loop=encoder_first(pairs=pairs, passes=passes, inner=base.loop),
     )
 
 
@@ -141,7 +142,7 @@ data = Data(
 )
 
 BOTH = correct() + 0.5 * nearer_to_question(model=MODEL).named("nearness")
-MEANT = with_answer(of=sql(), column="suite")
+MEANT = with_answer(inner=sql(), column="suite")
 check = Check(
     says="of two queries that return the right rows, the one that means what was asked is nearer to the question",
     versus=None, task="queries", measure="agreement.nearness", direction="higher", margin=0.2, against="agreement.correct",

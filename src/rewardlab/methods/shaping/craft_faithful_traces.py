@@ -1,4 +1,4 @@
-"""CRAFT: a trace of plan, evidence, reasons and answer is paid for each by rule, and by a judge for whether they agree.
+"""CRAFT: rule rewards for plan, evidence, reasons and answer of a trace, and a judge's reward for their consistency.
 
     r = (form >> 1 + right + receipt) + w faith
     faith = mean of the checks that the template has: the reasons follow the plan; they cite what the receipt lists, and no more;
@@ -50,7 +50,7 @@ def trace_form(trajectory: Trajectory, *, template: Literal["v1", "v2", "v3", "v
 
 @reward
 def receipt(trajectory: Trajectory, *, column: str = "supporting") -> Score:
-    """1 where <gold_docs> lists just the documents in a column of the problem, 1/2 where it has some of them, else 0."""
+    """1 where <gold_docs> lists exactly the documents in a column of the problem, 1/2 for a subset, else 0."""
     wanted = [number_of(value) for value in list_of(trajectory.problem.meta.get(column)) or [None]]
     if None in wanted:
         return Score(None, why=f"the problem has no column {column!r} with a list of numbers")
@@ -140,7 +140,7 @@ RULES = aggregate(by_rule(correct())).named("rules")
 check = Check(
     says="with a judge of consistency, the reward prefers faithful traces with slips to right answers that are badly reasoned",
     versus=None, task="traces:test_size=4000", measure="pair_accuracy.judged", direction="higher", margin=0.14,
-    against="pair_accuracy.rules", model="untrained", by=own_share(of=pair_agreement(reward=JUDGED + RULES)), problems=4000,
+    against="pair_accuracy.rules", model="untrained", by=own_share(inner=pair_agreement(reward=JUDGED + RULES)), problems=4000,
     steps=1, fault=Within("pair_accuracy.rules", high=0.6, says="faithful traces above unfaithful ones, by the rules alone"),
     sanity=True,
     finding="The rules alone prefer the faithful trace in 37% of the pairs, with the checks of consistency it is 66%. The "

@@ -1,4 +1,4 @@
-"""Curriculum GRPO: replies are paid for using a budget of tokens to the full, and the budget shrinks while training goes on.
+"""Curriculum GRPO: reward full use of a token budget that shrinks during training.
 
     r = correctness * [right] + length * tri(len, B) + form * tags,    tri = len / B up to B,  2 - len / B up to 2B,  0 beyond
     B = start (end / start)^(k / decays),    k = floor((decays + 1) progress), so that all budgets last equally long
@@ -51,14 +51,16 @@ def fills_budget(
     return [[triangle(int(t.mask.sum()), allowed) for t in group] for group in groups]
 
 
-@rollout(inner="of")
+@rollout(wraps="inner")
 def told_budget(
-    problems: list[Problem], run: Run, *, of: Rollout, start: PositiveInt = 256, end: PositiveInt = 87, decays: NonNegativeInt = 3,
-    told: str = TOLD,
+    problems: list[Problem], run: Run, *, inner: Rollout, start: PositiveInt = 256, end: PositiveInt = 87,
+    decays: NonNegativeInt = 3, told: str = TOLD,
 ) -> list[Group]:  # fmt: skip
-    """What `of` samples, where each question is followed by `told`, with the tokens of this step's budget for {budget}."""
+    """The samples of `inner`, with this step's token budget in the prompt: `told` follows each question, with the budget for
+    {budget}.
+    """
     tokens = str(round(budget(run.progress, start, end, decays)))
-    return of([p.reworded(f"{p.question} {filled(told, budget=tokens)}") for p in problems], run)
+    return inner([p.reworded(f"{p.question} {filled(told, budget=tokens)}") for p in problems], run)
 
 
 def curriculum_grpo(
@@ -74,7 +76,7 @@ def curriculum_grpo(
     paid = correctness * outcome + length * fills_budget(start=start, end=end, decays=decays)
     sampled = base.required("rollout")
     if told:
-        sampled = told_budget(of=sampled, start=start, end=end, decays=decays, told=told)
+        sampled = told_budget(inner=sampled, start=start, end=end, decays=decays, told=told)
     return base.but(rollout=sampled, reward=paid + form * tagged() if form else paid)
 
 

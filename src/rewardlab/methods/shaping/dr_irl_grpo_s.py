@@ -1,4 +1,4 @@
-"""DR-IRL: rewards are learnt from demonstrations alone, one for each category, and GRPO learns most where prompts are difficult.
+"""DR-IRL: rewards learnt from demonstrations by category, and GRPO advantages scaled by difficulty.
 
     reward r_c:  demonstrations above what the policy writes:  -log sigmoid(r_c(x, demonstration) - r_c(x, y)),  y ~ pi
     advantage  = GRPO's, times  w(x) = sigmoid(h) / sigmoid(mean h)  *  sigmoid(mean of g without outliers) / sigmoid(mean g)
@@ -46,12 +46,12 @@ OUTLIER = 2.0
 
 @reward(over="groups")
 def difficulty(
-    groups: list[Group], run: Run, *, of: Reward, field: str = "solution", embed: str = "ngrams", column: str = ""
+    groups: list[Group], run: Run, *, inner: Reward, field: str = "solution", embed: str = "ngrams", column: str = ""
 ) -> Scores:  # fmt: skip
     """A weight of each prompt, for all of its replies, near 1 on average (`weights_of`).
 
     Its hardness h is how far the replies are from the demonstration in the column `field`, by `embed` (`distance`); its gap g, by
-    how much the reward `of` pays the demonstration more than the replies.  column: of categories, each with means of its own.
+    how much the reward `inner` pays the demonstration more than the replies.  column: of categories, each with means of its own.
     A prompt without a demonstration or a verdict weighs 1.  Cheng et al. 2025, arXiv:2503.18991
     """
     own = [g for g, group in enumerate(groups) if group and isinstance(group[0].problem.meta.get(field), str)]
@@ -59,7 +59,7 @@ def difficulty(
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems]) if own else []
     demos = [[t] for t in run.policy.write(prompts, [p.meta[field] for p in problems])] if own else []
     known: dict[Any, dict[int, tuple[float, float]]] = {}
-    for g, (shown,), row in zip(own, of(demos, run), of([groups[g] for g in own], run), strict=True):
+    for g, (shown,), row in zip(own, inner(demos, run), inner([groups[g] for g in own], run), strict=True):
         paid = [s.total for s in row if s.total is not None]
         if shown.total is not None and paid:
             meta = groups[g][0].problem.meta
@@ -97,10 +97,10 @@ def _ratio(a: Any, b: Any) -> Any:
 MEMORY = "dr_irl_grpo_s.accuracy"
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def rewards_first(
     recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt, categories: tuple[str, ...] = (), column: str = "category",
-    field: str = "solution", at_once: PositiveInt = 32, of: Loop | None = None,
+    field: str = "solution", at_once: PositiveInt = 32, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Before the first step, each category's reward learns from its part of the first `pairs` demonstrations and as many replies.
 
@@ -118,14 +118,14 @@ def rewards_first(
                 wins = [win for batch in batches for win in _learn(batch, run, ops, f"irl_{i}", field, bar)]
                 won += wins[len(wins) * 3 // 4 :]
         run.memory[MEMORY] = float(np.mean(won))
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     run.log("irl_accuracy", run.memory[MEMORY])
 
 
 def _learn(problems: list[Problem], run: Run, ops: Any, model: str, field: str, bar: Bar) -> list[float]:
     """One update of a reward on demonstrations above replies; for each, whether it preferred it before, ties half."""
     # the demonstration first, as the preferred one
-    both = with_demonstrations(of=independent(n=1), fields=(field,))(problems, run)
+    both = with_demonstrations(inner=independent(n=1), fields=(field,))(problems, run)
     scores = model_score(model=model)(both, run)
     ops.update(ops.collate(both, None, ops.learners[model]), ops.learners[model])
     bar.advance(n=len(problems))
@@ -146,12 +146,14 @@ def dr_irl_grpo_s(
     learnt = category_score(models="irl", categories=names, column=column).named("irl")
     teaching = Recipe(objective=preference_loss(), update=Update(lr=rm_lr, loss_kind="scorer"))
     models = tuple(Learner(f"irl_{i}", reward_model, teaching, every=0) for i in range(max(1, len(names))))
-    paid: Any = learnt + 0.0 * difficulty(of=learnt, field=field, embed=embed, column=column if names else "") if scaled else learnt
+    paid: Any = (
+        learnt + 0.0 * difficulty(inner=learnt, field=field, embed=embed, column=column if names else "") if scaled else learnt
+    )
     return base.but(
         reward=paid,
         credit=base.required("credit") >> scale_by_term(term="difficulty") if scaled else base.credit,
         also=(*base.also, *models),
-        loop=rewards_first(pairs=pairs, categories=names, column=column, field=field, of=base.loop),
+        loop=rewards_first(pairs=pairs, categories=names, column=column, field=field, inner=base.loop),
         measure=own_reward(reward=learnt, rollout=independent(n=1)),
     )
 

@@ -1,4 +1,4 @@
-"""DRA-GRPO: a reply's reward is divided by how much it has in common with the other replies to the same problem.
+"""DRA-GRPO: divide a reply's reward by its similarity to the other replies of the group.
 
     R_i = r_i / (1 + sum_{j != i} cos(e_i, e_j)),    e: embeddings of the replies;    then GRPO's advantage of R
 
@@ -31,8 +31,8 @@ from rewardlab.text.embedding import NGRAMS, cosines
 
 @reward(over="group")
 def redundancy(group: Group, *, embed: str = NGRAMS) -> list[float]:
-    """The sum of a reply's cosines with the other replies of its group: 0 where it has nothing in common with them, n - 1 where
-    all n are the same.
+    """The sum of a reply's cosine similarities with the other replies of its group: 0 for a unique reply, n - 1 where all n are the
+    same.
 
     The submodular mutual information of a reply and the rest of its group under the graph-cut function, but for a constant factor.
     embed: what makes vectors of texts: "ngrams", or the name of a sentence-transformers model. A negative sum counts as 0.

@@ -1,4 +1,4 @@
-"""EAG-RL: a reply earns more for going by what an expert model goes by in a record; at first the best such replies are imitated.
+"""EAG-RL: reward attention to the features that an expert model uses in a record, after imitation of the best such replies.
 
     first `hint_on_failure` steps: of n replies imitate the best right one,    best by r
     then                  GRPO on  r = right + w Jaccard(features that the reply names, the expert's k most salient ones)
@@ -34,7 +34,7 @@ from rewardlab.text.rationale import rationale
 
 @reward
 def feature_match(trajectory: Trajectory, *, column: str = "salient", features: str = "features") -> Score:
-    """The Jaccard similarity of the features that a reply names before it answers, and those that an expert goes by.
+    """The Jaccard similarity of the features named before the answer and the expert's.
 
     column: the expert's features of this problem.  features: all that can be named; a reply names those that stand in it as whole
     words, in either case. No verdict where a column is missing, or holds something else than names. A reply that names nothing
@@ -57,23 +57,25 @@ RIGHT = 0.99
 
 
 @reward(over="groups")
-def where_known(groups: list[Group], run: Run, *, of: Reward) -> Scores:
-    """What `of` pays, and nothing where it has no verdict: a term that a problem lacks must not take its answer's reward away.
-    Logged: known, the share of replies with a verdict."""
-    said = of(groups, run)
+def where_known(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
+    """The reward `inner`, and nothing without a verdict: a missing term must not take the answer's reward away. Logged: known, the
+    share of replies with a verdict.
+    """
+    said = inner(groups, run)
     known = [not s.missing for row in said for s in row]
     run.log("known", sum(known) / max(1, len(known)))
     return [[Score(0.0, why=s.why) if s.missing else Score(s.total, why=s.why) for s in row] for row in said]
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def guided_first(
-    recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, n: PositiveInt = 8, of: Loop | None = None
+    recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, n: PositiveInt = 8, inner: Loop | None = None
 ) -> None:  # fmt: skip
-    """The first `steps` steps imitate the best of n replies by the recipe's reward, if that is what a right one earns. Then the
-    policy so far becomes the reference, and training goes on.  of: how a step is taken, in both stages."""
+    """Imitate the best of n replies by the recipe's reward, if it is right, in the first `steps` steps. Then the policy so far
+    becomes the reference, and training goes on. inner: how a step is taken, in both stages.
+    """
     step = rejection_sampling(recipe, n=n, keep=1, right=RIGHT) if run.step < steps else recipe
-    of(step, run, ops) if of else ops.standard_step(step)
+    inner(step, run, ops) if inner else ops.standard_step(step)
     if run.step == steps - 1:
         ops.policy.reset_optimizer()
         ops.renew_reference()
@@ -89,8 +91,8 @@ def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10,
         )
     base = base or grpo(n=n).but(measure=accuracy_by_kind())
     right: Any = base.reward or correct()
-    stages = guided_first(steps=guided, n=n, of=base.loop) if guided else base.loop
-    return base.but(reward=right + weight * where_known(of=feature_match()).named("salient"), loop=stages)
+    stages = guided_first(steps=guided, n=n, inner=base.loop) if guided else base.loop
+    return base.but(reward=right + weight * where_known(inner=feature_match()).named("salient"), loop=stages)
 
 
 fidelity = "core"

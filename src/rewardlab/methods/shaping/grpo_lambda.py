@@ -1,4 +1,4 @@
-"""GRPO-lambda: right replies are penalised for length only in the groups of the batch that are right most often.
+"""GRPO-lambda: a length penalty for right replies, only in the groups of the batch with the highest pass rates.
 
     groups are ranked by their share of right replies, and the first lambda of them are penalised
     penalised: r = 1 - alpha sigmoid((len - mean) / std) if right;    others: r = 1 if right;    wrong replies earn 0 in both

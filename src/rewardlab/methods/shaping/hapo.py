@@ -1,4 +1,4 @@
-"""HAPO: a right reply earns more the shorter it is, compared with the shortest right reply to the same prompt so far.
+"""HAPO: reward a right reply by its length relative to the shortest right reply to the prompt so far.
 
     f = cos(min(pi/2 * len / h, pi)),    h: tokens of the shortest right reply to this prompt before this step
     r = 1 + w max(f, worst) if right,    w min(f, 0) if wrong;    while a prompt has no h, length earns nothing

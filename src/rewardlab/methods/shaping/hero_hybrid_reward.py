@@ -1,4 +1,4 @@
-"""HERO: a reward model's scores rank replies only among those that the verifier finds alike: right replies stay above wrong ones.
+"""HERO: reward-model scores, stratified by the verifier: right replies stay above wrong ones.
 
     wrong:  r = -alpha + 2 alpha u;    right:  r = (1 - beta) + 2 beta u;    u = (s - min s) / (max s - min s + eps)
     w = w_min + (w_max - w_min) sigmoid(k (sigma - sigma_mean)),    sigma: std of the scores s of a prompt's replies
@@ -46,10 +46,11 @@ def stratified(
 
 @credit
 def weigh_by_spread(
-    a: Tensor, batch: Batch, run: Run, *, term: str = "dense", least: float = 0.4, most: float = 3.0, steep: float = 6.0,
+    a: Tensor, batch: Batch, run: Run, *, term: str = "dense", min_weight: float = 0.4, max_weight: float = 3.0, steep: float = 6.0,
     decay: float = 0.9,
 ) -> Tensor:  # fmt: skip
-    """Multiply the credit of each group by w, which is between `least` and `most` and rises with the spread of the rewards `term`.
+    """Multiply the credit of each group by w, which is between `min_weight` and `max_weight` and rises with the spread of the
+    rewards `term`.
 
     decay: of the moving average of the spreads that each spread is compared with.
     """
@@ -65,15 +66,15 @@ def weigh_by_spread(
     before, now = (before if step == run.step else after), float(spread.mean())
     usual = now if before is None else decay * before + (1 - decay) * now
     run.memory[MEMORY] = [run.step, before, usual]
-    weight = least + (most - least) * (steep * (spread - usual)).sigmoid()
+    weight = min_weight + (max_weight - min_weight) * (steep * (spread - usual)).sigmoid()
     return a * weight[batch.group, None]
 
 
 def hero_hybrid_reward(
-    base: Recipe | None = None, *, alpha: float = 0.05, beta: float = 0.05, least: float = 0.4, most: float = 3.0,
+    base: Recipe | None = None, *, alpha: float = 0.05, beta: float = 0.05, min_weight: float = 0.4, max_weight: float = 3.0,
     steep: float = 6.0, decay: float = 0.9, reward_model: str = "value-head", pairs: int = 2000, passes: int = 1, n: int = 8,
 ) -> Recipe:  # fmt: skip
-    """alpha, beta: half the range of rewards of wrong and of right replies.  least, most, steep: w_min, w_max and k.
+    """alpha, beta: half the range of rewards of wrong and of right replies.  min_weight, max_weight, steep: w_min, w_max and k.
 
     The base's reward gives the scores. reward_model, pairs, passes: see rlhf.
     """
@@ -82,7 +83,7 @@ def hero_hybrid_reward(
     scores = base.required("reward").named("dense")
     return base.but(
         reward=stratified(scores, correct(), alpha=alpha, beta=beta),
-        credit=base.required("credit") >> weigh_by_spread(least=least, most=most, steep=steep, decay=decay),
+        credit=base.required("credit") >> weigh_by_spread(min_weight=min_weight, max_weight=max_weight, steep=steep, decay=decay),
     )
 
 

@@ -1,4 +1,4 @@
-"""LASER: a right reply earns a bonus if it keeps within a budget, which follows how hard its problem is, and how long replies are.
+"""LASER: a bonus for right replies within a length budget that adapts to difficulty and to current lengths.
 
     laser     r = [right] + alpha [right] [len <= L]
     laser-d   r = [right] + alpha [right] [len <= L_d],    d: easy, medium or hard, by the share of the group that is right
@@ -55,11 +55,11 @@ def budgets(groups: list[Group], verdicts: Scores, least: int) -> dict[str, int]
     return found
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def monitored(
-    recipe: Recipe, run: Run, ops: Any, *, least: PositiveInt, problems: PositiveInt, every: PositiveInt, of: Loop | None = None
+    recipe: Recipe, run: Run, ops: Any, *, least: PositiveInt, problems: PositiveInt, every: PositiveInt, inner: Loop | None = None
 ) -> None:
-    """Training steps (of the loop `of`, if there is one); every `every` steps, budgets are first measured anew on `problems`."""
+    """Training steps (of the loop `inner`, if there is one); every `every` steps, budgets are first re-measured on `problems`."""
     if run.step % every == 0:
         # under another name, so that nothing is logged; innermost, since a filter of rollouts would drop the easiest problems
         sampler = Recipe(rollout=recipe.required("rollout").innermost, reward=correct())
@@ -68,7 +68,7 @@ def monitored(
         run.memory[MEMORY] = budgets(groups, ops.score(groups, monitor), least)
     for d, tokens in run.memory[MEMORY].items():
         run.log(f"budget/{d}", tokens)
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 @reward(over="groups")
@@ -102,7 +102,7 @@ def laser(
     paid = (base.reward or correct()) + alpha * within_budget(variant=variant, length=length)
     if variant == "laser":
         return base.but(reward=paid)
-    return base.but(reward=paid, loop=monitored(least=length or 1, problems=monitor, every=every, of=base.loop))
+    return base.but(reward=paid, loop=monitored(least=length or 1, problems=monitor, every=every, inner=base.loop))
 
 
 fidelity = "whole"

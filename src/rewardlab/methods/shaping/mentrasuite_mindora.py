@@ -1,4 +1,4 @@
-"""Mindora: a right answer is paid only if a detector finds no contradiction between it and its reasoning.
+"""Mindora: reward a right answer only if a detector finds it consistent with its reasoning.
 
     r = [form] * [shortest <= thinking <= longest] * [consistent] * right;    first SFT on consistent chains, then GRPO on r
 
@@ -44,9 +44,9 @@ def mentrasuite_mindora(
     if detect:
         paid = paid * threshold(detector or rationale_agrees(), at=1.0)
     return base.but(
-        rollout=solved_between(of=base.required("rollout"), low=0.0, high=hardest),
+        rollout=solved_between(inner=base.required("rollout"), low=0.0, high=hardest),
         reward=paid,
-        loop=sft_first(steps=sft_steps, field="solution", of=base.loop) if sft_steps else base.loop,
+        loop=sft_first(steps=sft_steps, field="solution", inner=base.loop) if sft_steps else base.loop,
     )
 
 

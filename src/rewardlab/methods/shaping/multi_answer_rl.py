@@ -1,4 +1,4 @@
-"""Multi-answer RL: one reply lists K different answers with a confidence each, and is paid for every one that is right.
+"""Multi-answer RL: one reply lists K distinct answers with confidences, and is rewarded for every right one.
 
     r = sum_i 1[a_i right] - mean_i (q_i - 1[a_i right])^2        over the K answers;   in stages:
     -2 unless there are K answers with a confidence each;   -1 unless all differ;   sum_i 1[a_i right] - 1 unless sum_i q_i <= 1
@@ -69,7 +69,7 @@ def distinct_answers(trajectory: Trajectory, *, k: PositiveInt, confidences: boo
 
 @reward(over="groups")
 def answers_covered(groups: list[Group], run: Run) -> Scores:
-    """How many different right answers a reply lists, by the task's verifier, which judges each on its own."""
+    """The number of different right answers in a reply, by the task's verifier, which judges each on its own."""
     return [[Score(None if x is None else float(sum(ok for _, ok in x))) for x in row] for row in judged_answers(groups, run)]
 
 

@@ -1,4 +1,4 @@
-"""MultiRole-R1: besides the answer, a reply is paid for varied language; the perspectives that it takes can be paid too.
+"""MultiRole-R1: besides the answer, reward diverse language and, optionally, the number of perspectives.
 
     r = (1 - w) [right] + w D (+ p perspectives),    D: the mean of eight measures of one reply;    then GRPO's advantage of r
     D: different words, their entropy, how sentence lengths vary, kinds of sentences, change from sentence to sentence,
@@ -78,8 +78,8 @@ def lexical_diversity(trajectory: Trajectory) -> Score:
 
 
 @reward
-def perspectives(trajectory: Trajectory, *, pattern: str, most: PositiveInt = 4) -> Score:
-    """How many different perspectives a reply takes, divided by `most`, and at most 1.
+def perspectives(trajectory: Trajectory, *, pattern: str, max_roles: PositiveInt = 4) -> Score:
+    """How many different perspectives a reply takes, divided by `max_roles`, and at most 1.
 
     pattern: a regular expression that is searched in every line; its first group, if there is one, names the perspective, so that
     the same one twice counts once. E.g. "^As an? ([^,:]+)", or "^Role [0-9]+: (.+)".
@@ -90,7 +90,7 @@ def perspectives(trajectory: Trajectory, *, pattern: str, most: PositiveInt = 4)
         raise RewardlabError(f"perspectives: the pattern {pattern!r} is not a regular expression: {e}") from e
     matches = [match for line in trajectory.reply[-LONGEST:].splitlines() if (match := expression.search(line[:500]))]
     named = {" ".join((match[1] if expression.groups else match[0]).lower().split()) for match in matches}
-    return Score(min(1.0, len(named) / most), why=", ".join(sorted(named)) or "none")
+    return Score(min(1.0, len(named) / max_roles), why=", ".join(sorted(named)) or "none")
 
 
 def _different(counts: Counter) -> float:
@@ -123,16 +123,16 @@ def _change(parts: list[set[str]]) -> float:
 
 def multirole_r1(
     base: Recipe | None = None, *, weight: float = 0.1, perspective: float = 0.0, roles: str = r"^Answer[ 0-9]*: *(.+)",
-    most: int = 4,
+    max_roles: int = 4,
 ) -> Recipe:  # fmt: skip
     """weight: w, of varied language.  perspective: p, of different roles.  roles: a regular expression that finds a role in a
-    line; that given takes every answer that a reply states for a perspective.  most: roles beyond which no more is paid.
+    line; that given takes every answer that a reply states for a perspective.  max_roles: roles beyond which no more is paid.
     """
     base = base or grpo()
     right: Any = base.reward or correct()
     paid: Any = (1 - weight) * right + weight * lexical_diversity()
     # with a weight of 0 they are logged
-    return base.but(reward=paid + perspective * perspectives(pattern=roles, most=most))
+    return base.but(reward=paid + perspective * perspectives(pattern=roles, max_roles=max_roles))
 
 
 fidelity = "core"
@@ -162,7 +162,7 @@ claim = Claim(
     says="replies that go through several readings contain the one that was meant more often than GRPO's after equal updates",
     versus="grpo", task="ambiguous:difficulty=1,readings=4,answers=3,again=0.4",
     measure="coverage", direction="higher", margin=0.063,
-    settings={"weight": 1 / 3, "perspective": 1 / 3, "most": 3, "lr": 3e-4}, versus_settings={"lr": 3e-4},
+    settings={"weight": 1 / 3, "perspective": 1 / 3, "max_roles": 3, "lr": 3e-4}, versus_settings={"lr": 3e-4},
     by=answer_sets(rollout=independent(n=1)), steps=40, guard=Within("pass@1", low=-0.03),
     fault=Within("unique", high=0.85, says="different answers among those listed"),
     moved=Within("distinct", low=0.2, says="different answers in a reply, more than with GRPO"), learns=None,

@@ -1,4 +1,4 @@
-"""OTC-PO: a right answer earns more, the closer its number of tool calls is to the fewest with which the group was right.
+"""OTC-PO: scale a right answer's reward by how close its tool calls are to the fewest of a right reply in the group.
 
     r = r_tool * r_correct,    m: tool calls of this episode,    n: fewest tool calls of a right episode of its group
     r_tool = 1 if m = n = 0;    cos(pi m / (2m + c)) if n = 0 < m;    sin(pi m / (m + n)) otherwise

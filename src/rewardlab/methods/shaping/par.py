@@ -1,4 +1,4 @@
-"""PAR: the reward is the probability, in the reward model's own eyes, that a reply is preferred to what the policy wrote before.
+"""PAR: reward a reply by the reward model's probability that it is preferred to reference samples.
 
     r = 1/M sum_m sigmoid(r_rm(x, y) - r_rm(x, y_m)),    y_m: replies of the reference policy to x
 
@@ -25,7 +25,7 @@ def par(
 ) -> Recipe:  # fmt: skip
     """references: replies of the reference policy per prompt, M.  reward_model, pairs, passes: see rlhf.  beta: of the KL."""
     base = base or rlhf(reward_model=reward_model, pairs=pairs, passes=passes, n=n, beta=beta)
-    return base.but(reward=preferred(of=base.required("reward"), n=references))
+    return base.but(reward=preferred(inner=base.required("reward"), n=references))
 
 
 fidelity = "core"

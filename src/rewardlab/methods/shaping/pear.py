@@ -1,4 +1,4 @@
-"""PEAR: a right reply loses what the policy hesitated while thinking, beyond what it hesitated while answering.
+"""PEAR: penalise right replies for thinking entropy above the entropy of the answer.
 
     r = 1 - P if right,  0 if wrong;    P = min(most, max(0, H_think - alpha H_answer))
 
@@ -50,14 +50,21 @@ def excess(entropy: np.ndarray, pieces: Sequence[str], markers: Sequence[str], a
 
 @reward(over="groups")
 def hesitation(
-    groups: list[Group], run: Run, *, alpha: NonNegativeFloat = 1.0, most: PositiveFloat = 1.0, markers: tuple[str, ...] = MARKERS
+    groups: list[Group],
+    run: Run,
+    *,
+    alpha: NonNegativeFloat = 1.0,
+    max_penalty: PositiveFloat = 1.0,
+    markers: tuple[str, ...] = MARKERS,
 ) -> Scores:
     """P of every right reply, 0 of a wrong one; a reply without a verdict gets none."""
     verdicts = correct()(groups, run)
     judged = [pair for rows in zip(groups, verdicts, strict=True) for pair in zip(*rows, strict=True)]
     # a wrong reply's entropy is not asked for: it costs a pass over its tokens
     right = [t for t, v in judged if v.value is not None and v.value >= 1.0]
-    found = {id(t): _excess_of(t, h, run, alpha, most, markers) for t, h in zip(right, entropies(run.policy, right), strict=True)}
+    found = {
+        id(t): _excess_of(t, h, run, alpha, max_penalty, markers) for t, h in zip(right, entropies(run.policy, right), strict=True)
+    }
     if found:
         run.log("hesitation", float(np.mean(list(found.values()))))
     return [
@@ -70,12 +77,12 @@ def _excess_of(t: Trajectory, entropy: np.ndarray, run: Run, alpha: float, most:
     return excess(entropy[t.mask], run.policy.pieces(t.ids[t.mask]), markers, alpha, most)
 
 
-def pear(base: Recipe | None = None, *, alpha: float = 1.0, most: float = 1.0, markers: tuple[str, ...] = MARKERS) -> Recipe:
-    """alpha: how much of the answer's entropy is allowed to thinking.  most: the most that a right reply can lose.
+def pear(base: Recipe | None = None, *, alpha: float = 1.0, max_penalty: float = 1.0, markers: tuple[str, ...] = MARKERS) -> Recipe:
+    """alpha: how much of the answer's entropy is allowed to thinking.  max_penalty: the most that a right reply can lose.
     markers: texts that end thinking, the first that a reply has.
     """
     base = base or grpo()
-    return base.but(reward=(base.reward or correct()) - hesitation(alpha=alpha, most=most, markers=markers))
+    return base.but(reward=(base.reward or correct()) - hesitation(alpha=alpha, max_penalty=max_penalty, markers=markers))
 
 
 fidelity = "core"

@@ -1,4 +1,4 @@
-"""Phi-4-reasoning: right replies earn less beyond a length, wrong ones earn less the shorter they are, and repetition costs.
+"""Phi-4-reasoning: length-aware rewards, less for long right replies and short wrong ones, and a repetition penalty.
 
     right:  R = 1/2 + 1/4 (1 + cos(pi p)),    p = min(1, max(0, len - right_until) / (longest - right_until))     from 1 to 1/2
     wrong:  R = -1/2 - 1/4 (1 + cos(pi p)),   p = min(1, len / wrong_from)                                       from -1 to -1/2

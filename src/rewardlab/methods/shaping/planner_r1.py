@@ -1,4 +1,4 @@
-"""Planner-R1: a plan is paid for the constraints that it keeps, one by one and by category, besides passing all.
+"""Planner-R1: reward a plan for the constraints it meets, one by one and by category, besides passing all.
 
     r = schema (l1 micro_cs + l2 micro_hard + l3 macro_cs + l4 macro_hard + l5 pass)
     dense      l1 .. l5 = 1          category   l1 = l2 = 0          sparse   l1 .. l4 = 0

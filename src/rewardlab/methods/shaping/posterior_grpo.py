@@ -28,7 +28,7 @@ from rewardlab.rewards.task import correct
 
 @operator
 def where_right(outcome: float, thinking: float) -> float:
-    """The outcome, and the thinking besides where the outcome is right, which is 1: not a part of it where a part is right."""
+    """The outcome, plus the thinking reward where the outcome is fully right (1)."""
     return outcome + (thinking if outcome >= 1.0 else 0.0)
 
 

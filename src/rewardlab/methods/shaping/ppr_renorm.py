@@ -1,4 +1,4 @@
-"""PPR: every turn of an agent is scored by principles, and the scores are moved by the outcome, so that no failure pays.
+"""PPR: score every turn of an agent by principles, and shift the scores by the outcome, so that failure never pays.
 
     r_t = (p_t - 1/2) + (o - 1/2),  on the last decision of turn t;    besides o on the last one        (ReNorm)
 
@@ -50,7 +50,7 @@ def renorm(process: list[float], outcome: float, center: Center = "half") -> lis
 def renormed(
     groups: list[Group], run: Run, *, process: Reward, outcome: Reward, center: Literal["half", "trajectory", "none"] = "half"
 ) -> Scores:  # fmt: skip
-    """The step rewards of `process`, moved by the outcome, and the outcome on the last decision; both are logged as they were.
+    """The step rewards of `process`, shifted by the outcome, and the outcome on the last decision; both are logged unchanged.
 
     center: half, each less 1/2; trajectory, the episode's mean taken from its step rewards; none, both as they are. No verdict
     where one of the two has none.
@@ -79,7 +79,7 @@ def ppr_renorm(
     """
     # a critic needs no group: 16 problems with 8 episodes are as many rows as ppo's 128 with one
     base = base or ppo(n=n).but(problems=16)
-    paid = renormed(process=each_turn(of=judge or grounded()), outcome=base.reward or correct(), center=center)
+    paid = renormed(process=each_turn(inner=judge or grounded()), outcome=base.reward or correct(), center=center)
     if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
         return base.but(reward=paid)
     env = tools(env, corpus)
@@ -118,7 +118,7 @@ data = Data(
 )
 
 # a judge that likes long replies as much as grounded ones
-JUDGE = each_turn(of=0.5 * clip(words() / 80, high=1.0) + 0.5 * grounded())
+JUDGE = each_turn(inner=0.5 * clip(words() / 80, high=1.0) + 0.5 * grounded())
 RENORMED = aggregate(renormed(process=JUDGE, outcome=correct())).named("renormed")
 RAW = aggregate(renormed(process=JUDGE, outcome=correct(), center="none")).named("raw")
 # by construction: the judge's liking for words is planted, and is what the formula takes out
@@ -126,7 +126,7 @@ check = Check(
     says="with scores of turns by a judge that likes many words, ReNorm prefers the better of two searches oftener than their sum",
     versus=None, task="inquiries:test_size=4000", measure="agreement.renormed", direction="higher", margin=0.145,
     against="agreement.raw", model="untrained",
-    by=own_share(of=told_apart(reward=RENORMED + RAW, truth=score_in_data(), rollout=recorded(fields=("direct", "wandering")))),
+    by=own_share(inner=told_apart(reward=RENORMED + RAW, truth=score_in_data(), rollout=recorded(fields=("direct", "wandering")))),
     problems=4000, steps=1,
     fault=Within("agreement.raw", high=0.6, says="the better of two searches paid more, by the sum"), learns=None, start=None,
     sanity=True,

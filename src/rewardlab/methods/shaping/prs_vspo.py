@@ -1,4 +1,4 @@
-"""PRS with VSPO: rewards in stages, the form first and then the answer; groups without a signal give way to more valuable prompts.
+"""PRS with VSPO: staged rewards, form before answer; groups without a signal are replaced by more valuable prompts.
 
     PRS:   r = mean over stages k of s_k, each paid only where all stages before it are complete
     VSPO:  groups in which all rewards are equal are replaced by new replies to prompts sampled with chance ~ value
@@ -42,16 +42,18 @@ from rewardlab.text.replies import accepted
 
 
 # prompts are sampled from all of the step's, so processes cannot share them
-@rollout(inner="of", across_problems=True)
-def resampled_by_value(problems: list[Problem], run: Run, *, of: Rollout, reward: Reward, attempts: PositiveInt = 2) -> list[Group]:
-    """The groups sampled by `of`, where those whose replies all earn the same are replaced by new groups for other prompts.
+@rollout(wraps="inner", across_problems=True)
+def resampled_by_value(
+    problems: list[Problem], run: Run, *, inner: Rollout, reward: Reward, attempts: PositiveInt = 2
+) -> list[Group]:
+    """The groups of `inner`, with those of equal rewards replaced by new groups for other prompts.
 
     These are sampled from the prompts of the step that have a signal, with replacement, in proportion to their value:
     (1 - mean reward) times the standard deviation of the rewards, which `reward` pays from 0 to 1. If no group has a signal, all
     are returned. Replies without a verdict do not count.
     attempts: how often at most prompts are sampled, the first time included; a step uses the groups that it has then.
     """
-    groups = of(problems, run)
+    groups = inner(problems, run)
     kept, known = _with_signal(groups, reward, run)
     run.log("without_signal", 1 - len(kept) / max(1, len(groups)))
     if not kept:
@@ -61,7 +63,7 @@ def resampled_by_value(problems: list[Problem], run: Run, *, of: Rollout, reward
         if missing <= 0:
             break
         chosen = torch.multinomial(torch.tensor([v for _, v in known]), missing, True, generator=run.rng("value")).tolist()
-        kept += _with_signal(of([known[i][0] for i in chosen], run), reward, run)[0]
+        kept += _with_signal(inner([known[i][0] for i in chosen], run), reward, run)[0]
     return kept
 
 
@@ -114,7 +116,7 @@ def length_aware_bleu(said: str, gold: str) -> float:
 
 @operator
 def graded(whole: float, part: float) -> float:
-    """What a reply earns as a whole, and for what it has in part."""
+    """The outcome reward, plus partial credit."""
     return whole + part
 
 
@@ -135,31 +137,32 @@ def _partly(t: Trajectory, verdict: Score) -> Score:
 
 
 @credit
-def cap_prompts(a: Tensor, batch: Batch, run: Run, *, most: PositiveFloat = 2.0) -> Tensor:
-    """The credit of a prompt that stands in k > `most` groups of the batch, times most / k: it weighs like `most` groups."""
+def cap_prompts(a: Tensor, batch: Batch, run: Run, *, max_groups: PositiveFloat = 2.0) -> Tensor:
+    """The credit of a prompt that stands in k > `max_groups` groups of the batch, times max_groups / k: it weighs like `max_groups`
+    groups."""
     prompts = [batch.rows[i][0].problem.key for i in batch.first_rows.tolist()]  # (G,)
     counts = Counter(prompts)
-    weight = torch.tensor([min(1.0, most / counts[key]) for key in prompts], dtype=a.dtype, device=a.device)
+    weight = torch.tensor([min(1.0, max_groups / counts[key]) for key in prompts], dtype=a.dtype, device=a.device)
     run.log("most_repeated", max(counts.values()))
     return a * weight[batch.group, None]
 
 
 def prs_vspo(
-    base: Recipe | None = None, *, form: str = "", quality: Reward | None = None, at: float = 1.0, most: float = 2.0,
+    base: Recipe | None = None, *, form: str = "", quality: Reward | None = None, at: float = 1.0, max_groups: float = 2.0,
     attempts: int = 2, n: int = 5, beta: float = 0.001,
 ) -> Recipe:  # fmt: skip
     """form: a regular expression that replies must match first; without it they must state an answer.  quality: the second stage,
-    from 0 to 1; None: the base's reward and `partly_right`.  at: what completes a stage.  most: groups of a batch that one prompt
-    counts like.  attempts: how often prompts are sampled to fill the batch; 1: groups without a signal are only left out.
+    from 0 to 1; None: the base's reward and `partly_right`.  at: what completes a stage.  max_groups: groups of a batch that one
+    prompt counts like.  attempts: how often prompts are sampled to fill the batch; 1: groups without a signal are only left out.
     n, beta: of grpo.
     """
     base = base or grpo(n=n, beta=beta)
     last = quality or graded(base.reward or correct(), partly_right())
     paid = staged(format_ok(pattern=form) if form else answer_given(), last, at=at)
     return base.but(
-        rollout=resampled_by_value(of=base.required("rollout"), reward=paid, attempts=attempts),
+        rollout=resampled_by_value(inner=base.required("rollout"), reward=paid, attempts=attempts),
         reward=paid,
-        credit=base.required("credit") >> cap_prompts(most=most),
+        credit=base.required("credit") >> cap_prompts(max_groups=max_groups),
     )
 
 

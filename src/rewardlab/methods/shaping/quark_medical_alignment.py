@@ -1,4 +1,4 @@
-"""Quark: several rewards on the scale of what the reference policy earns, weighed by how weak, how risky, how redundant each is.
+"""Quark: several rewards, normalised by the reference policy's and weighted by weakness, risk and redundancy.
 
     z_k = (r_k - mu_k) / (sigma_k + eps),    mu, sigma: of the frozen reference policy's replies;    r = sum_k w_k z_k
     w_k proportional to weakness_k * risk_k * (1 - redundancy_k), renewed each step

@@ -1,4 +1,4 @@
-"""R3: without preferences, a reply is paid for relevance times length times freshness, so that none of them can be gamed alone.
+"""R3: without preferences, reward relevance times length times novelty, so that none can be gamed alone.
 
     open question:    r = words / 100 * cos(prompt, reply) * (different trigrams / trigrams)
     closed question:  r = longest / 3.5 / 100 * cos(reference, reply) * (different trigrams / trigrams)

@@ -1,4 +1,4 @@
-"""Reason-Act GRPO: an episode of thought, tool calls and answer is paid for both its calls and its answer; thoughts are free.
+"""Reason-Act GRPO: reward an episode's tool calls and its answer; thoughts are free.
 
     r = a accuracy of the calls + b answer right + c form
     accuracy: share of the tools, names of arguments and values that are those of the gold calls, over all replies
@@ -38,7 +38,7 @@ from rewardlab.verifiers.calls.matching import agreement
 
 @reward
 def tool_accuracy(trajectory: Trajectory, *, field: str = "calls") -> Score:
-    """How near the calls of an episode's replies come to the gold ones in meta[`field`], from 0 to 1.
+    """Similarity of the calls of an episode's replies to the gold ones in meta[`field`], from 0 to 1.
 
     Calls that cannot be read spoil all, and one that stands in the place of the answer counts too.
     """
@@ -82,7 +82,7 @@ def reason_act_tool_grpo(
     paid = answer * right
     for weight, term in ((calls, tool_accuracy()), (form, thinks_first())):
         paid = paid + weight * term if weight else paid
-    loop = sft_first(steps=sft_steps, field="solution", of=base.loop) if sft_steps else base.loop
+    loop = sft_first(steps=sft_steps, field="solution", inner=base.loop) if sft_steps else base.loop
     made = base.but(reward=paid, loop=loop)
     # a base that plays in an environment keeps it, and keeps its measure
     if env is None and base.rollout is not None and base.rollout.settings.get("env"):

@@ -1,4 +1,4 @@
-"""REMUL: a reply is paid when other models, going on from the beginning of its reasoning, come to the answer that it gives.
+"""REMUL: reward a reply when other models, continuing its partial reasoning, reach its answer.
 
     r = share of (listener, cut) that state the reply's own answer,    cuts after 1/4, 1/2 and 3/4 of the lines of its reasoning
     then, in the last steps:  loss = -mean over the answer's tokens of log pi(gold answer | x, the policy's own reasoning)
@@ -91,10 +91,10 @@ def _agreement(answer: str | None, texts: list[str | None]) -> Score:
 # ---- The policy's own reasoning with the gold answer after it --------------------------------------------------------
 
 
-@rollout(inner="of")
-def append_answer(problems: list[Problem], run: Run, *, of: Rollout, mark: str = "Answer:") -> list[Group]:
-    """What `of` samples, each with the gold answer in the place of its own. The answer's tokens alone are the policy's decisions:
-    its reasoning is text that was read, so that nothing is learnt of it. Recorded, so without log-probs of sampling.
+@rollout(wraps="inner")
+def append_answer(problems: list[Problem], run: Run, *, inner: Rollout, mark: str = "Answer:") -> list[Group]:
+    """The samples of `inner`, with the gold answer in place of their own. The answer's tokens alone are the policy's decisions: its
+    reasoning is text that was read, so that nothing is learnt of it. Recorded, so without log-probs of sampling.
 
     mark: what stands before an answer, where the reply does not think between tags.  Replies that leave the model's context no room
     for the answer are left out.
@@ -102,7 +102,7 @@ def append_answer(problems: list[Problem], run: Run, *, of: Rollout, mark: str =
     for p in problems:
         if p.answer is None or isinstance(p.answer, list | dict) or not str(p.answer).strip():
             raise RewardlabError(f"gold_answer_after needs a gold answer that is a text; problem {p.question[:60]!r} has none")
-    groups = of(problems, run)
+    groups = inner(problems, run)
     rows = [t for group in groups for t in group]
     prompts = run.policy.read([Trajectory(t.problem) for t in rows], [t.problem.prompt for t in rows])
     befores, wholes = zip(*[with_gold(t.reply, str(t.problem.answer), mark) for t in rows], strict=True)
@@ -118,31 +118,32 @@ def append_answer(problems: list[Problem], run: Run, *, of: Rollout, mark: str =
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def answers_last(
-    recipe: Recipe, run: Run, ops: Any, *, share: Share = 0.2, faster: PositiveFloat = 10.0, mark: str = "Answer:",
-    temperature: NonNegativeFloat = 0.7, of: Loop | None = None,
+    recipe: Recipe, run: Run, ops: Any, *, share: Share = 0.2, sft_lr_scale: PositiveFloat = 10.0, mark: str = "Answer:",
+    temperature: NonNegativeFloat = 0.7, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """The last `share` of the run, of its steps or its budget, imitates the gold answer after the policy's own reasoning; the other
     steps go by the recipe.
 
-    faster: the learning rate of these steps, as a multiple of the recipe's.  mark: before an answer.  temperature: at which the
-    reasoning is sampled.  of: how a step is taken.
+    sft_lr_scale: the learning rate of these steps, as a multiple of the recipe's.  mark: before an answer.  temperature: at which
+    the reasoning is sampled.  inner: how a step is taken.
     """
     # a sum of tenths is not exact
     if run.progress < 1 - share - 1e-9:
-        of(recipe, run, ops) if of else ops.standard_step(recipe)
+        inner(recipe, run, ops) if inner else ops.standard_step(recipe)
         return
-    lesson = append_answer(of=independent(n=1, temperature=temperature), mark=mark)
-    update = {"lr": min(1.0, faster * recipe.update.rate), "problems": recipe.update.problems}
+    lesson = append_answer(inner=independent(n=1, temperature=temperature), mark=mark)
+    update = {"lr": min(1.0, sft_lr_scale * recipe.update.rate), "problems": recipe.update.problems}
     ops.standard_step(Recipe(rollout=lesson, objective=imitate(), weighting=token_mean()).but(**update))
 
 
 def remul(
-    base: Recipe | None = None, *, listeners: str = "copy:policy", share: float = 0.2, faster: float = 10.0, mark: str = "Answer:",
-    hearing: float = 0.9, right: float = 0.0, n: int = 5, temperature: float = 0.7, beta: float = 0.001, entropy: float = 0.001,
+    base: Recipe | None = None, *, listeners: str = "copy:policy", share: float = 0.2, sft_lr_scale: float = 10.0,
+    mark: str = "Answer:", hearing: float = 0.9, right: float = 0.0, n: int = 5, temperature: float = 0.7, beta: float = 0.001,
+    entropy: float = 0.001,
 ) -> Recipe:  # fmt: skip
-    """listeners: what they start from (`Learner.init`), with commas between them.  share, faster, mark: of the masked SFT.
+    """listeners: what they start from (`Learner.init`), with commas between them.  share, sft_lr_scale, mark: of the masked SFT.
     hearing: the temperature of listeners.  right: weight of being right in the reward ("balanced" in the paper).  n, temperature,
     beta: of grpo.  entropy: weight of the entropy bonus. The reward takes the place of a base's.
     """
@@ -156,7 +157,9 @@ def remul(
         reward=paid,
         measure=own_reward(reward=paid, rollout=independent(n=1)),
         also=(*base.also, *(Learner(name, init, Recipe(), every=0) for name, init in names.items())),
-        loop=answers_last(share=share, faster=faster, mark=mark, temperature=temperature, of=base.loop) if share else base.loop,
+        loop=answers_last(share=share, sft_lr_scale=sft_lr_scale, mark=mark, temperature=temperature, inner=base.loop)
+        if share
+        else base.loop,
     )
 
 
@@ -184,7 +187,7 @@ check = Check(
     says="of two right answers, listeners prefer the one that its lines lead to, which being right cannot tell apart", versus=None,
     task="hindsight:test_size=1000", measure="agreement.heard", direction="higher", margin=0.155, against="agreement.correct",
     by=own_share(
-        of=told_apart(reward=HEARD, truth=score_in_data(), rollout=recorded(fields=("followed", "hindsight"))), parts=10
+        inner=told_apart(reward=HEARD, truth=score_in_data(), rollout=recorded(fields=("followed", "hindsight"))), parts=10
     ),
     problems=1000, steps=1, fault=Within("signal.correct", high=0.1, says="pairs that being right tells apart"), learns=None,
     start=None,

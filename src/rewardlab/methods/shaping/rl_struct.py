@@ -1,4 +1,4 @@
-"""RL-Struct: structured output is paid by a ladder of terms: it can be read, stands alone, has the right keys, the right values.
+"""RL-Struct: a ladder of terms for structured output: it parses, stands alone, and has the right keys and values.
 
     r = w_s structure + w_f form + w_v validity + w_c content
     validity: it is JSON;  structure: Jaccard similarity of its keys, in their places, and the gold value's;  form: nothing stands
@@ -55,7 +55,7 @@ check = Check(
     says="of two replies the one that takes fewer edits to be right is paid more, oftener than where being right alone is paid",
     versus=None, task="cards", measure="agreement", direction="higher", margin=0.03, against="agreement.correct",
     by=told_apart(
-        reward=ladder() + 0.0 * correct(), truth=with_answer(of=edit_similarity(), column="solution"), rollout=independent(n=8)
+        reward=ladder() + 0.0 * correct(), truth=with_answer(inner=edit_similarity(), column="solution"), rollout=independent(n=8)
     ),
     problems=300, steps=1, fault=Within("signal.correct", high=0.9, says="share of groups in which being right tells any apart"),
     learns=None,

@@ -50,13 +50,13 @@ def states_confidence(trajectory: Trajectory) -> Score:
 
 @reward
 def confidence(trajectory: Trajectory) -> float:
-    """The confidence that the reply states; 0 where it states none. As the weight of a vote it gives a confidence-weighted one."""
+    """The confidence stated in the reply; 0 without one. As the weight of a vote it gives a confidence-weighted one."""
     return stated_confidence(trajectory.reply) or 0.0
 
 
 @reward(over="groups")
 def calibration_loss(groups: list[Group], run: Run, *, rule: Literal["brier", "log"] = "brier") -> Scores:
-    """What the confidence q that a reply states loses by a proper scoring rule; c is 1 where the reply is right, else 0.
+    """The loss of the stated confidence q under a proper scoring rule; c is 1 where the reply is right, else 0.
 
     rule: "brier", (q - c)^2, from 0 to 1; or "log", -log(1 - |q - c|), which is cut off at 6.9.  A reply that states no confidence
     loses 2 + c (log: 8.9 + c): beside a reward of c it is worth as little if it is right. No verdict gives no loss.

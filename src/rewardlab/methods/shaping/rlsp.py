@@ -1,4 +1,4 @@
-"""RLSP: exploring is paid apart from being right, by a bounded bonus for longer replies, small enough that the verifier decides.
+"""RLSP: an exploration bonus for longer replies, bounded so that the verifier decides.
 
     r = [right] - unstated [no answer] - scale / len;    with a judge of the search: alpha r + (1 - alpha) judge
 

@@ -1,4 +1,4 @@
-"""Shop-R1: a simulated action earns more the harder its parts are to get right, so that the easy action is not said for all.
+"""Shop-R1: a difficulty-aware reward for simulated actions, so that the easy action is not always chosen.
 
     r = format + v(a) + alpha s,    format = 1/2 for JSON with a rationale and an action
     v = 0 if the type of action is wrong, else
@@ -63,7 +63,7 @@ data = Data(
 check = Check(
     says="paid by parts, a careful simulator of shoppers earns more than one for whom everybody leaves; by exact actions, less",
     versus=None, task="shopping:test_size=4000", measure="gap.scaled", direction="higher", margin=0.34, against="gap.exact",
-    model="untrained", by=own_share(of=reward_gap(reward=SCALED + EXACT)), problems=4000, steps=1,
+    model="untrained", by=own_share(inner=reward_gap(reward=SCALED + EXACT)), problems=4000, steps=1,
     fault=Within("gap.exact", high=0.0, says="by exact actions: careful less lazy, in standard deviations"), learns=None,
     start=None, sanity=True,
     finding="a careful simulator of shoppers earns .57 standard deviations more than one for whom everybody leaves; by exact "

@@ -1,4 +1,4 @@
-"""Thoth: a protocol is paid for the count, the order and the content of its steps, only if records and words tell the same.
+"""Thoth: reward a protocol for count, order and content of its steps, gated by agreement of records and words.
 
     r = form >> told >> f(d) (order + content),    f(d) = cos(pi d / 2M), 0 from d = M on
     content = mean over steps with the same action of m(x) (objects + parameters / 2),    m(x) = 1 - (x / steps)^1.5
@@ -84,7 +84,7 @@ data = Data(
 check = Check(
     says="gated, the reward prefers honest protocols with slips to gamed ones more often than the sum of its parts does",
     versus=None, task="protocols:test_size=4000", measure="pair_accuracy.gated", direction="higher", margin=0.1,
-    against="pair_accuracy.summed", model="untrained", by=own_share(of=pair_agreement(reward=GATED + SUMMED)), problems=4000,
+    against="pair_accuracy.summed", model="untrained", by=own_share(inner=pair_agreement(reward=GATED + SUMMED)), problems=4000,
     steps=1,
     fault=Within("pair_accuracy.summed", high=0.9, says="honest protocols above gamed ones, by the sum"), learns=None, start=None,
     sanity=True,

@@ -1,4 +1,4 @@
-"""ToolRL: calls of tools are paid part by part, for the right tools, names of parameters and values, and for their form.
+"""ToolRL: fine-grained rewards for tool calls: right tools, parameter names and values, and format.
 
     r = R_format + R_correct,    R_correct = 6 R/S - 3 from -3 to 3,    R_format: 1 if the reply has the form that is wanted, else 0
     R = J(tools) + sum over gold calls of [J(parameter names) + right values],    S = 1 + sum over gold calls of (1 + parameters)
@@ -52,11 +52,11 @@ def form_wanted(trajectory: Trajectory) -> Score:
     return Score(float(once and re.fullmatch(pattern, said, re.DOTALL) is not None), why=f"<think>, {', '.join(tags)} wanted")
 
 
-def toolrl(base: Recipe | None = None, *, grain: Grain = "fine", most: float = 3.0, form: float = 1.0, n: int = 4) -> Recipe:
-    """grain: what is counted: "fine" parts, whole calls ("call"), or all calls at once ("exact").  most: of R_correct, whose least
-    is the same below 0.  form: weight of R_format.  n: of grpo.
+def toolrl(base: Recipe | None = None, *, grain: Grain = "fine", max_reward: float = 3.0, form: float = 1.0, n: int = 4) -> Recipe:
+    """grain: what is counted: "fine" parts, whole calls ("call"), or all calls at once ("exact").  max_reward: of R_correct, whose
+    least is the same below 0.  form: weight of R_format.  n: of grpo.
     """
-    matched = calls_matched(grain=grain, low=-most, high=most)
+    matched = calls_matched(grain=grain, low=-max_reward, high=max_reward)
     paid = matched + form * form_wanted() if form else matched
     base = base or grpo(n=n).but(measure=own_reward(reward=paid, rollout=independent(n=1)))
     return base.but(reward=paid)
@@ -84,7 +84,7 @@ data = Data(
 HARD = {"problems": 8, "n": 8}
 claim = Claim(
     says="paid part by part, a policy makes more calls right while it learns than one that is paid for exact calls alone",
-    versus="toolrl", task="calls:least=2,biased=0.9", measure="auc.truth", direction="higher", margin=0.16, settings=HARD,
+    versus="toolrl", task="calls:min_calls=2,biased=0.9", measure="auc.truth", direction="higher", margin=0.16, settings=HARD,
     versus_settings={**HARD, "grain": "exact"}, steps=40,
     fault=Within("train.signal", high=0.85, says="share of groups that teach anything, where calls must be exact"),
     moved=Within("train.signal", low=0.1, says="share of groups that teach anything"), start=None,

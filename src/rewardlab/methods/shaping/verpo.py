@@ -1,4 +1,4 @@
-"""VeRPO: unit tests are paid by how few replies pass them, and tests that are passed equally often share one weight.
+"""VeRPO: weight unit tests by the rarity of passing them; equally rare tests share one weight.
 
     w_j = exp(-alpha rho_j) / (sum_k exp(-(rho_j - rho_k)^2 / 2 sigma^2) + delta),    rho_j: share of the group that passes test j
     R_turn = sum over the tests passed of w_j;    R_traj = gamma^turns if all are passed, else 0
@@ -32,7 +32,7 @@ from rewardlab.worlds.codes import list_program
 
 @reward
 def earliness(trajectory: Trajectory, *, gamma: float = 1.0) -> Score:
-    """gamma to the number of replies that an episode took."""
+    """gamma to the power of the episode's number of replies."""
     return Score(gamma ** len(trajectory.ends))
 
 
@@ -76,7 +76,7 @@ check = Check(
     versus=None, task="codes", measure="cosine.tests", direction="higher", margin=0.01, against="cosine.share",
     by=advantage_cosine(
         reward=dense(1.0, 0.1, 1e-6, 1.0) + 0.0 * detail(name="passed").named("share") + 0.0 * correct(),
-        truth=with_answer(of=list_program(partial=True), column="suite"), rollout=independent(n=8),
+        truth=with_answer(inner=list_program(partial=True), column="suite"), rollout=independent(n=8),
     ),
     problems=300, steps=1,
     fault=Within("signal.correct", high=0.95, says="share of the groups with a signal in which passing all tests gives one"),

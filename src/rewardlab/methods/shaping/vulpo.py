@@ -1,4 +1,4 @@
-"""VULPO: finding a flaw is paid in three parts, and the more the seldomer its label, and its sample, are judged rightly.
+"""VULPO: a reward in three parts for finding a flaw, scaled by the difficulty of its label and of its sample.
 
     r = f_label f_sample [right] (1 + w_lines F1(lines) + w_why relevance),    A = r - mean r, not divided by the deviation
     f_label = clip((1 - a_l) / mean over labels of (1 - a), 1/2, 2);    f_sample = 1 + (1 - p)
@@ -52,10 +52,10 @@ KINDS = 64
 
 @reward(over="groups")
 def difficulty_weighting(
-    groups: list[Group], run: Run, *, of: Reward, momentum: PositiveShare = 0.1, lowest: PositiveFloat = 0.5,
+    groups: list[Group], run: Run, *, inner: Reward, momentum: PositiveShare = 0.1, lowest: PositiveFloat = 0.5,
     highest: PositiveFloat = 2.0, sample: NonNegativeFloat = 1.0,
 ) -> Scores:  # fmt: skip
-    """The reward `of` times a factor of the problem's gold answer, a label, and a factor of its group:
+    """The reward `inner` times a factor of the label (the gold answer) and a factor of the group:
 
         label: clip((1 - a_l) / mean over labels of (1 - a), lowest, highest)       sample: 1 + sample (1 - p)
 
@@ -69,7 +69,7 @@ def difficulty_weighting(
     for label, factor in factors.items():
         run.log(f"factor/{label}", factor)
     scores = []
-    for group, row, verdict in zip(groups, of(groups, run), verdicts, strict=True):
+    for group, row, verdict in zip(groups, inner(groups, run), verdicts, strict=True):
         hard = 1 + sample * (1 - fmean(right)) if (right := _right(verdict)) else 1.0
         scores.append([_scaled(s, v, factors.get(_label(t), 1.0) * hard) for t, s, v in zip(group, row, verdict, strict=True)])
     return scores
@@ -145,7 +145,7 @@ def stated_lines(reply: str) -> set[int]:
 
 def finding(lines: float = 0.5, why: float = 0.5, judge: Reward | None = None, verdict: Any = None) -> Reward:
     """The three parts of a reply, the last two behind the first."""
-    relevant = judge or with_answer(of=token_f1(), column="analysis")
+    relevant = judge or with_answer(inner=token_f1(), column="analysis")
     return (verdict or correct()) * (1 + lines * located_lines() + why * relevant)
 
 
@@ -158,7 +158,7 @@ def vulpo(
     more a sample pays that nobody gets right."""
     base = base or grpo(n=n).but(credit=center() >> to_go())
     paid = finding(lines, why, judge, base.reward)
-    return base.but(reward=difficulty_weighting(of=paid, momentum=momentum, lowest=lowest, highest=highest, sample=sample))
+    return base.but(reward=difficulty_weighting(inner=paid, momentum=momentum, lowest=lowest, highest=highest, sample=sample))
 
 
 fidelity = "reading"
@@ -187,13 +187,13 @@ data = Data(
 )
 
 # momentum 1: the accuracies are those of the replies at hand, not of what an untrained policy wrote in its one step
-SCALED = difficulty_weighting(of=finding(), momentum=1.0).named("scaled")
+SCALED = difficulty_weighting(inner=finding(), momentum=1.0).named("scaled")
 UNSCALED = aggregate(finding()).named("unscaled")
 # by construction: both kinds of reply are written so that the rival orders them wrongly
 check = Check(
     says="scaled by how hard label and sample are, a careful reader earns more than one who calls everything sound; unscaled, less",
     versus=None, task="flaws:test_size=4000", measure="gap.scaled", direction="higher", margin=0.2, against="gap.unscaled",
-    model="untrained", by=own_share(of=reward_gap(reward=SCALED + UNSCALED + 0.0 * correct())), problems=4000, steps=1,
+    model="untrained", by=own_share(inner=reward_gap(reward=SCALED + UNSCALED + 0.0 * correct())), problems=4000, steps=1,
     guard=Within("gap.scaled", low=0.0, says="scaled: careful less lazy, in standard deviations"),
     fault=Within("gap.unscaled", high=0.0, says="unscaled: careful less lazy, in standard deviations"), learns=None, start=None,
     sanity=True,

@@ -1,4 +1,4 @@
-"""STARC: the distance of two rewards is that of their canonical forms, which remove everything that does not affect policy order.
+"""STARC: the distance of two rewards is that of their canonical forms, which remove all that leaves the policy order unchanged.
 
     d(R1, R2) = m(s(R1), s(R2)),   s(R) = c(R) / n(c(R)), 0 where c(R) = 0
     c(R)(s, a, s') = E_S'[R(s, a, S') - V(s) + gamma V(S')],   V: the value of R under the uniform policy ("value")

@@ -1,4 +1,4 @@
-"""AlphaMed: no demonstrations and no form, only the letter is paid; questions are taken evenly from levels of difficulty.
+"""AlphaMed: rule-based RL without demonstrations or format rewards, on questions sampled evenly over difficulty.
 
     level(q) = 1 + k - right(q),    right(q): of k answers of the model before training
     trained on: as many questions from each of the levels that are named;    r = 1[the letter is right]
@@ -56,12 +56,12 @@ def composed(levels: Mapping[int, int], wanted: Sequence[int], total: int, lengt
     return sorted(taken)
 
 
-@loop(inner="of")
+@loop(wraps="inner")
 def on_levels(
     recipe: Recipe, run: Run, ops: Any, *, levels: tuple[int, ...] = (), questions: PositiveInt = 1200, pool: PositiveInt = 3000,
-    longest: bool = False, of: Loop | None = None,
+    longest: bool = False, inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Training steps (of the loop `of`, if there is one) on `questions` of the next `pool` ones of the data, evenly from these
+    """Training steps (of the loop `inner`, if there is one) on `questions` of the next `pool` ones of the data, evenly from these
     levels, or from all. run.memory holds the level of each position, and those that are chosen. Logged: level, their mean.
     """
     if CHOSEN not in run.memory:
@@ -75,7 +75,7 @@ def on_levels(
     ops.task = replace(ops.task, train=chosen(ops.task.train, run.memory[CHOSEN], CHOSEN, run.seed))
     level = dict(run.memory[LEVELS])
     run.log("level", sum(level[i] for i in run.memory[CHOSEN]) / len(run.memory[CHOSEN]))
-    of(recipe, run, ops) if of else ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 def _rated(ops: Any, pool: int) -> dict[int, int]:
@@ -101,7 +101,7 @@ def alphamed(
     named = tuple(int(x) for x in levels.split(",") if x.strip()) if isinstance(levels, str) else levels
     rating = Recipe(rollout=independent(n=k), reward=correct())
     return base.but(
-        loop=on_levels(levels=named, questions=questions, pool=pool, longest=longest, of=base.loop),
+        loop=on_levels(levels=named, questions=questions, pool=pool, longest=longest, inner=base.loop),
         also=(*base.also, Learner(RATER, rater, rating, every=0)),
     )
 

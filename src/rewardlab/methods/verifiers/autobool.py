@@ -1,4 +1,4 @@
-"""AutoBool: a Boolean query is run, and paid for recall first, and for the logarithm of its precision as far as it has recall.
+"""AutoBool: reward a Boolean query for recall first, and for log-precision in proportion to recall.
 
     r = +-10 form +- 10 validity + R,    R = 10 recall + 10 recall^alpha log(1 + 100 precision) / log 101
     R = -20 if it finds nothing, or cannot be run;    -5 if it finds nothing relevant

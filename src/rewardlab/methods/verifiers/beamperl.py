@@ -1,4 +1,4 @@
-"""BeamPERL: reactions of beams, paid when exactly right, learnt on one load; watched on more loads and on moved supports.
+"""BeamPERL: exact-match rewards for beam reactions, trained on one load; evaluated on more loads and moved supports.
 
     r = w_f form + w_a [all reactions are stated, each within 1e-4 P of the solver's]
 

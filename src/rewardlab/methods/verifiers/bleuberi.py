@@ -1,4 +1,4 @@
-"""BLEUBERI: GRPO with BLEU against reference replies as the reward, on the prompts where the base model's BLEU is lowest.
+"""BLEUBERI: GRPO with BLEU against reference replies as the reward, on the prompts with the base model's lowest BLEU.
 
     r = BLEU(reply, references) = min(1, e^(1 - shortest / |reply|)) (prod over n = 1..4 of (hits_n + 1) / (total_n + 1))^(1/4)
 
@@ -33,20 +33,20 @@ from rewardlab.verifiers.text import bleu
 MEMORY = "hardest.kept"
 
 
-@rollout(inner="of", across_problems=True)
+@rollout(wraps="inner", across_problems=True)
 def hardest(
-    problems: list[Problem], run: Run, *, of: Rollout, by: Reward, keep: PositiveInt = 100, pool: PositiveInt = 1000,
+    problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, keep: PositiveInt = 100, pool: PositiveInt = 1000,
     temperature: NonNegativeFloat = 0.7, top_p: PositiveShare = 0.9,
 ) -> list[Group]:  # fmt: skip
-    """What `of` samples for the hardest problems alone. Before the first step the policy answers the next `pool` problems of the
-    training data once; trained on are those `keep` of them whose answers `by` pays least.
+    """The groups of `inner` for the hardest problems alone. Before the first step the policy answers the next `pool` problems of
+    the training data once; trained on are those `keep` of them whose answers `by` pays least.
 
     All others are dropped, and replaced by the next of the training data, so problems must come again: a file of problems, or a
     generated task with a size. Held-out problems are all kept. Answers without a verdict count as hard. run.memory holds the keys
     of the problems that are kept.
     """
     if run.more_problems is None:
-        return of(problems, run)
+        return inner(problems, run)
     if MEMORY not in run.memory:
         run.memory[MEMORY] = _hardest(_distinct(problems, run, pool), run, by, keep, Sampling(run.max_new, temperature, top_p))
     kept, wanted = set(run.memory[MEMORY]), len(problems)
@@ -62,7 +62,7 @@ def hardest(
         found = [p for p in further if p.key in kept]
         looked_at = 0 if found else looked_at + len(further)
         chosen += found
-    return of(chosen, run)
+    return inner(chosen, run)
 
 
 def _distinct(problems: list[Problem], run: Run, pool: int) -> list[Problem]:
@@ -101,7 +101,7 @@ def bleuberi(
     reward = weight * score if base.reward in (None, correct()) else base.reward + weight * score
     rollout = base.required("rollout")
     if hard:
-        rollout = hardest(of=rollout, by=score, keep=hard, pool=10 * hard)
+        rollout = hardest(inner=rollout, by=score, keep=hard, pool=10 * hard)
     return base.but(reward=reward, rollout=rollout, measure=own_reward(reward=score, rollout=independent(n=1)))
 
 
@@ -124,7 +124,7 @@ data = Data(
 check = Check(
     says="BLEU against eight references prefers the better of two replies more often than BLEU against one",
     versus=None, task="notes:references=8,test_size=4000", measure="pair_accuracy.eight", direction="higher", margin=0.03,
-    against="pair_accuracy.one", model="untrained", by=own_share(of=pair_agreement(reward=MANY + ONE)), problems=4000, steps=1,
+    against="pair_accuracy.one", model="untrained", by=own_share(inner=pair_agreement(reward=MANY + ONE)), problems=4000, steps=1,
     fault=Within("pair_accuracy.one", 0.55, 0.85, says="agreement of BLEU against one reference"), learns=None, start=None,
     finding="BLEU against eight references prefers the better of two replies in 79% of pairs, against one in 74%: more "
     "references agree better with what is good. A policy trained by it is not looked at",

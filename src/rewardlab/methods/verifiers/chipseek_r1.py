@@ -1,4 +1,4 @@
-"""ChipSeek-R1: a design is paid for its size and speed only if it works, and for working only if it compiles.
+"""ChipSeek-R1: hierarchical rewards for a design: size and speed count only if it works, and working only if it compiles.
 
     r = f form + c compiles + t works + p (smaller + faster) / 2,    each term 0 unless all before it are earned
     smaller = area of the reference / area of the design;    faster: of their delays;    each at most 2
@@ -86,7 +86,7 @@ GATED, SUMMED = design_reward().named("gated"), design_reward(gated=False).named
 check = Check(
     says="behind gates designs that work earn more than small ones that do not, oftener than by the sum of the same terms",
     versus=None, task="circuits:test_size=4000", measure="pair_accuracy.gated", direction="higher", margin=0.12,
-    against="pair_accuracy.summed", model="untrained", by=own_share(of=pair_agreement(reward=GATED + SUMMED)), problems=4000,
+    against="pair_accuracy.summed", model="untrained", by=own_share(inner=pair_agreement(reward=GATED + SUMMED)), problems=4000,
     steps=1, fault=Within("pair_accuracy.summed", high=0.9, says="designs that work above small wrong ones, by the sum"),
     learns=None, start=None, sanity=True,
     finding="designs that work are paid more than small ones that do not in 82% of pairs behind gates, in 57% by the sum of the "

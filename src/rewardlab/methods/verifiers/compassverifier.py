@@ -1,4 +1,4 @@
-"""CompassVerifier: a small model judges replies against gold answers as right, wrong or no answer, trained on made-up cases too.
+"""CompassVerifier: a small model judges replies against gold answers as right, wrong or invalid, with augmented training cases.
 
     verifier(question, gold, reply) -> A right | B wrong | C no answer: cut off, repeating itself, a refusal
     loss = -mean over tokens of log p(judgement);    a share of the cases is replaced by others made of them:
@@ -234,11 +234,11 @@ def _written(case: Case, forms: Mapping[str, Form], rng: random.Random, judgment
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
-@rollout(inner="of")
-def with_augmented(problems: list[Problem], run: Run, *, of: Rollout, share: Share = 0.5) -> list[Group]:
-    """What `of` makes of the problems, a `share` of which is replaced by cases made of them."""
+@rollout(wraps="inner")
+def with_augmented(problems: list[Problem], run: Run, *, inner: Rollout, share: Share = 0.5) -> list[Group]:
+    """The groups of `inner` for the problems, with a `share` of them replaced by augmented cases."""
     rng = random.Random(int(run.rng("augment").initial_seed()))
-    return of(varied(problems, rng, share), run)
+    return inner(varied(problems, rng, share), run)
 
 
 def varied(problems: Sequence[Problem], rng: random.Random, share: float) -> list[Problem]:
@@ -251,7 +251,7 @@ def compassverifier(base: Recipe | None = None, *, augment: float = 0.5) -> Reci
     """augment: share of the training cases that are replaced by made-up ones; 0: none."""
     base = base or sft()
     return base.but(
-        rollout=with_augmented(of=base.required("rollout"), share=augment),
+        rollout=with_augmented(inner=base.required("rollout"), share=augment),
         measure=judgment_f1(rule=final_answer()),
     )
 

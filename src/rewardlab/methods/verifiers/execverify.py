@@ -1,4 +1,4 @@
-"""ExecVerify: following a program is paid step by step, by questions about its run whose answers an interpreter knows.
+"""ExecVerify: step-level rewards for tracing a program, by white-box questions with an interpreter's answers.
 
     r = 2 [output right] ((1 - alpha) + alpha * share of the white-box questions answered rightly)
     asked: the line that is run after a line's k-th time, and the value and type of a variable after it
@@ -65,7 +65,7 @@ check = Check(
     says="of two replies the one that follows the program better is paid more, oftener than where the output alone is paid",
     versus=None, task="executions:test_size=4000", measure="pair_accuracy.white_box", direction="higher", margin=0.07,
     against="pair_accuracy.output", model="untrained",
-    by=own_share(of=pair_agreement(reward=STEPS + 0.0 * aggregate(correct()).named("output"))), problems=4000, steps=1,
+    by=own_share(inner=pair_agreement(reward=STEPS + 0.0 * aggregate(correct()).named("output"))), problems=4000, steps=1,
     fault=Within("pair_accuracy.output", high=0.85, says="pairs in which the better trace is paid more, by the output"),
     learns=None, start=None, sanity=True,
     finding="of two replies the one that follows the program further is paid more in 84% of pairs, in 71% where the output alone "

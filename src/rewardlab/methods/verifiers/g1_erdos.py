@@ -1,4 +1,4 @@
-"""G1: RL on questions about graphs, each kind of answer judged as it should be: exactly, by shared items, or by an algorithm.
+"""G1: RL on graph questions with a verifier per kind of answer: exact, set overlap, or algorithmic.
 
     number, yes or no      1 if it is the gold one
     set                    |said & gold| / |said | gold|

@@ -1,4 +1,4 @@
-"""Reasoning-SQL: a query earns something for each thing that is right about it, and most for returning the right rows.
+"""Reasoning-SQL: partial rewards for a query's elements, and the largest for returning the right rows.
 
     r = 3 right + runs + linking + ngrams + form + 2 judge,    the judge of wrong queries alone
     linking: Jaccard similarity of the tables and columns that query and gold query name;    ngrams: of their token bigrams
@@ -26,13 +26,13 @@ from rewardlab.rewards.task import correct, detail
 
 
 @reward(over="groups")
-def of_failures(groups: list[Group], run: Run, *, of: Reward) -> Scores:
-    """The reward `of` for replies that the task's verifier finds wrong, which alone it is asked about; 0 for right ones."""
+def of_failures(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
+    """The reward `inner` of replies that the task's verifier rejects, computed only for these; 0 for right ones."""
     verdicts = [[s.value for s in row] for row in correct()(groups, run)]
     pairs = [list(zip(group, row, strict=True)) for group, row in zip(groups, verdicts, strict=True)]
     wrong = [[t for t, v in row if v is not None and v < 1.0] for row in pairs]
     # without groups in which nothing is wrong: rewards over groups expect a reply in each
-    judged = iter(of([group for group in wrong if group], run))
+    judged = iter(inner([group for group in wrong if group], run))
     scores = [iter(next(judged) if group else []) for group in wrong]
     return [[_judged(v, own) for v in row] for row, own in zip(verdicts, scores, strict=True)]
 
@@ -58,7 +58,7 @@ def reasoning_sql(
     if form:
         parts.append(partial * format_ok(pattern=form))
     if judge:
-        parts.append(2 * partial * of_failures(of=judge).named("judge"))
+        parts.append(2 * partial * of_failures(inner=judge).named("judge"))
     right: Any = base.reward or correct()
     return base.but(reward=sum(parts, start=execution * right))
 

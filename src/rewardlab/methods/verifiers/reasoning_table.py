@@ -1,4 +1,4 @@
-"""Reasoning-Table: a right answer about a table earns more, the better the cells that the reply cites are those to be read.
+"""Reasoning-Table: a right answer about a table earns more, the better the cited cells match the required ones.
 
     r = right (1 + 1/2 Jaccard(cells cited, cells to read)) + 1/10 form
     a cell is cited as <|value|><|column|>

@@ -1,4 +1,4 @@
-"""Re:Form: a contract that a model writes for a method is paid for being proved, and more for saying as much as the reference does.
+"""Re:Form: reward a contract for being proved, and more for being as strong as the reference.
 
     r = 0 if no code is there, the code was changed, or the contract ensures `true`, `false` or x == x;    .01 if it cannot be read
     r = .2 + .4 verified + s verified [reference requires => requires] [reference requires, ensures => reference ensures]
@@ -87,7 +87,7 @@ SUBSET, VERIFY = contract_reward().named("subset"), contract_reward(0.0).named("
 check = Check(
     says="paid for what they imply, contracts that say something earn more than empty ones oftener than paid for proof alone",
     versus=None, task="contracts:test_size=4000", measure="pair_accuracy.subset", direction="higher", margin=0.14,
-    against="pair_accuracy.verified", model="untrained", by=own_share(of=pair_agreement(reward=SUBSET + VERIFY)), problems=4000,
+    against="pair_accuracy.verified", model="untrained", by=own_share(inner=pair_agreement(reward=SUBSET + VERIFY)), problems=4000,
     steps=1,
     fault=Within("pair_accuracy.verified", high=0.6, says="contracts that say something above empty ones, by their proof alone"),
     learns=None, start=None, sanity=True,

@@ -1,4 +1,4 @@
-"""RewardAgent: a reward model's score plus those of the verifiers that a router picks for the prompt: form and facts.
+"""RewardAgent: a reward model's score plus those of verifiers that a router picks for the prompt: form and facts.
 
     r(x, y) = r_RM(x, y) + sum over verifiers k of lambda_k v_k(x, y),    v_k = 1/2 where the router does not pick k for x
 
@@ -36,7 +36,7 @@ from rewardlab.verifiers.instructions.verifier import instructions
 
 @reward(over="group", relative=False)
 def supported_facts(group: Group, *, passages: str = "passages", k: PositiveInt = 1) -> list[Score]:
-    """Of what the replies to a problem disagree on, the share that a reply has right by the evidence.
+    """The share of a reply's facts right by the evidence, among those on which the replies to a problem disagree.
 
     As in the factuality check of RewardAgent (arXiv:2502.19328), in four steps: the words in which the replies differ; a query, of
     the prompt and these words; the k best of the problem's passages (BM25) as evidence; a judgement. Here that is by words: one
@@ -103,7 +103,7 @@ FACTUAL = r"\b(who|when|where|which|what|how (many|much|old|far)|facts?|true)\b"
 
 @reward
 def constraints_met(trajectory: Trajectory, *, column: str = "instructions") -> Score:
-    """The share of the constraints in a column of the problem that the reply follows; 1/2 where there are none."""
+    """The share of the constraints in a column of the problem that the reply meets; 1/2 where there are none."""
     constraints = trajectory.problem.meta.get(column)
     if not constraints:
         return Score(0.5, why="no constraints")

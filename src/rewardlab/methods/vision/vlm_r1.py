@@ -1,4 +1,4 @@
-r"""VLM-R1: visual tasks with exact checks let a vision-language model learn by reinforcement as R1 does from mathematics.
+r"""VLM-R1: R1-style RL of a vision-language model on visual tasks with exact checks.
 
     R_acc = IoU(box, gold)                                             where one object is referred to
     R_acc = min(1, n_gold / n_pred) * mAP(boxes, gold)                 where all objects are to be detected (odLength)

@@ -1,4 +1,4 @@
-"""Logits processors by which other models decide on the tokens of a transformers model."""
+"""Logits processors of a logit ensemble with a transformers model."""
 
 from __future__ import annotations
 

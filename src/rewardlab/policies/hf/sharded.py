@@ -1,4 +1,4 @@
-"""A transformers model whose weights, gradients and optimiser state are divided among the processes that train it (FSDP2).
+"""A transformers model with weights, gradients and optimiser state sharded over the training processes (FSDP2).
 
 Zhao et al. 2023, arXiv:2304.11277; here `torch.distributed.fsdp.fully_shard`, a group for each decoder layer and one for the rest
 (embeddings, last norm, vocabulary head). A pass gathers a layer's weights where it computes, and frees them again; the backward
@@ -25,8 +25,8 @@ from rewardlab.policies.hf.model import adapted, decoder_layers
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.vectors import Prefix
-from rewardlab.util.divided import part_of, whole
 from rewardlab.util.lockstep import LOCKSTEP
+from rewardlab.util.sharded import part_of, whole
 
 TORCH = "torch 2.13"
 """The first version whose FSDP2 sums gradients on CPUs too, and takes part in a sum without a gradient of its own."""

@@ -1,4 +1,4 @@
-"""Surprise as an input of a value head: the embedding of each token also says how unlikely a frozen model found it.
+"""Surprise as an input of a value head: each token's embedding includes its negative log-prob under a frozen model.
 
     x_t = embed(y_t) + u min(-log p(y_t | y_<t), 6) / 2,   p of the frozen model, u learnt
 

@@ -1,4 +1,4 @@
-"""What the lean policy does not run, and transformers may."""
+"""What the lean policy cannot run, left to transformers."""
 
 from __future__ import annotations
 

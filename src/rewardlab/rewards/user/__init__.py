@@ -1,1 +1,1 @@
-"""Rewards that a user wrote: found, called in the manner that they are written in, and made rewards."""
+"""User-written rewards: found, called by their own convention, and wrapped as rewards."""

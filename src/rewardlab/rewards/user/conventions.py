@@ -1,4 +1,4 @@
-"""Whose manner a user's reward function is written in, and how that is said: `mine.py:score?as=verl`.
+"""The calling convention of a user's reward function, and how it is named: `mine.py:score?as=verl`.
 
     trl         f(prompts, completions, completion_ids, trainer_state, **columns) -> [number or None, ...]
     verl        f(data_source, solution_str, ground_truth, extra_info) -> number or {"score": number, ...}

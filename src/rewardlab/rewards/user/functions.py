@@ -1,4 +1,4 @@
-"""The user's functions: found in a file or a module, with what their signatures say of how they are called."""
+"""The user's functions: found in a file or a module, and how their signatures want them called."""
 
 from __future__ import annotations
 

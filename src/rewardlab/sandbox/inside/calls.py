@@ -1,4 +1,4 @@
-"""Which system calls a program may make: those listed, and no others.
+"""The allowlist of system calls.
 
 A program in the sandbox needs no sockets, other programs, mounts, namespaces, keys, tracing, memory of other processes,
 performance counters, BPF or io_uring, so none of these are listed. A call that is not listed fails with EPERM, and the program

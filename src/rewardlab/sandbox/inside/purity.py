@@ -1,4 +1,4 @@
-"""Whether tests change anything in the process that runs them.
+"""Whether tests have side effects in their process.
 
 They do not, if they only define, call and compare, with modules that cannot be changed through what the tests use of them. Other
 tests are run as well; their process is then used once.

@@ -1,4 +1,4 @@
-"""The checker's side of the wire: how a program's functions and objects look to its tests.
+"""The checker's side of the wire: proxies of a program's functions and objects for its tests.
 
 A `Remote` can be called, read, changed and iterated over; each of these is a request to the program's process. It is never
 compared with anything, and no operator with a second value works on it: the program would learn the expected value, and could

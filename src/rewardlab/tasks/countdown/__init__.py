@@ -1,1 +1,1 @@
-"""Numbers to be joined into an expression with a given value."""
+"""Countdown: numbers to be combined into an expression with a given value."""

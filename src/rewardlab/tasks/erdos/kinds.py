@@ -1,4 +1,4 @@
-"""What is asked of a graph: the tasks of Erdos, by their names there, each with its tier, its words and its answer by networkx."""
+"""The questions of Erdos, by its names, each with tier, wording and answer by networkx."""
 
 from __future__ import annotations
 

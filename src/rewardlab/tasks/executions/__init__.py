@@ -1,1 +1,1 @@
-"""Programs whose runs are traced, and questions about every step of them."""
+"""Traced runs of programs, and questions about each step."""

@@ -1,4 +1,4 @@
-"""Small functions in Python, made here, and how a careless reader follows them: each value may slip, and what follows carries on.
+"""Generated Python functions, and an error-prone reader: each value may slip, and errors carry on.
 
 1 def f(x):
 2  y = x + 3

@@ -1,4 +1,4 @@
-"""What does a call return, and what happens on the way? Of small functions made here, or of a file of Python code.
+"""Code execution: the result of a call and what happens on the way, for generated functions or a file of Python code.
 
     1 def f(x):                    2: y = 7
     2  y = x + 3                   3: z = 8
@@ -39,24 +39,25 @@ COLUMNS = ("prompt", "answer", "code", "call")
 
 
 def executions(
-    *, code: str = "", most: PositiveInt = 2, slips: Share = 0.15, test_size: PositiveInt = 1000, size: PositiveInt | None = None,
-    seconds: PositiveFloat = 5.0,
+    *, code: str = "", max_per_kind: PositiveInt = 2, slips: Share = 0.15, test_size: PositiveInt = 1000,
+    size: PositiveInt | None = None, seconds: PositiveFloat = 5.0,
 ) -> Task:  # fmt: skip
     """code: a file of rows with the columns `code` (a function in Python) and `call`, such as "f([1, 2])", each of which is run
-    once in the sandbox, for `seconds` at most; without it, functions are made here.  most: questions of each kind.  slips: how
-    often a value slips in a reply by the reader of `demonstrate`, and in both replies of a pair.  size: so many training problems.
+    once in the sandbox, for `seconds` at most; without it, functions are made here.  max_per_kind: questions of each kind.  slips:
+    how often a value slips in a reply by the reader of `demonstrate`, and in both replies of a pair.  size: so many training
+    problems.
     """
     if not 0 <= slips <= 1:
         raise RewardlabError(f"executions: slips is a share between 0 and 1, not {slips}")
     about = "what a call returns, and what happens on the way"
     if code:
-        made = from_python(Table.load(code).rows, most=most, seconds=seconds)
+        made = from_python(Table.load(code).rows, max_per_kind=max_per_kind, seconds=seconds)
         test = [p for p in made if held_out(p)][:test_size]
         train = [p for p in made if not held_out(p)][: size or len(made)]
         if not test or not train:
             raise RewardlabError(f"executions: {code} has too few rows that can be traced: {len(made)}")
         return Task("executions", Shuffled(train), test, "trace_answers", max_new=512, about=about, columns=COLUMNS)
-    sample, key, pair = partial(_sample, most=most), ("executions", most), partial(_pair, slips=slips)
+    sample, key, pair = partial(_sample, max_per_kind=max_per_kind), ("executions", max_per_kind), partial(_pair, slips=slips)
     return Task(
         name="executions",
         train=Paired(training(sample, key, size), pair),
@@ -69,7 +70,7 @@ def executions(
     )
 
 
-def from_python(rows: Sequence[dict[str, Any]], *, most: int = 5, seconds: float = 5.0) -> list[Problem]:
+def from_python(rows: Sequence[dict[str, Any]], *, max_per_kind: int = 5, seconds: float = 5.0) -> list[Problem]:
     """A problem of each row whose call can be traced in the sandbox, to a value that can be told; the others are left out."""
     known = [r for r in rows if isinstance(r.get("code"), str) and isinstance(r.get("call"), str)]
     if len(known) < len(rows):
@@ -84,7 +85,7 @@ def from_python(rows: Sequence[dict[str, Any]], *, most: int = 5, seconds: float
         if events and can_be_told(events[-1]["value"]):
             source, call = row["code"].strip("\n"), row["call"]
             rng = random.Random(seed_of("executions", source, call))
-            about = chosen(questions(source, events), rng, most)
+            about = chosen(questions(source, events), rng, max_per_kind)
             value = events[-1]["value"]
             problems.append(ask(asked(source, call, about, True), answer_of(value, about), code=source, call=call))
     return problems
@@ -99,10 +100,10 @@ def _events(printed: str) -> list[Event]:
     return events if isinstance(events, list) and len(events) > 1 and "value" in events[-1] else []
 
 
-def _sample(rng: random.Random, *, most: int) -> Problem:
+def _sample(rng: random.Random, *, max_per_kind: int) -> Problem:
     function, x = sample_function(rng), rng.randint(0, 9)
     events = follow(function, x)
-    about = chosen(questions(function.source, events), rng, most)
+    about = chosen(questions(function.source, events), rng, max_per_kind)
     call = f"f({x})"
     return ask(
         asked(function.source, call, about, False),

@@ -1,4 +1,4 @@
-"""What a Python call does, line by line. In the sandbox this file runs as it is, before the code that it traces."""
+"""Traces a Python call line by line. In the sandbox this file runs as it is, before the code that it traces."""
 
 from __future__ import annotations
 

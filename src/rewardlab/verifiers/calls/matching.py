@@ -1,4 +1,6 @@
-"""How near calls come to gold calls, in tools, parameters and values, as ToolRL counts it (Qian et al. 2025, arXiv:2504.13958)."""
+"""Partial credit for calls: overlap with the gold calls in tools, parameters and values, as in ToolRL (Qian et al. 2025,
+arXiv:2504.13958).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewards for calls of tools that are nearly the gold ones."""
+"""Partial-credit rewards for tool calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def calls_matched(
     high: float = 1.0,
     seconds: PositiveFloat = 2.0,
 ) -> Scores:
-    """low + (high - low) R/S, where R counts the tools, parameters and values that are those of the gold calls, and S is its most.
+    """low + (high - low) R/S, with R the number of matching tools, parameters and values, and S its maximum.
 
     grain: "fine"; "call" counts whole calls; "exact" is `high` for exactly the gold calls in their order and `low` for all else.
     Calls that cannot be read earn `low`; where no call is wanted, every reply earns 0. Gold calls, tools and the ways to write

@@ -1,4 +1,4 @@
-"""Whether a rationale leads to the option that is then chosen."""
+"""Whether a rationale supports the chosen option."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LETTER = re.compile(r"(?:\b(?:[Oo]ption|[Cc]hoice)\s\(?|\()([A-Z])(?![\w'’])"
 
 @reward
 def rationale_agrees(trajectory: Trajectory) -> Score:
-    """1 where the last option that the rationale names, by its text or as "option B", is the one that the reply chooses.
+    """1 where the last option that the rationale names, by its text or as "option B", is the chosen one.
 
     The options are the column `options`. Whether they are right does not matter. A reply that chooses none, or several, or whose
     rationale names none, gets 0. A problem without options gives no verdict.

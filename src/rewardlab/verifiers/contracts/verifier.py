@@ -1,4 +1,4 @@
-"""The verifier of contracts: what a reply says that a method requires and ensures is proved, and compared with a reference."""
+"""The verifier of contracts: the pre- and postconditions that a reply states are proved, and compared with a reference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING = dict.fromkeys(PARTS, 0.0)
 
 @verifier(over="pairs", modules=("z3",))
 def method_contract(pairs: list[Pair], *, effort: PositiveInt = 2_000_000, seconds: PositiveFloat = 20.0) -> list[Verdict]:
-    """Right if the method keeps the contract that is stated, and it says at least as much as the reference.
+    """Right if the method satisfies the stated contract, and the contract is at least as strong as the reference.
 
     answer: the method with its reference contract, in the subset of Dafny of `language.py`.  A reply states clauses (`requires`,
     `ensures`), alone or on the whole method with its code unchanged; in its last ```dafny block, or else as the whole reply.

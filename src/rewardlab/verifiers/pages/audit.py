@@ -1,4 +1,4 @@
-"""A page from end to end: does it run, how does it look, does it respond. Runs in a worker process, with a browser of its own."""
+"""The whole check of a page: it runs, looks and responds as it should. In a worker process, with a browser of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the controls of a page respond: what real input changes that would not have changed without it.
+"""Whether the controls of a page respond: changes by real input that do not occur without it.
 
 A page is shown anew for each control, so that time and chance are the same, clicked on or typed into, and compared with itself
 left alone. What the browser does to a control under the mouse or with the focus is no response, nor is a text that stands where it

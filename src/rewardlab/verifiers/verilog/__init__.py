@@ -1,1 +1,1 @@
-"""Designs in Verilog: read, compared with what they should do, and measured."""
+"""Verilog designs: parsed, compared with their specification, and measured."""

@@ -1,4 +1,4 @@
-"""The verifier of designs in Verilog: by form, syntax and function, and how large and slow they are beside a reference."""
+"""The verifier of Verilog designs: form, syntax and function, and area and delay relative to a reference."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tasks about small programs, which a policy makes up and solves itself."""
+"""Self-play tasks about small programs: a policy proposes and solves them."""

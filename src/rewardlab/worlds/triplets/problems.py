@@ -1,4 +1,4 @@
-"""Small programs on lists: give the output of one, an input that gives an output, or a program that fits examples.
+"""Small list programs: deduce an output, abduce an input, or induce a program from examples.
 
 The gold solution of a deduction runs the program stage by stage:
 

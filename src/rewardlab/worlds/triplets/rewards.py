@@ -1,4 +1,4 @@
-"""Rewards for making up tasks about programs, and for solving them."""
+"""Rewards for proposers and solvers of tasks about programs."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def test_the_noise_by_hand():
 def sampled(step=5, policy=None, **settings):
     run = Run(policy or untrained(layers=2), step=step, steps=10, max_new=6, verify=verify())
     run.policy.step = step
-    of = settings.pop("of", independent(n=3))
-    return parameter_noise(of=of, **{"first": 0.5, "last": 0.5, "stages": 2} | settings)(PROBLEMS, run), run
+    of = settings.pop("inner", independent(n=3))
+    return parameter_noise(inner=of, **{"first": 0.5, "last": 0.5, "stages": 2} | settings)(PROBLEMS, run), run
 
 
 def rows(groups):
@@ -80,7 +80,7 @@ def test_no_noise_on_held_out_problems_and_none_is_left():
     policy = untrained(layers=2)
     before = {k: v.clone() for k, v in policy.state().items()}
     run = Run(policy, step=9, steps=10, max_new=6)
-    held = parameter_noise(of=independent(n=3), first=0.5, last=0.5, stages=2)(PROBLEMS, run.for_evaluation())
+    held = parameter_noise(inner=independent(n=3), first=0.5, last=0.5, stages=2)(PROBLEMS, run.for_evaluation())
     plain = independent(n=3)(PROBLEMS, run.for_evaluation())
     assert [t.reply for t in rows(held)] == [t.reply for t in rows(plain)]
     sampled(step=9, policy=policy)

@@ -17,7 +17,7 @@ def listed(problems, run, *, kinds: tuple[str, ...]):
 
 def test_groups_without_both_are_dropped_and_the_pass_rate_is_that_of_all_with_a_verdict():
     run = run_at()
-    groups = right_wrong_pair(of=listed(kinds=("rwww", "ww", "rw?", "??")))([], run)
+    groups = right_wrong_pair(inner=listed(kinds=("rwww", "ww", "rw?", "??")))([], run)
     assert [[t.reply for t in group] for group in groups] == [["4", "5"], ["4", "5"]]
     seen = [(group[1].problem.meta["pass_rate"], group[1].problem.meta["judged"]) for group in groups]
     assert seen == [(0.25, 4), (0.5, 2)]
@@ -25,17 +25,17 @@ def test_groups_without_both_are_dropped_and_the_pass_rate_is_that_of_all_with_a
 
 
 def test_each_reply_has_its_chance():
-    rows = [right_wrong_pair(of=listed(kinds=("rrrwww",)))([], run_at(step)) for step in range(40)]
+    rows = [right_wrong_pair(inner=listed(kinds=("rrrwww",)))([], run_at(step)) for step in range(40)]
     assert {len(group[0]) for (group,) in rows} == {3, 4, 5}  # with two tokens of prompt
     assert {len(group[1]) for (group,) in rows} == {6, 7, 8}
 
 
 def test_where_no_group_has_both_all_stay_with_their_pass_rate():
-    groups = right_wrong_pair(of=listed(kinds=("rr", "w", "?")))([], run_at())
+    groups = right_wrong_pair(inner=listed(kinds=("rr", "w", "?")))([], run_at())
     assert [len(g) for g in groups] == [2, 1, 1]
     assert [g[0].problem.meta["pass_rate"] for g in groups] == [1, 0, 0]
 
 
 def test_a_run_without_a_verifier_is_refused():
     with pytest.raises(RewardlabError, match="needs the task's verifier"):
-        right_wrong_pair(of=listed(kinds=("rw",)))([], Run(policy=None))
+        right_wrong_pair(inner=listed(kinds=("rw",)))([], Run(policy=None))

@@ -14,7 +14,7 @@ PROBLEMS = [ask("2+3?", "5", human="five", model="5"), ask("1+1?", "2", human="t
 
 
 def test_recorded_replies_come_first_and_are_known_by_their_column():
-    part = with_demonstrations(of=independent(n=3), fields=("human", "model"))
+    part = with_demonstrations(inner=independent(n=3), fields=("human", "model"))
     groups = part(PROBLEMS, Run(untrained(), max_new=4))
     assert [[t.tag for t in group] for group in groups] == [["human", "model", "", "", ""]] * 2
     assert [group[0].reply for group in groups] == ["five", "two"]
@@ -29,7 +29,7 @@ def only_the_second(problems, run):
 
 
 def test_a_problem_that_is_dropped_takes_its_recorded_replies_along():
-    (group,) = with_demonstrations(of=only_the_second(), fields=("human",))(PROBLEMS, Run(untrained(), max_new=4))
+    (group,) = with_demonstrations(inner=only_the_second(), fields=("human",))(PROBLEMS, Run(untrained(), max_new=4))
     assert [t.tag for t in group] == ["human", ""]
     assert group[0].reply == "two"
     assert {t.problem.question for t in group} == {"1+1?"}
@@ -37,4 +37,4 @@ def test_a_problem_that_is_dropped_takes_its_recorded_replies_along():
 
 def test_a_missing_column_is_said():
     with pytest.raises(RewardlabError, match="no text 'other'"):
-        with_demonstrations(of=independent(n=1), fields=("other",))(PROBLEMS, Run(untrained(), max_new=4))
+        with_demonstrations(inner=independent(n=1), fields=("other",))(PROBLEMS, Run(untrained(), max_new=4))

@@ -26,7 +26,7 @@ def run():
 
 def test_gold_is_the_probability_of_the_whole_solution(run):
     task, state = run
-    found = core_metrics(of=constant(), greedy=3, votes=0)(task.test, state.for_evaluation())
+    found = core_metrics(inner=constant(), greedy=3, votes=0)(task.test, state.for_evaluation())
     assert list(found) == ["constant", "greedy", "gold", "gold_logprob"]
     problems = task.test[:3]
     prompts = state.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
@@ -43,7 +43,7 @@ def own_vote(problems, run):
 
 def test_a_number_of_the_measure_is_not_replaced(run):
     task, state = run
-    found = core_metrics(of=own_vote(), greedy=3, votes=2, voters=2)(task.test, state.for_evaluation())
+    found = core_metrics(inner=own_vote(), greedy=3, votes=2, voters=2)(task.test, state.for_evaluation())
     assert list(found) == ["aggregated", "majority", "greedy", "gold", "gold_logprob"]
     assert found["majority"] == 0.75
 
@@ -62,4 +62,4 @@ def test_a_vote_counts_answers_and_not_replies():
 def test_data_without_a_verifier_keeps_its_own_measure(run):
     task, state = run
     state.verify = None
-    assert core_metrics(of=constant())(task.test, state) == {"constant": 1.0}
+    assert core_metrics(inner=constant())(task.test, state) == {"constant": 1.0}

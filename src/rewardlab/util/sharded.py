@@ -1,4 +1,4 @@
-"""Tensors of which each of several processes holds a part (PyTorch's DTensor, as `fully_shard` makes them)."""
+"""Sharded tensors (PyTorch's DTensor, as `fully_shard` makes them)."""
 
 from __future__ import annotations
 

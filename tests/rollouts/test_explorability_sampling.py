@@ -84,7 +84,7 @@ def scripted(problems, run):
 
 def test_a_step_samples_what_was_chosen_and_remembers_what_it_showed():
     run = Run(None, verify=verdict(), more_problems=lambda n: [])
-    part = explorability_sampling(of=scripted(), start=0.5, replay=0.0)
+    part = explorability_sampling(inner=scripted(), start=0.5, replay=0.0)
     assert len(part([A, B], run)) == 2
     assert run.metrics["rollouts_skipped"] == 0.0
     # A: two verdicts, advantages 1 and -1, 1 + 1.5 nats; B: one verdict, nothing to explore
@@ -99,7 +99,7 @@ def test_a_step_samples_what_was_chosen_and_remembers_what_it_showed():
 
 def test_a_problem_that_nobody_judged_is_sampled_again():
     run = Run(None, verify=verdict(), more_problems=lambda n: [])
-    part = explorability_sampling(of=scripted(), start=0.5, decay=0.0, replay=0.0)
+    part = explorability_sampling(inner=scripted(), start=0.5, decay=0.0, replay=0.0)
     for _ in range(3):
         asked = [g[0].problem.question for g in part([A, B, C], run)]
     assert asked == ["A", "C"]
@@ -122,7 +122,7 @@ def sampled_over(wrap, epochs: int = 3) -> tuple[list[str], dict]:
         ]
 
     run = Run(policy=None, verify=verdict())
-    part = explorability_sampling(of=wrap(sampler()), start=0.6, least=0.2, decay=0.05, replay=0.0)
+    part = explorability_sampling(inner=wrap(sampler()), start=0.6, least=0.2, decay=0.05, replay=0.0)
     for run.step in range(2 * epochs):
         run.more_problems = lambda n: []
         part(problems[8 * (run.step % 2) :][:8], run)
@@ -131,7 +131,7 @@ def sampled_over(wrap, epochs: int = 3) -> tuple[list[str], dict]:
 
 def test_over_a_filter_the_same_problems_are_skipped():
     plain, seen = sampled_over(lambda part: part)
-    filtered, noted = sampled_over(lambda part: solved_between(of=part, low=0.001, high=0.999))
+    filtered, noted = sampled_over(lambda part: solved_between(inner=part, low=0.001, high=0.999))
     assert filtered == plain
     assert noted == seen
     # the second time .55 of eight, four: the mixed ones
@@ -149,7 +149,9 @@ def test_further_problems_are_met_and_skipped_too():
     run = Run(policy=None, verify=verdict(), memory={MEMORY: known})
     run.more_problems = lambda n: [B, C][:n]
     # all replies to D are right: two further problems are asked for, of which B has shown nothing
-    explorability_sampling(of=solved_between(of=sampler(), low=0.001, high=0.999, attempts=2), start=0.5, replay=0.0)([D, E], run)
+    explorability_sampling(inner=solved_between(inner=sampler(), low=0.001, high=0.999, attempts=2), start=0.5, replay=0.0)(
+        [D, E], run
+    )
     assert asked == ["DE", "C"]
     assert known[B.key]["seen"] == 2
     assert known[D.key]["visits"] == [0.0]

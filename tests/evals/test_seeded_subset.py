@@ -15,7 +15,7 @@ def numbers(problems, run):
 
 
 def found(n: int, seed: int, parts: int = 3) -> dict[str, float]:
-    return own_share(of=numbers(), parts=parts)([ask("q", 10**i) for i in range(n)], Run(policy=None, seed=seed))
+    return own_share(inner=numbers(), parts=parts)([ask("q", 10**i) for i in range(n)], Run(policy=None, seed=seed))
 
 
 def test_neighbouring_seeds_share_no_problem_and_all_are_seen():
