@@ -197,9 +197,9 @@ claim = Claim(
     versus="best_of_n", task="arithmetic:biased=0.75,error=0.1", measure="accuracy", direction="higher", margin=0.038,
     settings={"score": NOISY}, versus_settings={"n": 5}, reward=NOISY, problems=300, guard=Within("tokens_per_answer", high=5.0),
     fault=Within("accuracy", high=0.8, says="right answers among chains of thought"), learns=None, start=None,
-    finding="with a judge who ranks right beginnings above wrong ones in 95% of pairs, going back gets 69% of the answers right, "
-    "the best of 5 whole chains by the same judge 64%, at 140 and 142 tokens an answer; one chain is right in 38%. The judge is "
-    "simulated; measured when its errors were drawn anew at each step",
+    finding="with a judge who ranks right beginnings above wrong ones in 95% of pairs, going back gets 71% of the answers right, "
+    "the best of 5 whole chains by the same judge 64%, at 107 and 142 tokens an answer; one chain is right in 38%. The judge is "
+    "simulated: it sees the truth through errors that stay along a chain",
     version=2,
     replaces="against the best of 2 it wrote 2.4 times as many tokens as its baseline",
 )  # fmt: skip

@@ -74,7 +74,7 @@ claim = Claim(
     learns=None, start=None,
     # the agent that prunes is never wrong about a step, the scorer of whole replies is
     sanity=True,
-    finding="71% right with beams pruned at false steps, 56% for the best of seven whole replies, at fewer tokens. The agent here "
+    finding="71% right with beams pruned at false steps, 57% for the best of seven whole replies, at fewer tokens. The agent here "
     "is exact, so this shows what scores in time are worth at most, and not how well a model plays the agent",
 )  # fmt: skip
 baseline = "best_of_n"

@@ -192,7 +192,7 @@ check = Check(
     problems=1000, steps=1, fault=Within("signal.correct", high=0.1, says="pairs that being right tells apart"), learns=None,
     start=None,
     sanity=True,
-    finding="of two right replies, listeners prefer the one whose lines lead to its answer in 78% of pairs; being right tells none "
+    finding="of two right replies, listeners prefer the one whose lines lead to its answer in 79% of pairs; being right tells none "
     "apart, so that half is the rival's share by construction. That a policy becomes easier to follow is not tested",
 )  # fmt: skip
 baseline = "grpo"

@@ -88,7 +88,7 @@ claim = Claim(
     versus_settings={**HARD, "grain": "exact"}, steps=40,
     fault=Within("train.signal", high=0.85, says="share of groups that teach anything, where calls must be exact"),
     moved=Within("train.signal", low=0.1, says="share of groups that teach anything"), start=None,
-    finding="18% of replies make all calls right before, 76% and 75% after: paid in parts, 76% of groups teach anything, against "
-    "71% for exact calls alone. That difference is too small here for the parts to show what they are for",
+    finding="18% of replies make all calls right before, 76% and 75% after: paid in parts, 76% of groups teach anything late in "
+    "training, against 71% for exact calls alone. That difference is too small here for the parts to show what they are for",
 )  # fmt: skip
 baseline = "grpo"
