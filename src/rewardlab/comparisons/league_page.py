@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from rewardlab.comparisons.forest import forest
-from rewardlab.comparisons.levels import change, percent, shown, span, times
+from rewardlab.comparisons.levels import NOTHING, change, percent, shown, span, times
 from rewardlab.comparisons.plots import curves, scatter
 from rewardlab.comparisons.standings import BASELINE, WORDS
 
@@ -38,13 +38,19 @@ def page(record: Record, question: str) -> str:
 
 
 def facts(record: Record) -> str:
-    guard = record["guard"]
+    guard, outcome = record["guard"], record["outcome"]
     kept = f" Guarded: {guard['says']}, {bound(guard)} of {record['baseline']}'s." if guard else ""
+    trained = any(row["rate"] for world in record["worlds"] for row in world["rows"])
+    alike = f", {record['steps']} updates of equal size, each at its own rate" if trained else ", nothing is trained"
     return (
-        f"{len(record['members'])} members, {len(record['seeds'])} seeds each, {record['steps']} updates of equal size, each at "
-        f"its own rate. Decided by {record['outcome']['says']}, {record['outcome']['better']} is better; a difference of "
-        f"{change(record['outcome']['margin'], record['outcome']).lstrip('+-')} would matter.{kept} Run {record['when'][:10]}."
+        f"{len(record['members'])} methods, {len(record['seeds'])} seeds each{alike}. Decided by {outcome['says']}, "
+        f"{outcome['better']} is better; a difference of {matters(outcome)} would matter.{kept} Run {record['when'][:10]}."
     )
+
+
+def matters(outcome: Record) -> str:
+    """The smallest difference that would matter, as people say it."""
+    return change(outcome["margin"], {**outcome, "better": "higher"}).removeprefix("+")
 
 
 def bound(guard: Record) -> str:
@@ -64,8 +70,7 @@ def world_section(world: Record, record: Record) -> str:
         cautions(world),
         forest_of(world, record["outcome"]),
         wide(standings_table(world, record)),
-        "<h3>Right replies in training</h3>",
-        curves(learning, record["members"], "updates", "right"),
+        titled("Right replies in training", curves(learning, record["members"], "updates", "right")),
         frontier(world, record),
         "<h3>What it costs</h3>",
         wide(cost_table(world, record)),
@@ -73,6 +78,10 @@ def world_section(world: Record, record: Record) -> str:
         formulas(world),
     ]
     return "".join(parts)
+
+
+def titled(title: str, drawn: str) -> str:
+    return f"<h3>{title}</h3>{drawn}" if drawn else ""
 
 
 def wide(table: str) -> str:
@@ -94,8 +103,7 @@ def forest_of(world: Record, outcome: Record) -> str:
         for row in world["rows"]
         if row["standing"]["effect"] is not None
     ]
-    matters = change(outcome["margin"], outcome).lstrip("+-")
-    note = f"Differences from the baseline in units of what would matter ({matters}); right is better."
+    note = f"Differences from the baseline in units of what would matter ({matters(outcome)}); right is better."
     return f'{forest(rows)}<p class="note">{escape(note)}</p>' if rows else ""
 
 
@@ -129,8 +137,9 @@ def frontier(world: Record, record: Record) -> str:
     drawn = scatter(
         points, record["members"], f"{outcome['says']} ({outcome['better']} is better), {outcome['number']}", guard["says"]
     )
-    note = "Small points: other values of a member's setting, three seeds each, not decided."
-    return f'<h3>Frontier</h3>{drawn}<p class="note">{note}</p>' if drawn else ""
+    several = any(row["knob"] for row in world["rows"])
+    note = '<p class="note">Small points: other values of a setting, three seeds each, not decided.</p>' if several else ""
+    return titled("Frontier", drawn) + note if drawn else ""
 
 
 def points_of(row: Record) -> list[dict[str, Any]]:
@@ -143,8 +152,12 @@ def cost_table(world: Record, record: Record) -> str:
     base = next(row for row in world["rows"] if row["member"] == record["baseline"])
     passes = list(base["pass_at"])[:6] if len(base["pass_at"]) > 1 else []
     names = ["member", "rate", "tokens", "against the baseline", "at equal tokens", "seconds", "length", "entropy", "KL", *passes]
-    body = "".join(f"<tr>{cells(cost_row(row, base, record['outcome'], passes))}</tr>" for row in world["rows"])
-    return f"<table><thead><tr>{cells(names, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+    lines = [cost_row(row, base, record["outcome"], passes) for row in world["rows"]]
+    # what no member has, as the KL of methods without a reference, is no column
+    shows = [i for i in range(len(names)) if any(line[i] != NOTHING for line in lines)]
+    header = cells([names[i] for i in shows], "th")
+    body = "".join(f"<tr>{cells([line[i] for i in shows])}</tr>" for line in lines)
+    return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def cost_row(row: Record, base: Record, outcome: Record, passes: Sequence[str]) -> list[str]:
@@ -152,10 +165,10 @@ def cost_row(row: Record, base: Record, outcome: Record, passes: Sequence[str]) 
     seconds = sum(row["seconds"]) / len(row["seconds"]) if row["seconds"] else None
     return [
         row["member"],
-        f"{row['rate']:g}" if row["rate"] else "–",
-        f"{row['tokens']:,.0f}" if row["tokens"] else "–",
+        f"{row['rate']:g}" if row["rate"] else NOTHING,
+        f"{row['tokens']:,.0f}" if row["tokens"] else NOTHING,
         times(row["tokens"], base["tokens"]),
-        shown(equal["mean"], outcome) if equal else "–",
+        shown(equal["mean"], outcome) if equal else NOTHING,
         *(number(value) for value in (seconds, beside["length"], beside["entropy"], beside["kl"])),
         *(percent(row["pass_at"].get(name)) for name in passes),
     ]
@@ -180,4 +193,4 @@ def cells(values: Sequence[str], tag: str = "td") -> str:
 
 
 def number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
+    return NOTHING if value is None else f"{value:.3g}"

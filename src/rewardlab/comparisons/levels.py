@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 Record = Mapping[str, Any]
+NOTHING = "–"
+"""In the place of a number that there is not."""
 
 
 def shown(value: float | None, outcome: Record) -> str:
     """A level of the outcome of a league's record."""
     if value is None:
-        return "–"
+        return NOTHING
     unit = f" {outcome['unit']}" if outcome.get("unit") else ""
     if outcome["scale"] == "log":
         return f"{math.exp(value):.3g}{unit}"
@@ -22,7 +24,7 @@ def shown(value: float | None, outcome: Record) -> str:
 def change(effect: float | None, outcome: Record) -> str:
     """An oriented difference, of which more is better, in the direction in which the number itself moved."""
     if effect is None:
-        return "–"
+        return NOTHING
     moved = effect if outcome["better"] == "higher" else -effect
     if outcome["scale"] == "log":
         return f"{100 * (math.exp(moved) - 1):+.0f}%"
@@ -32,15 +34,15 @@ def change(effect: float | None, outcome: Record) -> str:
 def span(low: float | None, high: float | None, outcome: Record) -> str:
     """The interval of an oriented difference, its lower end first."""
     if low is None or high is None:
-        return "–"
+        return NOTHING
     ends = (low, high) if outcome["better"] == "higher" else (high, low)
     return " to ".join(change(end, outcome).removesuffix(" points") for end in ends)
 
 
 def percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.0f}%"
+    return NOTHING if value is None else f"{100 * value:.0f}%"
 
 
 def times(value: float | None, base: float | None) -> str:
     """A cost against the baseline's."""
-    return "–" if not value or not base else f"{value / base:.2f}x"
+    return NOTHING if not value or not base else f"{value / base:.2f}x"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
@@ -25,15 +26,19 @@ class Axis(NamedTuple):
     def __call__(self, value: float) -> float:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
-    def ticks(self, count: int = 5) -> list[float]:
-        return [self.low + (self.high - self.low) * i / (count - 1) for i in range(count)]
+    def ticks(self, about: int = 5) -> list[float]:
+        """Round numbers within it, some five of them: multiples of 1, 2 or 5 times a power of ten."""
+        rough = (self.high - self.low) / about
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = power * next(by for by in (1, 2, 5, 10) if by * power >= rough)
+        return [step * i for i in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
 
 
 def axis(values: Sequence[float], start: float, end: float) -> Axis:
-    """An axis that holds all values, with a little room."""
+    """An axis that holds all values, with a little room; what is never negative begins at 0 at the lowest."""
     low, high = min(values), max(values)
     room = (high - low) * 0.08 or abs(high) * 0.1 or 0.1
-    return Axis(low - room, high + room, start, end)
+    return Axis(max(0.0, low - room) if low >= 0 else low - room, high + room, start, end)
 
 
 def colour(position: int) -> str:
