@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -232,3 +236,25 @@ def test_the_guide_and_the_pages_are_those_of_the_records():
     root = registry.PACKAGE.parents[1]
     for path, text in leagues_doc.documents(league_records.FOLDER).items():
         assert (root / path).read_text("utf-8") == text, f"{path} is old: make docs"
+
+
+@pytest.mark.slow
+def test_a_league_that_is_killed_resumes_after_the_runs_that_had_ended(tmp_path):
+    command = [
+        sys.executable, "-m", "rewardlab", "league", "length", "--members", "hapo", "--task", "arithmetic", "--model", "untrained",
+        "--seeds", "2", "--steps", "1", "--problems", "4", "--rates", "1e-4,3e-4", "--jobs", "1", "--device", "cpu", "--json",
+        "--out", str(tmp_path / "out"),
+    ]  # fmt: skip
+    kept = tmp_path / "cache" / "league-runs"
+    environment = os.environ | {"REWARDLAB_CACHE": str(tmp_path / "cache")}
+    first = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (ended := {path: path.stat().st_mtime_ns for path in kept.glob("*/*.json")}):
+        assert first.poll() is None
+        time.sleep(0.1)
+    first.kill()
+    first.wait()
+    assert not (tmp_path / "out" / "league.json").exists()
+    again = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert len(json.loads(again.stdout)["worlds"][0]["rows"]) == 2
+    assert all(path.stat().st_mtime_ns == when for path, when in ended.items())
+    assert len(list(kept.glob("*/*.json"))) > len(ended)

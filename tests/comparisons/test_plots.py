@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -31,7 +32,7 @@ def test_an_axis_of_what_is_never_negative_begins_at_0():
 def test_labels_do_not_cover_one_another():
     heights = spread([100, 101, 102, 100])
     placed = sorted(heights)
-    assert all(b - a >= 14 for a, b in zip(placed, placed[1:], strict=False))
+    assert all(b - a >= 14 for a, b in pairwise(placed))
     # in the order of what they stand beside
     assert heights[0] < heights[1] < heights[2]
 
