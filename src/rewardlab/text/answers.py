@@ -107,6 +107,8 @@ def final_answer(text: str) -> str | None:
 
 def after_thinking(reply: str) -> str:
     """A reply without its thinking: the text after the last </think>; empty if a <think> is not closed."""
+    if "think>" not in reply:
+        return reply
     visible = reply.rpartition("</think>")[2]
     return "" if "<think>" in visible else visible
 
@@ -138,7 +140,8 @@ def states(text: str) -> bool:
 
 
 def _taken_back(text: str) -> bool:
-    if not retracted(text):
+    # most replies take nothing back, and finding that out takes less time than finding the boxes
+    if not retracted(text[max(text.rfind("\\boxed"), 0) :]):
         return False
     marks = _marks(text)
     found = boxes(text)

@@ -21,9 +21,11 @@ _PART = re.compile(r"^[\s*#_>-]{0,8}(?:part\s)?\(?([a-h]|[1-9])\)", re.MULTILINE
 
 def braced(text: str) -> str:
     r"""The text with all its boxes as \boxed{...}: also \fbox{42}, \framebox{42} and \boxed 42."""
-    if "\\boxed" in text or "\\fbox" in text or "\\framebox" in text:
-        return _UNBRACED.sub(r"\\boxed{\1}", _FRAMED.sub(r"\\boxed{", text))
-    return text
+    if "box" not in text:
+        return text
+    if "\\fbox" in text or "\\framebox" in text:
+        text = _FRAMED.sub(r"\\boxed{", text)
+    return _UNBRACED.sub(r"\\boxed{\1}", text)
 
 
 class Box(NamedTuple):

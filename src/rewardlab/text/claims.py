@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from .numbers import IN_TEXT, alone, denied, number, qualified
+from .numbers import IN_TEXT, denied, number, qualified, unattached
 from .turns import retracted
 
 TAIL = 1000
@@ -113,9 +113,14 @@ def claim(reply: str, last: bool = False) -> str | None:
 def _last_sentence(masked: str) -> tuple[int, int]:
     """Where the last sentence with a value begins and ends."""
     last = masked.rindex(_VALUE)
-    start = max(masked.rfind(end, 0, last) for end in (". ", "! ", "? ", "\n")) + 1
     end = _END.search(masked, last)
-    return start, end.end() if end else len(masked)
+    return _sentence_start(masked, last), end.end() if end else len(masked)
+
+
+def _sentence_start(text: str, place: int) -> int:
+    """Where the sentence of a place begins."""
+    ends = text.rfind(". ", 0, place), text.rfind("! ", 0, place), text.rfind("? ", 0, place), text.rfind("\n", 0, place)
+    return max(ends) + 1
 
 
 def _told(before: str, text: str, sentence: str, own: list[Value], found: re.Match[str]) -> str | None:
@@ -190,11 +195,11 @@ def _tail(text: str) -> tuple[str, str]:
         text = text[text.find("\n") + 1 :]
     if "\\" in text or "{" in text:
         text = text.replace("{,}", ",").replace("\\$", "$").replace("\\%", "%")
-    text = text.replace("−", "-")
+    text = text if text.isascii() else text.replace("−", "-")
     last = _TO_LAST_DIGIT.match(text)
     start = text.rfind("\n", 0, last.end()) + 1 if last else 0
     before, line = text[:start], text[start:]
-    return text, line if _closed(before) and _closed(line) and before.count("$$") % 2 == 0 else text
+    return text, line if _closed(line) and _closed(before) and before.count("$$") % 2 == 0 else text
 
 
 def _closed(text: str) -> bool:
@@ -205,9 +210,20 @@ def _closed(text: str) -> bool:
 
 
 def _values(text: str) -> list[Value]:
-    formulas = [Value(*match.span(), True) for match in _FORMULA.finditer(text)] if "$" in text or "\\" in text else []
+    """The formulas of a text, and the numbers of its last sentence: all numbers, if that has no value or begins in a formula."""
+    formulas = [Value(*match.span(), True) for match in _FORMULA.finditer(text)] if "\\" in text or text.count("$") > 1 else []
+    last = _TO_LAST_DIGIT.match(text)
+    at = _sentence_start(text, max(last.end() if last else 0, formulas[-1].start if formulas else 0))
+    before = [formula for formula in formulas if formula.start < at]
+    if before and before[-1].end > at:
+        return _from(text, 0, formulas)
+    own = _from(text, at, formulas[len(before) :])
+    return before + own if own else _from(text, 0, formulas)
+
+
+def _from(text: str, at: int, formulas: list[Value]) -> list[Value]:
+    """The formulas, and the numbers that begin at a place or after it."""
     numbers: list[Value] = []
-    at = 0
     for formula in [*formulas, Value(len(text), len(text), True)]:
         for start, end in _numbers(text, at, formula.start):
             if numbers and text[numbers[-1].end : start] == ":":
@@ -299,7 +315,7 @@ def _stated(text: str, chosen: list[Value]) -> str | None:
             return ""
         if value.formula and qualified(text, value.start):
             return ""
-        if not value.formula and not alone(text, value.start, value.end):
+        if not value.formula and not unattached(text, value.start, value.end):
             return None
     start, end = chosen[0].start, chosen[-1].end
     percent = next((sign for sign in ("%", " %", " percent", " pct", " per cent") if text.startswith(sign, end)), "")

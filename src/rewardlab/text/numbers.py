@@ -38,6 +38,7 @@ IN_TEXT = re.compile(
     rf"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{{1,3}}(?![0-9A-Za-z]))?(?:\s?/\s?[0-9]+)?{_FACTOR}?"
 )
 """A number in running text. A minus after a digit or a bracket is subtraction, not a sign."""
+_TO_LAST_DIGIT = re.compile("(?s:.*)[0-9]")
 _FRAC = re.compile(r"\\[dt]?frac\{([0-9]{1,60})\}\{([0-9]{1,60})\}")
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf)\{([^{}]{0,100})\}")
 _NAME = re.compile(r"\s*[A-Za-z]\s*=")
@@ -122,15 +123,17 @@ def number(text: str) -> Fraction | None:
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
-    whole = re.sub("[, ]", "", match["whole"] or "0")
-    below = Fraction(re.sub("[, ]", "", match["below"] or "1"))
+    whole = (match["whole"] or "0").replace(",", "").replace(" ", "")
+    below = int((match["below"] or "1").replace(",", "").replace(" ", ""))
     # "1 1/2" has a whole part, a numerator and a denominator
     if not below or (match["mixed"] and (match["part"] or match["power"] or not match["below"])):
         return None
     if match["mixed"]:
         value = Fraction(whole) + Fraction(match["mixed"].strip()) / below
-    else:
+    elif match["part"] or match["power"]:
         value = Fraction(f"{whole}.{match['part'] or '0'}e{match['power'] or 0}") / below
+    else:
+        value = Fraction(int(whole), below)
     factor = _FACTORS.get((match["factor"] or "").strip().lower().removesuffix("s"), 1)
     return (-value if match["sign"][:1] in ("-", "m", "M", "n", "N") else value) * factor
 
@@ -157,7 +160,10 @@ def exclaimed(prose: str) -> str:
 def last_number(text: str) -> str | None:
     """The last number of a text; None if there is none, the text denies it ("not 42"), or it is part of an expression."""
     text = exclaimed(plain(text))
-    last = next(iter(deque(IN_TEXT.finditer(text), maxlen=1)), None)
+    digit = _TO_LAST_DIGIT.match(text)
+    # no number is as long as that and goes on over a line
+    start = text.rfind("\n", 0, max(0, digit.end() - LONGEST)) + 1 if digit else len(text)
+    last = next(iter(deque(IN_TEXT.finditer(text, start), maxlen=1)), None)
     return last.group().rstrip(",") if last and alone(text, *last.span()) else None
 
 
@@ -171,8 +177,13 @@ def denied(text: str, start: int, end: int) -> bool:
 
 def alone(text: str, start: int, end: int) -> bool:
     """Whether the number at start:end stands for itself (unlike the 2 of \\frac{1}{2} or "2 million") and is not denied."""
+    return not denied(text, start, end) and unattached(text, start, end)
+
+
+def unattached(text: str, start: int, end: int) -> bool:
+    """Whether the number at start:end is not a part of an expression, a name or an amount such as "2 million"."""
     before = text[max(0, start - 60) : start]
-    if denied(text, start, end) or _CONTINUED.match(text, end) or _NAMES_ON.match(text, end):
+    if _CONTINUED.match(text, end) or _NAMES_ON.match(text, end):
         return False
     if before.rstrip().endswith(">"):
         before = _TAG.sub("", before)
@@ -182,7 +193,8 @@ def alone(text: str, start: int, end: int) -> bool:
     # after a plain word there is no operation, but sqrt and the like
     word = before[:-1] if before.endswith(" ") else ""
     plain = word[-1:].isalpha() and "\\" not in before and not word.lower().endswith(_FUNCTIONS)
-    return not ((not plain and _OPERATION.search(before)) or _qualified(before))
+    # an operation is within the last 28 characters
+    return not ((not plain and _OPERATION.search(before, max(0, len(before) - 32))) or _qualified(before))
 
 
 def qualified(text: str, start: int) -> bool:

@@ -6,6 +6,7 @@ defines what counts as equal.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from .trees import Tree
 SYMBOLIC = "rewardlab.verifiers.math.symbolic:equal"
 ROUNDS = 5
 """Most rounds of computer algebra: which expressions must be compared may depend on the results of earlier rounds."""
+_IN_PARTS, _COMPUTED = (Parts, Several), (Matrix, Value)
 _PERCENT = re.compile(r"percent|%|\bpct\b|per cent", re.IGNORECASE)
 _BASED = re.compile(r"([0-9A-Z]{1,40})_\{?([0-9]{1,2})\}?")
 _OF_NUMBER = re.compile(r"\\(sin|cos|tan|cot|sec|csc|ln|log)\s?[({\\ ]{0,3}[0-9]")
@@ -169,26 +171,25 @@ class Settings(NamedTuple):
 
 def begin(pair: Pair, settings: Settings) -> Case | Verdict:
     """The verdict, if parsing alone decides; else the two answers to compare."""
-    text = ascii_digits(gold_text(pair.answer))
-    if not text or len(text) > LONGEST:
-        return no_verdict("the gold answer is too long to be read" if text else "there is no gold answer")
-    if "{" in text and _cut_off(text):
-        return no_verdict(f"the gold answer {shorten(text)} has a brace that does not close")
+    answer = "" if pair.answer is None else str(pair.answer)
+    text, chosen, fault = _gold(answer)
+    if fault:
+        return no_verdict(fault)
     if not isinstance(pair.response, str):
         return wrong(f"the reply is not a text but {type(pair.response).__name__}")
     reply = undoubled(own_words(pair.response))
     # letter for letter the gold answer, it is right whatever it is
-    if settings.find != "boxed" and reply.strip() == str(pair.answer).strip():
+    if settings.find != "boxed" and reply.strip() == answer.strip():
         return right(reply.strip())
     reply = ascii_digits(reply)
     forms = _forms(reply, settings.find)
-    if not parts(text) and (chosen := choice(text)):
+    if chosen:
         stated, forms = _choice_and_forms(forms, reply)
         if stated or not chosen.rest:
             return _compare_choices(stated, chosen)
         text = chosen.rest
     gold = settings.read(text)
-    if isinstance(gold.answer, Parts | Several) and settings.find != "whole":
+    if isinstance(gold.answer, _IN_PARTS) and settings.find != "whole":
         forms = [*filter(None, _forms_in_parts(reply, gold.answer, settings.find)), *forms]
     if isinstance(gold.answer, Words) and settings.find in ("final", "last") and not states(reply) and concludes(reply, gold.text):
         return right(gold.text)
@@ -208,7 +209,7 @@ def _compare_with(forms: Iterable[str], gold: Reading, pair: Pair, settings: Set
     if "\\" in stated.text and _repeats(stated.text, gold.text, pair.prompt):
         return wrong("it repeats what the question asks to work out", stated.text)
     # the check is on the tree: "2^10 - 1" parses to a sum, not to a number
-    computed = isinstance(stated.answer, Matrix | Value) and (not _is_number(stated) or "begin{" in stated.spelling)
+    computed = isinstance(stated.answer, _COMPUTED) and (not _is_number(stated) or "begin{" in stated.spelling)
     if settings.worked_out and _is_number(gold) and computed:
         return wrong("the answer is not worked out", stated.text)
     in_percent = bool(_PERCENT.search(stated.text)) and bool(_PERCENT.search(pair.prompt))
@@ -226,10 +227,24 @@ def _cut_off(text: str) -> bool:
     return plain.count("{") != plain.count("}")
 
 
-def gold_text(answer: Any) -> str:
-    """The gold answer, without the solution before it."""
-    text = "" if answer is None else braced(undoubled(str(answer).rpartition("####")[2]))
-    return (joint(text) or text).strip()
+class Gold(NamedTuple):
+    """text: of the gold answer, without the solution before it.  chosen: the choice that it names.  fault: why it cannot be read."""
+
+    text: str
+    chosen: Choice | None = None
+    fault: str = ""
+
+
+# every reply of a group has the same gold answer
+@functools.lru_cache(maxsize=4096)
+def _gold(answer: str) -> Gold:
+    stated = braced(undoubled(answer.rpartition("####")[2]))
+    text = ascii_digits((joint(stated) or stated).strip())
+    if not text or len(text) > LONGEST:
+        return Gold(text, fault="the gold answer is too long to be read" if text else "there is no gold answer")
+    if "{" in text and _cut_off(text):
+        return Gold(text, fault=f"the gold answer {shorten(text)} has a brace that does not close")
+    return Gold(text, None if parts(text) else choice(text))
 
 
 def _forms(reply: str, find: str) -> Iterable[str]:
