@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from .numbers import IN_TEXT, denied, number, qualified, unattached
+from .numbers import IN_TEXT, denied, number, qualified, unattached, ungrouped
 from .turns import retracted
 
 TAIL = 1000
@@ -198,7 +198,8 @@ def _tail(text: str) -> tuple[str, str]:
     text = text if text.isascii() else text.replace("−", "-")
     last = _TO_LAST_DIGIT.match(text)
     start = text.rfind("\n", 0, last.end()) + 1 if last else 0
-    before, line = text[:start], text[start:]
+    before, line = text[:start], ungrouped(text[start:])
+    text = before + line
     return text, line if _closed(line) and _closed(before) and before.count("$$") % 2 == 0 else text
 
 

@@ -38,6 +38,11 @@ IN_TEXT = re.compile(
     rf"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{{1,3}}(?![0-9A-Za-z]))?(?:\s?/\s?[0-9]+)?{_FACTOR}?"
 )
 """A number in running text. A minus after a digit or a bracket is subtraction, not a sign."""
+_GROUPED = re.compile(
+    # it begins with a digit and looks back then, which is several times as fast as to look back first
+    r"[0-9](?<![0-9.,'’][0-9])[0-9]{0,2}(?:(?P<points>(?:\.[0-9]{3}){2,10}|(?:\.[0-9]{3})(?=,[0-9]))(?:,(?P<part>[0-9]{1,20}))?"
+    r"|(?:,[0-9]{2}){1,9},[0-9]{3}|(?:['’][0-9]{3}){1,10})(?![0-9]|[.,'’][0-9])"
+)
 _TO_LAST_DIGIT = re.compile("(?s:.*)[0-9]")
 _FRAC = re.compile(r"\\[dt]?frac\{([0-9]{1,60})\}\{([0-9]{1,60})\}")
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf)\{([^{}]{0,100})\}")
@@ -50,7 +55,7 @@ _PLAIN = {
 }  # fmt: skip
 _DIGITS = "０１２３４５６７８９٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯౦౧౨౩౪౫౬౭౮౯๐๑๒๓๔๕๖๗๘๙"
 """Full-width, Arabic, Persian, Devanagari, Bengali, Telugu and Thai ones."""
-_TO_ASCII = str.maketrans(f"{_DIGITS}٫٬", f"{'0123456789' * 7}.,")
+_TO_ASCII = str.maketrans(f"{_DIGITS}．，٫٬－\u00a0\u202f\u2009", f"{'0123456789' * 7}.,.,-   ")
 _SIGNS = str.maketrans(f"{_DIGITS}．，٫٬－−–⁄\u00a0\u202f\u2009", f"{'0123456789' * 7}.,.,---/   ")
 _SHARES = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅓": "1/3", "⅔": "2/3", "⅕": "1/5", "⅛": "1/8"}
 _SHARE = re.compile(rf"(?<=[0-9])\s?([{''.join(_SHARES)}])|([{''.join(_SHARES)}])")
@@ -90,14 +95,28 @@ _EXCLAIMED = re.compile(r"(?<=[0-9])!(?=\s{0,9}(?:$|[A-Z]))")
 
 
 def ascii_digits(text: str) -> str:
-    """A text with its digits of other scripts as 0 to 9."""
+    """A text with its digits of other scripts as 0 to 9, and with full-width signs and narrow spaces as plain ones."""
     return text if text.isascii() else text.translate(_TO_ASCII)
+
+
+def ungrouped(text: str) -> str:
+    """A text whose numbers have no thousands separators that no other reading has: 1.234.567 and 1.234,5 and 1,00,000 and 5'600."""
+    if "." in text or "," in text or "'" in text or "’" in text:
+        return _GROUPED.sub(_together, text)
+    return text
+
+
+def _together(match: re.Match[str]) -> str:
+    part = match["part"]
+    digits = re.sub("[.,'’]", "", match.group()[: -len(part)] if part else match.group())
+    return f"{digits}.{part}" if part else digits
 
 
 def plain(text: str) -> str:
     r"""A text with its numbers in plain digits and signs: \frac{3}{4} is 3/4, ½ is 1/2, 5 × 10^3 is 5e3."""
     if not text.isascii():
         text = _SHARE.sub(lambda m: f" {_SHARES[m[1]]}" if m[1] else _SHARES[m[2]], text.translate(_SIGNS))
+    text = ungrouped(text)
     if "\\" in text:
         text = _FRAC.sub(r"\1/\2", _TEXT.sub(r" \1", text))
     return _POWER_OF_TEN.sub(r"e\1", text) if "10" in text else text
@@ -116,8 +135,8 @@ def number(text: str) -> Fraction | None:
     for latex, sign in _PLAIN.items():
         text = text.replace(latex, sign)
     name = _NAME.match(text)
-    match = _NUMBER.fullmatch(text[name.end() if name else 0 :].strip(" \t\r\n*_`"))
-    if not match or not (match["whole"] or match["part"]) or _NO_UNIT.match(match["unit"]):
+    match = _NUMBER.fullmatch(text[name.end() if name else 0 :].rstrip(" \t\r\n.*_`").lstrip(" \t\r\n*_`"))
+    if not match or not (match["whole"] or match["part"]) or _NO_UNIT.match(match["unit"]) or _REVOKED.match(match["unit"]):
         return None
     return _value(match)
 

@@ -13,8 +13,9 @@ from typing import Any, Literal
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text import answers as extraction
 from rewardlab.text import words
-from rewardlab.text.answers import NO_ANSWER, after_answer, after_thinking, boxed, own_words, tidy
+from rewardlab.text.answers import NO_ANSWER, after_answer, after_thinking, boxed, first_sentence, own_words, tidy
 from rewardlab.text.boxes import braced
+from rewardlab.text.languages import by_convention
 from rewardlab.text.numbers import exclaimed, last_number, number, one_number
 from rewardlab.text.replies import accepted, listed
 from rewardlab.text.traces import section
@@ -35,9 +36,9 @@ def final_number(response: str, answer: Any) -> Verdict:
     if gold is None:
         return no_verdict(f"the gold answer {answer!r} is not a number")
     text = own_words(response)
-    stated = boxed(text) or exclaimed(after_answer(text) or "") or last_number(text)
+    stated = boxed(text) or exclaimed(first_sentence(after_answer(text) or "")) or last_number(text)
     # "3 or 4" is not an answer, so a statement with two numbers is wrong
-    value = one_number(stated) if stated else None
+    value = one_number(by_convention(stated, gold, response)) if stated else None
     if value is None:
         return wrong(f"no single number in {stated[:60]!r}" if stated else NO_ANSWER, stated or "")
     return _compared(value == gold, str(value), str(gold))
@@ -52,7 +53,7 @@ def final_answer(response: str, answer: Any) -> Verdict:
     stated = extraction.final_answer(own_words(response))
     if stated is None:
         return wrong(NO_ANSWER)
-    return _compared(any(_equal(stated, gold) for gold in golds), stated, listed(golds))
+    return _compared(any(_equal(stated, gold, response) for gold in golds), stated, listed(golds))
 
 
 @verifier
@@ -140,8 +141,11 @@ def _gold_number(gold: object) -> Fraction | None:
     return None if gold is None else number(_unboxed(str(gold).rpartition("####")[2]))
 
 
-def _equal(stated: str, gold: str) -> bool:
-    gold_value, value = _gold_number(gold), number(stated)
+def _equal(stated: str, gold: str, response: str) -> bool:
+    gold_value = _gold_number(gold)
+    value = None
+    if gold_value is not None and (value := number(by_convention(stated, gold_value, response))) is None:
+        value = number(by_convention(first_sentence(stated), gold_value, response))
     # numbers by value (0.5 = 1/2), all else as text
     return value == gold_value if value is not None and gold_value is not None else tidy(stated) == tidy(gold)
 

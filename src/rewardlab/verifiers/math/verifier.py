@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from rewardlab.errors import RewardlabError
@@ -18,7 +19,8 @@ from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.text.answers import NO_ANSWER, boxed, own_words, statements, states
 from rewardlab.text.boxes import braced, by_part, joint
 from rewardlab.text.escapes import undoubled
-from rewardlab.text.numbers import ascii_digits
+from rewardlab.text.languages import by_convention
+from rewardlab.text.numbers import ascii_digits, ungrouped
 from rewardlab.text.replies import accepted, data
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, shorten, verifier, wrong
 
@@ -41,6 +43,7 @@ _PERCENT = re.compile(r"percent|%|\bpct\b|per cent", re.IGNORECASE)
 _BASED = re.compile(r"([0-9A-Z]{1,40})_\{?([0-9]{1,2})\}?")
 _OF_NUMBER = re.compile(r"\\(sin|cos|tan|cot|sec|csc|ln|log)\s?[({\\ ]{0,3}[0-9]")
 _FUNCTION = re.compile(r"\b(?:sin|cos|tan|cot|sec|csc|ln|log)")
+_SEPARATOR = re.compile("[.,'’][0-9]")
 _DIGITS = re.compile(r"[0-9A-Z]{1,40}")
 _BASE_ASKED = re.compile(r"\bbase[\s$\\({-]{1,4}([0-9]{1,2}|[a-z]{3,7})\b|\b(binary|ternary|octal|hexadecimal)\b", re.IGNORECASE)
 _NAMED_BASES = {
@@ -197,7 +200,7 @@ def begin(pair: Pair, settings: Settings) -> Case | Verdict:
 
 
 def _compare_with(forms: Iterable[str], gold: Reading, pair: Pair, settings: Settings) -> Case | Verdict:
-    stated = _readable(forms, gold, settings, pair.prompt)
+    stated = _readable(forms, gold, settings, pair)
     if stated is None:
         return wrong(NO_ANSWER)
     # equal text is equal even where the parser understands neither side
@@ -228,7 +231,7 @@ def _cut_off(text: str) -> bool:
 
 
 class Gold(NamedTuple):
-    """text: of the gold answer, without the solution before it.  chosen: the choice that it names.  fault: why it cannot be read."""
+    """text: of the gold answer, without the solution before it.  chosen: the choice that it names.  fault: why it is not read."""
 
     text: str
     chosen: Choice | None = None
@@ -264,13 +267,13 @@ def _forms_in_parts(reply: str, gold: Parts | Several, find: str) -> Iterable[st
         yield reply.strip() if parts(reply.strip()) else None
 
 
-def _readable(forms: Iterable[str], gold: Reading, settings: Settings, asked: str) -> Reading | None:
+def _readable(forms: Iterable[str], gold: Reading, settings: Settings, pair: Pair) -> Reading | None:
     """The first form that parses as mathematics or equals the gold answer; else the first form; None if there are none."""
     first = None
     for form in forms:
         offered = None if parts(form) else choice(form)
         reading = settings.read(
-            _as_gold(offered.rest if offered and offered.rest and not hedged(offered.rest) else form, gold, asked)
+            _as_gold(offered.rest if offered and offered.rest and not hedged(offered.rest) else form, gold, pair)
         )
         mathematics = reading.answer is not None and not isinstance(reading.answer, Words)
         if mathematics or reading.spelling == gold.spelling or (reading.answer is not None and reading.answer == gold.answer):
@@ -279,16 +282,23 @@ def _readable(forms: Iterable[str], gold: Reading, settings: Settings, asked: st
     return first
 
 
-def _as_gold(form: str, gold: Reading, asked: str) -> str:
+def _as_gold(form: str, gold: Reading, pair: Pair) -> str:
     """The form in the notation of the gold answer.
 
     Its decimal comma is a point where the gold answer is one decimal fraction: 3,75 is no list for 3.75. Bare digits are in the
-    base of the gold answer where the question asks for that base: 2516 is 2516_8.
+    base of the gold answer where the question asks for that base: 2516 is 2516_8. Its separators of thousands are those of the
+    language (`text/languages.py`).
     """
+    if gold.spelling == form:
+        return form
     if "_" in gold.text and (based := _BASED.fullmatch(gold.text)) and _DIGITS.fullmatch(form.strip(" $")):
-        names = [(match[1] or match[2]).lower() for match in _BASE_ASKED.finditer(asked[:10_000])]
+        names = [(match[1] or match[2]).lower() for match in _BASE_ASKED.finditer(pair.prompt[:10_000])]
         return f"{form.strip(' $')}_{{{based[2]}}}" if based[2] in [_NAMED_BASES.get(name, name) for name in names] else form
-    return with_points(form) if "," in form and _is_number(gold) and "." in gold.text and "," not in gold.text else form
+    if not _is_number(gold) or not _SEPARATOR.search(form):
+        return form
+    if "," in form and "." in gold.text and "," not in gold.text:
+        form = with_points(form)
+    return by_convention(ungrouped(form), Fraction(*gold.answer.tree[1:]), pair.response, pair.prompt)
 
 
 def _is_number(reading: Reading) -> bool:
