@@ -42,6 +42,10 @@ _SUBORDINATE = re.compile(
     r"\b(?:since|because|as|where|when|whenever|if|for|which|whose|while|whereas|provided|attained|achieved|reached|occurring)\b",
     re.IGNORECASE,
 )
+_BEGINS = re.compile(
+    r"(?<=\\\]|\$\$)\s{1,3}(?=[A-Z][a-z]{1,15}[\s,])|(?<=\\\)|[^$]\$)\s{1,3}(?=(?:So|Thus|Hence|Therefore|Then|Finally|In\stotal)[\s,])"
+)
+_AFTER_LATEX = re.compile(r"(?s:.*)\\(?:end\{[a-z]{1,12}\*?\}|[\])])\s{1,3}(?=[A-Z][a-z]{1,15}[\s,][^\\]*[0-9][^\\]*$)")
 _CONCLUDES = re.compile(r"\b(?:so|thus|hence|therefore|then|total|altogether)\b", re.IGNORECASE)
 _COMPUTED = re.compile(rf"[-+*/×÷–x]\s?{_VALUE}[^={_VALUE}]{{0,30}}$")
 _CHANGED = re.compile(
@@ -92,7 +96,8 @@ def claim(reply: str, last: bool = False) -> str | None:
     values = _values(text)
     masked = _masked(text, values)
     if "\\" in masked:
-        return None
+        after = _AFTER_LATEX.match(text)
+        return claim(text[after.end() :], last) if after else None
     if not values:
         return _ordinal(text)
     start, stop = _last_sentence(masked)
@@ -255,12 +260,14 @@ def _numbers(text: str, at: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _masked(text: str, values: list[Value]) -> str:
-    """The text with one sign for each value."""
+    """The text with one sign for each value, and a new line where a sentence follows a formula without a full stop."""
     text = text.replace(_VALUE, " ")
     at, parts = 0, []
     for value in values:
         parts.append(text[at : value.start])
         at = value.end
+        if value.formula and _BEGINS.match(text, at):
+            text = f"{text[:at]}\n{text[at + 1 :]}"
     return _VALUE.join([*parts, text[at:]])
 
 
