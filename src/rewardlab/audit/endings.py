@@ -16,7 +16,7 @@ from rewardlab.audit.replies import AnswerFormat, Reply, reply_of
 from rewardlab.audit.rules import HALF
 
 RIGHT = {"GSM8K": 14_750, "MATH-500": 7_750}
-"""The right solutions of StrictPRMBench, by the adjudicated labels, to the problems whose answer is a number, in base ten or another.
+"""The right solutions of StrictPRMBench, by the adjudicated labels, to the problems whose answer is a number, in any base.
 
 `python benchmarks/_answer_endings.py` counts them, and how many of them end in each way.
 """
@@ -32,7 +32,8 @@ ASKS = {"percent": "%|percent", "base": r"\bbase\b|\bbinary\b|\boctal\b"}
 class Ending(NamedTuple):
     """A class of endings.
 
-    replies: with GOLD for the answer, DIGITS for it without its base, and OTHER for a number that is none.  gsm8k, math500: how many of the RIGHT solutions end so.
+    replies: with GOLD for the answer, DIGITS for it without its base, and OTHER for a number that is none.
+    gsm8k, math500: how many of the RIGHT solutions end so.
     fits: the answers that can be written so.  asked: what in a question asks for it.
     """
 
@@ -53,9 +54,7 @@ ENDINGS = {
     "an ordinal": Ending(("So, it is now on the GOLDTH floor.",), 61, 1, COUNT),
     "a box with a percent sign": Ending((r"Therefore, it is \(\boxed{GOLD\%}\).",), 20, 10, asked=ASKS["percent"]),
     "a box with an ordinal": Ending((r"It is the floor \(\boxed{GOLDTH}\).", r"It is \(\boxed{GOLD^{\text{TH}}}\)."), 0, 17, COUNT),
-    "a box with a unit": Ending(
-        (r"Therefore, it weighs \(\boxed{GOLD \text{ kg}}\).", r"\boxed{GOLD \, \text{liters}}"), 30, 7, UNSIGNED
-    ),
+    "a box with a unit": Ending((r"It weighs \(\boxed{GOLD \text{ kg}}\).", r"\boxed{GOLD \, \text{liters}}"), 30, 7, UNSIGNED),
     "the value of a function": Ending(("Therefore, $t(g(16)) = GOLD.$", "Therefore,\n\\[\nt(g(16)) = GOLD.\n\\]"), 0, 14),
     "a number without its base": Ending((r"Therefore, it is \(\boxed{DIGITS}\).",), 0, 6, BASED, ASKS["base"]),
     "a heading of four hashes": Ending(("#### Total:\nWe add up what is given.\n\nTherefore, the total is GOLD.",), 15, 2),
