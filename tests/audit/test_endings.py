@@ -91,7 +91,7 @@ def test_our_own_rewards_pay_no_twin(name):
     found = told(name)
     assert found["twins"]["severity"] == "ok"
     assert found["twins"]["of"] > 3 * len(ENDINGS)
-    if name == "math":
+    if name != "final_number":
         assert [f["failed"] for f in found.values()] == [0, 0, 0]
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 MOST = 100
 """Most boxes of one statement."""
 _FRAMED = re.compile(r"\\(?:fbox|framebox)\s?\{")
-_UNBRACED = re.compile(r"\\boxed\s?(-?[0-9]{1,40}(?:[.,][0-9]{1,40})?|[A-Za-z](?![A-Za-z]))")
+_UNBRACED = re.compile(r"\\boxed\s?(-?[0-9]{1,40}(?:[.,/][0-9]{1,40})?|[A-Za-z](?![A-Za-z]))")
 _BRACES = re.compile(r"\\boxed\s?\{|\\[{}\\]|[{}]")
 _CLUTTER = re.compile(r"\\(?:q?quad|[()\[\],;!: ])|\\text\s?\{([^{}]{0,40})\}|\\\\|[$*&{}]")
 _NAME = r"[A-Za-z](?:_?[A-Za-z0-9]{1,3}|_?[0-9'])?|\\(?:angle|alpha|beta|gamma|theta|lambda)\s?[A-Z]{0,3}"

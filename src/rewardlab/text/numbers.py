@@ -46,6 +46,7 @@ _GROUPED = re.compile(
 _TO_LAST_DIGIT = re.compile("(?s:.*)[0-9]")
 _FRAC = re.compile(r"\\[dt]?frac\{([0-9]{1,60})\}\{([0-9]{1,60})\}")
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf)\{([^{}]{0,100})\}")
+_ORDINAL = re.compile(r"(?<=[0-9])\s?\^?\{?\s?(?:st|nd|rd|th)\s?\}?(?![A-Za-z])")
 _NAME = re.compile(r"\s*[A-Za-z]\s*=")
 _EQUALS = re.compile(r"(?<![<>!=])=(?!=)")
 _POWER_OF_TEN = re.compile(r"(?<=[0-9])\s?(?:×|\\times|\\cdot|[x*])\s?10\s?\^\s?\{?([-+]?[0-9]{1,3})\}?")
@@ -64,7 +65,11 @@ _NEGATION = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n't\b", re.IGNOREC
 _DENIED = re.compile(r"(?:\b(?:not|never|no|neither|cannot)|n't)\s(?:[a-z]{1,10}\s){0,3}\$?$|(?:≠|\\neq?)\s?$", re.IGNORECASE)
 _DENYING = re.compile("[nN][oOeE'’]|≠")
 _FUNCTIONS = ("sqrt", "root", "log", "ln", "sin", "cos", "tan", "exp", "abs")
-_REVOKED = re.compile(r"\W{0,3}\s?(?:is|was|are)(?:n't|\s(?:not|wrong|incorrect|false)\b)", re.IGNORECASE)
+_REVOKED = re.compile(
+    r"\W{0,3}\s?(?:(?:is|was|are)(?:n't|\s(?:not|wrong|incorrect|false)\b)"
+    r"|(?:which|(?:but|and)\s(?:that|this|it))\s(?:(?:is|was)\s(?:wrong|incorrect|false)|(?:is|was)(?:n't|\snot)\s(?:right|correct|true))\b)",
+    re.IGNORECASE,
+)
 _OPERATION = re.compile(
     # an operator, an inequality or a function to the left of it; a lone * is emphasis
     r"(?:(?<![\w\s])[-−]\s?[($\[{]{1,3}|(?<![^\s>])[-−—]\s?[($\[{]{0,3}|[\w)\]](?:\s[+*×·^/]\s|[+*×·^/])[($\[{]{0,3}|[√≠≤≥^_{/]|!="
@@ -134,6 +139,8 @@ def number(text: str) -> Fraction | None:
     text = plain(text)
     for latex, sign in _PLAIN.items():
         text = text.replace(latex, sign)
+    if "th" in text or "st" in text or "nd" in text or "rd" in text:
+        text = _ORDINAL.sub("", text)
     name = _NAME.match(text)
     match = _NUMBER.fullmatch(text[name.end() if name else 0 :].rstrip(" \t\r\n.*_`").lstrip(" \t\r\n*_`"))
     if not match or not (match["whole"] or match["part"]) or _NO_UNIT.match(match["unit"]) or _REVOKED.match(match["unit"]):
@@ -184,6 +191,12 @@ def last_number(text: str) -> str | None:
     start = text.rfind("\n", 0, max(0, digit.end() - LONGEST)) + 1 if digit else len(text)
     last = next(iter(deque(IN_TEXT.finditer(text, start), maxlen=1)), None)
     return last.group().rstrip(",") if last and alone(text, *last.span()) else None
+
+
+def numbers_of(text: str) -> set[Fraction]:
+    """All numbers of a text that can be read."""
+    values = (number(match.group().rstrip(",")) for match in IN_TEXT.finditer(plain(text)))
+    return {value for value in values if value is not None}
 
 
 def denied(text: str, start: int, end: int) -> bool:

@@ -38,7 +38,7 @@ _COURTESY = re.compile(
 _RETRACTING = ("wait", "scratch that", "correction:", "mistake", "error", "wrong", "incorrect", "not right", "not correct")
 _RETRACTED = re.compile(
     r"\bno,? wait\b|\bwait,? (?:no|that|this|it|i)\b|\bscratch that\b|\bcorrection:|\bi (?:made an? |was )(?:mistake|error|wrong)"
-    r"|(?<!if )\b(?:that|this|it)(?:'s|\sis|\swas)\s(?:wrong|incorrect|not (?:right|correct)|a mistake|an error)\b",
+    r"|(?<!if )\b(?:that|this|it|which)(?:'s|\sis|\swas)\s(?:wrong|incorrect|not (?:right|correct)|a mistake|an error)\b",
     re.IGNORECASE,
 )
 
