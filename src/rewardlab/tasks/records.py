@@ -174,7 +174,7 @@ class Reader:
         named = columns.answer != ANSWER and not any(names <= teaching for names in TEACHES)
         return cls(columns, _has(row, columns.answer) or named)
 
-    def without_answer(self, row: Row, place: str, error: NoColumn) -> RewardlabError:
+    def without_answer(self, row: Mapping[str, Any] | RewardlabError, place: str, error: NoColumn) -> RewardlabError:
         """The error of a row that lacks a column: of the answers, the others have them."""
         columns = self.columns
         if isinstance(row, RewardlabError) or not _has(row, columns.prompt) or _has(row, columns.answer):

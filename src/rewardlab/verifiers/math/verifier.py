@@ -294,7 +294,7 @@ def _as_gold(form: str, gold: Reading, pair: Pair) -> str:
     if "_" in gold.text and (based := _BASED.fullmatch(gold.text.strip(" $\\()"))) and _DIGITS.fullmatch(form.strip(" $")):
         names = [(match[1] or match[2]).lower() for match in _BASE_ASKED.finditer(pair.prompt[:10_000])]
         return f"{form.strip(' $')}_{{{based[2]}}}" if based[2] in [_NAMED_BASES.get(name, name) for name in names] else form
-    if not _is_number(gold) or not _SEPARATOR.search(form):
+    if not isinstance(gold.answer, Value) or not _is_number(gold) or not _SEPARATOR.search(form):
         return form
     if "," in form and "." in gold.text and "," not in gold.text:
         form = with_points(form)
