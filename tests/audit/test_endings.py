@@ -10,7 +10,7 @@ from here import Here
 from rewardlab import registry
 from rewardlab.audit import audit
 from rewardlab.audit.built_in import built_in
-from rewardlab.audit.endings import ENDINGS, RIGHT, endings
+from rewardlab.audit.endings import ENDINGS, RIGHT, _next, endings
 from rewardlab.audit.loading import parse
 from rewardlab.audit.problems import number_item, of_task
 from rewardlab.audit.replies import FORMATS
@@ -53,12 +53,13 @@ def test_a_reward_that_reads_boxes_alone_loses_what_ends_otherwise(rewards):
     found = told(f"{rewards}:boxed")["not paid"]
     assert found["severity"] == "warning"
     assert "one number, a dollar sign" in found["says"]
-    assert "a box" not in found["says"]
-    # 1 - 4,436 / 14,746; of MATH-500 all but the boxes and what has no class
-    assert "69.7% of those to GSM8K and 6.9% of those to MATH-500" in found["says"]
+    assert "a box," not in found["says"]
+    # 1 - 4,386 / 14,750 and of MATH-500 1 - 7,182 / 7,750, without what has no class; `boxed` pays no sign and no unit in a box
+    assert "70.1% of those to GSM8K and 7.2% of those to MATH-500" in found["says"]
     # one example of every class
     shown = [example["response"] for example in found["examples"]]
-    assert len(shown) == len(ENDINGS) - 1
+    # what is paid, and what no question of these has
+    assert len(shown) == len(ENDINGS) - 2
     assert r"Therefore, the total is $\fbox{42}$." in shown
 
 
@@ -90,7 +91,7 @@ def test_our_own_rewards_pay_no_twin(name):
     found = told(name)
     assert found["twins"]["severity"] == "ok"
     assert found["twins"]["of"] > 3 * len(ENDINGS)
-    if name == "math":
+    if name != "final_number":
         assert [f["failed"] for f in found.values()] == [0, 0, 0]
 
 
@@ -101,7 +102,7 @@ def test_questions_of_the_users_own(rewards, tmp_path):
     file.write_text("\n".join(map(json.dumps, rows)))
     items = of_task(registry.task(str(file)))
     percent = [e for e in told(f"{rewards}:boxed", items)["not paid"]["examples"] if "%" in e["response"]]
-    assert [e["response"] for e in percent] == ["Therefore, it is 40%."]
+    assert [e["response"] for e in percent] == ["Therefore, it is 40%.", r"Therefore, it is \(\boxed{40\%}\)."]
     assert told(f"{rewards}:first_number", built_in("choice")) == {}
 
 
@@ -111,12 +112,29 @@ def test_every_reply_fits_its_answer():
     assert of["112"]["an ordinal"] == "So, it is now on the 112th floor."
     assert of["112"]["another number: an ordinal"] == "So, it is now on the 113th floor."
     assert not {"an ordinal", "a dollar sign", "a percent sign"} & of["-7"].keys()
+    assert of["112"]["a box with an ordinal"] == r"It is \(\boxed{112^{\text{th}}}\)."
+    assert not any("base" in name for texts in of.values() for name in texts)
     # the other number is never the answer, nor the wrong one
     assert of["5"]["several numbers (the answer last)"] == "Therefore, 7 people brought in a total of 5 records."
     assert not any("GOLD" in text or "OTHER" in text for texts in of.values() for text in texts.values())
 
 
 def test_no_solution_is_counted_twice():
-    # 25 have no class
+    # these have no class
     assert sum(ending.gsm8k for ending in ENDINGS.values()) == RIGHT["GSM8K"] - 25
-    assert sum(ending.math500 for ending in ENDINGS.values()) == RIGHT["MATH-500"]
+    assert sum(ending.math500 for ending in ENDINGS.values()) == RIGHT["MATH-500"] - 2
+
+
+def test_a_number_in_another_base():
+    items = [item for item in built_in("latex") if "_8" in item.gold]
+    (item,) = items
+    replies = {reply.name: reply.text for reply in endings(item, FORMATS[0])}
+    assert replies == {
+        "a number without its base": r"Therefore, it is \(\boxed{2516}\).",
+        "another number: a number without its base": r"Therefore, it is \(\boxed{2517}\).",
+    }
+    assert [f["failed"] for f in told("math", items).values()] == [0, 0, 0]
+    # the next digit is one that the base has
+    assert _next("110_2") == "111_2"
+    assert _next("111_{2}") == "110_{2}"
+    assert _next("52_6") == "53_6"

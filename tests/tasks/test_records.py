@@ -9,6 +9,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.api.measuring import check_answers
+from rewardlab.commands.cli import main
 from rewardlab.core import Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import COLUMNS, RunConfig
@@ -132,7 +133,16 @@ def test_other_delimiters_in_a_csv_of_commas_are_text(tmp_path):
         ),
         ("a.jsonl", '{"prompt": "a"}\n{"prompt"\n{}\n7\n', r"line 2: broken JSON.*\(3 of 4 rows are bad; this is the first\)"),
         ("a.json", '[{"prompt": ""}, {"prompt": ""}, {"prompt": "a"}]', r"object 1: the prompt is empty \(2 of 3 rows"),
-        ("a.csv", "prompt,answer\na,1\nb,\n", r"\(column 'answer' is ''\)$"),
+        (
+            "a.csv",
+            "prompt,answer\na,1\nb,\n",
+            r"\(column 'answer' is ''\)\. Without an answer: line 3\. To leave them out: .*/a\.csv --out",
+        ),
+        (
+            "a.json",
+            '[{"prompt": "a", "answer": 1}, {"prompt": "b"}]',
+            r"it has no column 'answer'\)\. Without an answer: object 2$",
+        ),
         ("a.csv", "question,answer\na,1\nb,2\n", r"The columns are: question, answer$"),
     ],
 )
@@ -140,6 +150,21 @@ def test_the_first_bad_row_is_named_and_all_are_counted(tmp_path, name, text, sa
     (tmp_path / name).write_text(text)
     with pytest.raises(RewardlabError, match=says):
         registry.task(str(tmp_path / name))
+
+
+def test_rows_without_an_answer_are_named_with_the_command_that_leaves_them_out(tmp_path):
+    rows = [{"prompt": f"What is {i}?", "gold": str(i)} for i in range(20)]
+    bad = [*rows[:3], {"prompt": "Which?", "gold": None}, {"prompt": "Why?"}, *rows[3:], *({"prompt": f"{i}?"} for i in range(10))]
+    path = write(tmp_path / "mine.jsonl", bad)
+    with pytest.raises(RewardlabError, match=r"Without an answer: line 4, line 5, line 23, .* and 2 more") as error:
+        registry.task(path, answer_column="gold")
+    command = str(error.value).partition("To leave them out: rewardlab ")[2].replace("kept.jsonl", str(tmp_path / "kept.jsonl"))
+    assert main(command.split()) == 0
+    assert len(everything(str(tmp_path / "kept.jsonl"), answer_column="gold")) == 20
+    # a row without a prompt is another fault
+    with pytest.raises(RewardlabError, match="no column 'prompt'") as error:
+        registry.task(write(tmp_path / "other.jsonl", [rows[0], {"gold": 1}, rows[1]]), answer_column="gold")
+    assert "Without an answer" not in str(error.value)
 
 
 def test_a_list_inside_an_object_is_read(tmp_path):

@@ -230,3 +230,37 @@ def test_the_outputs_of_big_bench_hard_are_judged_as_published(kind):
     published = [row["prediction"].split("answer is")[-1].strip().removesuffix(".") for row in rows]
     assert len(rows) == 4071
     assert [verdict.correct for verdict in found] == [said == target for said, target in zip(published, targets, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("reply", "chosen"),
+    [
+        ("C: no", ""),
+        ("C: no.", ""),
+        ("Answer: C: no", ""),
+        ("A: no\nB: no\nC: yes", "C"),
+        ("A: no, B: no, C: yes", "C"),
+        ("C: no, B: yes", "B"),
+        ("B: yes. C: no", "B"),
+        ("**A:** incorrect\n**C:** correct", "C"),
+        ("(A) - false; (C) - true", "C"),
+        ("A: no\nC: no", ""),
+        ("A: yes, C: yes", "AC"),
+        ("A: yes, A: no, C: no", ""),
+        ("C: yes", "C"),
+        # it may be the option's own text
+        ("C) No", "C"),
+        ("(C) No", "C"),
+        ("C: No", "C"),
+    ],
+)
+def test_verdicts_on_options_without_texts(reply, chosen):
+    assert choice().check(reply, "C").extracted == chosen
+
+
+def test_a_verdict_may_be_the_options_own_text():
+    options = ["Yes", "Maybe", "No", "Never"]
+    assert choice().check("C: no", {"answer": "C", "options": options}).correct
+    assert not choice().check("A: yes, C: no", {"answer": "C", "options": options}).correct
+    assert choice().check("A: no, C: yes", {"answer": "C", "options": CITIES}).correct
+    assert not choice().check("A: no, C: yes", {"answer": "A", "options": CITIES}).correct

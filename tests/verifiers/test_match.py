@@ -129,3 +129,49 @@ def test_all_accuracies_of_big_bench_hard_come_out():
         right[row["task"], row["kind"]].append(verdict.correct)
     assert len(published) == 54
     assert {key: 100 * sum(of) / len(of) for key, of in right.items()} == pytest.approx(published, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "right"),
+    [
+        ("So she needs 42 pens after 5 days.", "42", True),
+        ("So she needs 42 pens after 5 days.", "5", False),
+        ("It is 42, which is not a prime.", "42", True),
+        ("5 x 12 = 60\n\nIn 5 days he earns 60 dollars for 12 hours.", "60", True),
+        ("It is now on the 42nd floor.", "42", True),
+        ("Final Answer: The total that was asked for is 42.", "42", True),
+        ("Answer: 42 (as was asked)", "42", True),
+        ("The answer is 42. Check: 6 * 7 = 43.", "43", False),
+        ("The answer is **42**.", "42", True),
+        (r"Therefore, $t(g(16)) = 42.$", "42", True),
+        (r"We get \[ 6 \times 7 = 42 \text{ cubic inches} \]", "42", True),
+        ("It is 41 or 42.", "42", False),
+        ("It is not 42.", "42", False),
+        ("It is 42, which is wrong.", "42", False),
+        ("The answer is 42, which is wrong.", "42", False),
+        (r"\boxed{41}, \boxed{42}", "42", False),
+        (r"The line is $y = 2x$, as was to be shown.", "y=2x", False),
+        (r"The line is $y = 2x$.", "y = 2x", True),
+        ("Is it 42?", "42", False),
+    ],
+)
+def test_final_answer_reads_what_a_sentence_says(reply, answer, right):
+    assert final_answer().check(reply, answer).correct is right
+
+
+def test_final_number_takes_the_last_number_and_says_so():
+    verdict = final_number().check("So she needs 42 pens after 5 days.", "42")
+    assert verdict.correct is False
+    assert verdict.why == "said '5', the answer is '42': of several numbers the last is taken; `math` reads which one is meant"
+    assert final_number().check("So she needs 42 pens after 5 days.", "5").correct
+    # where it would not have been right otherwise, or the answer is marked, it says no more than what was said
+    for reply in ("So she needs 41 pens after 5 days.", "The answer is 5, since 42 - 37 = 5.", r"\boxed{5} of 42"):
+        assert final_number().check(reply, "42").why == "said '5', the answer is '42'"
+
+
+@pytest.mark.parametrize("verifier", [final_number(), final_answer()])
+def test_a_check_after_a_marked_number_is_not_the_answer(verifier):
+    assert verifier.check("The answer is 19. Because 9 * 2 = 18.", "19").correct
+    assert not verifier.check("The answer is 19. Because 9 * 2 = 18.", "18").correct
+    assert verifier.check("The answer is **18**.", "18").correct
+    assert not verifier.check("The answer is 18, which is not right.", "18").correct

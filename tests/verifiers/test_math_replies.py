@@ -454,3 +454,27 @@ def test_hostile_replies_are_wrong_soon(text):
     start = time.process_time()
     assert [v.correct for v in math().check_all([(text, "7"), (rf"\boxed{{{text}}}", "7, 8")])] == [False, False]
     assert time.process_time() - start < 4.0
+
+
+SO = "So, Charisma spends a total of 34 hours on yoga in 4 weeks."
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        r"We add: \[14 \text{ hours (meditation)} + 20 \text{ hours (yoga)} = 34 \text{ hours}\] ",
+        "Total:\n\\[\n\\text{a}\n= 8.5 \\times 4 = 34\n\\] ",
+        "Total:\n$$\n8.5 \\times 4 = 34\n$$ ",
+        r"We add: \(14 + 20 = 34\) ",
+        "We add: $14 + 20 = 34$ ",
+        "Total:\n\\begin{align*}\n8.5 \\times 4 &= 34\n\\end{align*} ",
+        # the formula begins before what is read
+        "x" * 1200 + " 8.5 \\times 4 = 34\n\\] ",
+    ],
+)
+def test_a_sentence_may_follow_a_formula_on_its_line(before):
+    assert said(before + SO, "34") is True
+    assert said(before + SO, "4") is False
+    # it states what it says, not what the formula says
+    assert said(before + SO.replace("34", "30"), "34") is False
+    assert said(before + "So, she spends 3 or 34 hours on it.", "34") is False

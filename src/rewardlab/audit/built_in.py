@@ -53,11 +53,12 @@ _LATEX: list[tuple[str, str, Named, Named]] = [
     ("Give the circumference of the unit circle.", r"2\pi", (("factor", r"\pi"), ("constant left out", "2")), ()),
     ("Give the matrix of the map.", r"\begin{pmatrix}1&2\\3&4\end{pmatrix}",
      (("transposed", r"\begin{pmatrix}1&3\\2&4\end{pmatrix}"), ("digit", r"\begin{pmatrix}1&2\\3&5\end{pmatrix}")), ()),
+    ("Write 1358 in base 8.", "2516_8", (("digit", "2517_8"), ("another base", "2516_9")), (("braces", "2516_{8}"),)),
 ]  # fmt: skip
 
 
 def _latex() -> list[Item]:
-    far = [r"\frac{17}{29}", "t^5-8", r"\sqrt{97}", "17", r"5x+y-1=0", "(17,-9)", "[5,9]", "97", "17", "31"]
+    far = [r"\frac{17}{29}", "t^5-8", r"\sqrt{97}", "17", r"5x+y-1=0", "(17,-9)", "[5,9]", "97", "17", "31", "6071_8"]
     rows = zip(_LATEX, far, strict=True)
     return [Item("latex", p, f"${gold}$", gold, away, near, same) for (p, gold, near, same), away in rows]
 

@@ -15,8 +15,8 @@ from rewardlab.audit.problems import Item
 from rewardlab.audit.replies import AnswerFormat, Reply, reply_of
 from rewardlab.audit.rules import HALF
 
-RIGHT = {"GSM8K": 14_746, "MATH-500": 7_580}
-"""The right solutions of StrictPRMBench, by the adjudicated labels, to the problems whose answer is a number.
+RIGHT = {"GSM8K": 14_750, "MATH-500": 7_750}
+"""The right solutions of StrictPRMBench, by the adjudicated labels, to the problems whose answer is a number, in any base.
 
 `python benchmarks/_answer_endings.py` counts them, and how many of them end in each way.
 """
@@ -24,31 +24,39 @@ WARNED = 0.01
 """From this share of lost right replies on it is a warning, below it a note."""
 TWIN, SWAPPED = "another number: ", "swapped: "
 """What the names of wrong replies begin with: with another number in the answer's place, and with the answer in another one's."""
-UNSIGNED = r"[0-9][0-9,.]*"
+NUMBER, UNSIGNED, COUNT, BASED = r"[-−+0-9.,/eE]+", r"[0-9][0-9,.]*", "[0-9]+", r"[0-9]{2,40}_\{?([0-9]{1,2})\}?"
+"""Forms of answers. The last is in another base, as 2516_8."""
+ASKS = {"percent": "%|percent", "base": r"\bbase\b|\bbinary\b|\boctal\b"}
 
 
 class Ending(NamedTuple):
     """A class of endings.
 
-    replies: with GOLD for the answer and OTHER for a number that is none.  gsm8k, math500: how many of the RIGHT solutions end so.
+    replies: with GOLD for the answer, DIGITS for it without its base, and OTHER for a number that is none.
+    gsm8k, math500: how many of the RIGHT solutions end so.
     fits: the answers that can be written so.  asked: what in a question asks for it.
     """
 
     replies: tuple[str, ...]
     gsm8k: int = 0
     math500: int = 0
-    fits: str = ".+"
+    fits: str = NUMBER
     asked: str = ""
 
 
 ENDINGS = {
     "one number": Ending(("Therefore, the total is GOLD.", "So, there are **GOLD** in all."), 6_440, 310),
-    "a box": Ending((r"Therefore, the total is \(\boxed{GOLD}\).", "The total is:\n\\[\n\\boxed{GOLD}\n\\]"), 4_436, 7_054),
+    "a box": Ending((r"Therefore, the total is \(\boxed{GOLD}\).", "The total is:\n\\[\n\\boxed{GOLD}\n\\]"), 4_386, 7_182),
     "a dollar sign": Ending(("Therefore, the total is $GOLD.", r"So, the total is \$GOLD in all."), 2_281, 0, UNSIGNED),
-    "several numbers (another one last)": Ending(("Therefore, the total is GOLD after OTHER days.",), 770, 46),
-    "several numbers (the answer last)": Ending(("Therefore, OTHER people brought in a total of GOLD records.",), 528, 164),
-    "a percent sign": Ending(("Therefore, it is GOLD%.", r"Therefore, it is \(GOLD\%\)."), 186, 0, asked="%|percent"),
-    "an ordinal": Ending(("So, it is now on the GOLDTH floor.",), 61, 1, "[0-9]+"),
+    "several numbers (another one last)": Ending(("Therefore, the total is GOLD after OTHER days.",), 774, 46),
+    "several numbers (the answer last)": Ending(("Therefore, OTHER people brought in a total of GOLD records.",), 528, 150),
+    "a percent sign": Ending(("Therefore, it is GOLD%.", r"Therefore, it is \(GOLD\%\)."), 186, 0, asked=ASKS["percent"]),
+    "an ordinal": Ending(("So, it is now on the GOLDTH floor.",), 61, 1, COUNT),
+    "a box with a percent sign": Ending((r"Therefore, it is \(\boxed{GOLD\%}\).",), 20, 10, asked=ASKS["percent"]),
+    "a box with an ordinal": Ending((r"It is the floor \(\boxed{GOLDTH}\).", r"It is \(\boxed{GOLD^{\text{TH}}}\)."), 0, 17, COUNT),
+    "a box with a unit": Ending((r"It weighs \(\boxed{GOLD \text{ kg}}\).", r"\boxed{GOLD \, \text{liters}}"), 30, 7, UNSIGNED),
+    "the value of a function": Ending(("Therefore, $t(g(16)) = GOLD.$", "Therefore,\n\\[\nt(g(16)) = GOLD.\n\\]"), 0, 14),
+    "a number without its base": Ending((r"Therefore, it is \(\boxed{DIGITS}\).",), 0, 6, BASED, ASKS["base"]),
     "a heading of four hashes": Ending(("#### Total:\nWe add up what is given.\n\nTherefore, the total is GOLD.",), 15, 2),
     "a mark": Ending(("The answer is GOLD.", "Answer: GOLD"), 1, 1),
     "a mark with a sentence": Ending(("Final Answer: The total that was asked for is GOLD.",), 3, 2),
@@ -59,13 +67,13 @@ ENDINGS = {
 }
 """A solution is of the class of its last sentence; one with a box or with a heading of four hashes anywhere is of that class.
 
-25 solutions to GSM8K state their answer in none of these ways.
+25 solutions to GSM8K and 2 to MATH-500 state their answer in none of these ways.
 """
 
 
 def endings(item: Item, fmt: AnswerFormat) -> Iterator[Reply]:
     """The right answer in every ending that it fits into, and wrong ones: with another number there, or elsewhere."""
-    wrong = dict(item.near).get("last digit", item.far)
+    wrong = _next(item.gold) if re.fullmatch(BASED, item.gold) else dict(item.near).get("last digit", item.far)
     other = next(number for number in "579" if number not in (item.gold, wrong))
     for name, ending in ENDINGS.items():
         if re.fullmatch(ending.fits, item.gold) and re.search(ending.asked, item.prompt, re.IGNORECASE):
@@ -77,10 +85,11 @@ def endings(item: Item, fmt: AnswerFormat) -> Iterator[Reply]:
 
 
 def chosen(pairs: Sequence[tuple[Item, AnswerFormat]], most: int) -> list[tuple[Item, AnswerFormat]]:
-    """The questions to try them on: counting numbers first, which fit into most, and one more that asks for percent."""
+    """The questions to try them on: counting numbers first, which fit into most, one that asks for percent, one in another base."""
     numbers = sorted((pair for pair in pairs if pair[0].kind == "numbers"), key=lambda pair: not pair[0].gold.isdigit())
-    percent = (pair for pair in numbers[most:] if re.search(ENDINGS["a percent sign"].asked, pair[0].prompt, re.IGNORECASE))
-    return [*numbers[:most], *list(percent)[:1]]
+    percent = (pair for pair in numbers[most:] if re.search(ASKS["percent"], pair[0].prompt, re.IGNORECASE))
+    based = (pair for pair in pairs if re.fullmatch(BASED, pair[0].gold) and re.search(ASKS["base"], pair[0].prompt, re.IGNORECASE))
+    return [*numbers[:most], *list(percent)[:1], *list(based)[:1]]
 
 
 def ending_findings(trials: Sequence[Trial]) -> list[Finding]:
@@ -135,7 +144,15 @@ def _unpaid(trial: Trial) -> bool:
 
 def _filled(text: str, number: str, other: str) -> str:
     last = "th" if number[-2:-1] == "1" else {"1": "st", "2": "nd", "3": "rd"}.get(number[-1], "th")
-    return text.replace("GOLDTH", number + last).replace("GOLD", number).replace("OTHER", other)
+    for name, value in {"OTHER": other, "GOLD": number, "TH": last, "DIGITS": number.partition("_")[0]}.items():
+        text = text.replace(name, value)
+    return text
+
+
+def _next(gold: str) -> str:
+    """A number in another base with another last digit, which that base has."""
+    digits, sign, base = gold.partition("_")
+    return f"{digits[:-1]}{(int(digits[-1]) + 1) % min(10, int(base.strip('{}')))}{sign}{base}"
 
 
 def _mean(trials: Sequence[Trial]) -> float | None:

@@ -19,6 +19,10 @@ ANSWER = "answer"
 """The column of the answers, if no other is named. It may be missing: then the problems have none."""
 TEACHES = ({"chosen", "rejected"}, {"solution"})
 """Columns that preference and supervised methods learn from: rows that have them need no answer column."""
+FILTERED = (".jsonl", ".csv", ".parquet")
+"""Files that `rewardlab data filter` reads."""
+SHOWN = 10
+"""Rows without an answer that an error names."""
 OTHER_NAMES = {
     "prompt": ("question", "problem", "instruction", "query", "input", "text"),
     "answer": ("ground_truth", "gold", "label", "target", "final_answer", "expected", "output", "solution"),
@@ -107,6 +111,10 @@ class NoColumn(RewardlabError):
     """A column is missing."""
 
 
+class NoAnswer(RewardlabError):
+    """A row has no answer, where others have one."""
+
+
 def problems_of(rows: Iterable[Row], columns: Columns) -> Iterator[Problem | RewardlabError]:
     """The problem of each row, or why it is none. Which columns there are, the first row says.
 
@@ -123,7 +131,7 @@ def problems_of(rows: Iterable[Row], columns: Columns) -> Iterator[Problem | Rew
         except RewardlabError as e:
             if isinstance(e, NoColumn) and number == 0:
                 raise
-            problem = e
+            problem = reader.without_answer(row, place, e) if reader and isinstance(e, NoColumn) else e
         yield problem
 
 
@@ -131,11 +139,22 @@ def _problems(rows: Iterator[Row], columns: Columns) -> list[Problem]:
     """The problems of all rows. Raises the error of the first bad row, which says how many are bad."""
     found = list(problems_of(rows, columns))
     errors = [e for e in found if isinstance(e, RewardlabError)]
-    if len(errors) > 1:
-        raise RewardlabError(f"{errors[0]} ({len(errors):,} of {len(found):,} rows are bad; this is the first)")
     if errors:
-        raise errors[0]
+        several = f" ({len(errors):,} of {len(found):,} rows are bad; this is the first)" if len(errors) > 1 else ""
+        raise RewardlabError(f"{errors[0]}{several}{_to_drop(errors, columns, len(found))}")
     return [problem for problem in found if isinstance(problem, Problem)]
+
+
+def _to_drop(errors: list[RewardlabError], columns: Columns, rows: int) -> str:
+    """Which rows have no answer, and how to leave them out."""
+    places = [str(e).partition(": ")[0].rpartition(", ") for e in errors if isinstance(e, NoAnswer)]
+    if not places or len(places) == rows:
+        return ""
+    more = f" and {len(places) - SHOWN:,} more" if len(places) > SHOWN else ""
+    shown, file = ", ".join(place for _, _, place in places[:SHOWN]) + more, places[0][0]
+    named = "" if columns.answer == ANSWER else f" --answer-column {columns.answer}"
+    command = f". To leave them out: rewardlab data filter {file}{named} --out kept.jsonl" if file.endswith(FILTERED) else ""
+    return f". Without an answer: {shown}{command}"
 
 
 @dataclass(frozen=True)
@@ -154,6 +173,13 @@ class Reader:
         teaching = row.keys() | ({"solution"} if solution else set())
         named = columns.answer != ANSWER and not any(names <= teaching for names in TEACHES)
         return cls(columns, _has(row, columns.answer) or named)
+
+    def without_answer(self, row: Mapping[str, Any] | RewardlabError, place: str, error: NoColumn) -> RewardlabError:
+        """The error of a row that lacks a column: of the answers, the others have them."""
+        columns = self.columns
+        if isinstance(row, RewardlabError) or not _has(row, columns.prompt) or _has(row, columns.answer):
+            return error
+        return NoAnswer(f"{place}: the problem has no answer (it has no column {columns.answer!r})")
 
     def problem(self, row: Mapping[str, Any], place: str) -> Problem:
         columns = self.columns
@@ -231,7 +257,7 @@ def _prompt_and_solution(row: Mapping[str, Any], columns: Columns, place: str) -
 def _answer(value: Any, column: str, place: str) -> Any:
     # value != value: NaN, which is how data frames write a missing value
     if value is None or value != value or (isinstance(value, str | list | dict) and not value) or not str(value).strip():
-        raise RewardlabError(f"{place}: the problem has no answer (column {column!r} is {value!r})")
+        raise NoAnswer(f"{place}: the problem has no answer (column {column!r} is {value!r})")
     return value
 
 

@@ -13,13 +13,17 @@ from collections.abc import Iterable, Iterator
 
 from .boxes import boxes, braced, inside, joint
 from .claims import claim
+from .languages import in_english
 from .numbers import IN_TEXT, LONGEST, alone, denied, last_number
 from .turns import own_turn, retracted, without_courtesies
 
 NO_ANSWER = "no answer found"
 """The reason of a verdict on a reply in which none was found. Such replies are counted apart: a right answer may be among them."""
 
-_MARK = re.compile(r"answer[*_}]{0,3}\s{0,3}(?:(?:is|remains|(?:w|sh)ould\sbe|must\sbe|equals)\b|:|=)\s{0,3}:?|####", re.IGNORECASE)
+_MARK = re.compile(
+    r"answer[*_}]{0,3}\s{0,3}(?:(?:is|remains|(?:w|sh)ould\sbe|must\sbe|equals)\b|:|=|(?:—\s?|[–-]\s)(?=[$*]{0,3}-?[0-9]))\s{0,3}:?|####",
+    re.IGNORECASE,
+)
 MARKS = 20
 """Most marks of a reply that are looked at, from its end."""
 _DOING = ("can ", "to ", "will ", "could ", "must ")
@@ -29,8 +33,9 @@ _STEP = re.compile(r"(?:step|part|case|method|day|option|[0-9]{1,2}[.)])\s", re.
 _GLOSS = re.compile(r"\s\((?!\s?mod)[^()]{0,60}[A-Za-z]{2}[^()]{0,60}\)[\s.*$]{0,3}$")
 _DISPLAYS = (("$$", "$$"), ("\\[", "\\]"))
 _INLINE = (("\\(", "\\)"), ("$$", "$$"), ("$", "$"), ("\\[", "\\]"))
-_REASONS = re.compile(r"\b(?:because|since|as|so|which|where|when|after)\b|[,;]")
+_REASONS = re.compile(r"\b(?:because|since|as|so|which|where|when|after)\b|,(?![0-9]{2})|;")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")
+_DIGIT = re.compile("[0-9]")
 _PROSE = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{2,}\s[a-z]{2,}")
 _REVOKED = re.compile(r"\W{0,3}\s?(?:is|was|are)(?:n't|\s(?:not|wrong|incorrect|false)\b)", re.IGNORECASE)
 _CHANGED = re.compile(
@@ -96,6 +101,13 @@ def _heading(mark: str, line: str, rest: str) -> bool:
     return any(sign.isdigit() for sign in rest)
 
 
+def first_sentence(stated: str) -> str:
+    """The first sentence of what follows a mark, if it has a digit; else all of it: 19 of "19. Check: 9 * 2 = 18." """
+    end = _SENTENCE.search(stated)
+    sentence = stated[: end.start()] if end else stated
+    return sentence if _DIGIT.search(sentence) else stated
+
+
 def final_answer(text: str) -> str | None:
     r"""The answer of a reply: its last \boxed, else what follows "answer is", else its last number, else its last line."""
     stated = boxed(text) or after_answer(text) or last_number(text)
@@ -107,13 +119,18 @@ def final_answer(text: str) -> str | None:
 
 def after_thinking(reply: str) -> str:
     """A reply without its thinking: the text after the last </think>; empty if a <think> is not closed."""
+    if "think>" not in reply:
+        return reply
     visible = reply.rpartition("</think>")[2]
     return "" if "<think>" in visible else visible
 
 
 def own_words(reply: str) -> str:
-    r"""What a reply says itself: without thinking, and without turns that it invents after its answer, all boxes as \boxed{...}."""
-    return braced(own_turn(after_thinking(reply)))
+    r"""What a reply says itself: without thinking, and without turns that it invents after its answer, all boxes as \boxed{...}.
+
+    What marks its answer in another language is put in English (`languages.py`).
+    """
+    return in_english(braced(own_turn(after_thinking(reply))))
 
 
 def statements(text: str, last: bool = False) -> Iterator[str]:
@@ -138,7 +155,8 @@ def states(text: str) -> bool:
 
 
 def _taken_back(text: str) -> bool:
-    if not retracted(text):
+    # most replies take nothing back, and finding that out takes less time than finding the boxes
+    if not retracted(text[max(text.rfind("\\boxed"), 0) :]):
         return False
     marks = _marks(text)
     found = boxes(text)

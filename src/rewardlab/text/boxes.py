@@ -8,7 +8,7 @@ from typing import NamedTuple
 MOST = 100
 """Most boxes of one statement."""
 _FRAMED = re.compile(r"\\(?:fbox|framebox)\s?\{")
-_UNBRACED = re.compile(r"\\boxed\s?(-?[0-9]{1,40}(?:[.,][0-9]{1,40})?|[A-Za-z](?![A-Za-z]))")
+_UNBRACED = re.compile(r"\\boxed\s?(-?[0-9]{1,40}(?:[.,/][0-9]{1,40})?|[A-Za-z](?![A-Za-z]))")
 _BRACES = re.compile(r"\\boxed\s?\{|\\[{}\\]|[{}]")
 _CLUTTER = re.compile(r"\\(?:q?quad|[()\[\],;!: ])|\\text\s?\{([^{}]{0,40})\}|\\\\|[$*&{}]")
 _NAME = r"[A-Za-z](?:_?[A-Za-z0-9]{1,3}|_?[0-9'])?|\\(?:angle|alpha|beta|gamma|theta|lambda)\s?[A-Z]{0,3}"
@@ -21,9 +21,11 @@ _PART = re.compile(r"^[\s*#_>-]{0,8}(?:part\s)?\(?([a-h]|[1-9])\)", re.MULTILINE
 
 def braced(text: str) -> str:
     r"""The text with all its boxes as \boxed{...}: also \fbox{42}, \framebox{42} and \boxed 42."""
-    if "\\boxed" in text or "\\fbox" in text or "\\framebox" in text:
-        return _UNBRACED.sub(r"\\boxed{\1}", _FRAMED.sub(r"\\boxed{", text))
-    return text
+    if "box" not in text:
+        return text
+    if "\\fbox" in text or "\\framebox" in text:
+        text = _FRAMED.sub(r"\\boxed{", text)
+    return _UNBRACED.sub(r"\\boxed{\1}", text)
 
 
 class Box(NamedTuple):

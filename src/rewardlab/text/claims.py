@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from .numbers import IN_TEXT, alone, denied, number, qualified
+from .numbers import IN_TEXT, denied, number, qualified, unattached, ungrouped
 from .turns import retracted
 
 TAIL = 1000
@@ -42,6 +42,10 @@ _SUBORDINATE = re.compile(
     r"\b(?:since|because|as|where|when|whenever|if|for|which|whose|while|whereas|provided|attained|achieved|reached|occurring)\b",
     re.IGNORECASE,
 )
+_BEGINS = re.compile(
+    r"(?<=\\\]|\$\$)\s{1,3}(?=[A-Z][a-z]{1,15}[\s,])|(?<=\\\)|[^$]\$)\s{1,3}(?=(?:So|Thus|Hence|Therefore|Then|Finally|In\stotal)[\s,])"
+)
+_AFTER_LATEX = re.compile(r"(?s:.*)\\(?:end\{[a-z]{1,12}\*?\}|[\])])\s{1,3}(?=[A-Z][a-z]{1,15}[\s,][^\\]*[0-9][^\\]*$)")
 _CONCLUDES = re.compile(r"\b(?:so|thus|hence|therefore|then|total|altogether)\b", re.IGNORECASE)
 _COMPUTED = re.compile(rf"[-+*/×÷–x]\s?{_VALUE}[^={_VALUE}]{{0,30}}$")
 _CHANGED = re.compile(
@@ -92,7 +96,8 @@ def claim(reply: str, last: bool = False) -> str | None:
     values = _values(text)
     masked = _masked(text, values)
     if "\\" in masked:
-        return None
+        after = _AFTER_LATEX.match(text)
+        return claim(text[after.end() :], last) if after else None
     if not values:
         return _ordinal(text)
     start, stop = _last_sentence(masked)
@@ -113,9 +118,14 @@ def claim(reply: str, last: bool = False) -> str | None:
 def _last_sentence(masked: str) -> tuple[int, int]:
     """Where the last sentence with a value begins and ends."""
     last = masked.rindex(_VALUE)
-    start = max(masked.rfind(end, 0, last) for end in (". ", "! ", "? ", "\n")) + 1
     end = _END.search(masked, last)
-    return start, end.end() if end else len(masked)
+    return _sentence_start(masked, last), end.end() if end else len(masked)
+
+
+def _sentence_start(text: str, place: int) -> int:
+    """Where the sentence of a place begins."""
+    ends = text.rfind(". ", 0, place), text.rfind("! ", 0, place), text.rfind("? ", 0, place), text.rfind("\n", 0, place)
+    return max(ends) + 1
 
 
 def _told(before: str, text: str, sentence: str, own: list[Value], found: re.Match[str]) -> str | None:
@@ -190,11 +200,12 @@ def _tail(text: str) -> tuple[str, str]:
         text = text[text.find("\n") + 1 :]
     if "\\" in text or "{" in text:
         text = text.replace("{,}", ",").replace("\\$", "$").replace("\\%", "%")
-    text = text.replace("−", "-")
+    text = text if text.isascii() else text.replace("−", "-")
     last = _TO_LAST_DIGIT.match(text)
     start = text.rfind("\n", 0, last.end()) + 1 if last else 0
-    before, line = text[:start], text[start:]
-    return text, line if _closed(before) and _closed(line) and before.count("$$") % 2 == 0 else text
+    before, line = text[:start], ungrouped(text[start:])
+    text = before + line
+    return text, line if _closed(line) and _closed(before) and before.count("$$") % 2 == 0 else text
 
 
 def _closed(text: str) -> bool:
@@ -205,9 +216,20 @@ def _closed(text: str) -> bool:
 
 
 def _values(text: str) -> list[Value]:
-    formulas = [Value(*match.span(), True) for match in _FORMULA.finditer(text)] if "$" in text or "\\" in text else []
+    """The formulas of a text, and the numbers of its last sentence: all numbers, if that has no value or begins in a formula."""
+    formulas = [Value(*match.span(), True) for match in _FORMULA.finditer(text)] if "\\" in text or text.count("$") > 1 else []
+    last = _TO_LAST_DIGIT.match(text)
+    at = _sentence_start(text, max(last.end() if last else 0, formulas[-1].start if formulas else 0))
+    before = [formula for formula in formulas if formula.start < at]
+    if before and before[-1].end > at:
+        return _from(text, 0, formulas)
+    own = _from(text, at, formulas[len(before) :])
+    return before + own if own else _from(text, 0, formulas)
+
+
+def _from(text: str, at: int, formulas: list[Value]) -> list[Value]:
+    """The formulas, and the numbers that begin at a place or after it."""
     numbers: list[Value] = []
-    at = 0
     for formula in [*formulas, Value(len(text), len(text), True)]:
         for start, end in _numbers(text, at, formula.start):
             if numbers and text[numbers[-1].end : start] == ":":
@@ -238,12 +260,14 @@ def _numbers(text: str, at: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _masked(text: str, values: list[Value]) -> str:
-    """The text with one sign for each value."""
+    """The text with one sign for each value, and a new line where a sentence follows a formula without a full stop."""
     text = text.replace(_VALUE, " ")
     at, parts = 0, []
     for value in values:
         parts.append(text[at : value.start])
         at = value.end
+        if value.formula and _BEGINS.match(text, at):
+            text = f"{text[:at]}\n{text[at + 1 :]}"
     return _VALUE.join([*parts, text[at:]])
 
 
@@ -299,7 +323,7 @@ def _stated(text: str, chosen: list[Value]) -> str | None:
             return ""
         if value.formula and qualified(text, value.start):
             return ""
-        if not value.formula and not alone(text, value.start, value.end):
+        if not value.formula and not unattached(text, value.start, value.end):
             return None
     start, end = chosen[0].start, chosen[-1].end
     percent = next((sign for sign in ("%", " %", " percent", " pct", " per cent") if text.startswith(sign, end)), "")

@@ -38,8 +38,15 @@ IN_TEXT = re.compile(
     rf"(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{{1,3}}(?![0-9A-Za-z]))?(?:\s?/\s?[0-9]+)?{_FACTOR}?"
 )
 """A number in running text. A minus after a digit or a bracket is subtraction, not a sign."""
+_GROUPED = re.compile(
+    # it begins with a digit and looks back then, which is several times as fast as to look back first
+    r"[0-9](?<![0-9.,'’][0-9])[0-9]{0,2}(?:(?P<points>(?:\.[0-9]{3}){2,10}|(?:\.[0-9]{3})(?=,[0-9]))(?:,(?P<part>[0-9]{1,20}))?"
+    r"|(?:,[0-9]{2}){1,9},[0-9]{3}|(?:['’][0-9]{3}){1,10})(?![0-9]|[.,'’][0-9])"
+)
+_TO_LAST_DIGIT = re.compile("(?s:.*)[0-9]")
 _FRAC = re.compile(r"\\[dt]?frac\{([0-9]{1,60})\}\{([0-9]{1,60})\}")
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf)\{([^{}]{0,100})\}")
+_ORDINAL = re.compile(r"(?<=[0-9])\s?\^?\{?\s?(?:st|nd|rd|th)\s?\}?(?![A-Za-z])")
 _NAME = re.compile(r"\s*[A-Za-z]\s*=")
 _EQUALS = re.compile(r"(?<![<>!=])=(?!=)")
 _POWER_OF_TEN = re.compile(r"(?<=[0-9])\s?(?:×|\\times|\\cdot|[x*])\s?10\s?\^\s?\{?([-+]?[0-9]{1,3})\}?")
@@ -49,7 +56,7 @@ _PLAIN = {
 }  # fmt: skip
 _DIGITS = "０１２３４５６７８９٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯౦౧౨౩౪౫౬౭౮౯๐๑๒๓๔๕๖๗๘๙"
 """Full-width, Arabic, Persian, Devanagari, Bengali, Telugu and Thai ones."""
-_TO_ASCII = str.maketrans(f"{_DIGITS}٫٬", f"{'0123456789' * 7}.,")
+_TO_ASCII = str.maketrans(f"{_DIGITS}．，٫٬－\u00a0\u202f\u2009", f"{'0123456789' * 7}.,.,-   ")
 _SIGNS = str.maketrans(f"{_DIGITS}．，٫٬－−–⁄\u00a0\u202f\u2009", f"{'0123456789' * 7}.,.,---/   ")
 _SHARES = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅓": "1/3", "⅔": "2/3", "⅕": "1/5", "⅛": "1/8"}
 _SHARE = re.compile(rf"(?<=[0-9])\s?([{''.join(_SHARES)}])|([{''.join(_SHARES)}])")
@@ -58,7 +65,11 @@ _NEGATION = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n't\b", re.IGNOREC
 _DENIED = re.compile(r"(?:\b(?:not|never|no|neither|cannot)|n't)\s(?:[a-z]{1,10}\s){0,3}\$?$|(?:≠|\\neq?)\s?$", re.IGNORECASE)
 _DENYING = re.compile("[nN][oOeE'’]|≠")
 _FUNCTIONS = ("sqrt", "root", "log", "ln", "sin", "cos", "tan", "exp", "abs")
-_REVOKED = re.compile(r"\W{0,3}\s?(?:is|was|are)(?:n't|\s(?:not|wrong|incorrect|false)\b)", re.IGNORECASE)
+_REVOKED = re.compile(
+    r"\W{0,3}\s?(?:(?:is|was|are)(?:n't|\s(?:not|wrong|incorrect|false)\b)"
+    r"|(?:which|(?:but|and)\s(?:that|this|it))\s(?:(?:is|was)\s(?:wrong|incorrect|false)|(?:is|was)(?:n't|\snot)\s(?:right|correct|true))\b)",
+    re.IGNORECASE,
+)
 _OPERATION = re.compile(
     # an operator, an inequality or a function to the left of it; a lone * is emphasis
     r"(?:(?<![\w\s])[-−]\s?[($\[{]{1,3}|(?<![^\s>])[-−—]\s?[($\[{]{0,3}|[\w)\]](?:\s[+*×·^/]\s|[+*×·^/])[($\[{]{0,3}|[√≠≤≥^_{/]|!="
@@ -89,14 +100,28 @@ _EXCLAIMED = re.compile(r"(?<=[0-9])!(?=\s{0,9}(?:$|[A-Z]))")
 
 
 def ascii_digits(text: str) -> str:
-    """A text with its digits of other scripts as 0 to 9."""
+    """A text with its digits of other scripts as 0 to 9, and with full-width signs and narrow spaces as plain ones."""
     return text if text.isascii() else text.translate(_TO_ASCII)
+
+
+def ungrouped(text: str) -> str:
+    """A text whose numbers have no thousands separators that no other reading has: 1.234.567 and 1.234,5 and 1,00,000 and 5'600."""
+    if "." in text or "," in text or "'" in text or "’" in text:
+        return _GROUPED.sub(_together, text)
+    return text
+
+
+def _together(match: re.Match[str]) -> str:
+    part = match["part"]
+    digits = re.sub("[.,'’]", "", match.group()[: -len(part)] if part else match.group())
+    return f"{digits}.{part}" if part else digits
 
 
 def plain(text: str) -> str:
     r"""A text with its numbers in plain digits and signs: \frac{3}{4} is 3/4, ½ is 1/2, 5 × 10^3 is 5e3."""
     if not text.isascii():
         text = _SHARE.sub(lambda m: f" {_SHARES[m[1]]}" if m[1] else _SHARES[m[2]], text.translate(_SIGNS))
+    text = ungrouped(text)
     if "\\" in text:
         text = _FRAC.sub(r"\1/\2", _TEXT.sub(r" \1", text))
     return _POWER_OF_TEN.sub(r"e\1", text) if "10" in text else text
@@ -114,23 +139,27 @@ def number(text: str) -> Fraction | None:
     text = plain(text)
     for latex, sign in _PLAIN.items():
         text = text.replace(latex, sign)
+    if "th" in text or "st" in text or "nd" in text or "rd" in text:
+        text = _ORDINAL.sub("", text)
     name = _NAME.match(text)
-    match = _NUMBER.fullmatch(text[name.end() if name else 0 :].strip(" \t\r\n*_`"))
-    if not match or not (match["whole"] or match["part"]) or _NO_UNIT.match(match["unit"]):
+    match = _NUMBER.fullmatch(text[name.end() if name else 0 :].rstrip(" \t\r\n.*_`").lstrip(" \t\r\n*_`"))
+    if not match or not (match["whole"] or match["part"]) or _NO_UNIT.match(match["unit"]) or _REVOKED.match(match["unit"]):
         return None
     return _value(match)
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
-    whole = re.sub("[, ]", "", match["whole"] or "0")
-    below = Fraction(re.sub("[, ]", "", match["below"] or "1"))
+    whole = (match["whole"] or "0").replace(",", "").replace(" ", "")
+    below = int((match["below"] or "1").replace(",", "").replace(" ", ""))
     # "1 1/2" has a whole part, a numerator and a denominator
     if not below or (match["mixed"] and (match["part"] or match["power"] or not match["below"])):
         return None
     if match["mixed"]:
         value = Fraction(whole) + Fraction(match["mixed"].strip()) / below
-    else:
+    elif match["part"] or match["power"]:
         value = Fraction(f"{whole}.{match['part'] or '0'}e{match['power'] or 0}") / below
+    else:
+        value = Fraction(int(whole), below)
     factor = _FACTORS.get((match["factor"] or "").strip().lower().removesuffix("s"), 1)
     return (-value if match["sign"][:1] in ("-", "m", "M", "n", "N") else value) * factor
 
@@ -157,8 +186,17 @@ def exclaimed(prose: str) -> str:
 def last_number(text: str) -> str | None:
     """The last number of a text; None if there is none, the text denies it ("not 42"), or it is part of an expression."""
     text = exclaimed(plain(text))
-    last = next(iter(deque(IN_TEXT.finditer(text), maxlen=1)), None)
+    digit = _TO_LAST_DIGIT.match(text)
+    # no number is as long as that and goes on over a line
+    start = text.rfind("\n", 0, max(0, digit.end() - LONGEST)) + 1 if digit else len(text)
+    last = next(iter(deque(IN_TEXT.finditer(text, start), maxlen=1)), None)
     return last.group().rstrip(",") if last and alone(text, *last.span()) else None
+
+
+def numbers_of(text: str) -> set[Fraction]:
+    """All numbers of a text that can be read."""
+    values = (number(match.group().rstrip(",")) for match in IN_TEXT.finditer(plain(text)))
+    return {value for value in values if value is not None}
 
 
 def denied(text: str, start: int, end: int) -> bool:
@@ -171,8 +209,13 @@ def denied(text: str, start: int, end: int) -> bool:
 
 def alone(text: str, start: int, end: int) -> bool:
     """Whether the number at start:end stands for itself (unlike the 2 of \\frac{1}{2} or "2 million") and is not denied."""
+    return not denied(text, start, end) and unattached(text, start, end)
+
+
+def unattached(text: str, start: int, end: int) -> bool:
+    """Whether the number at start:end is not a part of an expression, a name or an amount such as "2 million"."""
     before = text[max(0, start - 60) : start]
-    if denied(text, start, end) or _CONTINUED.match(text, end) or _NAMES_ON.match(text, end):
+    if _CONTINUED.match(text, end) or _NAMES_ON.match(text, end):
         return False
     if before.rstrip().endswith(">"):
         before = _TAG.sub("", before)
@@ -182,7 +225,8 @@ def alone(text: str, start: int, end: int) -> bool:
     # after a plain word there is no operation, but sqrt and the like
     word = before[:-1] if before.endswith(" ") else ""
     plain = word[-1:].isalpha() and "\\" not in before and not word.lower().endswith(_FUNCTIONS)
-    return not ((not plain and _OPERATION.search(before)) or _qualified(before))
+    # an operation is within the last 28 characters
+    return not ((not plain and _OPERATION.search(before, max(0, len(before) - 32))) or _qualified(before))
 
 
 def qualified(text: str, start: int) -> bool:

@@ -13,9 +13,10 @@ from typing import Any, Literal
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text import answers as extraction
 from rewardlab.text import words
-from rewardlab.text.answers import NO_ANSWER, after_answer, after_thinking, boxed, own_words, tidy
+from rewardlab.text.answers import NO_ANSWER, after_answer, after_thinking, boxed, first_sentence, own_words, statements, tidy
 from rewardlab.text.boxes import braced
-from rewardlab.text.numbers import exclaimed, last_number, number, one_number
+from rewardlab.text.languages import by_convention
+from rewardlab.text.numbers import ascii_digits, exclaimed, last_number, number, numbers_of, one_number
 from rewardlab.text.replies import accepted, listed
 from rewardlab.text.traces import section
 
@@ -28,31 +29,55 @@ NO_GOLD = "the problem has no gold answer"
 def final_number(response: str, answer: Any) -> Verdict:
     r"""Right if the number that the reply states equals the gold number exactly.
 
-    It is read from the last \boxed, else from the text after "answer", else it is the last number. A stated answer must contain
-    exactly one number.
+    It is read from the last \boxed, else from the text after "answer", else it is the last number, whatever the sentence says: 5 of
+    "42 pens in 5 days". `math` and `final_answer` read which one is meant. A stated answer must contain exactly one number.
     """
     gold = _gold_number(answer)
     if gold is None:
         return no_verdict(f"the gold answer {answer!r} is not a number")
     text = own_words(response)
-    stated = boxed(text) or exclaimed(after_answer(text) or "") or last_number(text)
+    stated = boxed(text) or exclaimed(first_sentence(after_answer(text) or "")) or last_number(text)
     # "3 or 4" is not an answer, so a statement with two numbers is wrong
-    value = one_number(stated) if stated else None
+    value = one_number(by_convention(stated, gold, response)) if stated else None
     if value is None:
         return wrong(f"no single number in {stated[:60]!r}" if stated else NO_ANSWER, stated or "")
-    return _compared(value == gold, str(value), str(gold))
+    verdict = _compared(value == gold, str(value), str(gold))
+    if verdict.correct or extraction.states(text) or gold not in numbers_of(text.strip().rpartition("\n")[2]):
+        return verdict
+    return wrong(f"{verdict.why}: of several numbers the last is taken; `math` reads which one is meant", verdict.extracted)
 
 
 @verifier
 def final_answer(response: str, answer: Any) -> Verdict:
-    """Right if the final answer equals the gold answer, or one of a list: by value if both are numbers, else as normalised text."""
+    """Right if the final answer equals the gold answer, or one of a list: by value if both are numbers, else as normalised text.
+
+    It is what the last box or a mark such as "answer is" says; without them, what the last sentence says, as `math` reads it, else
+    the last number or line.
+    """
     golds = _golds(answer)
     if not golds:
         return no_verdict(NO_GOLD)
-    stated = extraction.final_answer(own_words(response))
+    text = own_words(response)
+    stated = extraction.final_answer(text)
     if stated is None:
         return wrong(NO_ANSWER)
-    return _compared(any(_equal(stated, gold) for gold in golds), stated, listed(golds))
+    forms = [*statements(ascii_digits(text))]
+    said = [_said(stated, forms, gold, response) for gold in golds]
+    right_one = next((form for form, equal in said if equal), None)
+    return _compared(right_one is not None, right_one or said[0][0], listed(golds))
+
+
+def _said(stated: str, forms: list[str], gold: str, response: str) -> tuple[str, bool]:
+    """What a reply says, and whether that is the gold answer. forms: the readings of its statement, the fullest first."""
+    wanted = _gold_number(gold)
+    if wanted is not None:
+        # most forms are a number as they stand; of an equation it is what follows the last sign
+        values = ((form, read(by_convention(form, wanted, response))) for read in (number, one_number) for form in forms)
+        if found := next(((form, value) for form, value in values if value is not None), None):
+            return found[0], found[1] == wanted
+        # neither "3 or 4" nor "not 4" states a number
+        return forms[0] if forms else stated, False
+    return next(((form, True) for form in (stated, *forms) if tidy(form) == tidy(gold)), (stated, False))
 
 
 @verifier
@@ -138,12 +163,6 @@ def _unboxed(text: str) -> str:
 def _gold_number(gold: object) -> Fraction | None:
     """The gold number; as in GSM8K, a worked solution and "####" may precede it."""
     return None if gold is None else number(_unboxed(str(gold).rpartition("####")[2]))
-
-
-def _equal(stated: str, gold: str) -> bool:
-    gold_value, value = _gold_number(gold), number(stated)
-    # numbers by value (0.5 = 1/2), all else as text
-    return value == gold_value if value is not None and gold_value is not None else tidy(stated) == tidy(gold)
 
 
 def _nfc(text: str) -> str:

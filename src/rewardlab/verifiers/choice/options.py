@@ -64,6 +64,13 @@ _WRONG = re.compile(
 )
 """How what follows a letter says that it is not the answer. "B) False" and "B) No" may be the option's own text."""
 _WRONG_TEXT = re.compile(rf"{_OF_IT}(?:(?:false|no|impossible|invalid|inaccurate)\b|x\s*(?:$|[.\n]))", re.IGNORECASE)
+_RULED = re.compile(
+    r"\s*(?:and |but )?(?:option |choice )?\(?(?-i:([A-Z]))\)? ?(?::|=|–|—|-) ?"
+    r"(yes|no|true|false|right|wrong|correct|incorrect)(?=\W|$)[ \t]*(?:[,.;!]|\n|$)\s*",
+    re.IGNORECASE,
+)
+"""A verdict on one option, as in "A: no, B: yes"."""
+_REFUSED = re.compile(r" ?: ?no ?[.!]?\s*$")
 _CONCLUDES = re.compile(
     r"(?:(?:so|thus|therefore|hence|overall|in conclusion)\b,? {0,2})?the ((?:[a-z'’-]{1,24} ){1,10}?)"
     r"(?:is|was|would be|must be|should be)(?: (?:therefore|thus|likely|most likely|probably|clearly))?:? {0,3}"
@@ -110,6 +117,8 @@ class Choice(NamedTuple):
 def choose(reply: str, options: Options) -> Choice:
     """The options that a reply chooses. A reply that contradicts itself chooses none."""
     text = in_english(end_of(reply))
+    if one_by_one := _one_by_one(text, options):
+        return one_by_one
     stated = [(claim, read(claim.text, options)) for claim in claims(text)]
     if not stated:
         return _from_lines(text, options)
@@ -127,6 +136,22 @@ def choose(reply: str, options: Options) -> Choice:
         if (other := read(line, options)) not in ("", answer) and _stands_alone(line, options):
             return Choice("", f"states {_show(answer)}, and then {_show(other)}")
     return _unless_hedged(answer, claim.text, options)
+
+
+def _one_by_one(text: str, options: Options) -> Choice | None:
+    """The choice of a reply that is nothing but verdicts on two or more options: B of "A: no, B: yes". None for any other reply."""
+    text, at = _MARKUP.sub("", text[:LONGEST]).strip(), 0
+    verdicts: dict[str, str] = {}
+    while found := _RULED.match(text, at):
+        letter, verdict, at = found[1], found[2].lower(), found.end()
+        # it may be the option's own text, or said twice
+        if letter not in options or key(options[letter]) == verdict or letter in verdicts:
+            return None
+        verdicts[letter] = verdict
+    if len(verdicts) < 2 or at < len(text):
+        return None
+    chosen = "".join(sorted(letter for letter, verdict in verdicts.items() if verdict in ("yes", "true", "right", "correct")))
+    return Choice(chosen, "" if chosen else "rules out all options that it names")
 
 
 def read(statement: str, options: Options) -> str:
@@ -163,6 +188,9 @@ def _by_letter(first: re.Match[str], clause: str, text: str, options: Options) -
     """
     letter = first[1]
     after, then = (_without(of[first.end(1) :], options[letter]) for of in (clause, text))
+    # "C: no" says no to C, while "C) No" and "C: No" may be the option's own text
+    if not options[letter] and _REFUSED.match(then):
+        return ""
     if _WRONG.match(then) or (options[letter] and _WRONG_TEXT.match(then)) or _CHANGED.search(then[:LONGEST]):
         return ""
     # "I" is rather the pronoun

@@ -6,9 +6,11 @@ defines what counts as equal.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from rewardlab.errors import RewardlabError
@@ -17,7 +19,8 @@ from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.text.answers import NO_ANSWER, boxed, own_words, statements, states
 from rewardlab.text.boxes import braced, by_part, joint
 from rewardlab.text.escapes import undoubled
-from rewardlab.text.numbers import ascii_digits
+from rewardlab.text.languages import by_convention
+from rewardlab.text.numbers import ascii_digits, ungrouped
 from rewardlab.text.replies import accepted, data
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, shorten, verifier, wrong
 
@@ -35,10 +38,12 @@ from .trees import Tree
 SYMBOLIC = "rewardlab.verifiers.math.symbolic:equal"
 ROUNDS = 5
 """Most rounds of computer algebra: which expressions must be compared may depend on the results of earlier rounds."""
+_IN_PARTS, _COMPUTED = (Parts, Several), (Matrix, Value)
 _PERCENT = re.compile(r"percent|%|\bpct\b|per cent", re.IGNORECASE)
 _BASED = re.compile(r"([0-9A-Z]{1,40})_\{?([0-9]{1,2})\}?")
 _OF_NUMBER = re.compile(r"\\(sin|cos|tan|cot|sec|csc|ln|log)\s?[({\\ ]{0,3}[0-9]")
 _FUNCTION = re.compile(r"\b(?:sin|cos|tan|cot|sec|csc|ln|log)")
+_SEPARATOR = re.compile("[.,'’][0-9]")
 _DIGITS = re.compile(r"[0-9A-Z]{1,40}")
 _BASE_ASKED = re.compile(r"\bbase[\s$\\({-]{1,4}([0-9]{1,2}|[a-z]{3,7})\b|\b(binary|ternary|octal|hexadecimal)\b", re.IGNORECASE)
 _NAMED_BASES = {
@@ -169,26 +174,25 @@ class Settings(NamedTuple):
 
 def begin(pair: Pair, settings: Settings) -> Case | Verdict:
     """The verdict, if parsing alone decides; else the two answers to compare."""
-    text = ascii_digits(gold_text(pair.answer))
-    if not text or len(text) > LONGEST:
-        return no_verdict("the gold answer is too long to be read" if text else "there is no gold answer")
-    if "{" in text and _cut_off(text):
-        return no_verdict(f"the gold answer {shorten(text)} has a brace that does not close")
+    answer = "" if pair.answer is None else str(pair.answer)
+    text, chosen, fault = _gold(answer)
+    if fault:
+        return no_verdict(fault)
     if not isinstance(pair.response, str):
         return wrong(f"the reply is not a text but {type(pair.response).__name__}")
     reply = undoubled(own_words(pair.response))
     # letter for letter the gold answer, it is right whatever it is
-    if settings.find != "boxed" and reply.strip() == str(pair.answer).strip():
+    if settings.find != "boxed" and reply.strip() == answer.strip():
         return right(reply.strip())
     reply = ascii_digits(reply)
     forms = _forms(reply, settings.find)
-    if not parts(text) and (chosen := choice(text)):
+    if chosen:
         stated, forms = _choice_and_forms(forms, reply)
         if stated or not chosen.rest:
             return _compare_choices(stated, chosen)
         text = chosen.rest
     gold = settings.read(text)
-    if isinstance(gold.answer, Parts | Several) and settings.find != "whole":
+    if isinstance(gold.answer, _IN_PARTS) and settings.find != "whole":
         forms = [*filter(None, _forms_in_parts(reply, gold.answer, settings.find)), *forms]
     if isinstance(gold.answer, Words) and settings.find in ("final", "last") and not states(reply) and concludes(reply, gold.text):
         return right(gold.text)
@@ -196,7 +200,7 @@ def begin(pair: Pair, settings: Settings) -> Case | Verdict:
 
 
 def _compare_with(forms: Iterable[str], gold: Reading, pair: Pair, settings: Settings) -> Case | Verdict:
-    stated = _readable(forms, gold, settings, pair.prompt)
+    stated = _readable(forms, gold, settings, pair)
     if stated is None:
         return wrong(NO_ANSWER)
     # equal text is equal even where the parser understands neither side
@@ -208,7 +212,7 @@ def _compare_with(forms: Iterable[str], gold: Reading, pair: Pair, settings: Set
     if "\\" in stated.text and _repeats(stated.text, gold.text, pair.prompt):
         return wrong("it repeats what the question asks to work out", stated.text)
     # the check is on the tree: "2^10 - 1" parses to a sum, not to a number
-    computed = isinstance(stated.answer, Matrix | Value) and (not _is_number(stated) or "begin{" in stated.spelling)
+    computed = isinstance(stated.answer, _COMPUTED) and (not _is_number(stated) or "begin{" in stated.spelling)
     if settings.worked_out and _is_number(gold) and computed:
         return wrong("the answer is not worked out", stated.text)
     in_percent = bool(_PERCENT.search(stated.text)) and bool(_PERCENT.search(pair.prompt))
@@ -226,10 +230,24 @@ def _cut_off(text: str) -> bool:
     return plain.count("{") != plain.count("}")
 
 
-def gold_text(answer: Any) -> str:
-    """The gold answer, without the solution before it."""
-    text = "" if answer is None else braced(undoubled(str(answer).rpartition("####")[2]))
-    return (joint(text) or text).strip()
+class Gold(NamedTuple):
+    """text: of the gold answer, without the solution before it.  chosen: the choice that it names.  fault: why it is not read."""
+
+    text: str
+    chosen: Choice | None = None
+    fault: str = ""
+
+
+# every reply of a group has the same gold answer
+@functools.lru_cache(maxsize=4096)
+def _gold(answer: str) -> Gold:
+    stated = braced(undoubled(answer.rpartition("####")[2]))
+    text = ascii_digits((joint(stated) or stated).strip())
+    if not text or len(text) > LONGEST:
+        return Gold(text, fault="the gold answer is too long to be read" if text else "there is no gold answer")
+    if "{" in text and _cut_off(text):
+        return Gold(text, fault=f"the gold answer {shorten(text)} has a brace that does not close")
+    return Gold(text, None if parts(text) else choice(text))
 
 
 def _forms(reply: str, find: str) -> Iterable[str]:
@@ -249,13 +267,13 @@ def _forms_in_parts(reply: str, gold: Parts | Several, find: str) -> Iterable[st
         yield reply.strip() if parts(reply.strip()) else None
 
 
-def _readable(forms: Iterable[str], gold: Reading, settings: Settings, asked: str) -> Reading | None:
+def _readable(forms: Iterable[str], gold: Reading, settings: Settings, pair: Pair) -> Reading | None:
     """The first form that parses as mathematics or equals the gold answer; else the first form; None if there are none."""
     first = None
     for form in forms:
         offered = None if parts(form) else choice(form)
         reading = settings.read(
-            _as_gold(offered.rest if offered and offered.rest and not hedged(offered.rest) else form, gold, asked)
+            _as_gold(offered.rest if offered and offered.rest and not hedged(offered.rest) else form, gold, pair)
         )
         mathematics = reading.answer is not None and not isinstance(reading.answer, Words)
         if mathematics or reading.spelling == gold.spelling or (reading.answer is not None and reading.answer == gold.answer):
@@ -264,16 +282,23 @@ def _readable(forms: Iterable[str], gold: Reading, settings: Settings, asked: st
     return first
 
 
-def _as_gold(form: str, gold: Reading, asked: str) -> str:
+def _as_gold(form: str, gold: Reading, pair: Pair) -> str:
     """The form in the notation of the gold answer.
 
     Its decimal comma is a point where the gold answer is one decimal fraction: 3,75 is no list for 3.75. Bare digits are in the
-    base of the gold answer where the question asks for that base: 2516 is 2516_8.
+    base of the gold answer where the question asks for that base: 2516 is 2516_8. Its separators of thousands are those of the
+    language (`text/languages.py`).
     """
-    if "_" in gold.text and (based := _BASED.fullmatch(gold.text)) and _DIGITS.fullmatch(form.strip(" $")):
-        names = [(match[1] or match[2]).lower() for match in _BASE_ASKED.finditer(asked[:10_000])]
+    if gold.spelling == form:
+        return form
+    if "_" in gold.text and (based := _BASED.fullmatch(gold.text.strip(" $\\()"))) and _DIGITS.fullmatch(form.strip(" $")):
+        names = [(match[1] or match[2]).lower() for match in _BASE_ASKED.finditer(pair.prompt[:10_000])]
         return f"{form.strip(' $')}_{{{based[2]}}}" if based[2] in [_NAMED_BASES.get(name, name) for name in names] else form
-    return with_points(form) if "," in form and _is_number(gold) and "." in gold.text and "," not in gold.text else form
+    if not isinstance(gold.answer, Value) or not _is_number(gold) or not _SEPARATOR.search(form):
+        return form
+    if "," in form and "." in gold.text and "," not in gold.text:
+        form = with_points(form)
+    return by_convention(ungrouped(form), Fraction(*gold.answer.tree[1:]), pair.response, pair.prompt)
 
 
 def _is_number(reading: Reading) -> bool:

@@ -46,15 +46,15 @@ def json_value(response: str, answer: Any) -> Verdict:
 
 @verifier(over="pairs", modules=("jsonschema",))
 def json_schema(
-    pairs: list[Pair], *, schema: Mapping[str, Any] | None = None, formats: bool = False, seconds: PositiveFloat = 2.0
+    pairs: list[Pair], *, schema: Mapping[str, Any] | None = None, formats: bool = True, seconds: PositiveFloat = 2.0
 ) -> list[Verdict]:
     """Right if the reply gives JSON, read as by `json_value`, that fits a JSON Schema (draft 2020-12, or its own $schema).
 
     answer: the schema; or {"schema", "value"}, if the value must also equal the gold one; each as data or as JSON text. It may
     stand where APIs put it: in OpenAI's response_format or a tool's parameters or input_schema. A schema that would fit every
     reply, or has a misspelt keyword, gives no verdict; one that only lists properties is of an object.
-    schema: the schema for all problems; the answer is then ignored.  formats: whether "format" is checked.  seconds: a reply whose
-    validation takes longer is wrong.
+    schema: the schema for all problems; the answer is then ignored.  formats: whether "format" is checked, which JSON Schema leaves
+    open: a date must be a date.  seconds: a reply whose validation takes longer is wrong.
     """
     checks = [_to_check(pair, schema) for pair in pairs]
     to_validate = [check for check in checks if not isinstance(check, Verdict)]
