@@ -20,7 +20,7 @@ from rewardlab.util.intervals import interval
 
 Record = dict[str, Any]
 BESIDE = ("length", "kl", "entropy", "signal")
-"""What training logged late, shown beside what is compared."""
+"""Shown beside what is compared: as measured at the end, else as training logged it late."""
 
 
 def run_league(name: str, season: Season) -> Record:
@@ -87,7 +87,7 @@ def row(season: Season, played: Played, name: str, standing: Standing) -> Record
         "standing": standing.to_json(), **level(done, league.outcome.number), "start": level(done, before)["mean"],
         "guard": level(done, league.guard.number) if league.guard else None,
         "tokens": tokens(runs), "updates": average(done, "updates"), "seconds": [one.seconds for one in done],
-        "beside": {key: average(done, f"train.{key}") for key in BESIDE}, "pass_at": pass_at(done),
+        "beside": {key: beside(done, key) for key in BESIDE}, "pass_at": pass_at(done),
         "curves": curves(done),
         "equal_tokens": at_equal(season, played, name), "knob": knob(season, played, name),
     }  # fmt: skip
@@ -113,6 +113,11 @@ def level(done: Sequence[Done], name: str) -> Record:
 def average(done: Sequence[Done], name: str) -> float | None:
     known = [value for one in done if (value := one.numbers.get(name)) is not None and math.isfinite(value)]
     return float(np.mean(known)) if known else None
+
+
+def beside(done: Sequence[Done], key: str) -> float | None:
+    measured = average(done, key)
+    return average(done, f"train.{key}") if measured is None else measured
 
 
 def pass_at(done: Sequence[Done]) -> dict[str, float]:
