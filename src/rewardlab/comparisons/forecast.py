@@ -11,7 +11,7 @@ import numpy as np
 from rewardlab.checks.runs import Done, Job
 from rewardlab.checks.workers import cores
 from rewardlab.comparisons.league import Member, World
-from rewardlab.comparisons.season import KNOB_SEEDS, Season, chosen, known, level_of, rate_jobs, trains
+from rewardlab.comparisons.season import BEYOND, KNOB_SEEDS, Levels, Season, beyond, chosen, known, level_of, rate_jobs, trains
 from rewardlab.comparisons.standings import detectable
 
 PAIRS = (5, 8, 12, 20)
@@ -49,15 +49,29 @@ def planned(season: Season, member: Member, world: World) -> list[Job]:
     """The runs that a member will have: at the rate that its known development runs choose, else at one in its place."""
     tuning, at = [], {}
     if trains(season, member, world):
-        by_rate = {rate: rate_jobs(season, world, member, rate) for rate in world.rates or season.league.rates}
+        by_rate = tuning_jobs(season, member, world)
         tuning = [job for jobs in by_rate.values() for job in jobs]
-        best = chosen({rate: level_of([known(job) for job in jobs], season.league.chosen_by) for rate, jobs in by_rate.items()})
+        best = chosen(known_levels(season, by_rate))
         # whichever rate will be chosen, a run takes as long
         at = {"lr": best or sorted(by_rate)[len(by_rate) // 2]}
     meeting = [season.job(member, world, seed, at) for seed in season.seeds()]
     some = season.seeds()[:KNOB_SEEDS]
     settings = [season.job(member, world, seed, {**at, member.knob: value}) for value in member.values for seed in some]
     return [*tuning, *meeting, *settings]
+
+
+def tuning_jobs(season: Season, member: Member, world: World) -> dict[float, list[Job]]:
+    """By rate, the development runs of a member: those of the list, and of what is beyond it as far as runs are known."""
+    found = {rate: rate_jobs(season, world, member, rate) for rate in world.rates or season.league.rates}
+    for _ in range(BEYOND):
+        levels = known_levels(season, found)
+        farther = beyond(levels) if None not in levels.values() else []
+        found |= {rate: rate_jobs(season, world, member, rate) for rate in farther}
+    return found
+
+
+def known_levels(season: Season, by_rate: Mapping[float, Sequence[Job]]) -> Levels:
+    return {rate: level_of([known(job) for job in jobs], season.league.chosen_by) for rate, jobs in by_rate.items()}
 
 
 def names(jobs: Sequence[Job]) -> list[str]:

@@ -53,6 +53,7 @@ def anchor(found: League) -> str:
 
 def section(name: str, found: League, record: Record) -> str:
     told = "\n".join(f"- {sentence}" for sentence in sentences(record))
+    option = "--lora-rank 16" if found.learns else "--reward prm:path/to/scorer"
     said = f"{advice(found, record)}\n\n" if found.advice else ""
     return f"""
 ## I want {found.want}
@@ -62,7 +63,7 @@ def section(name: str, found: League, record: Record) -> str:
 {overview(record)}
 {facts(record)} The whole table, with costs and rates: [{name}](leagues/{name}.md).
 
-    rewardlab league {name} --task mine.jsonl --model path/to/checkpoint --lora-rank 16
+    rewardlab league {name} --task mine.jsonl --model path/to/checkpoint {option}
 """
 
 

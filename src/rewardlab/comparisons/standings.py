@@ -177,8 +177,11 @@ def told_apart(runs: Mapping[str, Sequence[Mapping[str, float]]], outcome: Outco
     defined = [values for values in levels if len(values) > 1 and np.isfinite(values).all()]
     if len(defined) < 2:
         return _condition("members can be told apart", math.nan, "two members with the number in every run", False)
-    spread = float(np.ptp([values.mean() for values in defined]))
-    error = float(np.sqrt(np.mean([values.var(ddof=1) for values in defined]) / len(defined[0])))
+    # what a seed gives to all of them, such as a better start, does not part them
+    table = np.stack(defined) - np.mean(defined, axis=0)
+    spread = float(np.ptp(table.mean(1)))
+    # the median: one member that collapses now and then does not hide that others differ
+    error = float(np.sqrt(np.median(table.var(1, ddof=1)) / table.shape[1]))
     needs = f"more than {_range_of(len(defined)):.1f} standard errors ({_range_of(len(defined)) * error:.3g})"
     return _condition("members can be told apart", spread, needs, spread > _range_of(len(defined)) * error)
 

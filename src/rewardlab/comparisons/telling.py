@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rewardlab.comparisons.levels import change, percent, shown, times
+from rewardlab.comparisons.levels import change, shown, times
 from rewardlab.comparisons.standings import (
     AT_A_COST,
     BASELINE,
@@ -66,8 +66,10 @@ def told(row: Record, base: Record, record: Record) -> str:
 
 
 def guarded(row: Record, record: Record) -> str:
+    """What it does to a guarded share; a guarded cost is told as a cost."""
     guard = record["guard"]
-    return f" with {percent(row['guard']['mean'])} {guard['says']}" if guard and row["guard"] else ""
+    told = guard is not None and guard["scale"] == "share" and row["guard"]
+    return f" with {shown(row['guard']['mean'], guard)} {guard['says']}" if told else ""
 
 
 def row_of(world: Record, member: str) -> Record:

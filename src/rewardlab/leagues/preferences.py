@@ -39,6 +39,11 @@ league = League(
     chosen_by="reward",
     steps=40,
     problems=250,
+    advice="Tune the rate first: at three times the rate that suits them best SimPO and TGDPO end below where they started. Where "
+    "the annotator errs on near-ties, IPO made replies better than DPO ({noisy notes/ipo} against {noisy notes/dpo}), going"
+    " farther from its reference; SimPO came about as far and is not decided. Where most pairs are near-ties and padding "
+    "goes with quality, no loss gains more than DPO ({near ties/dpo}), and imitation, KTO and SimPO gain less. Imitating "
+    "the better reply was worse than DPO in both worlds, and so was self-rewarding (CREAM), which has no labels.",
     left_out={
         "step_dpo": "in notes there are no steps",
         "mappo, reward_augmented_dpo, irepo": "they read scores of replies, not pairs alone",

@@ -44,4 +44,10 @@ league = League(
     measure=accuracy(),
     learns=None,
     problems=150,
+    advice="If you have a scorer of steps, search step by step: with the tokens of sixteen whole replies, of which the best by the"
+    " same scorer is right in {good scorer/best_of_n}, REBASE gets {good scorer/rebase}, and beams, particles and DVTS "
+    "nearly as much. With a poor scorer REBASE and PRISM still lead ({poor scorer/rebase} and {poor scorer/prism} against "
+    "{poor scorer/best_of_n}). A vote without a scorer did not help where the policy errs by a habit ({good "
+    "scorer/majority_vote}); nor did MCTS, which stopped at {good scorer/mcts.tokens} the tokens, or rejecting steps early."
+    " The scorers here know the truth through errors that stay along a reply; how good yours is, `rewardlab prm eval` says.",
 )  # fmt: skip
