@@ -49,7 +49,7 @@ def test_pictures_are_well_formed_and_name_every_member():
 
 
 def test_levels_and_differences_as_people_say_them():
-    assert (shown(0.613, SHARE), change(0.1, SHARE), change(-0.1, SHARE)) == ("61%", "+10.0 points", "-10.0 points")
+    assert (shown(0.613, SHARE), change(0.1, SHARE), change(-0.1, SHARE)) == ("61.3%", "+10.0 points", "-10.0 points")
     assert shown(math.log(29.8), LOG) == "29.8 tokens"
     # an effect above 0 is better: here, shorter
     assert change(-math.log(0.8), LOG) == "-20%"

@@ -114,7 +114,8 @@ class League:
     something is trained, for a world to be fit.  settings: of all members that have them, so that replies, problems and passes are
     equal.  steps: updates of each run.  rates: from which each member chooses, by the mean of `chosen_by` on `rate_seeds`
     development seeds.  problems: held out.  left_out: methods of the
-    family that are not in it, and why.  advice: what was learnt, for the guide; {world:member} stands for a level of the record.
+    family that are not in it, and why.  advice: what was learnt, for the guide; {world/member} stands for a level of the record.
+    needs: what rows of one's own must have, and what decides there.
     """
 
     question: str
@@ -134,6 +135,7 @@ class League:
     problems: int = 300
     left_out: Mapping[str, str] = field(default_factory=dict)
     advice: str = ""
+    needs: str = ""
 
     def __post_init__(self) -> None:
         names = [member.name for member in self.members]

@@ -10,7 +10,7 @@ from rewardlab.comparisons import league_records
 from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.league_page import facts, points_of
-from rewardlab.comparisons.levels import change, shown, span, times
+from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
 from rewardlab.comparisons.plots import scatter
 from rewardlab.comparisons.standings import BASELINE, WORDS
 from rewardlab.comparisons.telling import advice, sentences, standing_words, summary
@@ -27,13 +27,14 @@ Written from the records of the leagues by `make docs`; do not edit it.
 
 You know TRL or verl, you have a model, rows and a reward, and you want to know which of two hundred published methods is worth
 your GPU hours. Each section answers one wish. What it says was measured here, under these rules: all methods of a family meet in
-the same worlds, which were fixed before any of them was run; each learns at the rate that suits it, chosen on other seeds; updates
-and rollouts are equal; eight runs each, from eight different starting policies; all differences from the baseline are decided
-together, so that one in twenty such tables holds a false one.
+the same worlds, which were fixed before the league was run, one of them new to all of their checks; each learns at the learning
+rate that suits it, chosen on other seeds (other settings are the method's own); updates and rollouts are equal; eight runs each,
+from eight initial policies; all differences from the baseline in a world are decided together, so that in one world of twenty one
+of them is false. Only differences from the baseline are decided: the order of two other methods is not.
 
 The worlds are small: a policy of a million parameters, problems whose every step can be checked, a minute a run. They show what
-a method does and where it breaks. They do not show what it gains on your model. For that, each section ends with the command
-that runs the same comparison on your own rows.
+a method does and where it breaks. Annotators and scorers are simulated, so that the truth is known. What a method gains on your
+model they do not show. For that, each section ends with the command that runs the same comparison on your own rows.
 
 {contents}
 """
@@ -64,13 +65,15 @@ def section(name: str, found: League, record: Record) -> str:
 {facts(record)} The whole table, with costs and rates: [{name}](leagues/{name}.md).
 
     rewardlab league {name} --task mine.jsonl --model path/to/checkpoint {option}
+
+{found.needs} With `--plan` it first says how long it will take, and which differences it will be able to see.
 """
 
 
 def overview(record: Record) -> str:
     """A row for each member: where it stands in each world."""
     worlds = [world["name"] for world in record["worlds"]]
-    lines = [f"| method | {' | '.join(worlds)} | |", f"| --- | {'--- | ' * len(worlds)}--- |"]
+    lines = [f"| against {record['baseline']} | {' | '.join(worlds)} | in all |", f"| --- | {'--- | ' * len(worlds)}--- |"]
     for member, words in standing_words(record).items():
         if member != record["baseline"]:
             lines.append(f"| {member} | {' | '.join(words[world] for world in worlds)} | {summary(member, words)} |")
@@ -81,8 +84,8 @@ def ending() -> str:
     return """
 ## I want something else
 
-`rewardlab list` shows all methods, [methods](methods.md) what the check of each found. A check says that a mechanism does what its
-paper says where the paper's reason is at work; only a league says that one method is better than another.
+`rewardlab list` shows all methods, [methods](methods.md) what the check of each found. A check tests a mechanism
+under the conditions that its paper is about; only a league says that one method is better than another.
 """
 
 
@@ -112,39 +115,32 @@ def of_world(name: str, world: Record, record: Record) -> str:
     unmet = [one for one in (*world["conditions"], world["told_apart"]) if not one["ok"]]
     cautions = "".join(f"\n- Not met: {one['what']}; needed {one['needs']}." for one in unmet)
     plots = "".join(f"\n![{kind} of {world['name']}]({file})\n" for kind, file, _ in plots_of(name, world, record))
-    unseen = " No member's check was made there." if world["new"] else ""
+    unseen = " No method of this league had been tested in this world before." if world["new"] else ""
     return f"""
 ## {world["name"]}
 
-{world["says"].capitalize()}.{unseen} `{world["task"]}`, {world["starts"]} warm starts.
+{world["says"].capitalize()}.{unseen} `{world["task"]}`, {world["starts"]} initial policies.
 {cautions}{plots}
 {table(world, record)}
-"""
+{rates(world)}"""
 
 
 def table(world: Record, record: Record) -> str:
     outcome, guard = record["outcome"], record["guard"]
     kept = [guard["says"]] if guard else []
-    names = [
-        "method",
-        outcome["says"],
-        "difference",
-        "95% interval",
-        "p, adjusted",
-        *kept,
-        "stands",
-        "rate",
-        "tokens",
-        "at equal tokens",
-    ]
-    lines = [f"| {' | '.join(names)} |", f"| {' | '.join('---' for _ in names)} |"]
+    names = ["method", outcome["says"], "difference", "95% interval (not corrected)", "p, corrected", *kept, "stands"]
+    names += ["learning rate", "tokens, of all models", "at the baseline's tokens", "KL", "length"]
     base = next(row for row in world["rows"] if row["member"] == record["baseline"])
-    return "\n".join([*lines, *(f"| {' | '.join(cells(row, base, record))} |" for row in world["rows"])])
+    rows = [list(cells(row, base, record)) for row in world["rows"]]
+    # what no method has, as the learning rate of a search, is no column
+    shows = [i for i in range(len(names)) if i < 5 or any(row[i] not in ("", NOTHING) for row in rows)]
+    return "\n".join(f"| {' | '.join(line[i] for i in shows)} |" for line in (names, ["---"] * len(names), *rows))
 
 
 def cells(row: Record, base: Record, record: Record) -> Iterator[str]:
     outcome, standing = record["outcome"], row["standing"]
-    yield from (row["member"], shown(row["mean"], outcome))
+    start = f" (before: {shown(row['start'], outcome)})" if row is base and row["start"] is not None else ""
+    yield from (row["member"], shown(row["mean"], outcome) + start)
     if standing["word"] == BASELINE:
         yield from ("", "", "")
     else:
@@ -155,8 +151,21 @@ def cells(row: Record, base: Record, record: Record) -> Iterator[str]:
         )
     if record["guard"]:
         yield shown(row["guard"]["mean"], record["guard"])
-    yield from (standing["word"], f"{row['rate']:g}" if row["rate"] else "–", times(row["tokens"], base["tokens"]))
+    yield from (standing["word"], f"{row['rate']:g}" if row["rate"] else NOTHING, times(row["tokens"], base["tokens"]))
     yield shown(row["equal_tokens"]["mean"], outcome) if row["equal_tokens"] else ""
+    for value in (row["beside"]["kl"], row["beside"]["length"]):
+        yield NOTHING if value is None else f"{value:.3g}"
+
+
+def rates(world: Record) -> str:
+    """The levels at all learning rates that were tried on development seeds."""
+    lines = [
+        f"- {row['member']}: "
+        + ", ".join(f"{rate:g}: {NOTHING if level is None else f'{level:.3g}'}" for rate, level in row["rates"])
+        for row in world["rows"]
+        if row["rates"]
+    ]
+    return "\nBy learning rate, on development seeds:\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def plots_of(name: str, world: Record, record: Record) -> Iterator[tuple[str, str, str]]:

@@ -18,7 +18,7 @@ def shown(value: float | None, outcome: Record) -> str:
     unit = f" {outcome['unit']}" if outcome.get("unit") else ""
     if outcome["scale"] == "log":
         return f"{math.exp(value):.3g}{unit}"
-    return f"{100 * value:.0f}%" if outcome["scale"] == "share" else f"{value:.3g}{unit}"
+    return f"{100 * value:.1f}%" if outcome["scale"] == "share" else f"{value:.3g}{unit}"
 
 
 def change(effect: float | None, outcome: Record) -> str:

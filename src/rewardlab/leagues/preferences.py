@@ -7,7 +7,7 @@ MERGED = {"sft_steps": 0, "density": 0.5, "alpha": 0.01}
 """Of online_merging_optimizer, whose own alpha of 1e-7 is for models of billions of weights and thousands of steps."""
 
 league = League(
-    question="Which loss makes the most of pairs of replies, of which people preferred one?",
+    question="Which loss makes the most of pairs of replies, of which an annotator preferred one?",
     want="to train on preferences",
     baseline="dpo",
     members=(
@@ -23,27 +23,30 @@ league = League(
     ),
     worlds=(
         World(
-            "noisy notes", "notes:noise=0.2",
+            "notes", "notes:noise=0.2",
             "orders in one line, judged for content, hurry and politeness; the annotator errs where two notes are nearly as good",
         ),
         World(
-            "near ties", "preferences:writer=several,noise=0.3,longer=0.7,biased=0.75,error=0.1",
+            "padded solutions", "preferences:writer=several,noise=0.3,longer=0.7,biased=0.75,error=0.1",
             "solutions of arithmetic by writers of several skills; near-ties are labelled nearly at random, and in seven pairs of "
             "ten the better one is padded with lines that only check", new=True,
         ),
     ),
     outcome=Outcome("reward", "higher", "true quality of replies", margin=0.03),
+    needs="Your rows need the columns prompt, chosen, rejected, and answer: what decides is the verifier's mean verdict on "
+    "sampled replies to held-out prompts.",
     measure=reward_and_kl(n=2),
     learns="reward",
     settings={"problems": 32},
     chosen_by="reward",
     steps=40,
     problems=250,
-    advice="Tune the rate first: at three times the rate that suits them best SimPO and TGDPO end below where they started. Where "
-    "the annotator errs on near-ties, IPO made replies better than DPO ({noisy notes/ipo} against {noisy notes/dpo}), going"
-    " farther from its reference; SimPO came about as far and is not decided. Where most pairs are near-ties and padding "
-    "goes with quality, no loss gains more than DPO ({near ties/dpo}), and imitation, KTO and SimPO gain less. Imitating "
-    "the better reply was worse than DPO in both worlds, and so was self-rewarding (CREAM), which has no labels.",
+    advice="Sweep the learning rate first: at three times their best rate SimPO and TGDPO end below where they started in `notes`."
+    " There, where the annotator errs when two notes are nearly as good, IPO made replies better than DPO ({notes/ipo} "
+    "against {notes/dpo}); it learnt at a higher rate and went farther from its reference, so that less regularisation may "
+    "be all of it. SimPO scored about as high and is undecided. In `padded solutions`, where the annotator errs more and "
+    "padding goes with quality, DPO itself gains only two points, no other loss was shown to gain more, and sft, kto, simpo"
+    " and cream gained nothing. sft and cream, which learns from its own labels, were below DPO in both worlds.",
     left_out={
         "step_dpo": "in notes there are no steps",
         "mappo, reward_augmented_dpo, irepo": "they read scores of replies, not pairs alone",

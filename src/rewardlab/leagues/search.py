@@ -30,12 +30,12 @@ league = League(
     worlds=(
         World(
             "good scorer", "arithmetic:biased=0.75,error=0.1",
-            "chains of arithmetic whose policy errs by habit; right beginnings are scored above wrong ones 90 times in 100",
+            "chains of arithmetic whose policy errs by habit; the scorer ranks right prefixes above wrong ones with AUC .90",
             reward=imperfect(auc=0.9, inner=correct_so_far()),
         ),
         World(
-            "poor scorer", "arithmetic:biased=0.8,error=0.05,difficulty=[2,5]",
-            "chains of two to five steps; right beginnings are scored above wrong ones 70 times in 100", new=True,
+            "poor scorer, longer chains", "arithmetic:biased=0.8,error=0.05,difficulty=[2,5]",
+            "chains of two to five steps; the scorer ranks right prefixes above wrong ones with AUC .70", new=True,
             reward=imperfect(auc=0.7, inner=correct_so_far()),
         ),
     ),
@@ -43,11 +43,15 @@ league = League(
     guard=Guard("tokens_per_answer", at_most=100.0, says="tokens per answer", scale="plain", unit="tokens"),
     measure=accuracy(),
     learns=None,
+    needs="Your rows need the columns prompt and answer, and a scorer of steps (`--reward`): without one, searches go by the "
+    "policy's own likelihood.",
     problems=150,
-    advice="If you have a scorer of steps, search step by step: with the tokens of sixteen whole replies, of which the best by the"
-    " same scorer is right in {good scorer/best_of_n}, REBASE gets {good scorer/rebase}, and beams, particles and DVTS "
-    "nearly as much. With a poor scorer REBASE and PRISM still lead ({poor scorer/rebase} and {poor scorer/prism} against "
-    "{poor scorer/best_of_n}). A vote without a scorer did not help where the policy errs by a habit ({good "
-    "scorer/majority_vote}); nor did MCTS, which stopped at {good scorer/mcts.tokens} the tokens, or rejecting steps early."
-    " The scorers here know the truth through errors that stay along a reply; how good yours is, `rewardlab prm eval` says.",
+    advice="The scorers are simulated, not trained: the truth about the steps so far, through noise that stays the same along a "
+    "reply. At the tokens of sixteen whole replies, of which the best by the same scorer is right in {good "
+    "scorer/best_of_n}, REBASE gets {good scorer/rebase}; beams, particles, DVTS, PRISM and speculative rejection are "
+    "better than best-of-n too. With the poor scorer, on longer chains, REBASE and PRISM are shown to be better ({poor "
+    "scorer, longer chains/rebase} and {poor scorer, longer chains/prism} against {poor scorer, longer chains/best_of_n}); "
+    "the others are undecided. A vote without the scorer ({good scorer/majority_vote}), early_rejection and MCTS were worse"
+    " than best-of-n with the good scorer; MCTS stopped at {good scorer/mcts.tokens} of the tokens, which is no fair trial "
+    "of it. A trained scorer has errors that a search can exploit, which these have not.",
 )  # fmt: skip
