@@ -270,9 +270,11 @@ def test_list_prints_kind_fidelity_baseline_and_verdict(folder, capsys):
     write(folder, "toys", "alpha", ALPHA)
     write(folder, "toys", "beta_2", BETA + 'fidelity = "core"\nleft_out = "its judge"\n')
     rows = registry.rows("toys")
-    list_command.show([{k: row[k] for k in list_command.COLUMNS} for row in rows])
+    stands = {"alpha": ["length league: better in 1 of 2 worlds"], "beta_2": []}
+    list_command.show([{k: (row | {"leagues": stands[row["name"]]})[k] for k in list_command.COLUMNS} for row in rows])
     first, *lines = (line.strip() for line in capsys.readouterr().out.splitlines() if line)
     assert first == "toys"
     assert lines[0].split() == ["alpha", "method", "-", "a", "starting", "point", "not", "run"]
     assert lines[1] == "scale what was earned."
-    assert lines[2].split() == ["beta_2", "analysis", "core", "against", "alpha", "not", "run"]
+    assert lines[2] == "length league: better in 1 of 2 worlds"
+    assert lines[3].split() == ["beta_2", "analysis", "core", "against", "alpha", "not", "run"]

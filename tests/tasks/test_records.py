@@ -141,7 +141,7 @@ def test_other_delimiters_in_a_csv_of_commas_are_text(tmp_path):
         (
             "a.json",
             '[{"prompt": "a", "answer": 1}, {"prompt": "b"}]',
-            r"it has no column 'answer'\)\. Without an answer: object 2$",
+            r"it has no column 'answer'; its columns are: prompt\)\. Without an answer: object 2$",
         ),
         ("a.csv", "question,answer\na,1\nb,2\n", r"The columns are: question, answer$"),
     ],

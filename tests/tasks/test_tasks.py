@@ -379,7 +379,7 @@ GOOD = '{"prompt": "a", "answer": "1"}\n'
         (GOOD, "at least two different prompts"),
         (GOOD + "\n" + '{"prompt": "b", \n', "line 3: broken JSON"),
         (GOOD + "[1]\n", "line 2: expected an object"),
-        (GOOD + '{"prompt": "b"}\n', "line 2: no column 'answer'.*The columns are: prompt"),
+        (GOOD + '{"prompt": "b"}\n', "line 2: the problem has no answer .it has no column 'answer'; its columns are: prompt"),
         ('{"promt": "b", "answer": 1}\n', "line 1: no column 'prompt'; did you mean 'promt'.*promt, answer"),
         (GOOD + '{"prompt": "b", "answer": null}\n', "line 2: the problem has no answer"),
         (GOOD + '{"prompt": "b", "answer": "  "}\n', "line 2: the problem has no answer"),

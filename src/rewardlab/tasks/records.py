@@ -179,7 +179,9 @@ class Reader:
         columns = self.columns
         if isinstance(row, RewardlabError) or not _has(row, columns.prompt) or _has(row, columns.answer):
             return error
-        return NoAnswer(f"{place}: the problem has no answer (it has no column {columns.answer!r})")
+        return NoAnswer(
+            f"{place}: the problem has no answer (it has no column {columns.answer!r}; its columns are: {', '.join(row)})"
+        )
 
     def problem(self, row: Mapping[str, Any], place: str) -> Problem:
         columns = self.columns
