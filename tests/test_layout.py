@@ -80,7 +80,7 @@ MAY_IMPORT = {
     # methods against one another
     "comparisons": EVERYWHERE
     | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}
-    | {"checks", "comparisons"},
+    | {"checks", "comparisons", "engine.rates"},
     "commands": EVERYWHERE
     | TRAINING
     | {

@@ -107,8 +107,8 @@ def test_an_example_in_a_file_is_played_until_the_reward_is_mended(tmp_path, cap
     said = json.loads(capsys.readouterr().out)
     assert said["unchanged"]
     assert said["now"]["reward"] == 1.0
-    # of another length: Python takes a file of the same second and size for the one that it has compiled
-    file.write_text("def lenient(completion, answer):\n    return float(completion.strip() == answer)\n")
+    # of the same length, within the same second: what was compiled of the file before must not be taken for it
+    file.write_text("def lenient(completion, answer):\n    return float(completion == answer)\n")
     assert cli.main(audited) == 0
     assert json.loads(capsys.readouterr().out)["now"]["reward"] == 0.0
 

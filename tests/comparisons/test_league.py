@@ -18,7 +18,7 @@ from rewardlab.comparisons import league_records, leagues_doc, results, season
 from rewardlab.comparisons.forecast import forecast, noise_of
 from rewardlab.comparisons.league import Guard, League, Member, Outcome, World, league, leagues
 from rewardlab.comparisons.league_page import page
-from rewardlab.comparisons.own import ADAPTER_RATES, of_task, only
+from rewardlab.comparisons.own import of_task, only
 from rewardlab.comparisons.season import Season, beyond, chosen, model_of
 from rewardlab.comparisons.standings import BASELINE, FAILED, INERT
 from rewardlab.comparisons.telling import advice, sentences
@@ -191,10 +191,39 @@ def test_a_member_that_costs_more_is_shown_at_equal_tokens_too(tiny, monkeypatch
 def test_on_ones_own_problems_members_meet_in_one_world():
     found = of_task(league("length"), RunConfig(task="mine.jsonl", model="org/model", lora_rank=8), steps=5)
     (world,) = found.worlds
-    assert (world.task, world.model, world.steps, world.rates) == ("mine.jsonl", "org/model", 5, ADAPTER_RATES)
+    assert (world.task, world.model, world.steps) == ("mine.jsonl", "org/model", 5)
     # lengths in tokens of the small worlds would cut a real model's replies
     assert all(not member.small for member in found.members)
-    assert of_task(league("length"), RunConfig(task="mine.jsonl")).worlds[0].rates == league("length").rates
+
+
+def test_the_rates_of_a_pretrained_model_are_those_of_each_members_loss(tmp_path):
+    adapted = RunConfig(task="mine.jsonl", model="org/model", lora_rank=8)
+    found = of_task(league("preferences"), adapted)
+    pairs = Season(found, adapted, tmp_path)
+    assert pairs.rates(found.member("dpo"), found.worlds[0]) == (2e-6, 5e-6, 2e-5)
+    assert pairs.rates(found.member("sft"), found.worlds[0]) == (3e-5, 1e-4, 3e-4)
+    small = of_task(league("preferences"), RunConfig(task="mine.jsonl"))
+    assert Season(small, RunConfig(task="mine.jsonl"), tmp_path).rates(small.member("dpo"), small.worlds[0]) == small.rates
+
+
+def test_an_edited_file_is_not_answered_by_runs_of_the_one_before(tiny, tmp_path, monkeypatch):
+    rows, model = tmp_path / "rows.jsonl", tmp_path / "model"
+    model.mkdir()
+    (model / "weights").write_text("1")
+    world = replace(TINY.worlds[0], task=str(rows), model=f"hf:{model}")
+
+    def key():
+        season._KEYS.clear()
+        return season.file_of(tiny.job(TINY.member("grpo"), world, 100)).parent.name
+
+    rows.write_text('{"prompt": "a", "answer": "1"}')
+    first = key()
+    assert key() == first
+    rows.write_text('{"prompt": "a", "answer": "22"}')
+    second = key()
+    assert second != first
+    (model / "weights").write_text("22")
+    assert key() not in (first, second)
 
 
 def test_some_members_and_worlds():

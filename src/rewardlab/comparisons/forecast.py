@@ -62,7 +62,7 @@ def planned(season: Season, member: Member, world: World) -> list[Job]:
 
 def tuning_jobs(season: Season, member: Member, world: World) -> dict[float, list[Job]]:
     """By rate, the development runs of a member: those of the list, and of what is beyond it as far as runs are known."""
-    found = {rate: rate_jobs(season, world, member, rate) for rate in world.rates or season.league.rates}
+    found = {rate: rate_jobs(season, world, member, rate) for rate in season.rates(member, world)}
     for _ in range(BEYOND):
         levels = known_levels(season, found)
         farther = beyond(levels) if None not in levels.values() else []

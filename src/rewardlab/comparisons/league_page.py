@@ -97,14 +97,20 @@ def cautions(world: Record) -> str:
 
 
 def forest_of(world: Record, outcome: Record) -> str:
+    drawn = differences(world, outcome)
+    note = f"Differences from the baseline in units of what would matter ({matters(outcome)}); right is better."
+    return f'{drawn}<p class="note">{escape(note)}</p>' if drawn else ""
+
+
+def differences(world: Record, outcome: Record) -> str:
+    """The forest plot of the members' differences from the baseline; nothing where none has one."""
     rows = [
         {"name": row["member"], "margin": outcome["margin"], "verdict": row["standing"]["word"]}
         | {key: row["standing"][key] for key in ("effect", "low", "high")}
         for row in world["rows"]
         if row["standing"]["effect"] is not None
     ]
-    note = f"Differences from the baseline in units of what would matter ({matters(outcome)}); right is better."
-    return f'{forest(rows)}<p class="note">{escape(note)}</p>' if rows else ""
+    return forest(rows) if rows else ""
 
 
 def standings_table(world: Record, record: Record) -> str:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.comparisons import league_records
-from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.league import League, league, leagues
-from rewardlab.comparisons.league_page import facts, points_of
+from rewardlab.comparisons.league_page import differences, facts, points_of
 from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
 from rewardlab.comparisons.plots import scatter
 from rewardlab.comparisons.standings import BASELINE, WORDS
@@ -171,14 +170,8 @@ def rates(world: Record) -> str:
 def plots_of(name: str, world: Record, record: Record) -> Iterator[tuple[str, str, str]]:
     """(what, file, SVG) of a world's plots."""
     file, outcome = f"{name}-{world['name'].replace(' ', '-')}", record["outcome"]
-    rows = [
-        {"name": row["member"], "margin": outcome["margin"], "verdict": row["standing"]["word"]}
-        | {key: row["standing"][key] for key in ("effect", "low", "high")}
-        for row in world["rows"]
-        if row["standing"]["effect"] is not None
-    ]
-    if rows:
-        yield "differences", f"{file}.svg", forest(rows)
+    if drawn := differences(world, outcome):
+        yield "differences", f"{file}.svg", drawn
     if record["guard"]:
         points = [point for row in world["rows"] for point in points_of(row)]
         drawn = scatter(points, record["members"], f"{outcome['number']} ({outcome['better']} is better)", record["guard"]["says"])

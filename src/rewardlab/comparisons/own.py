@@ -10,10 +10,6 @@ from rewardlab.errors import RewardlabError, unknown
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
 
-PRETRAINED_RATES = (3e-7, 1e-6, 3e-6)
-ADAPTER_RATES = (3e-6, 1e-5, 3e-5)
-"""For models that were trained before: whole, and with adapters."""
-
 
 def only(league: League, members: Sequence[str], worlds: Sequence[str]) -> League:
     """The league with these members, its baseline among them, and these worlds; all, where none is named."""
@@ -39,10 +35,8 @@ def of_task(
 
     Members keep the settings that the league gives them, but those that fit its own small worlds alone (`Member.small`).
     """
-    small = config.model is None
-    chosen = tuple(rates) or (league.rates if small else ADAPTER_RATES if config.lora_rank else PRETRAINED_RATES)
     world = World(
-        "own", config.task, f"{config.task}, of your own", model=config.model, reward=reward, steps=steps, rates=chosen,
+        "own", config.task, f"{config.task}, of your own", model=config.model, reward=reward, steps=steps, rates=tuple(rates),
         lora_rank=config.lora_rank, problems=problems, starts=1,
     )  # fmt: skip
     return replace(league, worlds=(world,), members=tuple(replace(member, small={}) for member in league.members))

@@ -8,7 +8,9 @@ So a league that was stopped resumes, one that has finished is read in seconds, 
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -24,6 +26,7 @@ from rewardlab.checks.runs import Done, Job, drop_weights, kind_of, run
 from rewardlab.checks.workers import Failed, run_all
 from rewardlab.comparisons.league import PAIRS, League, Member, World
 from rewardlab.core import Recipe, Update
+from rewardlab.engine.rates import RATES
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES
 from rewardlab.registry.code import hash_of
@@ -80,6 +83,17 @@ class Season:
         # a small policy's run takes seconds: its checkpoints would cost more than they save
         return Job(member.name, recipe.to_json(), config, str(where), keep=not is_small(config.model))
 
+    def rates(self, member: Member, world: World) -> tuple[float, ...]:
+        """The rates from which a member chooses: for a pretrained model, a third of its default, that, and three times as much."""
+        if world.rates:
+            return world.rates
+        if is_small(world.model):
+            return self.league.rates
+        update = self.recipe(member, world).but(lr=None).update
+        kind = RATES[update.loss_kind]
+        middle = kind.adapters if world.lora_rank or self.config.lora_rank else kind.whole
+        return tuple(float(f"{middle * times:.1g}") for times in (0.3, 1, 3))
+
     def seeds(self) -> range:
         return range(FIRST, FIRST + self.pairs)
 
@@ -120,10 +134,46 @@ _KEYS: dict[str, str] = {}
 
 
 def _key(document: str, job: Job) -> str:
-    """The hash of all that decides the numbers of a run but its seed. Of a user's own task no code is known but ours."""
+    """The hash of all that decides the numbers of a run but its seed: with the files of the user's own that it names.
+
+    A task without a name reaches code that is not known, so that any change of the package makes another key.
+    """
     if document not in _KEYS:
-        _KEYS[document] = outcome_of(job) if keepable(job) else f"own-{hash_of((), (document, api.versions()))}"
+        files = own_files(json.loads(document))
+        known = outcome_of(job) if keepable(job) else f"own-{hash_of((), (document, api.versions(), _package()))}"
+        _KEYS[document] = f"{known}-{hash_of((), files)}" if files else known
     return _KEYS[document]
+
+
+def own_files(value: Any) -> list[tuple[str, int, int]]:
+    """(path, size, time of change) of the files that a document names: rows, a model's folder, a reward FILE.py:function.
+
+    An edited file, or a model trained anew in the same folder, must not be answered by runs of what was there before.
+    """
+    if isinstance(value, Mapping):
+        return own_files(list(value.values()))
+    if isinstance(value, list):
+        return [found for item in value for found in own_files(item)]
+    if not isinstance(value, str) or not value:
+        return []
+    # hf:FOLDER, FILE.py:function?as=form, FILE.jsonl
+    parts = (part for part in re.split(r"[:?]", value) if ("/" in part or "." in part) and part.strip("./~ "))
+    return [found for part in parts for found in _stat(Path(part).expanduser())]
+
+
+def _stat(path: Path) -> list[tuple[str, int, int]]:
+    try:
+        # a model's folder is flat; a run's holds its models in folders
+        files = sorted([*path.glob("*"), *path.glob("*/*")]) if path.is_dir() else [path]
+        return [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()]
+    except (OSError, ValueError):
+        # no path at all: a long text, or one that no file can be named
+        return []
+
+
+@functools.cache
+def _package() -> list[tuple[str, int, int]]:
+    return [found for path in sorted(registry.PACKAGE.rglob("*.py")) for found in _stat(path)]
 
 
 def known(job: Job) -> Done | None:
@@ -176,7 +226,7 @@ def choose_rates(season: Season, world: World) -> dict[str, Levels]:
     """The levels of every member that trains, at every rate of the list, and beyond an edge where the best is at it."""
     members = [member for member in season.league.members if trains(season, member, world)]
     levels: dict[str, Levels] = {member.name: {} for member in members}
-    todo = {member.name: list(world.rates or season.league.rates) for member in members}
+    todo = {member.name: list(season.rates(member, world)) for member in members}
     for _ in range(BEYOND + 1):
         work = [(member, rate) for member in members for rate in todo[member.name]]
         if not work:

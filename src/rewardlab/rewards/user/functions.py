@@ -11,6 +11,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -145,12 +146,19 @@ def _functions(module: ModuleType) -> list[str]:
     return [k for k, v in found.items() if inspect.isfunction(v) and v.__module__ == module.__name__]
 
 
+class _FromSource(SourceFileLoader):
+    """Reads the source each time: Python would take a file of the same second and length for the one that it has compiled."""
+
+    def get_code(self, fullname: str) -> Any:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 @functools.lru_cache(maxsize=16)
 def _load(path: Path, changed: int) -> ModuleType:
     """Import a file. `changed`, its modification time, is part of the cache's key, so an edited file is imported again."""
     # the hash tells apart two files of the same name
     name = f"rewardlab_user_{path.stem}_{abs(hash(path))}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_FromSource(name, str(path)))
     if spec is None or spec.loader is None:
         raise RewardlabError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
