@@ -62,7 +62,15 @@ MAY_IMPORT = {
     "backends": EVERYWHERE | TRAINING | {SLOT, "rewards.user", "backends", "policies", "models", "tasks.sources"},
     # a small policy is warmed up on its task, which is looked up by name
     "models": EVERYWHERE | {"clients", "models", "policies", "prm", "engine", "runs.config", "registry"},
-    "methods": EVERYWHERE | SERVICES | PARTS | {"data.columns", "prm", "checks.claim", "methods.baselines"},
+    "methods": EVERYWHERE
+    | SERVICES
+    | PARTS
+    | {"data.columns", "prm", "checks.claim", "methods.baselines"}
+    # a benchmark of rewards: how it is read, and its figures
+    | {"scoreboard.benchmark", "scoreboard.items", "scoreboard.figures", "scoreboard.reproduced"},
+    # anything that scores, on any benchmark of rewards
+    "scoreboard": EVERYWHERE
+    | {"text", "data", "clients", "models", "policies", "prm", "registry", "servers.scoring", "report", "scoreboard"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
     "registry": EVERYWHERE | {SLOT, "envs.external", "rewards.user", "data.columns", "registry"},
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.user", "verifiers", "registry", "audit"},
@@ -95,6 +103,7 @@ MAY_IMPORT = {
         "checks",
         "comparisons",
         "prm",
+        "scoreboard",
         "servers",
         "commands",
     },

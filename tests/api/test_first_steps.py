@@ -14,9 +14,9 @@ import rewardlab
 import rewardlab.api
 import rewardlab.core
 from rewardlab import registry
+from rewardlab.core import study
 from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.studies.starc import study
 from rewardlab.models.load import load_policy
 from rewardlab.registry.parts import parts_in, shared_part, shared_parts
 from rewardlab.rewards.operator import OperatorFactory, operator

@@ -42,7 +42,7 @@ import os, time
 from pathlib import Path
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe
-from rewardlab.methods.studies.starc import study
+from rewardlab.core import study
 
 @study
 def rungs(run):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rewardlab.core.run import Run, seed_of, stream, uniform_of
     from rewardlab.core.score import Score, Scores, Term, check_finite
     from rewardlab.core.slots import (  # isort: skip
-        Chain, Credit, Environment, Loop, Measure, Objective, Rollout, Select, Weighting, credit, environment, loop, measure,
-        objective, rollout, select, weighting,
+        Chain, Credit, Environment, Loop, Measure, Objective, Rollout, Select, Study, Weighting, credit, environment, loop,
+        measure, objective, rollout, select, study, weighting,
     )  # fmt: skip
     from rewardlab.core.trajectory import Group, Sampling, Trajectory, Turn
 
@@ -31,8 +31,8 @@ _WHERE = {
     "run": ("Run", "seed_of", "stream", "uniform_of"),
     "score": ("Score", "Scores", "Term", "check_finite"),
     "slots": (
-        "Chain", "Credit", "Environment", "Loop", "Measure", "Objective", "Rollout", "Select", "Weighting", "credit",
-        "environment", "loop", "measure", "objective", "rollout", "select", "weighting",
+        "Chain", "Credit", "Environment", "Loop", "Measure", "Objective", "Rollout", "Select", "Study", "Weighting", "credit",
+        "environment", "loop", "measure", "objective", "rollout", "select", "study", "weighting",
     ),
     "trajectory": ("Group", "Sampling", "Trajectory", "Turn"),
 }  # fmt: skip
@@ -41,10 +41,10 @@ _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 __all__ = [
     "Batch", "Chain", "Credit", "Environment", "Events", "Group", "Learner", "Loop", "Measure", "Message", "Objective",
     "Outputs", "Part", "PartFactory", "Policy", "Problem", "ProblemSource", "Recipe", "Rollout", "Run", "Sampling", "Score",
-    "Scores", "Select", "Task", "Term", "TokenCount", "Trajectory", "Turn", "Update", "Weighting", "ask", "check_finite",
-    "credit", "environment", "loop", "measure", "objective", "rollout", "seed_of", "select", "stream", "uncounted",
+    "Scores", "Select", "Study", "Task", "Term", "TokenCount", "Trajectory", "Turn", "Update", "Weighting", "ask", "check_finite",
+    "credit", "environment", "loop", "measure", "objective", "rollout", "seed_of", "select", "stream", "study", "uncounted",
     "uniform_of", "weighting", "with_surprise",
-]  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

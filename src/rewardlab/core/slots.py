@@ -61,6 +61,12 @@ class Measure(Part):
     slot = "measure"
 
 
+class Study(Part):
+    """(run) -> {name: number}: an analysis that trains no policy. `run` has a seed and random streams but no policy."""
+
+    slot = "study"
+
+
 class Environment(Part):
     """Answers the policy: (state, turn) -> (message, state), and `start(problem, seed)` -> (message or None, state).
 
@@ -197,6 +203,7 @@ class Chain(Expression, Credit):
 rollout = decorator(Rollout)
 select = decorator(Select)
 measure = decorator(Measure)
+study = decorator(Study)
 loop = decorator(Loop)
 environment = decorator(Environment)
 objective = decorator(Objective)

@@ -1,17 +1,21 @@
-"""Files of rows: JSON lines, CSV or parquet, read without losing a line and written whole or not at all."""
+"""Files of rows: JSON lines, a JSON list, CSV or parquet, read without losing a line and written whole or not at all.
+
+JSON lines and lists may be compressed by gzip (`.jsonl.gz`, `.json.gz`), as much published data is."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import math
 import os
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from rewardlab.errors import RewardlabError
 from rewardlab.text import strict_json
@@ -22,6 +26,7 @@ Row = dict[str, Any]
 TABLES = (".csv", ".parquet")
 STREAM = "-"
 """The name that stands for standard input or output."""
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -39,25 +44,31 @@ class Entry:
 
 
 def read(source: Path | str) -> Iterator[Entry]:
-    """What a file holds, in order: a .csv (all its values stay text) or .parquet file, else JSON lines; "-" is standard input.
+    """What a file holds, in order: a .csv (all its values stay text) or .parquet file, a .json file that is one list, else JSON
+    lines; "-" is standard input.
 
-    Raises RewardlabError for a table that cannot be read at all.
+    Raises RewardlabError for a table or a list that cannot be read at all.
     """
     if Path(source).suffix.lower() in TABLES:
         yield from _table(Path(source))
     elif str(source) == STREAM:
         yield from _lines(sys.stdin.buffer)
     else:
-        with open(source, "rb") as file:
-            yield from _lines(file)
+        with _opened(Path(source)) as file:
+            yield from _list(Path(source), file) if _is_list(Path(source)) else _lines(file)
 
 
 def count_rows(source: Path | str) -> int | None:
     """The number of entries that `read` will give; None if reading the source would consume it."""
-    if Path(source).suffix.lower() in TABLES or not Path(source).is_file():
+    if Path(source).suffix.lower() in TABLES or not Path(source).is_file() or _is_list(Path(source)):
         return None
-    with open(source, "rb") as file:
+    with _opened(Path(source)) as file:
         return sum(1 for _ in file)
+
+
+def is_rows(path: Path) -> bool:
+    """Whether a file's name says that it holds rows."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix in (*TABLES, ".jsonl", ".json")
 
 
 def encoded(row: Row) -> str:
@@ -143,10 +154,37 @@ def check_out(out: Path | str) -> None:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, whether it is compressed or not."""
+    try:
+        with open(path, "rb") as file:
+            yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if path.suffix.lower() == ".gz" else file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
+        raise RewardlabError(f"{path} is no whole gzip file: {e}") from e
+
+
+def _is_list(path: Path) -> bool:
+    """Whether a .json file is one list of rows, and not a row on each line."""
+    if not path.name.lower().removesuffix(".gz").endswith(".json") or not path.is_file():
+        return False
+    with _opened(path) as file:
+        return file.read(64).removeprefix(_BOM).lstrip().startswith(b"[")
+
+
+def _list(path: Path, file: IO[bytes]) -> Iterator[Entry]:
+    try:
+        rows = json.loads(file.read().removeprefix(_BOM))
+    except ValueError as e:
+        raise RewardlabError(f"{path} is not JSON: {e}; JSON lines have the suffix .jsonl") from None
+    for number, row in enumerate(rows, 1):
+        yield Entry(f"row {number}", row) if isinstance(row, dict) else Entry(f"row {number}", None, str(row), "not an object")
+
+
 def _lines(file: IO[bytes]) -> Iterator[Entry]:
     # a binary file ends its lines at \n alone; other separators may be part of a text
     for number, line in enumerate(file, 1):
-        yield _line(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, f"line {number}")
+        yield _line(line.removeprefix(_BOM) if number == 1 else line, f"line {number}")
 
 
 def _line(line: bytes, place: str) -> Entry:

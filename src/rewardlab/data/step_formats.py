@@ -9,13 +9,13 @@
 | prmbench | modified_question, modified_process, error_steps (ssmisya/PRMBench) | the numbers of wrong steps, from 1 |
 | trl | prompt, completions, labels (TRL's stepwise supervision) | true or false |
 
-Files are JSON lines, .csv or .parquet, or a .json file with a list of rows. All columns that mean nothing here are kept in `meta`,
-and written again in the same format. A label from 0 to 1 is written to the published formats as right from `threshold` up.
+Files are JSON lines, .csv or .parquet, or a .json file with a list of rows; JSON may be compressed (.jsonl.gz). All columns
+that mean nothing here are kept in `meta`, and written again in the same format. A label from 0 to 1 is written to the published
+formats as right from `threshold` up.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from pathlib import Path
 from rewardlab.errors import RewardlabError, unknown
 
 from . import published
-from .files import TABLES, Entry, Row, encoded, output, read
+from .files import TABLES, Row, encoded, output, read
 from .solutions import Solution, row_of, solution_of
 
 AUTO = "auto"
@@ -75,7 +75,7 @@ def read_solutions(
     """
     if format != AUTO:
         check_format(format)
-    for entry in _entries(path):
+    for entry in read(path):
         if entry.blank:
             continue
         try:
@@ -135,21 +135,6 @@ def write_solutions(
                 file.write(encoded(row))
                 written += 1
     return written
-
-
-def _entries(path: Path | str) -> Iterator[Entry]:
-    """The rows of a file, also of a .json file that is one list of them."""
-    if Path(path).suffix.lower() != ".json":
-        yield from read(path)
-        return
-    try:
-        rows = json.loads(Path(path).read_text("utf-8"))
-    except ValueError as e:
-        raise RewardlabError(f"{path} is not JSON: {e}; JSON lines have the suffix .jsonl") from None
-    if not isinstance(rows, list):
-        raise RewardlabError(f"{path} is no list of rows")
-    for number, row in enumerate(rows, 1):
-        yield Entry(f"row {number}", row) if isinstance(row, dict) else Entry(f"row {number}", None, str(row), "not an object")
 
 
 def _recognised(path: Path | str, row: Row) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.core import seed_of, uniform_of
-from rewardlab.data.files import write
+from rewardlab.data.files import is_rows, write
 from rewardlab.data.solutions import Solution, row_of
 from rewardlab.data.step_formats import read_solutions
 from rewardlab.errors import RewardlabError
@@ -69,7 +69,7 @@ def _solutions(on: str | Path | Sequence[Solution], format: str) -> list[tuple[s
     """Each solution with the name of its file."""
     if not isinstance(on, str | Path):
         return [("given", s) for s in on]
-    return [(file.stem, s) for file in _files(on) for s in read_solutions(file, format)]
+    return [(file.name.split(".")[0], s) for file in _files(on) for s in read_solutions(file, format)]
 
 
 def _files(on: str | Path) -> list[Path]:
@@ -85,7 +85,7 @@ def _files(on: str | Path) -> list[Path]:
             )
     if not path.exists():
         raise RewardlabError(f"there is no file {path}; a benchmark is one of {', '.join(BENCHMARKS)}")
-    files = sorted(p for p in path.iterdir() if p.suffix in (".jsonl", ".json", ".parquet", ".csv")) if path.is_dir() else [path]
+    files = sorted(p for p in path.iterdir() if is_rows(p)) if path.is_dir() else [path]
     if not files:
         raise RewardlabError(f"the folder {path} holds no .jsonl, .json, .parquet or .csv file")
     return files

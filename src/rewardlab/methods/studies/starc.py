@@ -20,8 +20,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Recipe, Run
-from rewardlab.core.part import Part, decorator
+from rewardlab.core import Recipe, Run, study
 from rewardlab.util.device import keep_freed_memory
 
 # ---- Tabular Markov decision processes: random instances, values of policies, optimal policies. Exact, in float64 ----
@@ -132,18 +131,6 @@ def shaped(mdp: MDP, reward: Tensor, potential: Tensor) -> Tensor:
 def redistributed(mdp: MDP, reward: Tensor, noise: Tensor) -> Tensor:
     """The reward plus noise (S, A, S'), from which the mean over next states is subtracted: every policy keeps its return."""
     return reward + noise - mdp.mean(noise)[..., None]
-
-
-# ---- Studies: analyses that train no policy --------------------------------------------------------------------------
-
-
-class Study(Part):
-    """(run) -> {name: number}: an analysis that trains no policy. `run` has a seed and random streams but no policy."""
-
-    slot = "study"
-
-
-study = decorator(Study)
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------

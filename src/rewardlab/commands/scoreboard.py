@@ -1,0 +1,113 @@
+"""Score reward models, process reward models, judges and formulas on benchmarks of rewards, and compare them.
+
+  rewardlab scoreboard my-reward-model --on rm-bench,judgebench,llmbar
+  rewardlab scoreboard judge:smollm2 likelihood:smollm2 length --on llmbar --limit 100 --out board
+  rewardlab scoreboard outputs:judgments.jsonl.gz --on judgebench --against published
+  rewardlab scoreboard runs/rm ORG/MODEL --on rm-bench --data chat_filtered.json
+
+A rater is a checkpoint (a sequence classifier or a process reward model), likelihood:MODEL, implicit:MODEL?reference=OTHER,
+judge:MODEL (local, or judge:openai:URL#NAME), outputs:FILE (verdicts of others), a reward, or FILE.py:FUNCTION. Without --on, all
+benchmarks whose data is at hand. What was scored before is not scored again; stopped, it resumes.
+
+Intervals are of a bootstrap over prompts; differences of all raters on all benchmarks are decided together (Holm).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from rewardlab.commands import flags as shared
+
+HELP = "score reward models, judges and process reward models on benchmarks of rewards"
+FIELDS = ("device", "dtype", "seed")
+
+
+def flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "raters", nargs="*", metavar="RATER", help="a checkpoint, likelihood:, implicit:, judge:, outputs:, a reward"
+    )
+    parser.add_argument("--on", metavar="NAMES", help="benchmarks, with commas (default: all whose data is at hand)")
+    parser.add_argument("--data", metavar="FILE", help="a file or folder in the published format, of one benchmark")
+    parser.add_argument("--out", metavar="DIR", help="folder for the page, the table, the verdicts and model cards")
+    shared.number_flag(parser, "limit", "items of each benchmark, chosen by chance (default: all)")
+    parser.add_argument("--against", choices=("published",), help="show the figures of papers beside")
+    parser.add_argument("--list", action="store_true", help="list the benchmarks, and where their data is")
+    shared.config_flags(parser, FIELDS)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rewardlab.scoreboard import run as scores
+
+    if args.list:
+        return {"benchmarks": scores.at_hand()}
+    on = [name.strip() for name in args.on.split(",") if name.strip()] if args.on else scores.with_data()
+    return scores.scoreboard(
+        args.raters, on, data=args.data, out=args.out, limit=args.limit, against_published=args.against == "published",
+        **shared.given(args, FIELDS),
+    )  # fmt: skip
+
+
+def show(document: Mapping[str, Any]) -> None:
+    from rewardlab.commands.tables import table
+
+    if "raters" not in document:
+        rows = [[name, x["title"], x["items"] or "", x["where"]] for name, x in document["benchmarks"].items()]
+        table(("benchmark", "title", "items", "data"), rows)
+        return
+    for name, about in document["benchmarks"].items():
+        _benchmark(name, about, document)
+    _differences(document)
+    if document.get("out"):
+        print(f"\npage, table, verdicts and model cards: {document['out']}")
+
+
+def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any]) -> None:
+    from rewardlab.commands.tables import heading, table
+
+    entries = {rater: row[name] for rater, row in document["raters"].items() if name in row}
+    heading(f"{about['title']}: {about['items']:,} items{', without ' + about['lacks'] if about['lacks'] else ''}")
+    if not entries:
+        print(f"nobody here can be asked about {about['asks']}")
+        return
+    figures = list(dict.fromkeys(figure for entry in entries.values() for figure in entry["figures"]))
+    rows = [[rater, *(_figure(entry["figures"].get(f)) for f in figures), *_beside(entry)] for rater, entry in entries.items()]
+    for row in document.get("published", ()):
+        if row["benchmark"] == name:
+            rows.append([f"{row['rater']} ({row['source']})", *(_plain(row["figures"].get(f)) for f in figures), "", ""])
+    if about["chance"]:
+        rows.append(["by guessing", *(_plain(about["chance"].get(f)) for f in figures), "", ""])
+    table(("rater", *figures, "no verdict", "cut off"), rows)
+    biases = list(dict.fromkeys(bias for entry in entries.values() for bias in entry["biases"]))
+    if biases:
+        rows = [[rater, *(_plain(entry["biases"].get(bias)) for bias in biases)] for rater, entry in entries.items()]
+        table(("rater", *(bias.replace("_", " ") for bias in biases)), rows)
+
+
+def _differences(document: Mapping[str, Any]) -> None:
+    from rewardlab.commands.tables import heading, table
+
+    if not document["differences"]:
+        return
+    heading("Differences in the first figure, decided together")
+    rows = [
+        [d["benchmark"], d["better"], d["worse"], f"{100 * d['difference']:.1f}", "clear" if d["clear"] else "may be noise"]
+        for d in sorted(document["differences"], key=lambda d: (d["benchmark"], -d["difference"]))
+    ]
+    table(("benchmark", "better", "worse", "points", ""), rows[:40])
+
+
+def _figure(x: Mapping[str, Any] | None) -> str:
+    if x is None or x["value"] != x["value"]:
+        return ""
+    interval = f" [{100 * x['ci95'][0]:.0f}, {100 * x['ci95'][1]:.0f}]" if x["ci95"] else ""
+    return f"{100 * x['value']:.1f}{interval}"
+
+
+def _plain(x: float | None) -> str:
+    return "" if x is None else f"{100 * x:.1f}"
+
+
+def _beside(entry: Mapping[str, Any]) -> tuple[str, str]:
+    return (f"{entry['no_verdict']:.1%}" if entry["no_verdict"] else "", f"{entry['cut']:,}" if entry["cut"] else "")

@@ -1,0 +1,1 @@
+"""Benchmarks of rewards: `rewardlab scoreboard RATER --on NAME`."""

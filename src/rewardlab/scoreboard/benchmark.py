@@ -1,0 +1,137 @@
+"""A benchmark of rewards: how its rows are read, what they ask, its figures, and what others have published.
+
+    benchmark = Benchmark(
+        title="RM-Bench", data="rmbench", hub="THU-KEG/RM-Bench", read=read, marks=marks, figures=figures,
+        example=[{"id": 1, "prompt": ...}], chance={"overall": 0.5},
+    )
+
+A method's file of kind "benchmark" makes one. Files in the published format are read from the folder that REWARDLAB_DATA names
+(`data`), from `--data`, or from the hub.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from rewardlab.data.files import Row, is_rows, read
+from rewardlab.errors import RewardlabError
+from rewardlab.scoreboard.figures import Figures, Marks
+from rewardlab.scoreboard.items import Item, Verdict
+
+Asks = Literal["replies", "steps"]
+ROOT = "REWARDLAB_DATA"
+
+
+@dataclass(frozen=True)
+class Published:
+    """Figures that others report of a rater, by name, and where.
+
+    output: the rater's name in the released outputs, where these are among the data, so that the figures can be computed again.
+    """
+
+    rater: str
+    figures: Mapping[str, float]
+    source: str
+    output: str = ""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """title: as its paper has it.  data: its folder below REWARDLAB_DATA, or files in it ("instructions/hhh*").
+
+    read: a row of a published file, the name of the file (without suffixes) -> its items; ValueError says what is wrong with the
+    row.  asks: about whole replies, or about their steps.  marks: (item, verdict) -> numbers of one item.  figures: of all items'
+    marks, the headline first.  chance: of a figure, what guessing gives.  example: rows in the published format, of several
+    prompts.  hub: its name on the Hugging Face hub.  skip: names of files in the folder that hold no items.  lacks: what the data
+    that is at hand lacks.
+    outputs: reads a file of published verdicts -> (rater, item's id, verdict).  released: how the names of such files among the
+    data begin; these are no items.
+    published: figures of papers.  prompt: the benchmark's own prompt for judges of pairs, with {prompt}, {first} and {second}.
+    """
+
+    title: str
+    read: Callable[[Row, str], Iterable[Item]]
+    marks: Callable[[Item, Verdict], Mapping[str, float]]
+    figures: Callable[[Marks], Figures]
+    example: Sequence[Row]
+    data: str = ""
+    hub: str = ""
+    skip: tuple[str, ...] = ()
+    asks: Asks = "replies"
+    chance: Mapping[str, float] = field(default_factory=dict)
+    lacks: str = ""
+    outputs: Callable[[Path], Iterator[tuple[str, str, Verdict]]] | None = None
+    released: str = ""
+    published: Sequence[Published] = ()
+    prompt: str = ""
+
+    @property
+    def headline(self) -> str:
+        """The figure that raters are compared by."""
+        items = [item for row in self.example for item in self.read(row, "example")]
+        return next(iter(self.figures(Marks.of(items, [self.marks(item, Verdict()) for item in items]))))
+
+    def items(self, source: str | Path | None = None) -> list[Item]:
+        """The items in a file or folder; without one, in the folder that REWARDLAB_DATA names. A second item of an id is left out.
+
+        Raises RewardlabError where there are no files, and for a row that cannot be read, with its place.
+        """
+        found: dict[str, Item] = {}
+        for path in self.files(source):
+            for place, row in rows_of(path):
+                for item in self._read(row, path, place):
+                    found.setdefault(item.id, item)
+        if not found:
+            raise RewardlabError(f"{self.title}: there are no items in {source or self.data}")
+        return list(found.values())
+
+    def _read(self, row: Row, path: Path, place: str) -> list[Item]:
+        try:
+            return list(self.read(row, path.name.split(".")[0]))
+        except KeyError as e:
+            has = ", ".join(row) or "nothing"
+            raise RewardlabError(f"{path}, {place}: no column {e}; {self.title} has one, and this row has {has}") from None
+        except (ValueError, TypeError, IndexError, AttributeError) as e:
+            raise RewardlabError(f"{path}, {place} is no row of {self.title}: {e}") from None
+
+    def files(self, source: str | Path | None = None) -> list[Path]:
+        """The files to read."""
+        if source is not None:
+            path = Path(source).expanduser()
+            if not path.exists():
+                raise RewardlabError(f"there is no file or folder {path}")
+            found = sorted(p for p in path.rglob("*") if is_rows(p)) if path.is_dir() else [path]
+        elif not self.data:
+            raise RewardlabError(f"{self.title} is not among the data at hand: give --data FILE{self._on_hub()}")
+        else:
+            folder, _, pattern = self.data.partition("/")
+            root = Path(os.environ.get(ROOT) or Path.cwd().parent / "shared" / "data")
+            found = sorted(p for p in (root / folder).glob(pattern or "*") if is_rows(p))
+            if not found:
+                raise RewardlabError(
+                    f"{self.title} is not in {root / folder}: set {ROOT} to the folder that holds {folder}/, or give "
+                    f"--data FILE{self._on_hub()}"
+                )
+        return [p for p in found if not p.name.startswith((*self.skip, self.released or "\0"))]
+
+    def released_files(self) -> list[Path]:
+        """The files of released outputs among the data. Raises RewardlabError where the data is not at hand."""
+        folder = self.files()[0].parent
+        return sorted(p for p in folder.glob(f"{self.released}*") if self.released and is_rows(p))
+
+    def _on_hub(self) -> str:
+        return f" (on the hub: {self.hub}; a parquet file of it will do)" if self.hub else ""
+
+
+def rows_of(path: Path) -> Iterator[tuple[str, Row]]:
+    """The rows of a file with their places. Raises RewardlabError for one that is broken."""
+    for entry in read(path):
+        if entry.blank:
+            continue
+        if entry.row is None:
+            raise RewardlabError(f"{path}, {entry.place}: {entry.why}")
+        yield entry.place, entry.row

@@ -1,0 +1,133 @@
+"""Figures of a benchmark with their intervals, and which differences between raters are more than noise.
+
+Intervals are percentiles of a bootstrap over prompts (1,000 resamples; items of one prompt are kept together), the same resamples
+for all raters, so that differences are paired. A share whose resamples are all 0, or all 1, gets Wilson's interval instead. Two
+raters differ by the p-value of their difference in the headline figure over its bootstrap deviation (normal), with Holm's
+correction over all pairs of raters on all benchmarks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from rewardlab.core import seed_of
+from rewardlab.scoreboard.items import Item
+
+Figures = Mapping[str, float]
+RESAMPLES = 1000
+Z = 1.959964
+
+
+class Marks:
+    """What each item of a benchmark came to, column by column: numbers (n,), and the subset of each item."""
+
+    def __init__(self, columns: Mapping[str, np.ndarray], subset: np.ndarray):
+        self.columns, self.subset = columns, subset
+
+    @classmethod
+    def of(cls, items: Sequence[Item], rows: Sequence[Mapping[str, float]]) -> Marks:
+        """Of one row of numbers an item; a number that a row lacks is NaN."""
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        columns = {name: np.array([row.get(name, math.nan) for row in rows], float) for name in names}
+        return cls(columns, np.array([item.subset for item in items], object))
+
+    def __len__(self) -> int:
+        return len(self.subset)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.columns.get(name, np.full(len(self), math.nan))
+
+    def take(self, index: np.ndarray) -> Marks:
+        return Marks({name: column[index] for name, column in self.columns.items()}, self.subset[index])
+
+    def where(self, keep: np.ndarray) -> Marks:
+        return self.take(np.flatnonzero(keep))
+
+    def only(self, *subsets: str) -> Marks:
+        return self.where(np.isin(self.subset, subsets))
+
+    def subsets(self) -> list[str]:
+        """In the order of the file."""
+        return list(dict.fromkeys(self.subset.tolist()))
+
+    def mean(self, name: str) -> float:
+        """The mean of a column over the items that have it; NaN where none has."""
+        column = self[name]
+        known = column[~np.isnan(column)]
+        return float(known.mean()) if len(known) else math.nan
+
+    def total(self, name: str) -> float:
+        return float(np.nansum(self[name]))
+
+
+def by_subset(marks: Marks, name: str, overall: str = "micro") -> dict[str, float]:
+    """The mean of a column for each subset and, first, "overall": over all items ("micro"), or the mean over subsets ("macro")."""
+    each = {subset: marks.only(subset).mean(name) for subset in marks.subsets() if subset}
+    whole = marks.mean(name) if overall == "micro" or not each else float(np.nanmean(list(each.values())))
+    return {"overall": whole, **(each if len(each) > 1 else {})}
+
+
+def f1(hits: float, said: float, there: float) -> float:
+    """The harmonic mean of precision (hits of said) and recall (hits of there); 0 where there are no hits, NaN where nothing is
+    said and nothing there."""
+    return math.nan if said + there == 0 else 2 * hits / (said + there)
+
+
+def resamples(items: Sequence[Item], seed: int = 0, n: int = RESAMPLES) -> list[np.ndarray]:
+    """Indices of items of each resample; items with the same prompt stay together."""
+    places: dict[str, list[int]] = {}
+    for i, item in enumerate(items):
+        places.setdefault(str(item.meta.get("cluster", item.question)), []).append(i)
+    clusters = [np.array(x) for x in places.values()]
+    rng = np.random.default_rng(seed_of("scoreboard", seed) % 2**32)
+    picks = rng.integers(len(clusters), size=(n, len(clusters)))
+    if len(clusters) == len(items):
+        return list(picks)
+    return [np.concatenate([clusters[c] for c in row]) for row in picks]
+
+
+def bootstrap(figures: Callable[[Marks], Figures], marks: Marks, index: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Each figure on each resample."""
+    rows = [figures(marks.take(i)) for i in index]
+    return {name: np.array([row.get(name, math.nan) for row in rows]) for name in figures(marks)}
+
+
+def interval(value: float, replicates: np.ndarray, n: int) -> tuple[float, float] | None:
+    """The 95% interval of a figure; None where it cannot be told (a figure without items)."""
+    known = replicates[~np.isnan(replicates)]
+    if math.isnan(value) or not len(known):
+        return None
+    if np.ptp(known) == 0 and value in (0.0, 1.0):
+        centre, half = (value + Z * Z / (2 * n)) / (1 + Z * Z / n), Z * Z / (2 * n) / (1 + Z * Z / n)
+        return max(0.0, centre - half), min(1.0, centre + half)
+    low, high = np.percentile(known, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def differences(headlines: Mapping[str, tuple[float, np.ndarray]]) -> list[dict[str, Any]]:
+    """For each two raters the difference of their headline figures on one benchmark, the better one first."""
+    found = []
+    for (a, (x, xs)), (b, (y, ys)) in combinations(headlines.items(), 2):
+        if math.isnan(x) or math.isnan(y):
+            continue
+        sign, names = (1, (a, b)) if x >= y else (-1, (b, a))
+        sampled = sign * (xs - ys)
+        spread = float(np.nanstd(sampled))
+        p = math.erfc(abs(x - y) / spread / math.sqrt(2)) if spread > 0 else 1.0 if x == y else 0.0
+        low, high = (float(v) for v in np.nanpercentile(sampled, [2.5, 97.5]))
+        found.append({"better": names[0], "worse": names[1], "difference": abs(x - y), "ci95": [low, high], "p": p})
+    return found
+
+
+def holm(rows: Sequence[dict[str, Any]], level: float = 0.05) -> None:
+    """Say of each row whether its difference is clear (`clear`), all rows decided together."""
+    ordered = sorted(rows, key=lambda row: row["p"])
+    holds = True
+    for rank, row in enumerate(ordered):
+        holds = holds and row["p"] <= level / (len(ordered) - rank)
+        row["clear"] = holds

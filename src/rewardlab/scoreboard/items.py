@@ -1,0 +1,132 @@
+"""The questions of a benchmark, and what a rater says of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rewardlab.core import Message
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A prompt, and replies of known worth.
+
+    id: unique in its benchmark.  worth: of each reply, as the benchmark labels it; higher is better, equal ones are ties.
+    subset: by which figures are told apart.  compared: the pairs (better, worse) that count; by default all that differ in worth.
+    steps: of each reply, where a benchmark asks about steps.  labels: of each step, 1 right, 0 wrong, None not labelled.
+    answer: a reference for judges that read one.  meta: what the benchmark's figures need besides.
+    """
+
+    id: str
+    prompt: tuple[Message, ...]
+    replies: tuple[str, ...]
+    worth: tuple[float, ...]
+    subset: str = ""
+    compared: tuple[Pair, ...] | None = None
+    steps: tuple[tuple[str, ...], ...] = ()
+    labels: tuple[tuple[float | None, ...], ...] = ()
+    answer: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """(better, worse) for each pair of replies that is to be told apart."""
+        if self.compared is not None:
+            return self.compared
+        n = range(len(self.replies))
+        return tuple((i, j) for i in n for j in n if self.worth[i] > self.worth[j])
+
+    @property
+    def question(self) -> str:
+        """The prompt as one text, for formulas and judges."""
+        if len(self.prompt) == 1:
+            return self.prompt[0].text
+        return "\n\n".join(f"{m.role}: {m.text}" for m in self.prompt)
+
+    def key(self, asks: str) -> str:
+        """A hash of all that a rater reads of the item."""
+        read = [asks, [asdict(m) for m in self.prompt], self.replies, self.steps, self.pairs, self.answer]
+        return hashlib.sha256(json.dumps(read, ensure_ascii=True, default=str).encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a rater says of an item; None where it gives no verdict.
+
+    scores: of each reply, higher is better.  orders: by (i, j), how far reply i, shown before reply j, is preferred to it: 1, 0, or
+    0.5 for a tie.  steps: of each reply, the chance that each step is right.  why: there is no verdict.  cut: replies of which the
+    rater could not read all.  cost: tokens read and written.
+    """
+
+    scores: tuple[float | None, ...] = ()
+    orders: Mapping[Pair, float | None] = field(default_factory=dict)
+    steps: tuple[tuple[float, ...] | None, ...] = ()
+    why: str = ""
+    cut: int = 0
+    tokens: int = 0
+
+    def prefers(self, i: int, j: int) -> float | None:
+        """Whether reply i is preferred to reply j: 1, 0, or 0.5 for a tie; from comparisons, the mean of both orders."""
+        if self.orders:
+            both = [self.order(i, j), self.order(j, i)]
+            known = [x if k == 0 else 1.0 - x for k, x in enumerate(both) if x is not None]
+            return sum(known) / len(known) if known else None
+        return self.order(i, j)
+
+    def order(self, i: int, j: int) -> float | None:
+        """The verdict where i is shown before j; scores do not look at the order."""
+        if self.orders:
+            return self.orders.get((i, j))
+        a, b = (self.scores[k] if k < len(self.scores) else None for k in (i, j))
+        return None if a is None or b is None else 1.0 if a > b else 0.5 if a == b else 0.0
+
+    def wins(self, i: int, others: Sequence[int]) -> float | None:
+        """Whether reply i is preferred to every one of the others, a tie being none; None without a verdict on one of them."""
+        found = [self.prefers(i, j) for j in others]
+        return None if any(x is None for x in found) else float(all(x > 0.5 for x in found if x is not None))
+
+    def to_json(self) -> dict[str, Any]:
+        row: dict[str, Any] = {"scores": list(self.scores)} if self.scores else {}
+        if self.orders:
+            row["orders"] = [[i, j, x] for (i, j), x in self.orders.items()]
+        if self.steps:
+            row["steps"] = [None if s is None else list(s) for s in self.steps]
+        return row | {k: v for k in ("why", "cut", "tokens") if (v := getattr(self, k))}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Verdict:
+        return cls(
+            tuple(row.get("scores", ())), {(i, j): x for i, j, x in row.get("orders", ())},
+            tuple(None if s is None else tuple(s) for s in row.get("steps", ())), row.get("why", ""), row.get("cut", 0),
+            row.get("tokens", 0),
+        )  # fmt: skip
+
+
+def missing(item: Item, verdict: Verdict, asks: str) -> bool:
+    """Whether the rater gave no verdict on something that the item asks."""
+    if asks == "steps":
+        return len(verdict.steps) < len(item.replies) or any(s is None for s in verdict.steps)
+    return any(verdict.prefers(i, j) is None for i, j in item.pairs)
+
+
+def users(text: str) -> tuple[Message, ...]:
+    """A prompt of one user's turn."""
+    return (Message("user", text),)
+
+
+def said(turns: Sequence[Mapping[str, str]]) -> tuple[Message, ...]:
+    """A conversation in the form [{"role": ..., "content": ...}, ...]."""
+    return tuple(Message(turn["role"], turn["content"]) for turn in turns)
+
+
+def flat(items: Sequence[Item]) -> Iterator[tuple[Item, int]]:
+    """Each reply, as its item and its place."""
+    for item in items:
+        for k in range(len(item.replies)):
+            yield item, k

@@ -1,0 +1,115 @@
+"""Raters by name.
+
+PATH, ORG/NAME                     a reward model (a sequence classifier), or a process reward model, as its checkpoint says
+PATH?label=NAME                    of a classifier with several labels, the one that is the score
+PATH?as=shepherd&by=product        a process reward model whose convention it does not say; how a reply is scored by its steps
+likelihood:MODEL?norm=sum          how likely a language model finds the reply
+implicit:MODEL?reference=OTHER     how much likelier than a reference does: the reward that DPO trains
+judge:MODEL?kind=scale             a judge, local or served (judge:openai:URL#NAME): pairwise, scale or verdict
+outputs:FILE                       verdicts of others
+length, mine.py:score              a reward of rewardlab, or a function of your own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.scoreboard.raters.outputs import PREFIX as OUTPUTS
+from rewardlab.scoreboard.raters.rater import Rater
+from rewardlab.settings.domain import ABOVE_ZERO, POSITIVE
+
+__all__ = ["OUTPUTS", "Rater", "load_rater"]
+
+SETTINGS = {
+    "likelihood": ("norm",), "implicit": ("reference", "norm", "beta"), "judge": ("kind", "template", "by", "max_new"),
+    "classifier": ("label", "layout", "max_tokens"), "steps": ("by", "splitter"),
+}  # fmt: skip
+NUMBERS: dict[str, tuple[Callable[[str], Any], Any]] = {
+    "beta": (float, ABOVE_ZERO), "max_new": (int, POSITIVE), "max_tokens": (int, POSITIVE),
+}  # fmt: skip
+
+
+def load_rater(name: str, device: str = "auto", dtype: str = "auto") -> Rater:
+    """The rater of this name, but for `outputs:`, which are read benchmark by benchmark.
+
+    Raises RewardlabError for a name, a setting or a checkpoint that stands for none.
+    """
+    prefix, _, rest = name.partition(":")
+    if prefix in ("likelihood", "implicit", "judge"):
+        return _of_language_model(prefix, name, rest, device, dtype)
+    if _is_checkpoint(name):
+        return _of_checkpoint(name, device, dtype)
+    from rewardlab.scoreboard.raters.formula import Formula
+
+    return Formula(name, "tokens()" if name in ("length", "length()") else name)
+
+
+def _of_language_model(kind: str, name: str, rest: str, device: str, dtype: str) -> Rater:
+    model, settings = _parted(rest, SETTINGS[kind], name)
+    if kind == "judge":
+        from rewardlab.scoreboard.raters.judge import Judge
+
+        return Judge(name, model, device, dtype, **settings)
+    from rewardlab.scoreboard.raters.likelihood import Likelihood
+
+    if kind == "implicit" and "reference" not in settings:
+        raise RewardlabError(f"{name}: an implicit reward needs the model that training began from: ?reference=MODEL")
+    return Likelihood(name, model, device, dtype, **settings)
+
+
+def _of_checkpoint(name: str, device: str, dtype: str) -> Rater:
+    from rewardlab.models.checkpoint import find
+
+    place, _, query = name.removeprefix("prm:").partition("?")
+    said = dict(parse_qsl(query, keep_blank_values=True))
+    architecture = "" if place == "smollm2" else str((find(place).config.get("architectures") or [""])[0])
+    if architecture.endswith("ForSequenceClassification") and "as" not in said and not name.startswith("prm:"):
+        from rewardlab.scoreboard.raters.classifier import Classifier
+
+        return Classifier(name, find(place), device, dtype, **_parted(name, SETTINGS["classifier"], name)[1])
+    if not architecture.endswith("ForCausalLM") or "as" in said or name.startswith("prm:"):
+        from rewardlab.scoreboard.raters.steps import Steps
+
+        own = {k: said.pop(k) for k in SETTINGS["steps"] if k in said}
+        rest = "&".join(f"{k}={v}" for k, v in said.items())
+        return Steps(name, f"{place}?{rest}" if rest else place, device, dtype, **own)
+    raise RewardlabError(
+        f"{name} is a language model ({architecture}) and has no head: write judge:{name}, likelihood:{name}, "
+        f"implicit:{name}?reference=MODEL, or {name}?as=CONVENTION for a process reward model"
+    )
+
+
+def _parted(text: str, known: tuple[str, ...], name: str) -> tuple[str, dict[str, Any]]:
+    """The model, and the settings after its question mark."""
+    # an address may have a question mark of its own
+    model, _, query = text.rpartition("?") if "?" in text and "=" in text.rpartition("?")[2] else (text, "", "")
+    said = dict(parse_qsl(query, keep_blank_values=True))
+    for key in said:
+        if key not in known:
+            raise unknown(f"setting of {name}", key, known)
+    return model, {key: _number(key, value, name) for key, value in said.items()}
+
+
+def _number(key: str, value: str, name: str) -> Any:
+    if key not in NUMBERS:
+        return value
+    kind, domain = NUMBERS[key]
+    try:
+        number = kind(value)
+    except ValueError:
+        raise RewardlabError(f"{name}: {key} is a number, and not {value!r}") from None
+    domain.check(f"{key} of {name}", number)
+    return number
+
+
+def _is_checkpoint(name: str) -> bool:
+    from rewardlab.models.checkpoint import is_hub_name
+
+    place = name.removeprefix("prm:").partition("?")[0]
+    if name.startswith("prm:") or place == "smollm2" or Path(place).expanduser().is_dir():
+        return True
+    return not place.endswith(".py") and ".py:" not in place and "(" not in place and is_hub_name(place)

@@ -1,0 +1,137 @@
+"""Judges that write: a verdict on two replies in both orders, or a score of each; of a local model, or of a served one.
+
+    judge:MODEL                      pairs, by the benchmark's own prompt if it has one, else by ours
+    judge:MODEL?kind=scale           a score from 1 to 10 of each reply;  kind=verdict: whether it is right
+    judge:openai:URL#NAME?template=FILE
+
+The verdict of a local model is read from the chances of the marks that it might write ([[A]] or [[B]]), as is a served one's where
+the server gives them; `by=text` has it write, and takes the last mark.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from rewardlab.clients.client import client_of
+from rewardlab.clients.endpoint import is_served
+from rewardlab.clients.judging import LIKELY, PREFERENCES, VERDICTS, Kind, Marks, asked, template_of
+from rewardlab.clients.messages import Failure, Reply, Request
+from rewardlab.core import Message, Problem, Sampling, Trajectory
+from rewardlab.errors import unknown
+from rewardlab.scoreboard.items import Item, Verdict, flat
+from rewardlab.scoreboard.raters.likelihood import weights
+from rewardlab.scoreboard.raters.rater import Rater, verdicts
+
+if TYPE_CHECKING:
+    from rewardlab.scoreboard.benchmark import Benchmark
+
+KINDS = ("pairwise", "scale", "verdict")
+LOW, HIGH = 1, 10
+
+
+class Judge(Rater):
+    """kind: pairwise, scale or verdict.  template: a text or a file; without it the benchmark's, else ours.  by: "chances" or
+    "text".  max_new: the longest judgement in tokens."""
+
+    places = True
+
+    def __init__(
+        self, name: str, model: str, device: str, dtype: str, *, kind: str = "pairwise", template: str = "", by: str = "",
+        max_new: int = 512,
+    ):  # fmt: skip
+        super().__init__(name)
+        if kind not in KINDS:
+            raise unknown("kind of judge", kind, KINDS)
+        self.kind, self.model, self.max_new = cast(Kind, kind), model, max_new
+        self.template = template_of(template, self.kind) if template else ""
+        self.by, self.places = by or "chances", kind == "pairwise"
+        self.marks = Marks(PREFERENCES) if self.places else Marks(VERDICTS) if kind == "verdict" else Marks(low=LOW, high=HIGH)
+        self.policy: Any = None
+        if not is_served(model):
+            from rewardlab.models.load import load_policy
+
+            self.policy = load_policy(model, device, dtype)
+
+    def fingerprint(self) -> str:
+        who = self.model if self.policy is None else f"{weights(self.model)} {self.policy.dtype}"
+        template = hashlib.sha256(self.template.encode()).hexdigest()[:12] if self.template else ""
+        return f"judge {who} {self.kind} {template} {self.by} {self.max_new}"
+
+    def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
+        text = self.template or template_of(benchmark.prompt if self.places else "", self.kind)
+        text = text.replace("{low}", str(LOW)).replace("{high}", str(HIGH))
+        if not self.places:
+            prompts = [asked(text, i.answer, prompt=i.question, reply=i.replies[k]) for i, k in flat(items)]
+            values = self._values(prompts)
+            why = ["" if v is not None else said for v, said in values]
+            return verdicts(items, [v for v, _ in values], why)
+        orders = [[pair for p in item.pairs for pair in (p, p[::-1])] for item in items]
+        prompts = [
+            asked(text, item.answer, prompt=item.question, first=item.replies[i], second=item.replies[j])
+            for item, own in zip(items, orders, strict=True) for i, j in own
+        ]  # fmt: skip
+        found = iter(self._values(prompts))
+        return [self._compared(own, [next(found) for _ in own]) for own in orders]
+
+    @staticmethod
+    def _compared(orders: Sequence[tuple[int, int]], values: Sequence[tuple[float | None, str]]) -> Verdict:
+        why = next((said for value, said in values if value is None), "")
+        return Verdict(orders={pair: value for pair, (value, _) in zip(orders, values, strict=True)}, why=why)
+
+    def _values(self, prompts: Sequence[str]) -> list[tuple[float | None, str]]:
+        if self.policy is not None and self.by == "chances":
+            return self._by_chances(prompts)
+        replies = self._served(prompts) if self.policy is None else self._written(prompts)
+        return [self.marks.value(reply) for reply in replies]
+
+    def _served(self, prompts: Sequence[str]) -> list[Reply | Failure]:
+        client = client_of(self.model)
+        likely = LIKELY if self.by == "chances" and client.gives_chances(LIKELY) else 0
+        marks = self.marks.texts if self.by == "chances" else ()
+        return client.chat([Request((("user", p),), self.max_new, 0.0, likely=likely, marks=marks) for p in prompts])
+
+    def cost(self) -> dict[str, float]:
+        if self.policy is not None:
+            return {}
+        usage = client_of(self.model).budget
+        return {"cost": float(getattr(usage, "spent", 0.0) or 0.0)}
+
+    # ---- local models -----------------------------------------------------------------------------------------------
+
+    def _read(self, prompts: Sequence[str]) -> list[Trajectory]:
+        messages = [(Message("user", p),) for p in prompts]
+        return self.policy.read([Trajectory(Problem(m)) for m in messages], messages)
+
+    def _written(self, prompts: Sequence[str]) -> list[Reply | Failure]:
+        read = self._read(prompts)
+        fits = [i for i, t in enumerate(read) if len(t) + self.max_new <= self.policy.context]
+        done = self.policy.extend([read[i] for i in fits], Sampling(self.max_new, 0.0), np.random.default_rng(0)) if fits else []
+        replies = {i: Reply(t.reply) for i, t in zip(fits, done, strict=True)}
+        return [replies.get(i, Failure(f"it does not fit the context of {self.policy.context} tokens")) for i in range(len(read))]
+
+    def _by_chances(self, prompts: Sequence[str]) -> list[tuple[float | None, str]]:
+        """The expected value over the marks, by how likely the model finds each as its whole reply."""
+        read, names = self._read(prompts), list(self.marks.values)
+        if self.places:
+            # a tie is what equal chances say; small models say it for any two replies if they may
+            names = [name for name in names if self.marks.values[name] in (0.0, 1.0)]
+        marks = [f"[[{name.upper() if self.places else name}]]" for name in names]
+        rows = self.policy.write([t for t in read for _ in marks], [mark for _ in read for mark in marks])
+        fits = [i for i in range(len(read)) if len(rows[i * len(names)]) + 4 <= self.policy.context]
+        wanted = [rows[i * len(names) + k] for i in fits for k in range(len(names))]
+        likely = iter([float(p[t.mask].sum(dtype=np.float64)) for p, t in zip(self.policy.score(wanted), wanted, strict=True)])
+        values = np.array([self.marks.values[name] for name in names])
+        found = {i: self._expected(values, [next(likely) for _ in names]) for i in fits}
+        why = f"longer than the context of {self.policy.context} tokens"
+        return [(found.get(i), "" if i in found else why) for i in range(len(read))]
+
+    @staticmethod
+    def _expected(values: np.ndarray, logs: Sequence[float]) -> float:
+        top = max(logs)
+        chances = np.array([math.exp(x - top) for x in logs])
+        return float((chances * values).sum() / chances.sum())

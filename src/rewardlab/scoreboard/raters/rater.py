@@ -1,0 +1,53 @@
+"""What says which replies are better: the contract of raters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rewardlab.scoreboard.items import Item, Verdict
+
+if TYPE_CHECKING:
+    from rewardlab.scoreboard.benchmark import Benchmark
+
+
+class Rater:
+    """name: as the user wrote it, and as tables show it.  asks: what it can be asked about: "replies", "steps".
+
+    places: whether its verdict may depend on which reply is shown first.  scale: whether its scores are log-odds, so that
+    sigmoid(difference) is a chance.
+    """
+
+    asks: ClassVar[tuple[str, ...]] = ("replies",)
+    places: bool = False
+    scale: bool = False
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def fingerprint(self) -> str:
+        """A text that changes whenever its verdicts may: they are kept under it."""
+        raise NotImplementedError
+
+    def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
+        """A verdict on each item."""
+        raise NotImplementedError
+
+    def cost(self) -> dict[str, float]:
+        """What its judgements have cost so far, in money, where that is known."""
+        return {}
+
+
+def verdicts(
+    items: Sequence[Item], scores: Sequence[float | None], why: Sequence[str] = (), cut: Sequence[int] = (),
+    tokens: Sequence[int] = (),
+) -> list[Verdict]:  # fmt: skip
+    """Numbers of all replies, item by item, as a verdict on each item. What is not finite is no verdict."""
+    found, at = [], 0
+    for item in items:
+        part = slice(at, at + len(item.replies))
+        own = [None if s is None or not math.isfinite(s) else float(s) for s in scores[part]]
+        found.append(Verdict(tuple(own), why=next(filter(None, why[part]), ""), cut=sum(cut[part]), tokens=sum(tokens[part])))
+        at += len(item.replies)
+    return found

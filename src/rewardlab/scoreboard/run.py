@@ -1,0 +1,237 @@
+"""Raters on benchmarks: every rater is asked about every item, and the figures come out with their intervals."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewardlab import registry
+from rewardlab.core import seed_of
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.scoreboard import figures as statistics
+from rewardlab.scoreboard.benchmark import Benchmark
+from rewardlab.scoreboard.biases import biases
+from rewardlab.scoreboard.figures import Marks
+from rewardlab.scoreboard.items import Item, Verdict, missing
+from rewardlab.scoreboard.kept import Kept
+from rewardlab.scoreboard.raters import OUTPUTS, Rater, load_rater
+from rewardlab.scoreboard.raters.outputs import raters_in
+from rewardlab.util.files import write_json
+from rewardlab.util.progress import Bar
+
+BATCH = 64
+"""Items between two lines of the progress bar, and between two states that a kill leaves."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A benchmark with the items that are asked, and the resamples (`index`) of its intervals."""
+
+    name: str
+    benchmark: Benchmark
+    items: list[Item]
+    seed: int
+
+    @cached_property
+    def index(self) -> list[np.ndarray]:
+        return statistics.resamples(self.items, self.seed)
+
+    def only(self, places: Sequence[int]) -> Asked:
+        """The same with some of its items: those that a file of outputs is about."""
+        return self if len(places) == len(self.items) else replace(self, items=[self.items[i] for i in places])
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What one rater said of all items of one benchmark.  seconds: 0 for what was known before."""
+
+    rater: str
+    asked: Asked
+    verdicts: list[Verdict]
+    seconds: float = 0.0
+    scale: bool = False
+
+
+def benchmarks() -> list[str]:
+    """The names of all benchmarks."""
+    return sorted(row["name"] for row in registry.rows() if row["kind"] == "benchmark" and _of_module(row["name"]) is not None)
+
+
+def benchmark_of(name: str) -> Benchmark:
+    """The benchmark of this name, in either spelling. Raises RewardlabError for an unknown one."""
+    known = [row["name"] for row in registry.rows() if row["kind"] == "benchmark"]
+    plain = name.replace("-", "_").replace(".", "_").lower()
+    found = _of_module(plain) if plain in known else None
+    if found is None:
+        raise unknown("benchmark", name, benchmarks())
+    return found
+
+
+def _of_module(name: str) -> Benchmark | None:
+    return getattr(importlib.import_module(registry.method(name).__module__), "benchmark", None)
+
+
+def scoreboard(
+    raters: Sequence[str | Rater], on: Sequence[str], *, data: str | Path | None = None, out: str | Path | None = None,
+    limit: int | None = None, seed: int = 0, device: str = "auto", dtype: str = "auto", against_published: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """The scoreboard of raters over benchmarks, as one document.
+
+    raters: names as `raters/` has them, or raters.  on: benchmarks, by name.  data: a file or folder as it was published, of the
+    one benchmark named; without it, each is read from the folder that REWARDLAB_DATA names.  limit: so many items of each, chosen
+    by chance, the same for all raters.  out: a folder for scoreboard.json, index.html, verdicts.jsonl (which `outputs:` reads
+    again) and a model card for each rater.  against_published: the figures of papers stand beside.
+    Raises RewardlabError, before any model is loaded, for unknown names and data that cannot be read.
+    """
+    if data is not None and len(on) != 1:
+        raise RewardlabError(f"--data is the file of one benchmark, and {len(on)} are named")
+    asked = [_asked(name, data, limit, seed) for name in dict.fromkeys(on)]
+    if not asked or not raters:
+        raise RewardlabError("a scoreboard needs a rater and a benchmark")
+    answered = [found for rater in raters for found in _answers(rater, asked, device, dtype)]
+    document = _document(asked, answered)
+    if against_published:
+        document["published"] = [
+            {"benchmark": a.name, "rater": p.rater, "figures": dict(p.figures), "source": p.source}
+            for a in asked for p in a.benchmark.published
+        ]  # fmt: skip
+    if out is not None:
+        _write(Path(out), document, answered)
+    return document | {"out": None if out is None else str(out)}
+
+
+def _asked(name: str, data: str | Path | None, limit: int | None, seed: int) -> Asked:
+    benchmark = benchmark_of(name)
+    items = benchmark.items(data)
+    if limit is not None and limit < len(items):
+        # in the order of the file, whichever are chosen
+        chosen = random.Random(seed_of("scoreboard", seed)).sample(range(len(items)), limit)
+        items = [items[i] for i in sorted(chosen)]
+    return Asked(name.replace("-", "_").replace(".", "_").lower(), benchmark, items, seed)
+
+
+def _answers(rater: str | Rater, asked: Sequence[Asked], device: str, dtype: str) -> Iterator[Answered]:
+    if isinstance(rater, str) and rater.startswith(OUTPUTS):
+        for a in asked:
+            for known in raters_in(rater, a.benchmark, a.name):
+                own = a.only([i for i, item in enumerate(a.items) if item.id in known.known])
+                if own.items:
+                    yield Answered(known.name, own, known.judge(own.items, a.benchmark))
+        return
+    one = load_rater(rater, device, dtype) if isinstance(rater, str) else rater
+    kept = Kept(one)
+    for a in asked:
+        if a.benchmark.asks in one.asks:
+            yield _answered(one, a, kept)
+
+
+def _answered(rater: Rater, asked: Asked, kept: Kept) -> Answered:
+    verdicts = kept.of(asked.items, asked.benchmark)
+    # longest first: what does not fit is noticed at once, and the time left is not told too short
+    size = [-sum(map(len, (item.question, *item.replies))) for item in asked.items]
+    new = sorted((i for i, v in enumerate(verdicts) if v is None), key=size.__getitem__)
+    began = time.perf_counter()
+    with Bar(f"{rater.name} on {asked.benchmark.title}", len(asked.items), len(asked.items) - len(new)) as bar:
+        for start in range(0, len(new), BATCH):
+            part = new[start : start + BATCH]
+            items = [asked.items[i] for i in part]
+            found = rater.judge(items, asked.benchmark)
+            kept.add(items, asked.benchmark, found)
+            for i, verdict in zip(part, found, strict=True):
+                verdicts[i] = verdict
+            bar.advance(n=len(part))
+    whole = [v for v in verdicts if v is not None]
+    return Answered(rater.name, asked, whole, time.perf_counter() - began if new else 0.0, rater.scale)
+
+
+# ---- what comes out -----------------------------------------------------------------------------------------------------
+
+
+def _document(asked: Sequence[Asked], answered: Sequence[Answered]) -> dict[str, Any]:
+    rows: dict[str, dict[str, Any]] = {}
+    apart: list[dict[str, Any]] = []
+    for a in asked:
+        headlines = {}
+        for one in (x for x in answered if x.asked.name == a.name):
+            entry, replicates = _entry(one)
+            rows.setdefault(one.rater, {})[a.name] = entry
+            # what was asked about other items is not compared
+            if one.asked is a:
+                headlines[one.rater] = (next(iter(entry["figures"].values()))["value"], replicates)
+        apart += [{"benchmark": a.name, **row} for row in statistics.differences(headlines)]
+    statistics.holm(apart)
+    about = {
+        a.name: {
+            "title": a.benchmark.title, "items": len(a.items), "asks": a.benchmark.asks, "headline": a.benchmark.headline,
+            "chance": dict(a.benchmark.chance), "lacks": a.benchmark.lacks,
+        }
+        for a in asked
+    }  # fmt: skip
+    return {"benchmarks": about, "raters": rows, "differences": apart}
+
+
+def _entry(one: Answered) -> tuple[dict[str, Any], np.ndarray]:
+    """The figures of a rater on a benchmark, and the resamples of the first."""
+    benchmark, items = one.asked.benchmark, one.asked.items
+    marks = Marks.of(items, [benchmark.marks(item, verdict) for item, verdict in zip(items, one.verdicts, strict=True)])
+    found = benchmark.figures(marks)
+    replicates = statistics.bootstrap(benchmark.figures, marks, one.asked.index)
+    entry = {
+        "items": len(items),
+        "figures": {
+            name: {"value": float(value), "ci95": statistics.interval(float(value), replicates[name], len(items))}
+            for name, value in found.items() if not math.isnan(value)
+        },
+        "no_verdict": float(np.mean([missing(i, v, benchmark.asks) for i, v in zip(items, one.verdicts, strict=True)])),
+        "cut": sum(v.cut for v in one.verdicts), "tokens": sum(v.tokens for v in one.verdicts), "seconds": round(one.seconds, 2),
+        "biases": biases(items, one.verdicts, one.scale) if benchmark.asks == "replies" else {},
+        "why": next((v.why for v in one.verdicts if v.why), ""),
+    }  # fmt: skip
+    return entry, replicates[next(iter(found))]
+
+
+def _write(out: Path, document: Mapping[str, Any], answered: Sequence[Answered]) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(out / "scoreboard.json", document)
+    with ExitStack() as stack:
+        file = stack.enter_context(open(out / "verdicts.jsonl", "w", encoding="utf-8"))
+        for one in answered:
+            for item, verdict in zip(one.asked.items, one.verdicts, strict=True):
+                row = {"benchmark": one.asked.name, "rater": one.rater, "id": item.id, **verdict.to_json()}
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+# ---- which benchmarks there are -----------------------------------------------------------------------------------------
+
+
+def at_hand() -> dict[str, dict[str, Any]]:
+    """Each benchmark: its title, how many items are at hand, and where (or what its file is called on the hub)."""
+    found = {}
+    for name in benchmarks():
+        one = benchmark_of(name)
+        try:
+            files, items = one.files(), len(one.items())
+            where = str(files[0].parent)
+        except RewardlabError:
+            items, where = 0, f"hub: {one.hub}" if one.hub else "give --data"
+        found[name] = {"title": one.title, "items": items, "where": where}
+    return found
+
+
+def with_data() -> list[str]:
+    """The benchmarks whose data is at hand. Raises RewardlabError where there is none."""
+    found = [name for name, about in at_hand().items() if about["items"]]
+    if not found:
+        raise RewardlabError("no benchmark's data is at hand: set REWARDLAB_DATA to its folder, or name one with --on and --data")
+    return found
