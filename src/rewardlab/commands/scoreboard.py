@@ -15,7 +15,7 @@ Intervals are of a bootstrap over prompts; differences of all raters on all benc
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rewardlab.commands import flags as shared
@@ -64,25 +64,36 @@ def show(document: Mapping[str, Any]) -> None:
 
 
 def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any]) -> None:
-    from rewardlab.commands.tables import heading, table
+    from rewardlab.commands.tables import heading
 
     entries = {rater: row[name] for rater, row in document["raters"].items() if name in row}
     heading(f"{about['title']}: {about['items']:,} items{', without ' + about['lacks'] if about['lacks'] else ''}")
     if not entries:
         print(f"nobody here can be asked about {about['asks']}")
         return
-    figures = list(dict.fromkeys(figure for entry in entries.values() for figure in entry["figures"]))
+    figures = list(dict.fromkeys((about["headline"], *(f for entry in entries.values() for f in entry["figures"]))))
     rows = [[rater, *(_figure(entry["figures"].get(f)) for f in figures), *_beside(entry)] for rater, entry in entries.items()]
     for row in document.get("published", ()):
         if row["benchmark"] == name:
             rows.append([f"{row['rater']} ({row['source']})", *(_plain(row["figures"].get(f)) for f in figures), "", ""])
     if about["chance"]:
         rows.append(["by guessing", *(_plain(about["chance"].get(f)) for f in figures), "", ""])
-    table(("rater", *figures, "no verdict", "cut off"), rows)
+    _narrow(("rater", *figures, "no verdict", "cut off"), rows)
     biases = list(dict.fromkeys(bias for entry in entries.values() for bias in entry["biases"]))
     if biases:
         rows = [[rater, *(_plain(entry["biases"].get(bias)) for bias in biases)] for rater, entry in entries.items()]
-        table(("rater", *(bias.replace("_", " ") for bias in biases)), rows)
+        _narrow(("rater", *(bias.replace("_", " ") for bias in biases)), rows)
+
+
+def _narrow(names: Sequence[str], rows: list[list[str]]) -> None:
+    """A table with a row a rater, or with a row a figure where there are more figures than raters; without empty ones."""
+    from rewardlab.commands.tables import table
+
+    kept = [k for k in range(len(names)) if k == 0 or any(row[k] for row in rows)]
+    names, rows = [names[k] for k in kept], [[row[k] for k in kept] for row in rows]
+    if len(names) > len(rows) + 4:
+        names, *rows = [[row[k] for row in ([*names], *rows)] for k in range(len(names))]
+    table(names, rows)
 
 
 def _differences(document: Mapping[str, Any]) -> None:

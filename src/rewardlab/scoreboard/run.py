@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import json
 import math
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,16 +16,19 @@ import numpy as np
 
 from rewardlab import registry
 from rewardlab.core import seed_of
+from rewardlab.data.files import write
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.scoreboard import figures as statistics
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.biases import biases
+from rewardlab.scoreboard.card import card, file_name
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict, missing
 from rewardlab.scoreboard.kept import Kept
+from rewardlab.scoreboard.page import page
 from rewardlab.scoreboard.raters import OUTPUTS, Rater, load_rater
 from rewardlab.scoreboard.raters.outputs import raters_in
-from rewardlab.util.files import write_json
+from rewardlab.util.files import write_json, write_text
 from rewardlab.util.progress import Bar
 
 BATCH = 64
@@ -107,7 +108,7 @@ def scoreboard(
             for a in asked for p in a.benchmark.published
         ]  # fmt: skip
     if out is not None:
-        _write(Path(out), document, answered)
+        _write(Path(out), document, asked, answered)
     return document | {"out": None if out is None else str(out)}
 
 
@@ -123,17 +124,32 @@ def _asked(name: str, data: str | Path | None, limit: int | None, seed: int) -> 
 
 def _answers(rater: str | Rater, asked: Sequence[Asked], device: str, dtype: str) -> Iterator[Answered]:
     if isinstance(rater, str) and rater.startswith(OUTPUTS):
-        for a in asked:
-            for known in raters_in(rater, a.benchmark, a.name):
-                own = a.only([i for i, item in enumerate(a.items) if item.id in known.known])
-                if own.items:
-                    yield Answered(known.name, own, known.judge(own.items, a.benchmark))
+        yield from _of_outputs(rater, asked)
         return
     one = load_rater(rater, device, dtype) if isinstance(rater, str) else rater
     kept = Kept(one)
     for a in asked:
         if a.benchmark.asks in one.asks:
             yield _answered(one, a, kept)
+
+
+def _of_outputs(name: str, asked: Sequence[Asked]) -> list[Answered]:
+    """The verdicts in a file, on those benchmarks that it is about. Raises RewardlabError where it is about none."""
+    found: list[Answered] = []
+    refused = None
+    for a in asked:
+        try:
+            raters = raters_in(name, a.benchmark, a.name)
+        except RewardlabError as problem:
+            refused = problem
+            continue
+        for one in raters:
+            own = a.only([i for i, item in enumerate(a.items) if item.id in one.known])
+            if own.items:
+                found.append(Answered(one.name, own, one.judge(own.items, a.benchmark)))
+    if not found:
+        raise refused or RewardlabError(f"{name} holds no verdict on an item that is asked")
+    return found
 
 
 def _answered(rater: Rater, asked: Asked, kept: Kept) -> Answered:
@@ -201,15 +217,22 @@ def _entry(one: Answered) -> tuple[dict[str, Any], np.ndarray]:
     return entry, replicates[next(iter(found))]
 
 
-def _write(out: Path, document: Mapping[str, Any], answered: Sequence[Answered]) -> None:
+def _write(out: Path, document: Mapping[str, Any], asked: Sequence[Asked], answered: Sequence[Answered]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "scoreboard.json", document)
-    with ExitStack() as stack:
-        file = stack.enter_context(open(out / "verdicts.jsonl", "w", encoding="utf-8"))
-        for one in answered:
-            for item, verdict in zip(one.asked.items, one.verdicts, strict=True):
-                row = {"benchmark": one.asked.name, "rater": one.rater, "id": item.id, **verdict.to_json()}
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    rows = [
+        {"benchmark": one.asked.name, "rater": one.rater, "id": item.id, **verdict.to_json()}
+        for one in answered for item, verdict in zip(one.asked.items, one.verdicts, strict=True)
+    ]  # fmt: skip
+    write(out / "verdicts.jsonl", rows)
+    items, judged = {a.name: a.items for a in asked}, dict[str, dict[str, list[Verdict]]]()
+    for one in answered:
+        if any(one.asked is a for a in asked):
+            judged.setdefault(one.asked.name, {})[one.rater] = one.verdicts
+    write_text(out / "index.html", page(document, items, judged))
+    (out / "cards").mkdir(exist_ok=True)
+    for rater in document["raters"]:
+        write_text(out / "cards" / file_name(rater), card(rater, document))
 
 
 # ---- which benchmarks there are -----------------------------------------------------------------------------------------

@@ -18,16 +18,13 @@ from rewardlab.core import Message
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint
 from rewardlab.policies.hf.model import context_of, with_saved_adapter
-from rewardlab.policies.packing import by_tokens
 from rewardlab.scoreboard.items import Item, Verdict, flat
+from rewardlab.scoreboard.raters.passes import parts
 from rewardlab.scoreboard.raters.rater import Rater, verdicts
 from rewardlab.util.device import device_of, dtype_of
 
 if TYPE_CHECKING:
     from rewardlab.scoreboard.benchmark import Benchmark
-
-CPU_TOKENS, GPU_TOKENS = 2048, 16384
-"""Padded tokens in one pass: a processor gains nothing by more, and its caches lose."""
 
 
 class Classifier(Rater):
@@ -59,8 +56,7 @@ class Classifier(Rater):
         rows = [self._encoded(item, k) for item, k in flat(items)]
         lengths = [min(len(row["input_ids"]), self.longest) for row in rows]
         scores = [0.0] * len(rows)
-        budget = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
-        for part in by_tokens(lengths, budget):
+        for part in parts(lengths, self.device):
             with torch.inference_mode():
                 found = self._scores([rows[i] for i in part]).tolist()
             for i, score in zip(part, found, strict=True):

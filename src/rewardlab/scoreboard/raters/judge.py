@@ -10,8 +10,8 @@ the server gives them; `by=text` has it write, and takes the last mark.
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,10 +21,11 @@ from rewardlab.clients.client import client_of
 from rewardlab.clients.endpoint import is_served
 from rewardlab.clients.judging import LIKELY, PREFERENCES, VERDICTS, Kind, Marks, asked, template_of
 from rewardlab.clients.messages import Failure, Reply, Request
-from rewardlab.core import Message, Problem, Sampling, Trajectory
+from rewardlab.core import Message, Problem, Sampling, Trajectory, Turn
 from rewardlab.errors import unknown
 from rewardlab.scoreboard.items import Item, Verdict, flat
 from rewardlab.scoreboard.raters.likelihood import weights
+from rewardlab.scoreboard.raters.passes import next_logits
 from rewardlab.scoreboard.raters.rater import Rater, verdicts
 
 if TYPE_CHECKING:
@@ -115,23 +116,29 @@ class Judge(Rater):
         return [replies.get(i, Failure(f"it does not fit the context of {self.policy.context} tokens")) for i in range(len(read))]
 
     def _by_chances(self, prompts: Sequence[str]) -> list[tuple[float | None, str]]:
-        """The expected value over the marks, by how likely the model finds each as its whole reply."""
-        read, names = self._read(prompts), list(self.marks.values)
-        if self.places:
-            # a tie is what equal chances say; small models say it for any two replies if they may
-            names = [name for name in names if self.marks.values[name] in (0.0, 1.0)]
-        marks = [f"[[{name.upper() if self.places else name}]]" for name in names]
-        rows = self.policy.write([t for t in read for _ in marks], [mark for _ in read for mark in marks])
-        fits = [i for i in range(len(read)) if len(rows[i * len(names)]) + 4 <= self.policy.context]
-        wanted = [rows[i * len(names) + k] for i in fits for k in range(len(names))]
-        likely = iter([float(p[t.mask].sum(dtype=np.float64)) for p, t in zip(self.policy.score(wanted), wanted, strict=True)])
-        values = np.array([self.marks.values[name] for name in names])
-        found = {i: self._expected(values, [next(likely) for _ in names]) for i in fits}
+        """The expected value over the marks, by the chances of the token in which they differ."""
+        read, (start, ids, values) = self._read(prompts), self._tokens
+        fits = [i for i, t in enumerate(read) if len(t) + len(start) <= self.policy.context]
+        begun = [read[i].plus(Turn(self.policy.name, start)) for i in fits]
+        logits = next_logits(self.policy, begun, ids) if begun else np.zeros((0, len(ids)))
+        chances = np.exp(logits - logits.max(1, keepdims=True, initial=-np.inf))
+        expected = (chances * values).sum(1) / chances.sum(1)
+        found = dict(zip(fits, map(float, expected), strict=True))
         why = f"longer than the context of {self.policy.context} tokens"
         return [(found.get(i), "" if i in found else why) for i in range(len(read))]
 
-    @staticmethod
-    def _expected(values: np.ndarray, logs: Sequence[float]) -> float:
-        top = max(logs)
-        chances = np.array([math.exp(x - top) for x in logs])
-        return float((chances * values).sum() / chances.sum())
+    @functools.cached_property
+    def _tokens(self) -> tuple[np.ndarray, list[int], np.ndarray]:
+        """The tokens that all marks begin with, the next one of each, and the value of each.
+
+        A tie is not asked for: it is what equal chances say, and small models say it for any two replies if they may.
+        """
+        names = [name for name, value in self.marks.values.items() if not self.places or value != 0.5]
+        texts = [f"[[{name.upper() if self.places else name}]]" for name in names]
+        ids = [self.policy.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+        same = next(k for k in range(min(map(len, ids))) if len({row[k] for row in ids}) > 1)
+        values = np.array([self.marks.values[name] for name in names])
+        # of marks that begin alike (1 and 10), the first stands for both
+        first = {row[same]: k for k, row in reversed(list(enumerate(ids)))}
+        places = sorted(first.values())
+        return np.asarray(ids[0][:same], np.int64), [ids[k][same] for k in places], values[places]

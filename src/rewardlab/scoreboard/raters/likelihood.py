@@ -18,6 +18,7 @@ from rewardlab.errors import unknown
 from rewardlab.models.checkpoint import find
 from rewardlab.models.load import load_policy
 from rewardlab.scoreboard.items import Item, Verdict, flat
+from rewardlab.scoreboard.raters.passes import logprobs_of
 from rewardlab.scoreboard.raters.rater import Rater, verdicts
 
 if TYPE_CHECKING:
@@ -53,11 +54,11 @@ class Likelihood(Rater):
         return verdicts(items, [found.get(i) for i in range(len(rows))], why, (), [len(t) for t in rows])
 
     def _scored(self, rows: Sequence[Trajectory]) -> list[float]:
-        ours = self.policy.score(rows)
-        theirs = self.reference.score(rows) if self.reference else [np.zeros(1)] * len(rows)
+        ours = logprobs_of(self.policy, rows)
+        theirs = logprobs_of(self.reference, rows) if self.reference else [np.zeros(1)] * len(rows)
         over = np.mean if self.norm == "mean" else np.sum
         scale = self.beta if self.reference else 1.0
-        return [scale * float(over((a - b)[t.mask], dtype=np.float64)) for a, b, t in zip(ours, theirs, rows, strict=True)]
+        return [scale * float(over(a - b)) for a, b in zip(ours, theirs, strict=True)]
 
 
 def weights(model: str) -> str:

@@ -68,7 +68,11 @@ def _read(path: Path, benchmark: Benchmark, key: str) -> Iterator[tuple[str, str
     if not ours:
         if benchmark.outputs is None:
             raise RewardlabError(f"{path} has the columns {', '.join(first)}: verdicts have id, and scores, orders or steps")
-        yield from benchmark.outputs(path)
+        try:
+            yield from benchmark.outputs(path)
+        except (KeyError, TypeError, ValueError) as e:
+            has = ", ".join(first)
+            raise RewardlabError(f"{path} does not hold released outputs on {benchmark.title} (it has {has}): {e!r}") from None
         return
     for place, row in rows_of(path):
         if row.get("benchmark", key) != key:

@@ -1,0 +1,50 @@
+"""Forward passes of language models that rate: rows of like length together, and the vocabulary head only where it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from rewardlab.core import Trajectory
+from rewardlab.policies.packing import by_tokens
+from rewardlab.util.outputs import forward_batch
+
+CPU_TOKENS, GPU_TOKENS = 2048, 16384
+"""Padded tokens in one pass: a processor gains nothing by more, and its caches lose."""
+
+
+def parts(lengths: Sequence[int], device: torch.device) -> list[list[int]]:
+    """Indices of rows that are read together, longest first."""
+    return by_tokens(list(lengths), CPU_TOKENS if device.type == "cpu" else GPU_TOKENS)
+
+
+def logprobs_of(policy: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
+    """For each row the log-probs of its decisions, (n,)."""
+    found: list[np.ndarray] = [np.zeros(0)] * len(rows)
+    for part, outputs in _passes(policy, rows, "logprobs"):
+        table = outputs.cpu().numpy()
+        for row, i in zip(table, part, strict=True):
+            found[i] = row[: len(rows[i])][rows[i].mask].astype(np.float64)
+    return found
+
+
+def next_logits(policy: Any, rows: Sequence[Trajectory], ids: Sequence[int]) -> np.ndarray:
+    """(rows, ids): the logits of some tokens in the place after each row."""
+    found = np.zeros((len(rows), len(ids)))
+    head = policy.vocabulary_head()[list(ids)].detach().float()  # (ids, hidden), with a column for a bias
+    for part, hidden in _passes(policy, rows, "hidden"):
+        last = torch.tensor([len(rows[i]) - 1 for i in part], device=hidden.device)
+        states = hidden[torch.arange(len(part), device=hidden.device), last].float()
+        found[part] = (F.pad(states, (0, head.shape[1] - states.shape[1]), value=1.0) @ head.T).cpu().numpy()
+    return found
+
+
+def _passes(policy: Any, rows: Sequence[Trajectory], name: str) -> Iterator[tuple[list[int], torch.Tensor]]:
+    policy.token_count.scored += sum(map(len, rows))
+    for part in parts([len(t) for t in rows], policy.device):
+        with torch.no_grad():
+            yield part, getattr(policy.evaluate(forward_batch([rows[i] for i in part], policy.device), (name,)), name)
