@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from rewardlab.clients.endpoint import is_served
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.scoreboard.raters.outputs import PREFIX as OUTPUTS
 from rewardlab.scoreboard.raters.rater import Rater
@@ -85,8 +86,10 @@ def _of_checkpoint(name: str, device: str, dtype: str) -> Rater:
 
 def _parted(text: str, known: tuple[str, ...], name: str) -> tuple[str, dict[str, Any]]:
     """The model, and the settings after its question mark."""
-    # an address may have a question mark of its own
-    model, _, query = text.rpartition("?") if "?" in text and "=" in text.rpartition("?")[2] else (text, "", "")
+    model, _, query = text.partition("?")
+    if is_served(text):
+        # an address may have a question mark of its own
+        model, _, query = text.rpartition("?") if "=" in text.rpartition("?")[2] and "?" in text else (text, "", "")
     said = dict(parse_qsl(query, keep_blank_values=True))
     for key in said:
         if key not in known:

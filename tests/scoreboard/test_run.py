@@ -1,0 +1,239 @@
+"""The scoreboard as a whole: outputs of others, what is kept, what a kill leaves, intervals, the page, the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from base64 import b64encode
+from hashlib import sha256
+
+import numpy as np
+import pytest
+
+from rewardlab.commands.cli import main
+from rewardlab.errors import RewardlabError
+from rewardlab.scoreboard import figures
+from rewardlab.scoreboard.biases import biases
+from rewardlab.scoreboard.figures import Marks
+from rewardlab.scoreboard.items import Item, Verdict, users
+from rewardlab.scoreboard.run import scoreboard
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+
+
+def rows(n: int = 8) -> list[dict]:
+    """Pairs in the format of JudgeBench; the right reply is the shorter one in three of four."""
+    return [
+        {
+            "pair_id": str(i), "source": "livebench-math", "question": f"What is {i} + {i}?", "response_model": "gpt-4o",
+            "response_A": f"{2 * i}", "response_B": f"{2 * i + 1}, since it is so" if i % 4 else "", "label": "A>B",
+        }
+        for i in range(n)
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows()))
+    return path
+
+
+def write(path, lines) -> str:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return f"outputs:{path}"
+
+
+def headline(document, rater):
+    return document["raters"][rater]["judgebench"]["figures"]["overall"]["value"]
+
+
+def test_outputs_of_others_are_scored_like_any_model(tmp_path, data):
+    file = tmp_path / "said.jsonl"
+    said = [{"id": str(i), "scores": [1, 0], "rater": "good"} for i in range(8)]
+    said += [{"id": str(i), "orders": [[0, 1, 1], [1, 0, 1]], "rater": "first"} for i in range(8)]
+    document = scoreboard([write(file, said), "length"], ["judgebench"], data=data)
+    assert headline(document, "good") == 1.0
+    # who always prefers what stands first is right once and wrong once
+    assert headline(document, "first") == 0.0
+    assert document["raters"]["first"]["judgebench"]["biases"]["first"] == 1.0
+    assert headline(document, "length") == 0.25
+
+
+def test_a_file_about_some_items_is_told_apart_and_not_compared(tmp_path, data):
+    said = [{"id": str(i), "scores": [1, 0], "rater": "half"} for i in range(4)]
+    document = scoreboard([write(tmp_path / "said.jsonl", said), "length", "words()"], ["judgebench"], data=data)
+    assert document["raters"]["half"]["judgebench"]["items"] == 4
+    assert {row["better"] for row in document["differences"]} | {row["worse"] for row in document["differences"]} == {
+        "length",
+        "words()",
+    }
+
+
+def test_a_missing_verdict_is_wrong_and_counted(tmp_path, data):
+    said = [{"id": str(i), "scores": [1, None if i < 2 else 0], "why": "refused"} for i in range(8)]
+    entry = scoreboard([write(tmp_path / "said.jsonl", said)], ["judgebench"], data=data)["raters"]["said"]["judgebench"]
+    assert entry["figures"]["overall"]["value"] == 0.75
+    assert entry["no_verdict"] == 0.25
+    assert entry["why"] == "refused"
+
+
+def test_verdicts_that_were_written_are_read_again(tmp_path, data):
+    first = scoreboard(["length"], ["judgebench"], data=data, out=tmp_path / "board")
+    again = scoreboard([f"outputs:{tmp_path / 'board' / 'verdicts.jsonl'}"], ["judgebench"], data=data)
+    assert again["raters"]["length"]["judgebench"]["figures"] == first["raters"]["length"]["judgebench"]["figures"]
+    assert (tmp_path / "board" / "cards" / "length.md").read_text().startswith("# length")
+
+
+COUNTING = """
+import os, time
+def score(prompt, completion):
+    with open({log!r}, "a") as file:
+        file.write("x")
+    time.sleep({pause})
+    return float(len(completion))
+"""
+
+
+def test_nothing_is_scored_twice_and_a_kill_loses_little(tmp_path, data, monkeypatch):
+    log, mine = tmp_path / "log", tmp_path / "mine.py"
+    many = [{**row, "pair_id": f"{row['pair_id']}.{k}", "question": f"{row['question']} {k}"} for k in range(24) for row in rows()]
+    data.write_text("".join(json.dumps(row) + "\n" for row in many))
+    mine.write_text(COUNTING.format(log=str(log), pause=0.005))
+    command = [sys.executable, "-m", "rewardlab", "scoreboard", f"{mine}:score", "--on", "judgebench", "--data", str(data)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    kept = tmp_path / "cache" / "scoreboard"
+    deadline = time.monotonic() + 120
+    while not list(kept.glob("*.jsonl")) and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    (file,) = kept.glob("*.jsonl")
+    before = len(file.read_text().splitlines())
+    assert 64 <= before < len(many)
+    # a line that the kill cut off
+    with open(file, "a") as half:
+        half.write('{"key": "ab')
+    log.write_text("")
+    document = scoreboard([f"{mine}:score"], ["judgebench"], data=data)
+    assert len(log.read_text()) == 2 * (len(many) - before)
+    log.write_text("")
+    assert scoreboard([f"{mine}:score"], ["judgebench"], data=data)["raters"].keys() == document["raters"].keys()
+    assert log.read_text() == ""
+
+
+def test_a_limit_takes_the_same_items_for_all_and_another_seed_others(data):
+    a, b, c = (scoreboard(["length"], ["judgebench"], data=data, limit=4, seed=s)["raters"] for s in (0, 0, 1))
+    assert a["length"]["judgebench"]["items"] == 4
+    assert a["length"]["judgebench"]["figures"] == b["length"]["judgebench"]["figures"]
+    assert c["length"]["judgebench"]["items"] == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('{"pair_id": "x"}', "no column 'source'"),
+        ("{broken", "line 9"),
+        ('{"pair_id": "x", "source": "s", "label": "A"}', "A>B or B>A"),
+    ],
+)
+def test_a_broken_row_is_told_with_its_place(data, line, says):
+    data.write_text(data.read_text() + line + "\n")
+    with pytest.raises(RewardlabError, match=says) as told:
+        scoreboard(["length"], ["judgebench"], data=data)
+    assert "line 9" in str(told.value)
+
+
+def test_the_page_runs_its_own_script_alone_and_shows_where_raters_disagree(tmp_path, data):
+    said = [{"id": str(i), "scores": [1, 0], "rater": "<b>good</b>"} for i in range(8)]
+    scoreboard([write(tmp_path / "said.jsonl", said), "length"], ["judgebench"], data=data, out=tmp_path / "board")
+    page = (tmp_path / "board" / "index.html").read_text()
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}" in page
+    assert "<b>good" not in page
+    assert page.count('<details data-text="') == 6
+
+
+def test_the_command_shows_lists_and_refuses(tmp_path, data, capsys, monkeypatch):
+    assert main(["scoreboard", "length", "--on", "judge-bench", "--data", str(data)]) == 2
+    assert "judgebench" in capsys.readouterr().err
+    assert main(["scoreboard", "length", "--on", "judgebench", "--data", str(data)]) == 0
+    assert "25.0" in capsys.readouterr().out
+    assert main(["scoreboard", "--list", "--json"]) == 0
+    assert "rm_bench" in json.loads(capsys.readouterr().out)["benchmarks"]
+    assert main(["scoreboard", "length", "--on", "judgebench,llmbar", "--data", str(data)]) == 2
+    assert "one benchmark" in capsys.readouterr().err
+    monkeypatch.setenv("REWARDLAB_DATA", str(tmp_path / "nothing"))
+    assert main(["scoreboard", "length"]) == 2
+    assert "REWARDLAB_DATA" in capsys.readouterr().err
+    assert os.environ["REWARDLAB_DATA"]
+
+
+# ---- statistics -----------------------------------------------------------------------------------------------------
+
+
+def items(n: int, per_prompt: int = 1) -> list[Item]:
+    return [Item(str(i), users(f"prompt {i // per_prompt}"), ("a", "b"), (1.0, 0.0)) for i in range(n)]
+
+
+def mean(marks: Marks) -> dict[str, float]:
+    return {"overall": marks.mean("right")}
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say_also_where_a_prompt_has_several_items():
+    held = {1: 0, 4: 0}
+    rng = np.random.default_rng(0)
+    for per_prompt in held:
+        own = items(120, per_prompt)
+        for trial in range(200):
+            # items of one prompt are right or wrong together
+            right = np.repeat(rng.random(120 // per_prompt) < 0.6, per_prompt).astype(float)
+            marks = Marks({"right": right}, np.array([""] * 120, object))
+            sampled = figures.bootstrap(mean, marks, figures.resamples(own, trial, 200))
+            low, high = figures.interval(float(right.mean()), sampled["overall"], 120)
+            held[per_prompt] += low <= 0.6 <= high
+    assert 182 <= held[1] <= 200
+    assert 176 <= held[4] <= 200
+
+
+def test_alike_raters_rarely_differ_and_better_ones_are_found():
+    own, rng, false, found = items(300), np.random.default_rng(1), 0, 0
+    index = figures.resamples(own, 0, 200)
+    for _ in range(100):
+        heads = {}
+        for name, p in (("a", 0.6), ("b", 0.6), ("c", 0.6), ("best", 0.78)):
+            marks = Marks({"right": (rng.random(300) < p).astype(float)}, np.array([""] * 300, object))
+            heads[name] = (marks.mean("right"), figures.bootstrap(mean, marks, index)["overall"])
+        apart = figures.differences(heads)
+        figures.holm(apart)
+        false += any(row["clear"] for row in apart if "best" not in (row["better"], row["worse"]))
+        found += sum(row["clear"] for row in apart if row["better"] == "best")
+    assert false <= 8
+    assert found >= 270
+
+
+def test_a_share_of_all_or_none_has_an_interval_with_a_width():
+    assert figures.interval(1.0, np.ones(100), 20) == pytest.approx((0.8389, 1.0), abs=1e-3)
+    assert figures.interval(0.0, np.zeros(100), 20) == pytest.approx((0.0, 0.1611), abs=1e-3)
+
+
+def test_biases_by_hand():
+    own = [
+        Item("a", users("?"), ("long reply", "no"), (1.0, 0.0)), Item("b", users("?"), ("ok", "**a lot** of words"), (1.0, 0.0)),
+        Item("c", users("?"), ("yes", "nay"), (1.0, 0.0)),
+    ]  # fmt: skip
+    found = biases(own, [Verdict(tuple(float(len(r)) for r in item.replies)) for item in own], scale=True)
+    assert found["right_where_longer"] == 1.0
+    assert found["right_where_shorter"] == 0.0
+    assert found["right_where_plain"] == 0.0
+    assert found["ties"] == pytest.approx(1 / 3)
+    # gaps of 8, -16 and 0: squared errors of nearly 0, nearly 1, and a quarter
+    assert found["brier"] == pytest.approx((0.0 + 1.0 + 0.25) / 3, abs=1e-3)
