@@ -124,3 +124,14 @@ def test_search_answers_on_both_sides(model):
     # at most n rows of 6 tokens, of which the peer may sample as many again at every step
     assert 6 <= settings["ours"][0]["tokens_per_problem"] <= 4 * 6
     assert settings["peer"]["tokens_per_problem"] >= 6
+
+
+def test_a_scoreboards_scores_are_the_peers(model, tmp_path, monkeypatch):
+    folder = tmp_path / "rmbench"
+    folder.mkdir()
+    row = {"prompt": "1+1=?", "subset": "alpacaeval", "chosen": ["2", "so 2", "it is 2"], "rejected": ["3", "so 3", "it is 3"]}
+    (folder / "chat.jsonl").write_text("".join(json.dumps({"id": i, **row, "prompt": f"{i}+1=?"}) + "\n" for i in range(4)))
+    monkeypatch.setenv("REWARDLAB_DATA", str(tmp_path))
+    rows = checked(benchmark("scoreboard").run(model=model, prompts=3))
+    assert rows["scoreboard"]["settings"]["greatest_difference"] < 1e-4
+    assert rows["scoreboard"]["settings"]["replies"] == 18

@@ -38,6 +38,8 @@ MAY_IMPORT = {
     **{part: EVERYWHERE | SERVICES | {SLOT, part} for part in PARTS},
     # an environment in a file of the user's own is found as a reward is
     "envs": EVERYWHERE | SERVICES | {SLOT, "envs", "rewards.user"},
+    # a run may be watched by benchmarks of rewards
+    "evals": EVERYWHERE | SERVICES | {SLOT, "evals", "scoreboard"},
     # what a scorer of steps is to learn from is written as it will be read
     "rollouts": EVERYWHERE | SERVICES | {SLOT, "rollouts", "prm"},
     # a policy scores text; it knows no reward
@@ -78,7 +80,7 @@ MAY_IMPORT = {
     "servers": EVERYWHERE
     | SERVICES
     | {SLOT, "rewards.user", "rewards.process", "verifiers.contract", "registry", "models", "servers"},
-    "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"data", "prm", "registry", "models", "backends", "api"},
+    "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"data", "prm", "registry", "models", "backends", "scoreboard", "api"},
     # the checks of methods: what a claim promises, its runs, verdicts and records
     "checks": EVERYWHERE
     | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}

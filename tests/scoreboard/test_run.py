@@ -15,6 +15,7 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
+from rewardlab.api import train
 from rewardlab.commands.cli import main
 from rewardlab.errors import RewardlabError
 from rewardlab.scoreboard import figures
@@ -237,3 +238,24 @@ def test_biases_by_hand():
     assert found["ties"] == pytest.approx(1 / 3)
     # gaps of 8, -16 and 0: squared errors of nearly 0, nearly 1, and a quarter
     assert found["brier"] == pytest.approx((0.0 + 1.0 + 0.25) / 3, abs=1e-3)
+
+
+def test_a_training_run_is_watched_by_benchmarks(tmp_path, monkeypatch):
+    folder = tmp_path / "data" / "judgebench"
+    folder.mkdir(parents=True)
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
+    monkeypatch.setenv("REWARDLAB_DATA", str(tmp_path / "data"))
+    pairs = tmp_path / "mine.jsonl"
+    pairs.write_text(
+        "".join(json.dumps({"prompt": f"{i}+1=?", "chosen": str(i + 1), "rejected": f"{i + 2}"}) + "\n" for i in range(40))
+    )
+    short = {"steps": 1, "eval_every": 1, "eval_problems": 4, "problems": 4, "device": "cpu", "model": "untrained"}
+    result = train("bradley_terry", task=str(pairs), out=tmp_path / "run", settings={"problems": 4}, eval_on=["judgebench"],
+                   **{k: v for k, v in short.items() if k != "problems"})  # fmt: skip
+    for side in ("before", "after"):
+        found = result.summary[side]
+        assert next(iter(found)) == "pair_accuracy"
+        assert 0.0 <= found["judgebench.overall"] <= 1.0
+    with pytest.raises(RewardlabError, match="unknown benchmark"):
+        train("bradley_terry", task=str(pairs), out=tmp_path / "other", eval_on=["judgebenhc"], steps=1, model="untrained")
+    assert not (tmp_path / "other").exists()

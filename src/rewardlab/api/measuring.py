@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,19 @@ def measured(recipe: Recipe, task: Task) -> Recipe:
     if without_answers(task):
         return recipe.but(measure=None)
     return recipe if recipe.measure else recipe.but(measure=accuracy())
+
+
+def watched(recipe: Recipe, benchmarks: Sequence[str]) -> Recipe:
+    """The recipe with a measure that adds these benchmarks of rewards to its own. Raises RewardlabError where one is unknown, or
+    its data is not at hand."""
+    if not benchmarks:
+        return recipe
+    from rewardlab.evals.on_benchmarks import on_benchmarks
+    from rewardlab.scoreboard.run import benchmark_of
+
+    for name in benchmarks:
+        benchmark_of(name).files()
+    return recipe.but(measure=on_benchmarks(inner=recipe.measure, names=tuple(benchmarks)))
 
 
 def is_own(recipe: Recipe, task: Task) -> bool:

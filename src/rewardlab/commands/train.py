@@ -42,6 +42,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="print the columns, tokens, memory and disk space it needs; do not train"
     )
+    watched = "benchmarks of rewards, with commas, measured at each evaluation (rewardlab scoreboard --list)"
+    parser.add_argument("--eval-on", metavar="NAMES", help=watched)
     shared.config_flags(parser, FIELDS)
 
 
@@ -59,7 +61,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         changes = shared.given(args, ON_RESUME)
         result = api.resume(args.resume, reward_changed=args.reward_changed, **changes)
     else:
-        result = api.train(**arguments)
+        result = api.train(**arguments, eval_on=[name.strip() for name in (args.eval_on or "").split(",") if name.strip()])
     return {"out": str(result.out), **result.summary}
 
 

@@ -97,22 +97,23 @@ def scoreboard(
     """
     if data is not None and len(on) != 1:
         raise RewardlabError(f"--data is the file of one benchmark, and {len(on)} are named")
-    asked = [_asked(name, data, limit, seed) for name in dict.fromkeys(on)]
-    if not asked or not raters:
+    chosen = [asked(name, data, limit, seed) for name in dict.fromkeys(on)]
+    if not chosen or not raters:
         raise RewardlabError("a scoreboard needs a rater and a benchmark")
-    answered = [found for rater in raters for found in _answers(rater, asked, device, dtype)]
-    document = _document(asked, answered)
+    answered = [found for rater in raters for found in _answers(rater, chosen, device, dtype)]
+    document = _document(chosen, answered)
     if against_published:
         document["published"] = [
             {"benchmark": a.name, "rater": p.rater, "figures": dict(p.figures), "source": p.source}
-            for a in asked for p in a.benchmark.published
+            for a in chosen for p in a.benchmark.published
         ]  # fmt: skip
     if out is not None:
-        _write(Path(out), document, asked, answered)
+        _write(Path(out), document, chosen, answered)
     return document | {"out": None if out is None else str(out)}
 
 
-def _asked(name: str, data: str | Path | None, limit: int | None, seed: int) -> Asked:
+def asked(name: str, data: str | Path | None = None, limit: int | None = None, seed: int = 0) -> Asked:
+    """A benchmark with its items, or some of them, chosen by chance."""
     benchmark = benchmark_of(name)
     items = benchmark.items(data)
     if limit is not None and limit < len(items):
@@ -197,10 +198,20 @@ def _document(asked: Sequence[Asked], answered: Sequence[Answered]) -> dict[str,
     return {"benchmarks": about, "raters": rows, "differences": apart}
 
 
+def figures_of(asked: Asked, verdicts: Sequence[Verdict]) -> dict[str, float]:
+    """The figures of these verdicts, the headline first."""
+    return dict(asked.benchmark.figures(_marks(asked, verdicts)))
+
+
+def _marks(asked: Asked, verdicts: Sequence[Verdict]) -> Marks:
+    rows = [asked.benchmark.marks(item, verdict) for item, verdict in zip(asked.items, verdicts, strict=True)]
+    return Marks.of(asked.items, rows)
+
+
 def _entry(one: Answered) -> tuple[dict[str, Any], np.ndarray]:
     """The figures of a rater on a benchmark, and the resamples of the first."""
     benchmark, items = one.asked.benchmark, one.asked.items
-    marks = Marks.of(items, [benchmark.marks(item, verdict) for item, verdict in zip(items, one.verdicts, strict=True)])
+    marks = _marks(one.asked, one.verdicts)
     found = benchmark.figures(marks)
     replicates = statistics.bootstrap(benchmark.figures, marks, one.asked.index)
     entry = {

@@ -32,6 +32,15 @@ def logprobs_of(policy: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
     return found
 
 
+def end_values(policy: Any, rows: Sequence[Trajectory]) -> list[float]:
+    """The value head's output at the end of each row."""
+    found = [0.0] * len(rows)
+    for part, values in _passes(policy, rows, "value"):
+        for row, i in zip(values.float().cpu().numpy(), part, strict=True):
+            found[i] = float(row[len(rows[i]) - 1])
+    return found
+
+
 def next_logits(policy: Any, rows: Sequence[Trajectory], ids: Sequence[int]) -> np.ndarray:
     """(rows, ids): the logits of some tokens in the place after each row."""
     found = np.zeros((len(rows), len(ids)))
