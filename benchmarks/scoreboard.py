@@ -10,6 +10,7 @@ folder that REWARDLAB_DATA names.
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 from _sides import Rows, in_own_process, main, row, smollm2_model, tidy, timed
@@ -81,8 +82,8 @@ def run(*, prompts: int = 16, model: str = "") -> Rows:
         fast, slow = (in_own_process(__file__, side, {"model": folder, "prompts": prompts}) for side in ("ours", "peer"))
     apart = max(abs(a - b) for a, b in zip(fast["scores"], slow["scores"], strict=True))
     about = {
-        "peer": f"transformers, padded batches of {BATCH} in the order of the file", "model": base.rsplit("/", 1)[-1], "dtype": "float32",
-        "replies": len(fast["scores"]), "tokens": fast["tokens"], "greatest_difference": tidy(apart),
+        "peer": f"transformers, padded batches of {BATCH} in the order of the file", "model": Path(base).name,
+        "dtype": "float32", "replies": len(fast["scores"]), "tokens": fast["tokens"], "greatest_difference": tidy(apart),
     }  # fmt: skip
     return [row("scoreboard", fast["tokens"] / fast["seconds"], fast["tokens"] / slow["seconds"], "tokens/s", about)]
 

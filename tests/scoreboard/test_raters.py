@@ -16,8 +16,9 @@ from rewardlab.models.load import load_policy
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.items import Item, users
 from rewardlab.scoreboard.raters import load_rater
-from rewardlab.scoreboard.run import benchmark_of
+from rewardlab.scoreboard.run import benchmark_of, scoreboard
 from tests.helpers.checkpoints import checkpoint
+from tests.helpers.served_model import serving
 
 PAIR = benchmark_of("judgebench")
 ITEMS = [
@@ -202,3 +203,31 @@ def test_a_classifier_with_a_head_of_random_numbers_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(RewardlabError, match="lacks the weight"):
         load_rater(str(tmp_path), "cpu")
+
+
+def test_a_served_judge_is_asked_in_both_orders_and_its_cost_is_counted(tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path))
+    data = tmp_path / "pairs.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in PAIR.example))
+    with serving(lambda body: "I like the first one: [[A]]") as server:
+        name = f"judge:{server.name},price_in=1000000?by=text"
+        entry = scoreboard([name], ["judgebench"], data=data)["raters"][name]["judgebench"]
+        assert len(server.asked) == 4
+        assert entry["figures"]["overall"]["value"] == 0.0
+        assert entry["biases"]["first"] == 1.0
+        assert entry["cost"]["requests"] == 4
+        assert entry["cost"]["cost"] == pytest.approx(entry["cost"]["read"])
+        # kept: nobody is asked again
+        assert scoreboard([name], ["judgebench"], data=data)["raters"][name]["judgebench"]["figures"] == entry["figures"]
+        assert len(server.asked) == 4
+
+
+def test_what_a_served_judge_says_that_is_no_verdict_is_counted(tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path))
+    data = tmp_path / "pairs.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in PAIR.example))
+    with serving(lambda body: "Both have their merits.") as server:
+        name = f"judge:{server.name}?by=text"
+        entry = scoreboard([name], ["judgebench"], data=data)["raters"][name]["judgebench"]
+    assert entry["no_verdict"] == 1.0
+    assert "merits" in entry["why"]

@@ -105,11 +105,18 @@ def section(name: str, about: Mapping[str, Any], document: Document, shown: str)
 def figures_row(rater: str, entry: Mapping[str, Any], figures: Sequence[str]) -> str:
     cells = "".join(f"<td>{_figure(entry['figures'].get(figure))}</td>" for figure in figures)
     none = percent(entry["no_verdict"]) if entry["no_verdict"] else ""
-    cost = f"{entry['tokens']:,} tokens" if entry["tokens"] else ""
+    cost = f"{entry['tokens']:,} tokens" if entry["tokens"] else _bill(entry["cost"])
     return (
         f'<tr data-text="{escape(rater)}"><td>{escape(rater)}</td>{cells}<td title="{escape(entry["why"])}">{none}</td>'
         f"<td>{entry['cut'] or ''}</td><td>{cost}</td></tr>"
     )
+
+
+def _bill(cost: Mapping[str, float]) -> str:
+    if not cost:
+        return ""
+    money = f", {cost['cost']:.4g}" if cost["cost"] else ""
+    return f"{cost['requests']:,.0f} requests, {cost['read'] + cost['written']:,.0f} tokens{money}"
 
 
 def _figure(x: Mapping[str, Any] | None) -> str:

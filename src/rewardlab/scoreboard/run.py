@@ -7,7 +7,7 @@ import math
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -55,13 +55,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answered:
-    """What one rater said of all items of one benchmark.  seconds: 0 for what was known before."""
+    """What one rater said of all items of one benchmark.  seconds: 0 for what was known before.  cost: of a served model."""
 
     rater: str
     asked: Asked
     verdicts: list[Verdict]
     seconds: float = 0.0
     scale: bool = False
+    cost: Mapping[str, float] = field(default_factory=dict)
 
 
 def benchmarks() -> list[str]:
@@ -158,7 +159,7 @@ def _answered(rater: Rater, asked: Asked, kept: Kept) -> Answered:
     # longest first: what does not fit is noticed at once, and the time left is not told too short
     size = [-sum(map(len, (item.question, *item.replies))) for item in asked.items]
     new = sorted((i for i, v in enumerate(verdicts) if v is None), key=size.__getitem__)
-    began = time.perf_counter()
+    began, before = time.perf_counter(), rater.cost()
     with Bar(f"{rater.name} on {asked.benchmark.title}", len(asked.items), len(asked.items) - len(new)) as bar:
         for start in range(0, len(new), BATCH):
             part = new[start : start + BATCH]
@@ -169,7 +170,8 @@ def _answered(rater: Rater, asked: Asked, kept: Kept) -> Answered:
                 verdicts[i] = verdict
             bar.advance(n=len(part))
     whole = [v for v in verdicts if v is not None]
-    return Answered(rater.name, asked, whole, time.perf_counter() - began if new else 0.0, rater.scale)
+    cost = {name: value - before[name] for name, value in rater.cost().items()}
+    return Answered(rater.name, asked, whole, time.perf_counter() - began if new else 0.0, rater.scale, cost)
 
 
 # ---- what comes out -----------------------------------------------------------------------------------------------------
@@ -223,7 +225,7 @@ def _entry(one: Answered) -> tuple[dict[str, Any], np.ndarray]:
         "no_verdict": float(np.mean([missing(i, v, benchmark.asks) for i, v in zip(items, one.verdicts, strict=True)])),
         "cut": sum(v.cut for v in one.verdicts), "tokens": sum(v.tokens for v in one.verdicts), "seconds": round(one.seconds, 2),
         "biases": biases(items, one.verdicts, one.scale) if benchmark.asks == "replies" else {},
-        "why": next((v.why for v in one.verdicts if v.why), ""),
+        "cost": dict(one.cost), "why": next((v.why for v in one.verdicts if v.why), ""),
     }  # fmt: skip
     return entry, replicates[next(iter(found))]
 

@@ -99,8 +99,8 @@ class Judge(Rater):
     def cost(self) -> dict[str, float]:
         if self.policy is not None:
             return {}
-        usage = client_of(self.model).budget
-        return {"cost": float(getattr(usage, "spent", 0.0) or 0.0)}
+        usage = client_of(self.model).usage
+        return {name: float(getattr(usage, name)) for name in ("requests", "cached", "read", "written", "cost")}
 
     # ---- local models -----------------------------------------------------------------------------------------------
 

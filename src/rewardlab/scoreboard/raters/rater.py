@@ -35,7 +35,8 @@ class Rater:
         raise NotImplementedError
 
     def cost(self) -> dict[str, float]:
-        """What its judgements have cost so far, in money, where that is known."""
+        """What it has asked of a served model so far: requests, cached, tokens read and written, cost in money where prices are
+        told."""
         return {}
 
 
