@@ -51,7 +51,7 @@ MAY_IMPORT = {
     | {SLOT, "rewards", "objectives.step_labels", "rollouts", "policies", "models", "registry"}
     | {"tasks.rows", "tasks.sources", "tasks.conversations", "evals", "api", "prm"},
     # a reward may be made of a verifier, or of a model that scores steps; a task names its verifier
-    "rewards": EVERYWHERE | SERVICES | {"rewards", "verifiers.contract", "prm.load_scorer"},
+    "rewards": EVERYWHERE | SERVICES | {"rewards", "verifiers.contract", "prm.load_scorer", "models.reward_model"},
     # a task may be made of what a small policy says, which is sampled when a problem is first asked for
     "tasks": EVERYWHERE | SERVICES | {SLOT, "verifiers.contract", "tasks", "models.samples"},
     # a small world, in one file: what a method pays there may be written with it
@@ -79,7 +79,7 @@ MAY_IMPORT = {
     # scoring.py is what its worker processes load
     "servers": EVERYWHERE
     | SERVICES
-    | {SLOT, "rewards.user", "rewards.process", "verifiers.contract", "registry", "models", "servers"},
+    | {SLOT, "rewards.user", "rewards.process", "rewards.model", "verifiers.contract", "registry", "models", "servers"},
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"data", "prm", "registry", "models", "backends", "scoreboard", "api"},
     # the checks of methods: what a claim promises, its runs, verdicts and records
     "checks": EVERYWHERE

@@ -92,7 +92,7 @@ def test_what_is_longer_than_the_context_loses_its_beginning_and_is_counted(tmp_
     classifier(tmp_path, num_labels=1)
     rater = load_rater(f"{tmp_path}?max_tokens=6", "cpu", "float32")
     verdicts = rater.judge(ITEMS, PAIR)
-    assert [v.cut for v in verdicts] == [2, 2, 3] if rater.tokenizer.chat_template else all(v.cut <= 3 for v in verdicts)
+    assert [v.cut for v in verdicts] == [2, 2, 3] if rater.model.tokenizer.chat_template else all(v.cut <= 3 for v in verdicts)
     assert sum(v.cut for v in verdicts) > 0
     # the end of the reply is what is left: another beginning changes nothing
     longer = [Item("x", users("9+9+9+9+" + item.question), item.replies, item.worth) for item in ITEMS[1:2]]

@@ -14,6 +14,7 @@ from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model, load_policy
+from rewardlab.rewards.model import PREFIX as TRAINED
 from rewardlab.rewards.process import PREFIX
 from rewardlab.runs.config import COLUMNS, RunConfig, config_of_run
 from rewardlab.tasks.sources import Listed, Shuffled
@@ -134,19 +135,23 @@ def require_packages(recipe: Recipe, task: Task) -> None:
 
 
 def require_scorers(recipe: Recipe) -> None:
-    """Raise RewardlabError if a process reward model that the recipe names is not there, or does not say how it scores."""
+    """Raise RewardlabError if a reward model that the recipe names is not there, or does not say how it scores."""
+    from rewardlab.models.reward_model import reward_settings_of
     from rewardlab.prm.load import settings_of
 
     for name in dict.fromkeys([*scorers_in(recipe), *(learner.init for learner in recipe.also)]):
         if name.startswith(PREFIX):
             settings_of(name)
+    for name in scorers_in(recipe, TRAINED):
+        reward_settings_of(name)
 
 
-def scorers_in(recipe: Recipe) -> list[str]:
-    """The process reward models that rewards of the recipe, or of its search, name by their checkpoints."""
+def scorers_in(recipe: Recipe, prefix: str = PREFIX) -> list[str]:
+    """The process reward models that rewards of the recipe, or of its search, name by their checkpoints; or with another prefix,
+    its reward models."""
     parts = [part for of in (recipe.reward, recipe.rollout) if of is not None for part in of.walk()]
     named = (part.settings.get("model") for part in parts)
-    return list(dict.fromkeys(x for x in named if isinstance(x, str) and x.startswith(PREFIX)))
+    return list(dict.fromkeys(x for x in named if isinstance(x, str) and x.startswith(prefix)))
 
 
 def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:

@@ -1,7 +1,7 @@
 """Read rewards written as text: a name, a function in a file of your own, or a formula.
 
     correct    length_penalty:per_token=0.01    mine.py:score    mine.py:made(by=2)    mine.py:score?as=verl    package.module:score
-    prm:PATH
+    prm:PATH    model:PATH
     format_ok(pattern=".+####.+") >> correct() - 0.1 * "mine.py:cost"
 
 A formula is what a recipe prints for its reward: + - * >>, numbers, brackets, .named("..."), rewards and operators by name with
@@ -21,7 +21,7 @@ from typing import Any, get_args
 from rewardlab.core import Environment
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.find import parse_options
-from rewardlab.registry.names import PREFIX
+from rewardlab.registry.names import PREFIX, TRAINED
 from rewardlab.registry.parts import is_part, part
 from rewardlab.registry.settings import fit
 from rewardlab.rewards.reward import Reward
@@ -44,6 +44,8 @@ def read_reward(written: str) -> Reward:
     NAME.check("a reward", written)
     if written.startswith(PREFIX):
         return part("reward", "prm_steps", model=absolute(written))
+    if written.startswith(TRAINED):
+        return part("reward", "model_score", model=absolute(written))
     place, convention = split(written)
     if place.endswith(".py"):
         return _of_file(Path(place), only_function(Path(place)), None, convention)
@@ -92,10 +94,12 @@ def _settings_of_kind(function: Callable, kind: str) -> Iterator[str]:
 
 
 def absolute(scorer: str) -> str:
-    """prm:PATH with a folder made absolute, so that a saved recipe finds it from anywhere; a name on the hub is left as it is."""
-    place, mark, query = scorer.removeprefix(PREFIX).partition("?")
+    """prm:PATH or model:PATH with a folder made absolute, so that a saved recipe finds it from anywhere; a name on the hub is left
+    as it is."""
+    prefix = TRAINED if scorer.startswith(TRAINED) else PREFIX
+    place, mark, query = scorer.removeprefix(prefix).partition("?")
     path = Path(place).expanduser()
-    return f"{PREFIX}{path.resolve() if path.exists() else place}{mark}{query}"
+    return f"{prefix}{path.resolve() if path.exists() else place}{mark}{query}"
 
 
 def called(text: str) -> tuple[str, dict[str, Any] | None]:
@@ -171,7 +175,7 @@ def _read(node: ast.expr, written: str) -> Any:
 
 
 def _called(name: str, operands: list[Any], settings: dict[str, Any]) -> Reward:
-    if isinstance(model := settings.get("model"), str) and model.startswith(PREFIX):
+    if isinstance(model := settings.get("model"), str) and model.startswith((PREFIX, TRAINED)):
         settings = {**settings, "model": absolute(model)}
     reward = part("reward", name, *operands, **settings)
     for key, value in settings.items():

@@ -18,6 +18,8 @@ SOURCE = re.compile(r"((.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?|.+\.py)(\?as=\w+)?"
 """FILE.py:function, MODULE:function, with or without settings, or FILE.py; and the convention of the function."""
 PREFIX = "prm:"
 """Before the checkpoint of a process reward model that is to be the reward."""
+TRAINED = "model:"
+"""Before the checkpoint of a reward model, a sequence classifier."""
 
 
 def check_methods(stack: str) -> None:
@@ -42,7 +44,7 @@ def check_reward(written: str) -> None:
     NAME.check("a reward", written)
     name = written.partition(":")[0]
     # a process reward model is looked at where the run begins: that needs torch
-    if written.startswith(PREFIX):
+    if written.startswith((PREFIX, TRAINED)):
         return
     if is_part("reward", name) or ("(" in written and not SOURCE.fullmatch(written)) or '"' in written:
         return

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory
+from rewardlab.core import Group, Message, Problem, Run, Sampling, Score, Scores, Term, Trajectory
 from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward, reward
@@ -15,17 +15,42 @@ from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.splitters import mark
 from rewardlab.util.outputs import last_values, values
 
+PREFIX = "model:"
+"""Before the checkpoint of a trained reward model."""
+
 
 @reward(over="groups")
 def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -> Scores:
-    """The score of a reply by a model with a value head, read at the reply's end. A Bradley-Terry model's score is unbounded, and
-    has no zero.
+    """The score of a reply by a reward model. A Bradley-Terry model's score is unbounded, and has no zero.
 
-    model: its name in the run (a `Learner` of the recipe).
+    model: its name in the run (a `Learner` of the recipe), a model with a value head, which is read at the reply's end; or
+    model:PATH, a trained sequence classifier (a run, an export, or any of transformers'). That reads text, so that its tokenizer
+    may be another than the policy's; PATH?label=NAME names one of several labels (`models/reward_model.py`).
     """
+    if model.startswith(PREFIX):
+        rows = iter(trained_model(run, model).score([conversation(t) for group in groups for t in group]))
+        return [[Score(next(rows)) for _ in group] for group in groups]
     # one flat batch, for speed; the values come back in the order of the groups
     said = iter(last_values(_reader(run, model), [t for group in groups for t in group]))
     return [[Score(next(said)) for _ in group] for group in groups]
+
+
+def trained_model(run: Run, model: str) -> Any:
+    """The reward model model:PATH, loaded when it is first needed; among the models of the run, its tokens are counted too."""
+    if model not in run.models:
+        from rewardlab.models.reward_model import load_reward_model
+
+        run.models[model] = load_reward_model(model, str(run.policy.device))
+    return run.models[model]
+
+
+def conversation(t: Trajectory) -> tuple[list[Message], str]:
+    """What was said before the last reply, and that reply."""
+    messages = list(t.problem.prompt)
+    # the first turn is the prompt as the policy reads it
+    messages += [Message("user" if turn.author is None else "assistant", turn.text) for turn in t.turns[1:]]
+    last = max((i for i, m in enumerate(messages) if m.role == "assistant" and i >= len(t.problem.prompt)), default=len(messages))
+    return messages[:last], messages[last].text if last < len(messages) else ""
 
 
 @reward(over="groups")

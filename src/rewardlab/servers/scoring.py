@@ -17,6 +17,8 @@ from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn
 from rewardlab.core.score import check_finite
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
+from rewardlab.rewards.model import PREFIX as TRAINED
+from rewardlab.rewards.model import trained_model
 from rewardlab.rewards.process import PREFIX, scorer_of
 from rewardlab.rewards.user.external import call_of
 from rewardlab.text.splitters import mark
@@ -53,8 +55,11 @@ class Scorer:
         self.run = Run(self.reader, verify=verify)
         for part in self.reward.walk():
             # loaded here, models are in memory once, and no fork has to load them again
-            if str(part.settings.get("model", "")).startswith(PREFIX):
-                scorer_of(self.run, part.settings["model"])
+            named = str(part.settings.get("model", ""))
+            if named.startswith(PREFIX):
+                scorer_of(self.run, named)
+            elif named.startswith(TRAINED):
+                trained_model(self.run, named)
         self.about = {"reward": str(self.reward), "alone": scores_alone(self.reward), "tokens": self.reader.tokens}
 
     def __call__(self, rows: Sequence[Row]) -> list[dict[str, Any]]:

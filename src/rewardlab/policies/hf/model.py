@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import WEIGHTS, Base, beyond_lora, config_of
+from rewardlab.policies.ends import SCORED_AT
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.vectors import below
 from rewardlab.util.extras import require
@@ -197,6 +198,7 @@ def classifier(model: Any, value_head: Tensor, tokenizer: Any) -> Any:
 
     config = copy.deepcopy(model.config)
     config.num_labels = 1
+    config.rewardlab = SCORED_AT
     config.pad_token_id = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
     # on the meta device nothing is allocated: `assign` puts the real weights in, and buffers stay empty
     with torch.device("meta"):

@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.ends import SCORED_AT
 from rewardlab.policies.llama.lora import merged
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.surprise import KIND, Surprise
@@ -98,10 +99,10 @@ def save_llama(model: Llama, folder: Path) -> None:
     kind = "ForSequenceClassification" if model.value_head is not None else "ForCausalLM"
     family = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}[model.config["model_type"]]
     # the checkpoint that the model was loaded from may have had another format, and older ones call it torch_dtype
-    config = {k: v for k, v in model.config.items() if k != "torch_dtype"}
+    config = {k: v for k, v in model.config.items() if k not in ("torch_dtype", "rewardlab")}
     config |= {"architectures": [family + kind], "dtype": "float32"}
     if model.value_head is not None:
-        config |= {"num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
+        config |= {"num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "rewardlab": SCORED_AT}
     tensors = {name: view.detach().cpu().contiguous().clone() for name, view in _hf_names(model)}
     if model.surprise is not None:
         config |= {"model_type": KIND, "trunk_type": config["model_type"]}

@@ -27,10 +27,10 @@ __all__ = ["OUTPUTS", "Rater", "load_rater"]
 
 SETTINGS = {
     "likelihood": ("norm",), "implicit": ("reference", "norm", "beta"), "judge": ("kind", "template", "by", "max_new"),
-    "classifier": ("label", "layout", "max_tokens"), "steps": ("by", "splitter"),
+    "steps": ("by", "splitter"),
 }  # fmt: skip
 NUMBERS: dict[str, tuple[Callable[[str], Any], Any]] = {
-    "beta": (float, ABOVE_ZERO), "max_new": (int, POSITIVE), "max_tokens": (int, POSITIVE),
+    "beta": (float, ABOVE_ZERO), "max_new": (int, POSITIVE),
 }  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def _of_checkpoint(name: str, device: str, dtype: str) -> Rater:
     if architecture.endswith("ForSequenceClassification") and "as" not in said and not name.startswith("prm:"):
         from rewardlab.scoreboard.raters.classifier import Classifier
 
-        return Classifier(name, find(place), device, dtype, **_parted(name, SETTINGS["classifier"], name)[1])
+        return Classifier(name, device, dtype)
     if not architecture.endswith("ForCausalLM") or "as" in said or name.startswith("prm:"):
         from rewardlab.scoreboard.raters.steps import Steps
 

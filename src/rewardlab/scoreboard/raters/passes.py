@@ -10,11 +10,9 @@ import torch
 import torch.nn.functional as F
 
 from rewardlab.core import Trajectory
+from rewardlab.models.reward_model import CPU_TOKENS, GPU_TOKENS
 from rewardlab.policies.packing import by_tokens
 from rewardlab.util.outputs import forward_batch
-
-CPU_TOKENS, GPU_TOKENS = 2048, 16384
-"""Padded tokens in one pass: a processor gains nothing by more, and its caches lose."""
 
 
 def parts(lengths: Sequence[int], device: torch.device) -> list[list[int]]:

@@ -1,0 +1,206 @@
+"""Reward models: any sequence classifier of transformers, with its own head, template and labels.
+
+A decoder's head is read at the last token of the conversation as its chat template writes it; whatever stands for padding cannot
+change that place. An encoder (DeBERTa, BERT) reads prompt and reply as a pair. One label is the score; of two labels, the second
+is the better one, and the score is the difference of their logits; of more, one is named: PATH?label=NAME.
+Runs and exports of rewardlab are read as they were trained, to the end token of the reply (`layout=ours`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+from urllib.parse import parse_qsl
+
+import torch
+from torch import Tensor, nn
+
+from rewardlab.core import Message, TokenCount
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.models.checkpoint import Checkpoint, find
+from rewardlab.policies.ends import turn_end
+from rewardlab.policies.hf.model import context_of, with_saved_adapter
+from rewardlab.policies.packing import by_tokens
+from rewardlab.util.device import device_of, dtype_of
+
+CPU_TOKENS, GPU_TOKENS = 2048, 16384
+"""Padded tokens in one pass: a processor gains nothing by more, and its caches lose."""
+SETTINGS = ("label", "layout", "max_tokens")
+PREFIX = "model:"
+"""Before the checkpoint of a reward model that is to be the reward (`rewards/model.py`)."""
+Answered = tuple[Sequence[Message], str]
+"""A conversation up to the reply, and the reply."""
+
+
+class RewardModel:
+    """A trained model that scores replies. In a run it stays what it was when it was loaded."""
+
+    def __init__(
+        self,
+        found: Checkpoint,
+        device: str = "auto",
+        dtype: str = "auto",
+        *,
+        label: str = "",
+        layout: str = "",
+        max_tokens: int = 0,
+    ):
+        """label: of several, the one that is the score, by name or number.  layout: "template", the whole conversation as the chat
+        template writes it, or "ours".  max_tokens: of a conversation; without it, the model's context."""
+        from transformers import AutoTokenizer
+
+        self.found, self.device = found, device_of(device)
+        self.dtype = dtype_of(dtype, self.device)
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), trust_remote_code=False)
+        self.model = _loaded(found, self.dtype).to(self.device).eval()
+        self.reads_pairs = not isinstance(getattr(self.model, "score", None), nn.Linear)
+        self.layout = layout or ("ours" if _is_ours(found) else "template")
+        if self.layout not in ("ours", "template"):
+            raise unknown("layout of a reward model", self.layout, ("ours", "template"))
+        self.label = _label(self.model.config, label)
+        self.longest = max_tokens or min(context_of(self.model, self.tokenizer), self.tokenizer.model_max_length)
+        self.token_count, self.name = TokenCount(), "reward-model"
+
+    def score(self, rows: Sequence[Answered]) -> list[float]:
+        """The score of each reply; higher is better. The beginning of what is longer than the model's context is cut off."""
+        return [score for score, _, _ in self.read(rows)]
+
+    def read(self, rows: Sequence[Answered]) -> list[tuple[float, bool, int]]:
+        """For each reply its score, whether the conversation was too long, and how many tokens of it were read."""
+        encoded = [self._encoded(prompt, reply) for prompt, reply in rows]
+        lengths = [len(row["input_ids"]) for row in encoded]
+        scores = [0.0] * len(rows)
+        for part in by_tokens(lengths, CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS):
+            with torch.inference_mode():
+                found = self._scores([encoded[i] for i in part]).tolist()
+            for i, score in zip(part, found, strict=True):
+                scores[i] = score
+        self.token_count.scored += sum(lengths)
+        return [(score, row["cut"], n) for score, row, n in zip(scores, encoded, lengths, strict=True)]
+
+    def parameters(self) -> list[nn.Parameter]:
+        """None that train."""
+        return []
+
+    def state(self) -> dict[str, Tensor]:
+        """None that a checkpoint must hold."""
+        return {}
+
+    # ---- texts to tokens ------------------------------------------------------------------------------------------
+
+    def _encoded(self, prompt: Sequence[Message], reply: str) -> dict[str, Any]:
+        if self.reads_pairs:
+            asked = prompt[0].text if len(prompt) == 1 else "\n\n".join(f"{m.role}: {m.text}" for m in prompt)
+            return self._pair(asked, reply)
+        ids = self._conversation(prompt, reply)
+        return {"input_ids": ids[-self.longest :], "cut": len(ids) > self.longest}
+
+    def _pair(self, prompt: str, reply: str) -> dict[str, Any]:
+        """As an encoder reads it; a prompt that is too long loses its end, and a reply only where it is too long by itself."""
+        whole = self.tokenizer(prompt, reply, verbose=False)
+        if len(whole["input_ids"]) <= self.longest:
+            return {**whole, "cut": False}
+        alone = len(self.tokenizer(reply)["input_ids"])
+        how = "only_first" if alone < self.longest - 3 else "longest_first"
+        return {**self.tokenizer(prompt, reply, truncation=how, max_length=self.longest), "cut": True}
+
+    def _conversation(self, prompt: Sequence[Message], reply: str) -> list[int]:
+        ours, words = self.layout == "ours", self.tokenizer
+        end = [cast(int, turn_end(words))] if ours else []
+        if not words.chat_template:
+            return words("".join(f"{m.text}\n" for m in prompt) + reply, verbose=False)["input_ids"] + end
+        turns = [{"role": m.role, "content": m.text} for m in prompt]
+        answered = turns if ours else [*turns, {"role": "assistant", "content": reply}]
+        text = words.apply_chat_template(answered, tokenize=False, add_generation_prompt=ours)
+        ids = words(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return ids + (words(reply, add_special_tokens=False, verbose=False)["input_ids"] + end if ours else [])
+
+    # ---- tokens to scores -----------------------------------------------------------------------------------------
+
+    def _scores(self, rows: Sequence[dict[str, Any]]) -> Tensor:
+        names = [name for name in rows[0] if name != "cut"]
+        batch = {name: _padded([row[name] for row in rows]).to(self.device) for name in names}
+        length = torch.tensor([len(row["input_ids"]) for row in rows], device=self.device)
+        batch["attention_mask"] = (torch.arange(batch["input_ids"].shape[1], device=self.device) < length[:, None]).long()
+        if self.reads_pairs:
+            return self._one(self.model(**batch).logits.float())
+        hidden = self.model.base_model(**batch, use_cache=False).last_hidden_state
+        return self._one(self.model.score(hidden[torch.arange(len(rows)), length - 1]).float())
+
+    def _one(self, logits: Tensor) -> Tensor:
+        if logits.shape[1] == 2 and self.label is None:
+            return logits[:, 1] - logits[:, 0]
+        return logits[:, self.label or 0]
+
+
+def load_reward_model(name: str, device: str = "auto", dtype: str = "auto") -> RewardModel:
+    """The reward model of a name: a folder, a run or a model of the hub; PATH?label=NAME&layout=ours&max_tokens=N says more.
+
+    Raises RewardlabError for a checkpoint that is none, and for an unknown setting.
+    """
+    found, settings = reward_settings_of(name)
+    return RewardModel(found, device, dtype, **settings)
+
+
+def reward_settings_of(name: str) -> tuple[Checkpoint, dict[str, Any]]:
+    """Where a reward model's checkpoint is, and what is said of it. No weights are read."""
+    place, _, query = name.removeprefix(PREFIX).partition("?")
+    settings: dict[str, Any] = dict(parse_qsl(query, keep_blank_values=True))
+    for key in settings:
+        if key not in SETTINGS:
+            raise unknown(f"setting of the reward model {place}", key, SETTINGS)
+    if "max_tokens" in settings:
+        if not settings["max_tokens"].isdecimal() or not int(settings["max_tokens"]):
+            raise RewardlabError(f"{name}: max_tokens is a number of tokens, and not {settings['max_tokens']!r}")
+        settings["max_tokens"] = int(settings["max_tokens"])
+    found = find(place)
+    kind = str((found.config.get("architectures") or [""])[0])
+    if not kind.endswith("ForSequenceClassification"):
+        raise RewardlabError(
+            f"{place} is no reward model: it is a {kind or 'model of unknown kind'}, and not a sequence classifier"
+        )
+    return found, settings
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> Tensor:
+    """(B, T), padded on the right with 0, which no attention sees."""
+    table = torch.zeros(len(rows), max(map(len, rows)), dtype=torch.long)
+    for i, row in enumerate(rows):
+        table[i, : len(row)] = torch.tensor(row)
+    return table
+
+
+def _loaded(found: Checkpoint, dtype: torch.dtype) -> Any:
+    from transformers import AutoModelForSequenceClassification
+
+    kind: Any = AutoModelForSequenceClassification
+    try:
+        model, told = kind.from_pretrained(str(found.folder), dtype=dtype, trust_remote_code=False, output_loading_info=True)
+    except (OSError, ValueError, KeyError) as problem:
+        why = str(problem).splitlines()[0]
+        raise RewardlabError(f"{found.folder} cannot be loaded as a reward model: {why}") from problem
+    if missing := told["missing_keys"]:
+        # transformers would go on with random numbers
+        raise RewardlabError(f"{found.folder}: the checkpoint lacks the weight {min(missing)}: it is no reward model")
+    return with_saved_adapter(model, found.adapter, trains=False) if found.adapter else model
+
+
+def _is_ours(found: Checkpoint) -> bool:
+    """Whether rewardlab trained it: its layout is then known."""
+    return "rewardlab" in found.config or (found.folder.parent / "metrics.jsonl").is_file()
+
+
+def _label(config: Any, label: str) -> int | None:
+    """The place of the logit that is the score; None for one label, and for the difference of two."""
+    names = {str(name): int(i) for i, name in (config.id2label or {}).items()}
+    if label:
+        if label.isdecimal() and int(label) < config.num_labels:
+            return int(label)
+        if label not in names:
+            raise unknown("label of the classifier", label, names)
+        return names[label]
+    if config.num_labels > 2:
+        raise RewardlabError(
+            f"this classifier has {config.num_labels} labels: say which one is the score, PATH?label=NAME: {', '.join(names)}"
+        )
+    return None
