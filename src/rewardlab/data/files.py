@@ -24,6 +24,10 @@ STREAM = "-"
 """The name that stands for standard input or output."""
 
 
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""How a file of UTF-16 begins; no text in UTF-8 does."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """What a file holds at one place ("line 7"): a row; or, where row is None, a text that is none, and why; or a blank line."""
@@ -41,15 +45,15 @@ class Entry:
 def read(source: Path | str) -> Iterator[Entry]:
     """What a file holds, in order: a .csv (all its values stay text) or .parquet file, else JSON lines; "-" is standard input.
 
-    Raises RewardlabError for a table that cannot be read at all.
+    Raises RewardlabError for a table that cannot be read at all, and for a file of UTF-16, of which no line can be read.
     """
     if Path(source).suffix.lower() in TABLES:
         yield from _table(Path(source))
     elif str(source) == STREAM:
-        yield from _lines(sys.stdin.buffer)
+        yield from _lines(sys.stdin.buffer, "standard input")
     else:
         with open(source, "rb") as file:
-            yield from _lines(file)
+            yield from _lines(file, str(source))
 
 
 def count_rows(source: Path | str) -> int | None:
@@ -143,9 +147,16 @@ def check_out(out: Path | str) -> None:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _lines(file: IO[bytes]) -> Iterator[Entry]:
+def not_utf8(first: bytes) -> str:
+    """What is wrong with a file that begins so, and the command that mends it."""
+    return f"not UTF-8; convert it (iconv -f {'utf16' if first[:2] in UTF16 else 'latin1'} -t utf8)"
+
+
+def _lines(file: IO[bytes], name: str) -> Iterator[Entry]:
     # a binary file ends its lines at \n alone; other separators may be part of a text
     for number, line in enumerate(file, 1):
+        if number == 1 and line[:2] in UTF16:
+            raise RewardlabError(f"{name}, line 1: {not_utf8(line)}")
         yield _line(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, f"line {number}")
 
 
@@ -157,7 +168,7 @@ def _line(line: bytes, place: str) -> Entry:
         # a row may hold a long reply, so only memory limits its length
         row = strict_json.parse(line.decode(), longest=sys.maxsize)
     except UnicodeDecodeError:
-        return Entry(place, None, raw, "not UTF-8")
+        return Entry(place, None, raw, not_utf8(b""))
     except ValueError as e:
         return Entry(place, None, raw, f"not JSON: {e}")
     return Entry(place, row) if isinstance(row, dict) else Entry(place, None, raw, "not a JSON object")
