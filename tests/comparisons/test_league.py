@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -14,14 +15,16 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.checks.runs import Done
+from rewardlab.commands import cli
+from rewardlab.commands import league as command
 from rewardlab.comparisons import league_records, leagues_doc, results, season
 from rewardlab.comparisons.forecast import forecast, noise_of
-from rewardlab.comparisons.league import Guard, League, Member, Outcome, World, league, leagues
+from rewardlab.comparisons.league import OWN, Guard, League, Member, Outcome, World, league, leagues
 from rewardlab.comparisons.league_page import page
 from rewardlab.comparisons.own import of_task, only
 from rewardlab.comparisons.season import Season, beyond, chosen, model_of
-from rewardlab.comparisons.standings import BASELINE, FAILED, INERT
-from rewardlab.comparisons.telling import advice, sentences
+from rewardlab.comparisons.standings import BASELINE, FAILED, INERT, fitness, told_apart
+from rewardlab.comparisons.telling import advice, remedies, sentences
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.runs.config import RunConfig
@@ -128,7 +131,8 @@ def test_a_league_is_run_once_and_read_after_that(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(season, "run_all", lambda work, jobs, processes=None: (never(job) for job in jobs))
     again = results.run_league("tiny", tiny)
     assert again["worlds"] == record["worlds"]
-    assert forecast(tiny, record)[0] == {"world": "sums", "runs": 14, "missing": 0, "seconds": 0, "sees": None}
+    of = {"to choose rates": 6, "to compare": 6, "to vary a setting": 2}
+    assert forecast(tiny, record)[0] == {"world": "sums", "runs": 14, "of": of, "missing": 0, "seconds": 0, "sees": None}
     # a member that is added later meets the runs of the others
     more = replace(tiny, league=replace(TINY, members=(*TINY.members, Member("dr_grpo"))))
     assert forecast(more, None)[0]["missing"] == 2 + 2
@@ -234,6 +238,71 @@ def test_some_members_and_worlds():
         only(league("length"), ["hap"], [])
     with pytest.raises(RewardlabError, match="nothing is left to compare with grpo"):
         only(league("length"), ["grpo"], [])
+
+
+def test_a_plan_says_what_the_runs_are_for_and_when_the_rest_is_known(capsys):
+    world = {"world": "own", "runs": 8, "of": {"to choose rates": 6, "to compare": 2, "to vary a setting": 0}}
+    document = {"members": ["grpo", "hapo"], "steps": {"own": 5}, "seeds": 1, "margin": 0.05}
+    command.show({**document, "plan": [{**world, "missing": 8, "seconds": None, "sees": None}]})
+    said = capsys.readouterr().out
+    assert said.startswith(
+        "2 members on 1 seeds: grpo, hapo\nown: 8 runs of 5 updates (6 to choose rates, 2 to compare), 8 to do; how"
+    )
+    assert "is told once the baseline has chosen its rate (0.05 would matter)" in said
+    command.show({**document, "plan": [{**world, "missing": 2, "seconds": 75, "sees": {5: 0.1234}}]})
+    said = capsys.readouterr().out
+    assert "2 to do, about 0:01:15\n" in said
+    assert "four times in five: 0.123 with 5 seeds (0.05 would matter)" in said
+    command.show({**document, "plan": [{**world, "missing": 0, "seconds": 0, "sees": None}]})
+    assert capsys.readouterr().out == "own: 8 runs of 5 updates (6 to choose rates, 2 to compare), all done\n"
+
+
+@pytest.mark.parametrize(
+    ("ends", "rises", "apart", "says"),
+    [
+        (0.0, 0.0, 0.0, ["no reply is right"]),
+        (0.05, 0.04, 0.1, ["take easier problems", "more --seeds"]),
+        (0.95, 0.4, 0.1, ["take harder problems", "more --seeds"]),
+        (0.5, 0.0, 0.1, ["give the baseline more", "more --seeds"]),
+        (0.5, 0.4, 0.0, ["more --seeds"]),
+        (0.5, 0.4, 0.1, []),
+    ],
+)
+def test_problems_that_decide_nothing_come_with_what_to_try(ends, rises, apart, says):
+    runs = {
+        name: [{"pass@1": ends + by + wiggle * (ends > 0), "before.pass@1": ends - rises} for wiggle in (0.0, 0.001, 0.002)]
+        for name, by in (("grpo", 0.0), ("hapo", apart))
+    }
+    own = {"name": OWN, "conditions": fitness(runs["grpo"], "pass@1"), "told_apart": told_apart(runs, TINY.outcome)}
+    found = remedies(own)
+    assert len(found) == len(says)
+    assert all(told.startswith(start) for told, start in zip(found, says, strict=True))
+    # the worlds of a league are fixed, and nothing about them can be tried
+    assert remedies({**own, "name": "sums"}) == []
+
+
+def test_a_family_lists_its_members_also_where_its_league_was_never_run(capsys, monkeypatch):
+    for record in (league_records.read, lambda name: None):
+        monkeypatch.setattr(league_records, "read", record)
+        for name in leagues():
+            assert cli.main(["list", "--family", name]) == 0
+            said = capsys.readouterr().out
+            found = league(name)
+            assert f"against {found.baseline} (rewardlab show NAME)" in said
+            assert all(re.search(rf"^  {member.name} +\S", said, re.MULTILINE) for member in found.members)
+            assert f"rewardlab league {name} --task mine.jsonl" in said
+    assert "has not been run here yet" in said
+
+
+def test_a_folder_taken_for_a_league_and_a_league_for_a_folder(capsys):
+    for argv, says in (
+        (["list", "--family", "shaping"], "shaping is a folder of methods: rewardlab list --folder shaping"),
+        (["league", "shaping"], "shaping is a folder of methods"),
+        (["compare", "--family", "length", "--task", "arithmetic"], "a league has this name: rewardlab league length"),
+        (["list", "--family", "lenght"], "did you mean length?"),
+    ):
+        assert cli.main(argv) == 2
+        assert says in capsys.readouterr().err
 
 
 # ---- what is said of it -------------------------------------------------------------------------------------------------
