@@ -15,6 +15,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.checks.runs import Done
+from rewardlab.checks.workers import Failed
 from rewardlab.commands import cli
 from rewardlab.commands import league as command
 from rewardlab.comparisons import league_records, leagues_doc, results, season
@@ -22,12 +23,15 @@ from rewardlab.comparisons.forecast import forecast, noise_of
 from rewardlab.comparisons.league import OWN, Guard, League, Member, Outcome, World, league, leagues
 from rewardlab.comparisons.league_page import page
 from rewardlab.comparisons.own import of_task, only
+from rewardlab.comparisons.own_check import check
 from rewardlab.comparisons.season import Season, beyond, chosen, model_of
 from rewardlab.comparisons.standings import BASELINE, FAILED, INERT, fitness, told_apart
 from rewardlab.comparisons.telling import advice, remedies, sentences
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
+from rewardlab.models.embedded import tokenizer
 from rewardlab.runs.config import RunConfig
+from tests.helpers.checkpoints import checkpoint
 
 TINY = League(
     question="Which of two?", want="a test", baseline="grpo",
@@ -228,6 +232,105 @@ def test_an_edited_file_is_not_answered_by_runs_of_the_one_before(tiny, tmp_path
     assert second != first
     (model / "weights").write_text("22")
     assert key() not in (first, second)
+
+
+def own(tmp_path, rows, name="length", members=("hapo",), model="hf:model", **config):
+    """A season on a user's own rows."""
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = RunConfig(task=str(file), model=model.replace("model", str(tmp_path / "model")), device="cpu", max_new=4, **config)
+    found = of_task(only(league(name), list(members), []), config, steps=1, rates=(1e-4,), problems=2)
+    return Season(found, config, tmp_path / "out", pairs=2, processes=1)
+
+
+SUMS = [{"prompt": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(30)]
+PREFERRED = [{**row, "chosen": row["answer"], "rejected": "0"} for row in SUMS]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoint") / "model"
+    checkpoint(folder, tokenizer(), max_position_embeddings=512)
+    return folder
+
+
+def test_a_run_of_other_settings_in_the_same_folder_is_not_resumed(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "model").symlink_to(model)
+    first = own(tmp_path, SUMS)
+    world = first.league.worlds[0]
+
+    def updates(steps, rows=SUMS):
+        later = own(tmp_path, rows)
+        later = replace(later, league=replace(later.league, worlds=(replace(world, steps=steps),)))
+        job = later.job(later.league.member("grpo"), later.league.worlds[0], 100, {"lr": 1e-4})
+        assert job.keep
+        return season.run_known(job).numbers["updates"]
+
+    assert updates(1) == 1
+    assert updates(2) == 2
+    # stopped before its end: it is resumed where nothing has changed, and not where something has
+    with monkeypatch.context() as broken:
+        broken.setattr(season, "write_json", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            updates(3)
+    assert updates(4) == 4
+    assert updates(3) == 3
+    assert len({path.name for path in (tmp_path / "out" / "unfinished").iterdir()}) == 4
+
+
+def stopped(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("rows", "league_of", "says"),
+    [
+        ([], ("length", ["hapo"]), "holds no problems"),
+        ([{"prompt": row["prompt"], "result": row["answer"]} for row in SUMS], ("length", ["hapo"]),
+         "what decides, length of right replies, needs answers, .* no column 'answer' .*: result\\)\\. Name .* --answer-column$"),
+        (SUMS, ("preferences", ["ipo"]), "^dpo: .* no 'chosen'|^dpo: dpo needs 2 columns"),
+        ([{k: v for k, v in row.items() if k != "answer"} for row in PREFERRED], ("preferences", ["ipo"]),
+         "what decides, true quality of replies, needs answers"),
+        ([{**row, "prompt": row["prompt"] * 200} for row in SUMS], ("length", ["hapo"]), "^grpo: .* too long"),
+    ],
+)  # fmt: skip
+def test_what_would_fail_every_run_is_said_before_the_first(rows, league_of, says, model, tmp_path):
+    (tmp_path / "model").symlink_to(model)
+    with pytest.raises(RewardlabError, match=says):
+        check(own(tmp_path, rows, *league_of))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_that_is_not_there_is_said_before_the_first_run(tmp_path, capsys):
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in SUMS))
+    for plan in (["--plan"], []):
+        argv = [
+            "league",
+            "length",
+            "--task",
+            str(tmp_path / "rows.jsonl"),
+            "--model",
+            "nosuch",
+            *plan,
+            "--out",
+            str(tmp_path / "o"),
+        ]
+        assert cli.main(argv) == 2
+        assert "unknown model 'nosuch'" in capsys.readouterr().err
+        assert not (tmp_path / "o").exists()
+
+
+def test_rows_that_a_guide_asks_for_pass_with_every_member(model, tmp_path):
+    (tmp_path / "model").symlink_to(model)
+    for name, rows in (("length", SUMS), ("objectives", SUMS), ("exploration", SUMS), ("search", SUMS), ("preferences", PREFERRED)):
+        check(own(tmp_path, rows, name, ()))
+
+
+def test_a_member_whose_rates_all_fail_says_why(tiny, monkeypatch):
+    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [Failed("RewardlabError: too few apples")] * len(jobs))
+    with pytest.raises(RewardlabError, match="the baseline grpo fails: no rate could be chosen: too few apples"):
+        season.play(tiny, TINY.worlds[0], 1.25)
 
 
 def test_some_members_and_worlds():

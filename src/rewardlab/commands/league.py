@@ -56,6 +56,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if not args.league:
         return {"leagues": [listed(name, league_records.read(name)) for name in leagues()]}
     season, changed = season_of(args, league(args.league))
+    if args.task:
+        from rewardlab.comparisons.own_check import check
+
+        check(season)
     return planned(args, season) if args.plan else played(args, season, changed)
 
 
