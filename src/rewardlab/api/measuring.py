@@ -110,6 +110,12 @@ def check_answers(recipe: Recipe, task: Task) -> None:
             raise need_answers(task, f"{call.who} takes the argument {missing[0]}, and")
 
 
+def check_decides(who: str, task: Task) -> None:
+    """Raise RewardlabError if the data has no answers for the verifier by which `who` is measured."""
+    if without_answers(task) and isinstance(registry.verifier(task.verifier), Verifier):
+        raise need_answers(task, who, instead="")
+
+
 OF_TEXTS = ("recorded", "judged", "with_demonstrations")
 """Rollouts whose setting `fields` names columns of replies as texts; the segments of control are none."""
 

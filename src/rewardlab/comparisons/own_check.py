@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from rewardlab import registry
 from rewardlab.api.inputs import policy_of, task_of
-from rewardlab.api.measuring import check_columns, need_answers, without_answers
+from rewardlab.api.measuring import check_columns, check_decides
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.comparisons.season import FIRST, Season
 from rewardlab.errors import RewardlabError
-from rewardlab.verifiers.contract import Verifier
 
 
 def check(season: Season) -> None:
@@ -19,8 +17,7 @@ def check(season: Season) -> None:
     (world,) = league.worlds
     config = season.job(league.member(league.baseline), world, FIRST).config.but(device="cpu")
     task = task_of(None, config)
-    if without_answers(task) and isinstance(registry.verifier(task.verifier), Verifier):
-        raise need_answers(task, f"what decides, {league.outcome.says},", instead="")
+    check_decides(f"what decides, {league.outcome.says},", task)
     policy = policy_of(None, config, task)
     # the baseline first: what fails it fails all
     for member in sorted(league.members, key=lambda one: one.name != league.baseline):
@@ -30,5 +27,5 @@ def check(season: Season) -> None:
             fit_prompts(task, policy, config, recipe)
         except RewardlabError as e:
             others = [one.name for one in league.rivals if one is not member]
-            out = f"\nwithout it: --members {','.join(others)}" if member.name != league.baseline and others else ""
+            out = f"; to leave it out: --members {','.join(others)}" if member.name != league.baseline and others else ""
             raise RewardlabError(f"{member.name}: {e}{out}") from e
