@@ -61,7 +61,9 @@ MAY_IMPORT = {
     # it logs how many different answers are right
     "engine": EVERYWHERE | TRAINING | {"text.answers"},
     # another engine runs the same recipes on its own models
-    "backends": EVERYWHERE | TRAINING | {SLOT, "rewards.user", "backends", "policies", "models", "tasks.sources"},
+    "backends": EVERYWHERE
+    | TRAINING
+    | {SLOT, "rewards.user", "backends", "policies", "models", "tasks.sources", "verifiers.contract"},
     # a small policy is warmed up on its task, which is looked up by name
     "models": EVERYWHERE | {"clients", "models", "policies", "prm", "engine", "runs.config", "registry"},
     "methods": EVERYWHERE

@@ -56,6 +56,17 @@ def test_trl_texts_messages_columns_and_none():
     assert as_trl_reward(correct() + hinted(), verify)(["q"] * 2, ["a 4", "5"], answer=["4", "4"], hint=["a", "b"]) == [2.0, 0.0]
 
 
+def test_trl_answers_in_another_column():
+    replies, answers = ["a 4", "5"], ["4", "4"]
+    assert as_trl_reward(correct(), verify, answer="result")(["q"] * 2, replies, result=answers) == [1.0, 0.0]
+    for given, says in ((None, "none of the columns answer, "), ("reslt", "no column 'reslt'")):
+        for verified in (correct(), verify, correct() + 0.1 * tokens()):
+            with pytest.raises(RewardlabError, match=rf"{says}.* prompts: result\. Name .*answer=NAME"):
+                as_trl_reward(verified, verify, answer=given)(["q"] * 2, replies, result=answers)
+    # a reward that compares nothing with an answer may lack a verdict
+    assert as_trl_reward(judged_unless_asked())(["q"], ["?"]) == [None]
+
+
 def test_trl_counts_its_own_tokens():
     assert as_trl_reward(tokens())(["q"], ["four"], completion_ids=[[7, 8]]) == [2.0]
 

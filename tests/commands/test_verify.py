@@ -158,7 +158,7 @@ def test_a_file_without_the_column_is_refused_and_stays(tmp_path, capsys):
     file = write(tmp_path / "v.jsonl", RIGHT, WRONG)
     before = file.read_text()
     assert say("exact_match", "--in", file, "--out", file, "--answer-column", "gold") == 2
-    assert "have no column gold; they have: response, answer; name it by --answer-column" in capsys.readouterr().err
+    assert "have no column gold; they have: response, answer; name it: --answer-column answer" in capsys.readouterr().err
     assert file.read_text() == before
     write(file, RIGHT | {"why": "mine"})
     assert say("exact_match", "--in", file, "--out", file) == 2
@@ -222,3 +222,40 @@ def test_a_missing_package_is_said_before_anything(kind, module, file, tmp_path,
     assert say(kind, "--in", file, "--out", tmp_path / "out.jsonl") == 2
     assert f"the verifier {kind} needs {module}: pip install 'rewardlab[verify]'" in capsys.readouterr().err
     assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_columns_under_other_names_are_told_with_the_flags_to_give(tmp_path, capsys):
+    for row, flags in (
+        ({"completion": "yes", "solution": "yes"}, "name them: --response-column completion --answer-column solution"),
+        ({"completion": "yes", "answer": "yes"}, "name it: --response-column completion"),
+        ({"said": "yes", "truth": "yes"}, "name them: --response-column NAME --answer-column NAME"),
+    ):
+        file = write(tmp_path / "v.jsonl", row, row)
+        assert say("exact_match", "--in", file, "--out", tmp_path / "o.jsonl") == 2
+        assert flags in capsys.readouterr().err
+        if "NAME" not in flags:
+            assert say("exact_match", "--in", file, "--out", tmp_path / "o.jsonl", *flags.split(": ")[1].split()) == 0
+
+
+def test_replies_and_prompts_may_be_messages(tmp_path):
+    def chat(role, text):
+        return [{"role": "system", "content": "Be brief."}, {"role": role, "content": text}]
+
+    mine = tmp_path / "mine.py"
+    mine.write_text("def score(prompt, completion): return float(prompt + completion == 'whoyes')")
+    rows = [{"prompt": chat("user", "who"), "response": chat("assistant", text), "answer": "yes"} for text in ("yes", "no")]
+    file = write(tmp_path / "v.jsonl", *rows)
+    for kind in ("exact_match", f"{mine}:score"):
+        assert say(kind, "--in", file, "--out", tmp_path / "o.jsonl") == 0
+        assert verdicts(tmp_path / "o.jsonl") == [True, False]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_file_in_utf_16_is_refused_with_the_command_that_converts_it(encoding, tmp_path, capsys):
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    file = tmp_path / "v.jsonl"
+    file.write_bytes((mark + json.dumps({"response": "yes", "answer": "yes"}) + "\n").encode(encoding))
+    for command in (["verify", "exact_match", "--in"], ["data", "dedupe"]):
+        assert cli.main([*command, str(file), "--out", str(tmp_path / "o.jsonl")]) == 2
+        assert "v.jsonl, line 1: not UTF-8; convert it (iconv -f utf16 -t utf8)" in capsys.readouterr().err
+        assert not (tmp_path / "o.jsonl").exists()

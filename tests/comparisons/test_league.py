@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -14,17 +15,23 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.checks.runs import Done
+from rewardlab.checks.workers import Failed
+from rewardlab.commands import cli
+from rewardlab.commands import league as command
 from rewardlab.comparisons import league_records, leagues_doc, results, season
 from rewardlab.comparisons.forecast import forecast, noise_of
-from rewardlab.comparisons.league import Guard, League, Member, Outcome, World, league, leagues
+from rewardlab.comparisons.league import OWN, Guard, League, Member, Outcome, World, league, leagues
 from rewardlab.comparisons.league_page import page
 from rewardlab.comparisons.own import of_task, only
+from rewardlab.comparisons.own_check import check
 from rewardlab.comparisons.season import Season, beyond, chosen, model_of
-from rewardlab.comparisons.standings import BASELINE, FAILED, INERT
-from rewardlab.comparisons.telling import advice, sentences
+from rewardlab.comparisons.standings import BASELINE, FAILED, INERT, fitness, told_apart
+from rewardlab.comparisons.telling import advice, remedies, sentences
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
+from rewardlab.models.embedded import tokenizer
 from rewardlab.runs.config import RunConfig
+from tests.helpers.checkpoints import checkpoint
 
 TINY = League(
     question="Which of two?", want="a test", baseline="grpo",
@@ -128,7 +135,8 @@ def test_a_league_is_run_once_and_read_after_that(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(season, "run_all", lambda work, jobs, processes=None: (never(job) for job in jobs))
     again = results.run_league("tiny", tiny)
     assert again["worlds"] == record["worlds"]
-    assert forecast(tiny, record)[0] == {"world": "sums", "runs": 14, "missing": 0, "seconds": 0, "sees": None}
+    of = {"to choose rates": 6, "to compare": 6, "to vary a setting": 2}
+    assert forecast(tiny, record)[0] == {"world": "sums", "runs": 14, "of": of, "missing": 0, "seconds": 0, "sees": None}
     # a member that is added later meets the runs of the others
     more = replace(tiny, league=replace(TINY, members=(*TINY.members, Member("dr_grpo"))))
     assert forecast(more, None)[0]["missing"] == 2 + 2
@@ -226,6 +234,105 @@ def test_an_edited_file_is_not_answered_by_runs_of_the_one_before(tiny, tmp_path
     assert key() not in (first, second)
 
 
+def own(tmp_path, rows, name="length", members=("hapo",), model="hf:model", **config):
+    """A season on a user's own rows."""
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = RunConfig(task=str(file), model=model.replace("model", str(tmp_path / "model")), device="cpu", max_new=4, **config)
+    found = of_task(only(league(name), list(members), []), config, steps=1, rates=(1e-4,), problems=2)
+    return Season(found, config, tmp_path / "out", pairs=2, processes=1)
+
+
+SUMS = [{"prompt": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(30)]
+PREFERRED = [{**row, "chosen": row["answer"], "rejected": "0"} for row in SUMS]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoint") / "model"
+    checkpoint(folder, tokenizer(), max_position_embeddings=512)
+    return folder
+
+
+def test_a_run_of_other_settings_in_the_same_folder_is_not_resumed(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "model").symlink_to(model)
+    first = own(tmp_path, SUMS)
+    world = first.league.worlds[0]
+
+    def updates(steps, rows=SUMS):
+        later = own(tmp_path, rows)
+        later = replace(later, league=replace(later.league, worlds=(replace(world, steps=steps),)))
+        job = later.job(later.league.member("grpo"), later.league.worlds[0], 100, {"lr": 1e-4})
+        assert job.keep
+        return season.run_known(job).numbers["updates"]
+
+    assert updates(1) == 1
+    assert updates(2) == 2
+    # stopped before its end: it is resumed where nothing has changed, and not where something has
+    with monkeypatch.context() as broken:
+        broken.setattr(season, "write_json", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            updates(3)
+    assert updates(4) == 4
+    assert updates(3) == 3
+    assert len({path.name for path in (tmp_path / "out" / "unfinished").iterdir()}) == 4
+
+
+def stopped(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("rows", "league_of", "says"),
+    [
+        ([], ("length", ["hapo"]), "holds no problems"),
+        ([{"prompt": row["prompt"], "result": row["answer"]} for row in SUMS], ("length", ["hapo"]),
+         "what decides, length of right replies, needs answers, .* no column 'answer' .*: result\\)\\. Name .* --answer-column$"),
+        (SUMS, ("preferences", ["ipo"]), "^dpo: .* no 'chosen'|^dpo: dpo needs 2 columns"),
+        ([{k: v for k, v in row.items() if k != "answer"} for row in PREFERRED], ("preferences", ["ipo"]),
+         "what decides, true quality of replies, needs answers"),
+        ([{**row, "prompt": row["prompt"] * 200} for row in SUMS], ("length", ["hapo"]), "^grpo: .* too long"),
+    ],
+)  # fmt: skip
+def test_what_would_fail_every_run_is_said_before_the_first(rows, league_of, says, model, tmp_path):
+    (tmp_path / "model").symlink_to(model)
+    with pytest.raises(RewardlabError, match=says):
+        check(own(tmp_path, rows, *league_of))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_that_is_not_there_is_said_before_the_first_run(tmp_path, capsys):
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in SUMS))
+    for plan in (["--plan"], []):
+        argv = [
+            "league",
+            "length",
+            "--task",
+            str(tmp_path / "rows.jsonl"),
+            "--model",
+            "nosuch",
+            *plan,
+            "--out",
+            str(tmp_path / "o"),
+        ]
+        assert cli.main(argv) == 2
+        assert "unknown model 'nosuch'" in capsys.readouterr().err
+        assert not (tmp_path / "o").exists()
+
+
+def test_rows_that_a_guide_asks_for_pass_with_every_member(model, tmp_path):
+    (tmp_path / "model").symlink_to(model)
+    for name, rows in (("length", SUMS), ("objectives", SUMS), ("exploration", SUMS), ("search", SUMS), ("preferences", PREFERRED)):
+        check(own(tmp_path, rows, name, ()))
+
+
+def test_a_member_whose_rates_all_fail_says_why(tiny, monkeypatch):
+    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [Failed("RewardlabError: too few apples")] * len(jobs))
+    with pytest.raises(RewardlabError, match="the baseline grpo fails: no rate could be chosen: too few apples"):
+        season.play(tiny, TINY.worlds[0], 1.25)
+
+
 def test_some_members_and_worlds():
     found = only(league("length"), ["hapo"], ["overthinking"])
     assert [member.name for member in found.members] == ["grpo", "hapo"]
@@ -234,6 +341,71 @@ def test_some_members_and_worlds():
         only(league("length"), ["hap"], [])
     with pytest.raises(RewardlabError, match="nothing is left to compare with grpo"):
         only(league("length"), ["grpo"], [])
+
+
+def test_a_plan_says_what_the_runs_are_for_and_when_the_rest_is_known(capsys):
+    world = {"world": "own", "runs": 8, "of": {"to choose rates": 6, "to compare": 2, "to vary a setting": 0}}
+    document = {"members": ["grpo", "hapo"], "steps": {"own": 5}, "seeds": 1, "margin": 0.05}
+    command.show({**document, "plan": [{**world, "missing": 8, "seconds": None, "sees": None}]})
+    said = capsys.readouterr().out
+    assert said.startswith(
+        "2 members on 1 seeds: grpo, hapo\nown: 8 runs of 5 updates (6 to choose rates, 2 to compare), 8 to do; how"
+    )
+    assert "is told once the baseline has chosen its rate (0.05 would matter)" in said
+    command.show({**document, "plan": [{**world, "missing": 2, "seconds": 75, "sees": {5: 0.1234}}]})
+    said = capsys.readouterr().out
+    assert "2 to do, about 0:01:15\n" in said
+    assert "four times in five: 0.123 with 5 seeds (0.05 would matter)" in said
+    command.show({**document, "plan": [{**world, "missing": 0, "seconds": 0, "sees": None}]})
+    assert capsys.readouterr().out == "own: 8 runs of 5 updates (6 to choose rates, 2 to compare), all done\n"
+
+
+@pytest.mark.parametrize(
+    ("ends", "rises", "apart", "says"),
+    [
+        (0.0, 0.0, 0.0, ["no reply is right"]),
+        (0.05, 0.04, 0.1, ["take easier problems", "more --seeds"]),
+        (0.95, 0.4, 0.1, ["take harder problems", "more --seeds"]),
+        (0.5, 0.0, 0.1, ["give the baseline more", "more --seeds"]),
+        (0.5, 0.4, 0.0, ["more --seeds"]),
+        (0.5, 0.4, 0.1, []),
+    ],
+)
+def test_problems_that_decide_nothing_come_with_what_to_try(ends, rises, apart, says):
+    runs = {
+        name: [{"pass@1": ends + by + wiggle * (ends > 0), "before.pass@1": ends - rises} for wiggle in (0.0, 0.001, 0.002)]
+        for name, by in (("grpo", 0.0), ("hapo", apart))
+    }
+    own = {"name": OWN, "conditions": fitness(runs["grpo"], "pass@1"), "told_apart": told_apart(runs, TINY.outcome)}
+    found = remedies(own)
+    assert len(found) == len(says)
+    assert all(told.startswith(start) for told, start in zip(found, says, strict=True))
+    # the worlds of a league are fixed, and nothing about them can be tried
+    assert remedies({**own, "name": "sums"}) == []
+
+
+def test_a_family_lists_its_members_also_where_its_league_was_never_run(capsys, monkeypatch):
+    for record in (league_records.read, lambda name: None):
+        monkeypatch.setattr(league_records, "read", record)
+        for name in leagues():
+            assert cli.main(["list", "--family", name]) == 0
+            said = capsys.readouterr().out
+            found = league(name)
+            assert f"against {found.baseline} (rewardlab show NAME)" in said
+            assert all(re.search(rf"^  {member.name} +\S", said, re.MULTILINE) for member in found.members)
+            assert f"rewardlab league {name} --task mine.jsonl" in said
+    assert "has not been run here yet" in said
+
+
+def test_a_folder_taken_for_a_league_and_a_league_for_a_folder(capsys):
+    for argv, says in (
+        (["list", "--family", "shaping"], "shaping is a folder of methods: rewardlab list --folder shaping"),
+        (["league", "shaping"], "shaping is a folder of methods"),
+        (["compare", "--family", "length", "--task", "arithmetic"], "a league has this name: rewardlab league length"),
+        (["list", "--family", "lenght"], "did you mean length?"),
+    ):
+        assert cli.main(argv) == 2
+        assert says in capsys.readouterr().err
 
 
 # ---- what is said of it -------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.api import answer, plan, train
+from rewardlab.api.measuring import check_columns
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
@@ -85,6 +86,31 @@ def test_rows_that_lack_its_columns_are_refused_with_all_of_their_names(name, tm
     with pytest.raises(RewardlabError) as refused:
         plan(registry.build(name, data.settings), task=registry.task(str(rows)))
     assert all(f"{column}:" in str(refused.value) for column in lacking)
+
+
+RENAMED = [
+    (name, parameter.flag.removeprefix("--").replace("-", "_"), parameter.default)
+    for name in ROAD
+    for parameter in registry.parameters(name)
+    if isinstance(parameter.default, str) and parameter.default in STATED[name].required
+]
+"""Settings by which a method reads another column in the place of one that its rows must have."""
+READ_TWICE = {("ultramedical", "field")}
+"""Its own SFT alone reads another column then: DPO and the reward model read `chosen`."""
+
+
+@pytest.mark.parametrize(("name", "setting", "column"), RENAMED, ids=[f"{name}-{setting}" for name, setting, _ in RENAMED])
+def test_a_column_that_a_setting_renames_is_not_missed(name, setting, column, tmp_path):
+    if (name, setting) in READ_TWICE:
+        return
+    rows = tmp_path / "rows.jsonl"
+    renamed = [{"mine" if key == column else key: value for key, value in row.items()} for row in STATED[name].rows]
+    rows.write_text("".join(json.dumps(row) + "\n" for row in renamed))
+    verifier = {"verifier": STATED[name].verified_by} if STATED[name].verified_by else {}
+    task = registry.task(str(rows), **verifier)
+    check_columns(registry.build(name, {**STATED[name].settings, setting: "mine"}), task)
+    with pytest.raises(RewardlabError, match=f"{column}:"):
+        check_columns(registry.build(name, STATED[name].settings), task)
 
 
 def test_every_method_states_the_rows_that_it_reads():

@@ -180,3 +180,24 @@ def test_columns_of_trl_reach_the_verifier():
     part = registry.part("reward", "choice")
     paid = part.trl()(completions=["Rome", "Oslo"], answer=["B", "B"], options=[["Paris", "Rome", "Oslo"]] * 2)
     assert paid == [1.0, 0.0]
+
+
+def test_trl_is_told_that_no_column_holds_the_answers(case):
+    part, golds, _ = case
+    replies, answers = [reply for reply, _ in golds[:2]], [gold for _, gold in golds[:2]]
+    paid = part.trl()(completions=replies, answer=answers)
+    assert part.trl(answer="result")(completions=replies, result=answers, hint=["a"] * len(replies)) == paid
+    with pytest.raises(RewardlabError, match=r"no column 'reslt'; .*: hint, result\. Name .*answer=NAME"):
+        part.trl(answer="reslt")(completions=replies, hint=["a"] * len(replies), result=answers)
+
+
+def test_trl_hears_of_it_where_nothing_can_be_judged():
+    for name in ("math", "final_answer", "choice", "exact_match"):
+        reward = registry.part("reward", name).trl()
+        with pytest.raises(RewardlabError, match=f"{name} got no gold answers.*answer, solution, .* prompts: result"):
+            reward(prompts=["", ""], completions=["It is 5.", "6"], result=["5", "5"], log_metric=print)
+        # an answer that one row lacks is no verdict for that row alone, and no completion is no error
+        assert reward(completions=["It is 5.", "6"], answer=[None, "7"])[0] is None
+        assert reward(completions=[]) == []
+    # instructions may be checked without any answer of the data
+    assert registry.part("reward", "tags").trl()(completions=["<think>a</think><answer>b</answer>", "c"]) == [1.0, 0.0]

@@ -123,6 +123,12 @@ def check_answers(recipe: Recipe, task: Task) -> None:
             raise need_answers(task, f"{call.who} takes the argument {missing[0]}, and")
 
 
+def check_decides(who: str, task: Task) -> None:
+    """Raise RewardlabError if the data has no answers for the verifier by which `who` is measured."""
+    if without_answers(task) and isinstance(registry.verifier(task.verifier), Verifier):
+        raise need_answers(task, who, instead="")
+
+
 OF_TEXTS = ("recorded", "judged", "with_demonstrations")
 """Rollouts whose setting `fields` names columns of replies as texts; the segments of control are none."""
 
@@ -141,13 +147,20 @@ def check_columns(recipe: Recipe, task: Task) -> None:
         raise RewardlabError(f"{recipe.name} takes no rows of text: {data.refuses}")
     problems = (*task.train.problems, *task.test)
     rows = ((_place(p), {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems)
-    settings = {key: value for part in _parts(recipe) for key, value in getattr(part, "settings", {}).items()}
-    missing = data.missing(rows, {key: value for key, value in settings.items() if isinstance(value, str)})
+    missing = data.missing(rows, _column_names(recipe))
     # whether an answer is needed, the parts of the recipe know: another reward may compare none
     missing.pop("answer", None)
     if missing:
         raise data.refuse(str(recipe.name), missing)
     check()
+
+
+def _column_names(recipe: Recipe) -> dict[str, str]:
+    """The settings of a recipe's parts that may name a column: texts, and by `fields[0]` those in lists."""
+    learned = [learner.problems for learner in recipe.also if learner.problems is not None]
+    settings = {key: value for part in (*_parts(recipe), *learned) for key, value in getattr(part, "settings", {}).items()}
+    listed = {f"{key}[{i}]": x for key, value in settings.items() if isinstance(value, list | tuple) for i, x in enumerate(value)}
+    return {key: value for key, value in {**settings, **listed}.items() if isinstance(value, str)}
 
 
 def _check_rest(recipe: Recipe, task: Task) -> None:
@@ -207,13 +220,13 @@ def _stated(name: str | None) -> Data | None:
     return registry.data_of(name) if name and name in registry.methods() else None
 
 
-def need_answers(task: Task, who: str) -> RewardlabError:
+def need_answers(task: Task, who: str, instead: str = ", or give a reward that needs no answer with --reward") -> RewardlabError:
     where = (task.source or {}).get("name", task.name)
     others = ", ".join(task.columns[1:]) or "none"
     meant = next((f" (did you mean {name}?)" for name in OTHER_NAMES["answer"] if name in task.columns), "")
     return RewardlabError(
         f"{who} needs answers, and the problems of {where} have none: there is no column 'answer' (columns besides the prompt: "
-        f"{others}). Name the column with --answer-column{meant}, or give a reward that needs no answer with --reward"
+        f"{others}). Name the column with --answer-column{meant}{instead}"
     )
 
 

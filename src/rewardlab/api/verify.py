@@ -30,8 +30,9 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.settings.hyperparameters import hyperparameters
 from rewardlab.settings.old_names import unknown_setting
 from rewardlab.text.answers import NO_ANSWER
+from rewardlab.util.messages import said
 from rewardlab.util.progress import Bar
-from rewardlab.verifiers.contract import Pair, Verdict, Verifier
+from rewardlab.verifiers.contract import GOLD, REPLY, Pair, Verdict, Verifier
 
 # ----------------------------------------------------------------------------------------------------------------------
 #
@@ -167,8 +168,11 @@ def _begun(source: Path | str, columns: Columns) -> Iterator[Item]:
     if len(lacking) == 1 and (missing := lacking.pop()):
         example = next(item for item in first if isinstance(item, Broken) and item.missing)
         has = f"; they have: {', '.join(example.data)}" if example.data else ""
-        flags = " or ".join(f"--{name}-column" for name in ("answer", "response") if getattr(columns, name) in missing)
-        raise RewardlabError(f"the rows of {source} have no column {' and no column '.join(missing)}{has}; name it by {flags}")
+        flags = " ".join(_flag(name, example.data) for name in ("response", "answer") if getattr(columns, name) in missing)
+        raise RewardlabError(
+            f"the rows of {source} have no column {' and no column '.join(missing)}{has}; "
+            f"name {'them' if len(missing) > 1 else 'it'}: {flags}"
+        )
     for item in first:
         own = [name for name in OUTPUT if name in (item if isinstance(item, dict) else item.data)]
         if own and len(own) < len(OUTPUT):
@@ -176,6 +180,12 @@ def _begun(source: Path | str, columns: Columns) -> Iterator[Item]:
                 f"the rows of {source} have a column {own[0]}, which the verdict would overwrite; rename that column"
             )
     return chain(first, rows)
+
+
+def _flag(name: str, row: Mapping[str, Any]) -> str:
+    """The flag that names a column, with the one that is likely meant."""
+    meant = next((other for other in {"answer": GOLD, "response": REPLY}[name] if other in row), "NAME")
+    return f"--{name}-column {meant}"
 
 
 class Judging:
@@ -260,15 +270,22 @@ def judge(kind: str, settings: Mapping[str, Any], rows: list[Row], columns: Colu
     """The rows with their verdicts. Their other columns are the problem's data."""
     # a worker process gets it as a list, since calls travel as JSON
     columns = Columns(*columns)
-    pairs = [Pair(_reply(row[columns.response]), row[columns.answer], str(row.get(columns.prompt, "")), row) for row in rows]
+    pairs = [_pair(row, columns) for row in rows]
     # settings travel as text, since the keys of a cache must be hashable
     verdicts = _cached_verifier(kind, json.dumps(settings)).check_all(pairs)
     return [row | {"correct": v.correct, "extracted": v.extracted, "why": v.why} for row, v in zip(rows, verdicts, strict=True)]
 
 
+def _pair(row: Row, columns: Columns) -> Pair:
+    prompt = row.get(columns.prompt, "")
+    # a function that asks for the prompt gets it as text or as messages, as in training, and not as the column has it
+    data = row if isinstance(prompt, str) else {name: value for name, value in row.items() if name != columns.prompt}
+    return Pair(_reply(row[columns.response]), row[columns.answer], str(said(prompt)), data)
+
+
 def _reply(value: Any) -> Any:
-    """A reply as text: a number in a file stands for what was written."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    """A reply as text: a number in a file stands for what was written, and messages for what the last of them says."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else said(value)
 
 
 @functools.lru_cache(maxsize=8)

@@ -31,18 +31,19 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.settings.domain import one_of
 from rewardlab.util.messages import text_of
 from rewardlab.util.nulls import unpadded, without_nulls
+from rewardlab.verifiers.contract import Verifier, gold_column, no_gold, per_reply
 
-GOLD = ("answer", "solution", "ground_truth", "gold", "label")
 MISSING = one_of("raise", "nan")
 Missing = Literal["raise", "nan"]
 
 
-def as_trl_reward(reward: Reward, verify: Reward | None = None) -> Callable[..., list[float | None]]:
+def as_trl_reward(reward: Reward, verify: Reward | None = None, answer: str | None = None) -> Callable[..., list[float | None]]:
     """f(prompts, completions, completion_ids=None, trainer_state=None, **columns) -> a number or None for each completion.
 
-    verify: the task's verifier, which `correct()` asks.  The gold answer is the first column of answer, solution, ground_truth,
-    gold, label. Equal prompts side by side are a group, as TRL lays them out, so that rewards which compare replies work too; those
-    that follow the progress of the run follow `trainer_state`.
+    verify: the task's verifier, which `correct()` asks.  answer: the column of the gold answers; None: the first of answer,
+    solution, ground_truth, gold, label. The function raises RewardlabError, which lists the columns, where there is none and a
+    verifier could judge no reply. Equal prompts side by side are a group, as TRL lays them out, so that rewards which compare
+    replies work too; those that follow the progress of the run follow `trainer_state`.
     """
     scorer = _Scorer(reward, verify)
 
@@ -51,16 +52,20 @@ def as_trl_reward(reward: Reward, verify: Reward | None = None) -> Callable[...,
     ) -> list[float | None]:
         if trainer_state is not None:
             scorer.run.step, scorer.run.steps = trainer_state.global_step, max(1, trainer_state.max_steps)
-        # TRL also passes loggers and the like, which are not columns with an entry for each completion
-        rows = {k: v for k, v in columns.items() if isinstance(v, list | tuple) and len(v) == len(completions)}
-        gold = next((name for name in GOLD if name in rows), None)
+        rows = per_reply(columns, len(completions))
+        gold = gold_column(rows, answer)
+        if answer is not None and gold is None:
+            raise no_gold(scorer.name, rows, answer)
         made = []
         for i, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
             ids = None if completion_ids is None else completion_ids[i]
             meta = {name: column[i] for name, column in rows.items()}
             made.append(trajectory(prompt, completion, None if gold is None else rows[gold][i], meta, ids))
         groups = [list(group) for _, group in groupby(made, key=lambda t: t.problem.key)]
-        return [score.total for row in scorer(groups) for score in row]
+        paid = [score.total for row in scorer(groups) for score in row]
+        if gold is None and scorer.verifies and paid and all(number is None for number in paid):
+            raise no_gold(scorer.name, rows)
+        return paid
 
     return named(function, scorer)
 
@@ -137,7 +142,7 @@ def as_verifiers_reward(reward: Reward, verify: Reward | None = None) -> Callabl
 class _Scorer:
     """A reward outside of a run of rewardlab. What it remembers between calls lasts as long as this object.
 
-    compares: which of its parts compares replies; "" without one.
+    compares: which of its parts compares replies; "" without one.  verifies: whether a verifier is among its parts.
     """
 
     def __init__(self, reward: Reward, verify: Reward | None):
@@ -145,6 +150,7 @@ class _Scorer:
             raise RewardlabError(f"{reward!r} is no reward of rewardlab: give a part, such as part('reward', 'correct')")
         self.reward, self.name = reward, str(reward)
         self.compares = next(filter(None, map(together, reward.walk())), "")
+        self.verifies = any(isinstance(part, Verifier) or part.name == "correct" for part in reward.walk())
         self.run, self.one_at_a_time = Run(_Nobody(), verify=verify), False
 
     def alone(self) -> _Scorer:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if not args.league:
         return {"leagues": [listed(name, league_records.read(name)) for name in leagues()]}
     season, changed = season_of(args, league(args.league))
+    if args.task:
+        from rewardlab.comparisons.own_check import check
+
+        check(season)
     return planned(args, season) if args.plan else played(args, season, changed)
 
 
@@ -118,10 +122,13 @@ def planned(args: argparse.Namespace, season: Any) -> dict[str, Any]:
     from rewardlab.comparisons import league_records
     from rewardlab.comparisons.forecast import forecast
 
+    league = season.league
     return {
         "plan": forecast(season, league_records.read(args.league)),
+        "members": [member.name for member in league.members],
+        "steps": {world.name: world.steps or league.steps for world in league.worlds},
         "seeds": season.pairs,
-        "margin": season.league.outcome.margin,
+        "margin": league.outcome.margin,
     }
 
 
@@ -132,7 +139,10 @@ def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, An
 
     season.folder.mkdir(parents=True, exist_ok=True)
     check_writable(season.folder / "league.json")
-    show_plan(planned(args, season))
+    from rewardlab.util.progress import console
+
+    for told in plan_lines(planned(args, season)):
+        console.print(told, highlight=False, soft_wrap=True)
     try:
         record = results.run_league(args.league, season)
     except KeyboardInterrupt as stop:
@@ -164,20 +174,41 @@ def show_leagues(rows: list[Mapping[str, Any]]) -> None:
 
 
 def show_plan(document: Mapping[str, Any]) -> None:
-    from rewardlab.util.progress import console
+    from rewardlab.commands.tables import lines
 
+    for told in plan_lines(document):
+        lines(told, indent=0)
+
+
+def plan_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """What a league will take and tell, world by world."""
+    members = document["members"]
+    if any(world["missing"] for world in document["plan"]):
+        yield f"{len(members)} members on {document['seeds']} seeds: {', '.join(members)}"
     for world in document["plan"]:
-        took = "not known before the first runs" if world["seconds"] is None else f"about {timedelta(seconds=world['seconds'])}"
-        console.print(f"{world['world']}: {world['runs']} runs, {world['missing']} to do, {took}", highlight=False)
+        kinds = ", ".join(f"{count} {what}" for what, count in world["of"].items() if count)
+        yield f"{world['world']}: {world['runs']} runs of {document['steps'][world['world']]} updates ({kinds}), {to_do(world)}"
         if world["sees"]:
             sees = ", ".join(f"{value:.3g} with {pairs} seeds" for pairs, value in world["sees"].items())
-            console.print(
-                f"  smallest difference found four times in five: {sees} ({document['margin']:g} would matter)", highlight=False
+            yield f"  smallest difference found four times in five: {sees} ({document['margin']:g} would matter)"
+        elif world["missing"]:
+            yield (
+                "  the smallest difference that it will find is told once the baseline has chosen its rate "
+                f"({document['margin']:g} would matter)"
             )
+
+
+def to_do(world: Mapping[str, Any]) -> str:
+    if not world["missing"]:
+        return "all done"
+    if world["seconds"] is None:
+        return f"{world['missing']} to do; how long they take is told after the first of them, and the same command resumes"
+    return f"{world['missing']} to do, about {timedelta(seconds=world['seconds'])}"
 
 
 def show_record(document: Mapping[str, Any]) -> None:
     from rewardlab.commands.tables import heading, lines, table
+    from rewardlab.comparisons.telling import remedies, unmet
 
     outcome, guard = document["outcome"], document["guard"]
     kept = [guard["says"]] if guard else []
@@ -188,7 +219,9 @@ def show_record(document: Mapping[str, Any]) -> None:
         table(names, [line(row, base, document) for row in world["rows"]])
         for condition in (*world["conditions"], world["told_apart"]):
             if not condition["ok"]:
-                lines(f"not met: {condition['what']}: {condition['value']}, needed {condition['needs']}")
+                lines(f"not met: {unmet(condition)}")
+        for remedy in remedies(world):
+            lines(f"try: {remedy}")
     heading("Next")
     lines(f"open {shlex.quote(document['out'] + '/league.html')}")
 

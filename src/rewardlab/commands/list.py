@@ -12,6 +12,7 @@ rewardlab list --family length
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
@@ -50,6 +51,7 @@ def run(args: argparse.Namespace) -> Any:
 
 def _family(name: str) -> dict[str, Any]:
     """What the league of a family found, in sentences, and the command for one's own problems."""
+    from rewardlab import registry
     from rewardlab.comparisons import league_records
     from rewardlab.comparisons.league import league
     from rewardlab.comparisons.telling import advice, sentences, standing_words
@@ -58,8 +60,13 @@ def _family(name: str) -> dict[str, Any]:
     told = (
         {"sentences": list(sentences(record)), "stands": standing_words(record), "advice": advice(found, record)} if record else {}
     )
-    command = f"rewardlab league {name} --task mine.jsonl --model path/to/checkpoint"
-    return {"family": name, "question": found.question, "run": record and record["when"][:10], **told, "command": command}
+    ideas = {row["name"]: row["idea"] for row in registry.rows()}
+    members = {member.name: ideas.get(member.stack.rpartition("+")[2], "") for member in found.members}
+    return {
+        "family": name, "question": found.question, "baseline": found.baseline, "members": members,
+        "run": record and record["when"][:10], **told,
+        "command": f"rewardlab league {name} --task mine.jsonl --model path/to/checkpoint",
+    }  # fmt: skip
 
 
 def show(document: Any) -> None:
@@ -67,16 +74,10 @@ def show(document: Any) -> None:
 
     Plain lines: a table of hundreds of rows would take longer to lay out than to read.
     """
-    from rewardlab.commands.tables import heading, wrapped
+    from rewardlab.commands.tables import wrapped
 
     if isinstance(document, dict):
-        heading(document["question"])
-        for sentence in (
-            document.get("advice", ""),
-            *document.get("sentences", ("Not run yet: rewardlab league shows which are.",)),
-        ):
-            wrapped("  ", sentence)
-        wrapped("  on your own problems: ", document["command"])
+        show_family(document)
         return
     for folder, rows in groupby(document, key=lambda row: row["folder"]):
         print(f"\n{folder}")
@@ -88,3 +89,18 @@ def show(document: Any) -> None:
             wrapped("    ", row["idea"])
             for told in row["leagues"]:
                 wrapped("    ", told)
+
+
+def show_family(document: Mapping[str, Any]) -> None:
+    """What the league found, its members, and the command for one's own problems."""
+    from rewardlab.commands.tables import heading, listing, wrapped
+
+    heading(document["question"])
+    never = "Its league has not been run here yet, so nothing is known of who is better."
+    for sentence in (document.get("advice", ""), *document.get("sentences", (never,))):
+        if sentence:
+            wrapped("  ", sentence)
+    print(f"\n  members, against {document['baseline']} (rewardlab show NAME):")
+    listing(document["members"].items())
+    print()
+    wrapped("  on your own problems: ", document["command"])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from rewardlab import registry
+from rewardlab.comparisons.league import leagues
 from rewardlab.core import Recipe
 from rewardlab.errors import RewardlabError, unknown
 
@@ -35,7 +36,8 @@ def family(folder: str, base: str = BASE, without: Sequence[str] = ()) -> Family
     """
     folders = {_folder(name) for name in registry.methods()}
     if folder not in folders:
-        raise unknown("folder of methods", folder, folders)
+        league = f"; a league has this name: rewardlab league {folder}" if folder in leagues() else ""
+        raise RewardlabError(f"{unknown('folder of methods', folder, folders)}{league}")
     unwanted = {registry.spell(name) for name in without}
     if missing := sorted(unwanted - set(registry.methods())):
         raise unknown("method", missing[0], registry.methods())

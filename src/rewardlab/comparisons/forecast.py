@@ -19,7 +19,8 @@ Record = Mapping[str, Any]
 
 
 def forecast(season: Season, record: Record | None) -> list[dict[str, Any]]:
-    """Of every world: its runs, those that are not known yet, about how many seconds they take, and what can be told apart.
+    """Of every world: its runs and what they are for, those that are not known yet, about how many seconds they take, and what can
+    be told apart.
 
     record: of an earlier run of the league, from which the noise of a world is known; of a new one it is known once the baseline
     has chosen its rate, and told then.
@@ -28,7 +29,8 @@ def forecast(season: Season, record: Record | None) -> list[dict[str, Any]]:
 
 
 def of_world(season: Season, world: World, noise: float | None) -> dict[str, Any]:
-    jobs = [job for member in season.league.members for job in planned(season, member, world)]
+    plans = [planned(season, member, world) for member in season.league.members]
+    jobs = [job for plan in plans for some in plan.values() for job in some]
     done = {id(job): found for job in jobs if (found := known(job)) is not None}
     seconds = typical([one.seconds for one in done.values()])
     missing = [job for job in jobs if id(job) not in done]
@@ -40,13 +42,15 @@ def of_world(season: Season, world: World, noise: float | None) -> dict[str, Any
     rivals, pairs = len(season.league.rivals), sorted({*PAIRS, season.pairs})
     sees = {n: detectable(noise, n, rivals) for n in pairs} if noise else None
     return {
-        "world": world.name, "runs": len(jobs), "missing": len(missing), "seconds": None if took is None else round(took),
-        "sees": sees,
+        "world": world.name, "runs": len(jobs), "of": {what: sum(len(plan[what]) for plan in plans) for what in plans[0]},
+        "missing": len(missing), "seconds": None if took is None else round(took), "sees": sees,
     }  # fmt: skip
 
 
-def planned(season: Season, member: Member, world: World) -> list[Job]:
-    """The runs that a member will have: at the rate that its known development runs choose, else at one in its place."""
+def planned(season: Season, member: Member, world: World) -> dict[str, list[Job]]:
+    """The runs that a member will have, by what they are for: at the rate that its known development runs choose, else at one in
+    its place.
+    """
     tuning, at = [], {}
     if trains(season, member, world):
         by_rate = tuning_jobs(season, member, world)
@@ -57,7 +61,7 @@ def planned(season: Season, member: Member, world: World) -> list[Job]:
     meeting = [season.job(member, world, seed, at) for seed in season.seeds()]
     some = season.seeds()[:KNOB_SEEDS]
     settings = [season.job(member, world, seed, {**at, member.knob: value}) for value in member.values for seed in some]
-    return [*tuning, *meeting, *settings]
+    return {"to choose rates": tuning, "to compare": meeting, "to vary a setting": settings}
 
 
 def tuning_jobs(season: Season, member: Member, world: World) -> dict[float, list[Job]]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 BASELINE_RATES = (3e-5, 1e-4, 3e-4)
 PAIRS = 8
 """Seeds on which members meet, unless more are asked for."""
+OWN = "own"
+"""The name of the world of a user's own problems."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,14 @@ def leagues() -> dict[str, Path]:
 def league(name: str) -> League:
     """A league by name. Raises RewardlabError for one that does not exist, with the nearest that do."""
     if name not in leagues():
-        raise unknown("league", name, leagues())
+        raise _no_league(name)
     found = importlib.import_module(f"rewardlab.leagues.{name}").league
     assert isinstance(found, League)
     return found
+
+
+def _no_league(name: str) -> RewardlabError:
+    """The error for a league that does not exist; a folder of methods is taken for one easily."""
+    folders = {path.parent.name for path in registry.methods().values()}
+    of_folder = f"; {name} is a folder of methods: rewardlab list --folder {name}" if name in folders else ""
+    return RewardlabError(f"{unknown('league', name, leagues())}{of_folder}")

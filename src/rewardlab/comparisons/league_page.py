@@ -10,6 +10,7 @@ from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.levels import NOTHING, change, percent, shown, span, times
 from rewardlab.comparisons.plots import curves, scatter
 from rewardlab.comparisons.standings import BASELINE, WORDS
+from rewardlab.comparisons.telling import remedies, unmet
 
 Record = Mapping[str, Any]
 STYLE = """
@@ -89,10 +90,10 @@ def wide(table: str) -> str:
 
 
 def cautions(world: Record) -> str:
-    unmet = [condition for condition in (*world["conditions"], world["told_apart"]) if not condition["ok"]]
+    failed = [condition for condition in (*world["conditions"], world["told_apart"]) if not condition["ok"]]
     return "".join(
-        f'<p class="caution">Not met: {escape(one["what"])}: {number(one["value"])}, needed {escape(one["needs"])}.</p>'
-        for one in unmet
+        f'<p class="caution">{escape(text)}.</p>'
+        for text in (*(f"Not met: {unmet(one)}" for one in failed), *(f"Try: {remedy}" for remedy in remedies(world)))
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rewardlab.comparisons.league import League, World
+from rewardlab.comparisons.league import OWN, League, World
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
@@ -36,7 +36,7 @@ def of_task(
     Members keep the settings that the league gives them, but those that fit its own small worlds alone (`Member.small`).
     """
     world = World(
-        "own", config.task, f"{config.task}, of your own", model=config.model, reward=reward, steps=steps, rates=tuple(rates),
+        OWN, config.task, f"{config.task}, of your own", model=config.model, reward=reward, steps=steps, rates=tuple(rates),
         lora_rank=config.lora_rank, problems=problems, starts=1,
     )  # fmt: skip
     return replace(league, worlds=(world,), members=tuple(replace(member, small={}) for member in league.members))

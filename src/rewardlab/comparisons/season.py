@@ -1,7 +1,7 @@
 """A league is run: rates are chosen on development seeds, members meet on others, and what they measured is decided together.
 
     CACHE/league-runs/KEY/s100.json     the outcome of a run; KEY is a hash of all that decides its numbers, its code among them
-    DIR/unfinished/                     runs of large models that were stopped: they resume
+    DIR/unfinished/NAME-KEY/            runs of large models that were stopped: they resume
 
 So a league that was stopped resumes, one that has finished is read in seconds, and a member that is added meets kept runs.
 """
@@ -14,7 +14,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -188,12 +188,13 @@ def run_known(job: Job) -> Done:
     """The outcome of a job: the one that is known, else of a new run, which is then known."""
     if (done := known(job)) is not None:
         return done
-    folder = Path(job.folder)
+    file = file_of(job)
+    # a folder for each key: what was stopped under other settings, rows or code must not be resumed in this run's place
+    folder = Path(f"{job.folder}-{hash_of((), file.parent.name)[:8]}")
     if not job.keep:
         # what a process left that was killed
         shutil.rmtree(folder, ignore_errors=True)
-    done = run(job)
-    file = file_of(job)
+    done = run(replace(job, folder=str(folder)))
     file.parent.mkdir(parents=True, exist_ok=True)
     write_json(file, asdict(done))
     if job.keep:
@@ -222,27 +223,32 @@ Levels = dict[float, float | None]
 """By rate, the number by which rates are chosen; None where a run failed or lacks it."""
 
 
-def choose_rates(season: Season, world: World) -> dict[str, Levels]:
-    """The levels of every member that trains, at every rate of the list, and beyond an edge where the best is at it."""
+def choose_rates(season: Season, world: World) -> tuple[dict[str, Levels], dict[str, str]]:
+    """The levels of every member that trains, at every rate of the list, and beyond an edge where the best is at it; and of those
+    with a run that failed, why the first of these did.
+    """
     members = [member for member in season.league.members if trains(season, member, world)]
     levels: dict[str, Levels] = {member.name: {} for member in members}
     todo = {member.name: list(season.rates(member, world)) for member in members}
+    failed: dict[str, str] = {}
     for _ in range(BEYOND + 1):
         work = [(member, rate) for member in members for rate in todo[member.name]]
         if not work:
             break
-        for (member, rate), level in zip(work, _levels(season, world, work), strict=True):
-            levels[member.name][rate] = level
+        for (member, rate), runs in zip(work, _developed(season, world, work), strict=True):
+            levels[member.name][rate] = level_of(runs, season.league.chosen_by)
+            if reasons := [one.reason for one in runs if isinstance(one, Failed)]:
+                failed.setdefault(member.name, reasons[0])
         todo = {name: beyond(found) for name, found in levels.items()}
-    return levels
+    return levels, failed
 
 
-def _levels(season: Season, world: World, work: Sequence[tuple[Member, float]]) -> Iterator[float | None]:
-    """The level of each of these members at its rate."""
+def _developed(season: Season, world: World, work: Sequence[tuple[Member, float]]) -> Iterator[list[Outcome]]:
+    """The development runs of each of these members at its rate."""
     jobs = [job for member, rate in work for job in rate_jobs(season, world, member, rate)]
     outcomes = run_jobs(f"{world.name}: choosing rates", jobs, season.processes)
     for i in range(0, len(outcomes), season.league.rate_seeds):
-        yield level_of(outcomes[i : i + season.league.rate_seeds], season.league.chosen_by)
+        yield outcomes[i : i + season.league.rate_seeds]
 
 
 def rate_jobs(season: Season, world: World, member: Member, rate: float) -> list[Job]:
@@ -303,12 +309,12 @@ class Played:
 def play(season: Season, world: World, dear: float) -> Played:
     """Run all members in a world. Raises RewardlabError where the baseline fails.  dear: times the baseline's tokens above which a
     member is run again at equal tokens."""
-    levels = choose_rates(season, world)
+    levels, why = choose_rates(season, world)
     rates = {name: chosen(found) for name, found in levels.items()}
     fit = [m for m in season.league.members if m.name not in rates or rates[m.name] is not None]
     runs = _meet(season, world, fit, rates)
     runs |= {
-        m.name: [Failed("no rate could be chosen: its runs failed, or log nothing to choose by")]
+        m.name: [Failed(f"no rate could be chosen: {why.get(m.name, f'its runs log no {season.league.chosen_by} to choose by')}")]
         for m in season.league.members
         if m not in fit
     }

@@ -21,6 +21,8 @@ LEVEL = 0.05
 """Of all decisions of a world together: that any of them is false."""
 CLEAR, INSIDE = 4.0, (0.15, 0.85)
 """Standard errors by which the baseline must learn, and where in 0 .. 1 it must end, for a world to tell anything."""
+ROOM = "it ends with room to differ"
+"""The condition of the level at which a baseline ends."""
 DEAR = 1.25
 """Times the baseline's tokens above which a member is shown at equal tokens too."""
 
@@ -167,7 +169,7 @@ def fitness(baseline: Sequence[Mapping[str, float]], learns: str | None) -> list
             _condition(f"the baseline learns ({learns} rises)", float(gain.mean()), needs, 0 < gain.mean() >= CLEAR * error)
         )
         low, high = INSIDE
-        found.append(_condition(f"it ends with room to differ ({learns})", ends, f"{low:g} to {high:g}", low <= ends <= high))
+        found.append(_condition(f"{ROOM} ({learns})", ends, f"{low:g} to {high:g}", low <= ends <= high))
     return found
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rewardlab.comparisons.league import OWN
 from rewardlab.comparisons.levels import change, shown, times
 from rewardlab.comparisons.standings import (
     AT_A_COST,
@@ -15,6 +16,8 @@ from rewardlab.comparisons.standings import (
     EQUAL,
     FAILED,
     INERT,
+    INSIDE,
+    ROOM,
     UNDECIDED,
     UNFIT,
     WORSE,
@@ -34,6 +37,28 @@ def sentences(record: Record) -> Iterator[str]:
     """A sentence or two for each world."""
     for world in record["worlds"]:
         yield f"{world['name']}: {' '.join(of_world(world, record))}"
+
+
+def unmet(condition: Record) -> str:
+    """A condition of a world that is not met, with what was found."""
+    found = "not defined" if condition["value"] is None else f"{condition['value']:.3g}"
+    return f"{condition['what']}: {found}, needed {condition['needs']}"
+
+
+def remedies(world: Record) -> list[str]:
+    """What to do where a user's own problems decide nothing; a league's own worlds are fixed, and get none."""
+    if world["name"] != OWN or all(one["ok"] for one in (*world["conditions"], world["told_apart"])):
+        return []
+    room = next((one for one in world["conditions"] if one["what"].startswith(ROOM)), None)
+    if room is not None and not room["value"]:
+        return ["no reply is right, from which nothing can be learnt: take easier problems, a better model, or a longer --max-new"]
+    found = []
+    if room is not None and not room["ok"]:
+        side = "easier problems or a better model" if room["value"] < INSIDE[0] else "harder problems"
+        found.append(f"take {side}: rewardlab data pass-rate and data filter choose them by what the model gets right")
+    if any(not one["ok"] for one in world["conditions"] if one is not room):
+        found.append("give the baseline more to learn from: more --steps, more problems, or higher --rates")
+    return [*found, "more --seeds find smaller differences; with --plan they are told before"]
 
 
 def of_world(world: Record, record: Record) -> Iterator[str]:

@@ -44,7 +44,7 @@ class Column:
     """What a column holds, in one sentence.
 
     optional: rows may lack it, or leave it empty; so may all where only some settings read it.
-    setting: of a part of the method, which may name another column in its place ("column").
+    setting: of a part of the method, which may name another column in its place ("column"; "fields[0]": the first of a list).
     """
 
     says: str

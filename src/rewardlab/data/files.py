@@ -27,6 +27,8 @@ TABLES = (".csv", ".parquet")
 STREAM = "-"
 """The name that stands for standard input or output."""
 _BOM = b"\xef\xbb\xbf"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""How a file of UTF-16 begins; no text in UTF-8 does."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +49,15 @@ def read(source: Path | str) -> Iterator[Entry]:
     """What a file holds, in order: a .csv (all its values stay text) or .parquet file, a .json file that is one list, else JSON
     lines; "-" is standard input.
 
-    Raises RewardlabError for a table or a list that cannot be read at all.
+    Raises RewardlabError for a table or a list that cannot be read at all, and for a file of UTF-16, of which no line can be read.
     """
     if Path(source).suffix.lower() in TABLES:
         yield from _table(Path(source))
     elif str(source) == STREAM:
-        yield from _lines(sys.stdin.buffer)
+        yield from _lines(sys.stdin.buffer, "standard input")
     else:
         with _opened(Path(source)) as file:
-            yield from _list(Path(source), file) if _is_list(Path(source)) else _lines(file)
+            yield from _list(Path(source), file) if _is_list(Path(source)) else _lines(file, str(source))
 
 
 def count_rows(source: Path | str) -> int | None:
@@ -181,9 +183,16 @@ def _list(path: Path, file: IO[bytes]) -> Iterator[Entry]:
         yield Entry(f"row {number}", row) if isinstance(row, dict) else Entry(f"row {number}", None, str(row), "not an object")
 
 
-def _lines(file: IO[bytes]) -> Iterator[Entry]:
+def not_utf8(first: bytes) -> str:
+    """What is wrong with a file that begins so, and the command that mends it."""
+    return f"not UTF-8; convert it (iconv -f {'utf16' if first[:2] in UTF16 else 'latin1'} -t utf8)"
+
+
+def _lines(file: IO[bytes], name: str) -> Iterator[Entry]:
     # a binary file ends its lines at \n alone; other separators may be part of a text
     for number, line in enumerate(file, 1):
+        if number == 1 and line[:2] in UTF16:
+            raise RewardlabError(f"{name}, line 1: {not_utf8(line)}")
         yield _line(line.removeprefix(_BOM) if number == 1 else line, f"line {number}")
 
 
@@ -195,7 +204,7 @@ def _line(line: bytes, place: str) -> Entry:
         # a row may hold a long reply, so only memory limits its length
         row = strict_json.parse(line.decode(), longest=sys.maxsize)
     except UnicodeDecodeError:
-        return Entry(place, None, raw, "not UTF-8")
+        return Entry(place, None, raw, not_utf8(b""))
     except ValueError as e:
         return Entry(place, None, raw, f"not JSON: {e}")
     return Entry(place, row) if isinstance(row, dict) else Entry(place, None, raw, "not a JSON object")

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rewardlab.data.files import not_utf8
 from rewardlab.errors import RewardlabError
 from rewardlab.util.nulls import unpadded
 
@@ -92,8 +93,7 @@ def _lines(path: Path, newline: str) -> Iterator[str]:
         for number, line in enumerate(file, 1):
             # bytes that are not UTF-8 became surrogates, so that the line of the first of them is known
             if not line.isascii() and any("\udc80" <= c <= "\udcff" for c in line):
-                likely = "utf16" if path.open("rb").read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin1"
-                raise RewardlabError(f"{path}, line {number}: not UTF-8; convert it (iconv -f {likely} -t utf8)")
+                raise RewardlabError(f"{path}, line {number}: {not_utf8(path.open('rb').read(2))}")
             yield line
 
 

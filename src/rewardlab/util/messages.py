@@ -15,3 +15,8 @@ def text_of(message: Mapping[str, Any]) -> str:
     written = [json.dumps({"name": call.get("name"), "arguments": call.get("arguments", {})}, default=str) for call in calls]
     said = "".join(map(str, parts))
     return "\n".join([*([said] if said or not written else []), *(f"<tool_call>\n{call}\n</tool_call>" for call in written)])
+
+
+def said(given: Any) -> Any:
+    """What the last of a list of messages says; anything else, a plain text above all, as it is."""
+    return text_of(given[-1]) if isinstance(given, list | tuple) and given and isinstance(given[-1], Mapping) else given

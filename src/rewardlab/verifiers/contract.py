@@ -25,14 +25,18 @@ from typing import Any, NamedTuple
 from rewardlab.core.part import decorator
 from rewardlab.core.score import Score, Scores, Term
 from rewardlab.core.trajectory import Group
+from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.options import VerifierOptions
 from rewardlab.text.turns import ended
 from rewardlab.util import extras
-from rewardlab.util.messages import text_of
+from rewardlab.util.messages import said
 
 GOLD = ("answer", "solution", "ground_truth", "gold", "label")
 """Columns that may contain the gold answer; the first one present is used."""
+
+REPLY = ("response", "completion", "reply", "text", "solution_str")
+"""Names of a reply, in files and among the arguments of a reward."""
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,16}\b")
 
@@ -126,22 +130,27 @@ class Verifier(Reward):
         verdicts = iter(self.check_all(pairs))
         return [[self._score(next(verdicts)) for _ in group] for group in groups]
 
-    def trl(self) -> Callable[..., list[float | None]]:
-        """f(prompts, completions, **columns) -> rewards, as TRL calls it; the gold answers come from the first column in GOLD.
+    def trl(self, answer: str | None = None) -> Callable[..., list[float | None]]:
+        """f(prompts, completions, **columns) -> rewards, as TRL calls it; other columns go along as the problem's data.
 
-        Other columns go along as the problem's data.
+        answer: the column of the gold answers; None: the first one in GOLD. The function raises RewardlabError, which lists the
+        columns, where there is none and no reply could be judged.
         """
 
         def scores(prompts: Any = None, completions: Any = None, **columns: Any) -> list[float | None]:
-            golds = next((columns[name] for name in GOLD if name in columns), [None] * len(completions))
-            texts = prompts if prompts is not None else [""] * len(completions)
-            # TRL also passes settings, which are not columns with one entry for each completion
-            data_columns = {
-                name: column for name, column in columns.items() if isinstance(column, list) and len(column) == len(golds)
-            }
-            metas = [{name: column[i] for name, column in data_columns.items()} for i in range(len(golds))]
-            pairs = [Pair(_text(c), g, _text(p), m) for c, g, p, m in zip(completions, golds, texts, metas, strict=True)]
-            return [verdict.pays for verdict in self.check_all(pairs)]
+            count = len(completions)
+            rows = per_reply(columns, count)
+            gold = gold_column(rows, answer)
+            if answer is not None and gold is None:
+                raise no_gold(self.name, rows, answer)
+            golds = rows[gold] if gold else [None] * count
+            texts = prompts if prompts is not None else [""] * count
+            metas = [{name: column[i] for name, column in rows.items()} for i in range(count)]
+            pairs = [Pair(said(c), g, said(p), m) for c, g, p, m in zip(completions, golds, texts, metas, strict=True)]
+            paid = [verdict.pays for verdict in self.check_all(pairs)]
+            if gold is None and paid and all(reward is None for reward in paid):
+                raise no_gold(self.name, rows)
+            return paid
 
         scores.__name__ = self.name
         return scores
@@ -211,11 +220,23 @@ def _without_address(verdict: Verdict) -> Verdict:
     return replace(verdict, why=ADDRESS.sub("", verdict.why)) if " at 0x" in verdict.why else verdict
 
 
-def _text(message: Any) -> str:
-    """A plain text, or the last text of a list of messages."""
-    if isinstance(message, list | tuple) and message and isinstance(message[-1], Mapping):
-        return text_of(message[-1])
-    return message
+def per_reply(columns: Mapping[str, Any], count: int) -> dict[str, Sequence[Any]]:
+    """Of what TRL passes the columns, which have an entry for each of `count` completions; settings and loggers are none."""
+    return {name: column for name, column in columns.items() if isinstance(column, list | tuple) and len(column) == count}
+
+
+def gold_column(columns: Mapping[str, Any], name: str | None = None) -> str | None:
+    """The column of the gold answers: `name`, or, where it is None, the first one in GOLD; None if there is none."""
+    return next((column for column in ([name] if name is not None else GOLD) if column in columns), None)
+
+
+def no_gold(who: str, columns: Mapping[str, Any], name: str | None = None) -> RewardlabError:
+    """The error where a trainer passed no gold answers, and no reply could be judged without them."""
+    lacks = f"no column {name!r}" if name is not None else f"none of the columns {', '.join(GOLD)}"
+    return RewardlabError(
+        f"{who} got no gold answers: the data has {lacks}; what it has beside the prompts: {', '.join(columns) or 'nothing'}. "
+        "Name the column of the answers: answer=NAME, as in .trl(answer='result')"
+    )
 
 
 verifier = decorator(

@@ -65,7 +65,7 @@ def other_first(recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: Positi
 fidelity = "whole"
 data = Data(
     answer=Column("the gold answer, by which held-out replies are judged", optional=True),
-    solution="the reply to imitate (--completion-column names another)",
+    solution=Column("the reply to imitate (--completion-column names another)", setting="fields[0]"),
     rows=[
         {
             "prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?",

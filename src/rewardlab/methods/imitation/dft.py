@@ -26,7 +26,7 @@ def dft(base: Recipe | None = None, *, field: str = "solution") -> Recipe:
 
 fidelity = "whole"
 data = Data(
-    solution=Column("the reply to imitate", setting="field"),
+    solution=Column("the reply to imitate", setting="fields[0]"),
     answer=Column("the gold answer, for the held-out accuracy alone", optional=True),
     rows=[
         {

@@ -103,7 +103,7 @@ left_out = (
 )
 data = Data(
     prompt="a prefix, as it stands in the corpus",
-    solution=Column("what followed it in the corpus", setting="original"),
+    solution=Column("what followed it in the corpus", setting="fields[0]"),
     rewrite=Column("a better version of that, by a strong model (rewrite=rewrite)", optional=True, setting="rewrite"),
     answer=Column("what the verifier looks for in a continuation, where no judge is given", optional=True),
     rows=[

@@ -79,7 +79,7 @@ left_out = (
 )
 data = Data(
     answer=Column("tests or a gold answer, for a base that pays for it", optional=True),
-    solution="the reference completion",
+    solution=Column("the reference completion", setting="column"),
     rows=[
         {
             "prompt": "Write a function add(a, b) that returns their sum.",

@@ -20,7 +20,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Batch, Group, Learner, Problem, Recipe, Run, Scores, Update, credit
 from rewardlab.core.part import Part, decorator
 from rewardlab.credit.implicit import log_fit
-from rewardlab.data.columns import Data
+from rewardlab.data.columns import Column, Data
 from rewardlab.data.mutants import mutant_of
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.ppo import ppo
@@ -85,7 +85,7 @@ left_out = (
 )
 data = Data(
     answer='tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
-    solution="a program that passes them",
+    solution=Column("a program that passes them", setting="column"),
     rows=[
         {
             "prompt": "Write a function add(a, b) that returns their sum.",

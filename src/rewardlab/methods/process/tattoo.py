@@ -90,7 +90,7 @@ left_out = (
 data = Data(
     prompt="the table, the question, the numbered steps of a solution, and how to call the tool and give verdicts",
     steps="the steps of the solution: a list of texts",
-    verdicts=Column("a label for each step, true where it is right: a list", setting="column"),
+    verdicts=Column("a label for each step, true where it is right: a list", setting="verdicts"),
     table=Column("the cells that the tool looks up: by row, of each column; not with `env`", optional=True),
     rows=[
         {

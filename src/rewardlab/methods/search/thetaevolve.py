@@ -31,7 +31,7 @@ import numpy as np
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, Term, Trajectory, measure, rollout, uniform_of
 from rewardlab.core.score import derive
-from rewardlab.data.columns import Data
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import Reward, reward
@@ -251,7 +251,7 @@ fidelity = "core"
 left_out = "islands, cells and restarts of the database; children as differences to their parents; -.1 for what runs and is invalid"
 data = Data(
     answer='tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
-    start="a first program, from which all others are made",
+    start=Column("a first program, from which all others are made", setting="start"),
     rows=[
         {
             "prompt": "Improve the function add.",

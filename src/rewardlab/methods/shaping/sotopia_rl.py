@@ -102,7 +102,7 @@ left_out = (
     "before it (`sft`, and --model its run); and play against a partner"
 )
 data = Data(
-    solution="what was said next",
+    solution=Column("what was said next", setting="fields[0]"),
     scores=Column(
         'how well the talk went by each of `dimensions`, {"goal": 7, "relationship": 3, "knowledge": 2}; not with --reward-model',
         optional=True,

@@ -20,9 +20,8 @@ from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.rewards.completion_types import says_text, takes_messages
 from rewardlab.rewards.user.conventions import GROUPS, Rubric, is_rubric, meanings, recognised
-from rewardlab.verifiers.contract import GOLD
+from rewardlab.verifiers.contract import GOLD, REPLY
 
-REPLY = ("response", "completion", "reply", "text", "solution_str")
 QUESTION = ("prompt", "question")
 SINGULAR = ("trajectory", "completion_id", "query", *REPLY, *QUESTION, *GOLD, "meta", "data_source", "extra_info")
 PLURAL = {(name[:-1] + "ies" if name[-1] == "y" else name + "s"): name for name in SINGULAR if name != "meta"} | {"metas": "meta"}

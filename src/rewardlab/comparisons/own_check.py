@@ -1,0 +1,31 @@
+"""What would fail every run on a user's own problems, said before the first of them."""
+
+from __future__ import annotations
+
+from rewardlab.api.inputs import policy_of, task_of
+from rewardlab.api.measuring import check_columns, check_decides
+from rewardlab.api.prompt_lengths import fit_prompts
+from rewardlab.comparisons.season import FIRST, Season
+from rewardlab.errors import RewardlabError
+
+
+def check(season: Season) -> None:
+    """Raise RewardlabError for problems that cannot be read or lack what a member reads or what decides, for a model that cannot be
+    loaded, and for prompts that are too long for it.
+    """
+    league = season.league
+    (world,) = league.worlds
+    config = season.job(league.member(league.baseline), world, FIRST).config.but(device="cpu")
+    task = task_of(None, config)
+    check_decides(f"what decides, {league.outcome.says},", task)
+    policy = policy_of(None, config, task)
+    # the baseline first: what fails it fails all
+    for member in sorted(league.members, key=lambda one: one.name != league.baseline):
+        try:
+            recipe = season.recipe(member, world)
+            check_columns(recipe, task)
+            fit_prompts(task, policy, config, recipe)
+        except RewardlabError as e:
+            others = [one.name for one in league.rivals if one is not member]
+            out = f"; to leave it out: --members {','.join(others)}" if member.name != league.baseline and others else ""
+            raise RewardlabError(f"{member.name}: {e}{out}") from e
