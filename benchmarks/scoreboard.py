@@ -1,8 +1,8 @@
 """Scoring replies with a reward model: rewardlab against a plain loop of transformers, in padded batches of 16, on RM-Bench.
 
 The model is SmolLM2-135M with a scalar head of random numbers: what it says is worthless, and takes as long as what a trained one
-says. Both sides read the same conversations in the order of the file; settings hold the greatest difference of a score. Needs the
-folder that REWARDLAB_DATA names.
+says. Tokens per second of processor time. Both sides read the same conversations in the order of the file; settings hold the
+greatest difference of a score. Needs the folder that REWARDLAB_DATA names.
 
   rewardlab bench scoreboard
 """
@@ -10,10 +10,12 @@ folder that REWARDLAB_DATA names.
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from _sides import Rows, in_own_process, main, row, smollm2_model, tidy, timed
+from _sides import Rows, in_own_process, main, row, smollm2_model, tidy
 
 BATCH = 16
 
@@ -38,13 +40,20 @@ def items(prompts: int) -> list[Any]:
     return random.Random(0).sample(benchmark_of("rm-bench").items(), prompts)
 
 
+def processor_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Processor time, which other programs on the machine change little."""
+    before = time.process_time()
+    found = work()
+    return time.process_time() - before, found
+
+
 def ours(model: str, prompts: int) -> dict[str, Any]:
     from rewardlab.scoreboard.raters import load_rater
     from rewardlab.scoreboard.run import benchmark_of
 
     rater, own, benchmark = load_rater(model, "cpu", "float32"), items(prompts), benchmark_of("rm-bench")
     rater.judge(own[:1], benchmark)
-    seconds, verdicts = timed(lambda: rater.judge(own, benchmark))
+    seconds, verdicts = processor_seconds(lambda: rater.judge(own, benchmark))
     return {"seconds": seconds, "scores": [s for v in verdicts for s in v.scores], "tokens": sum(v.tokens for v in verdicts)}
 
 
@@ -69,7 +78,7 @@ def peer(model: str, prompts: int) -> dict[str, Any]:
                 found += scorer(**part).logits[:, 0].tolist()
         return found
 
-    seconds, scores = timed(scored)
+    seconds, scores = processor_seconds(scored)
     return {"seconds": seconds, "scores": scores}
 
 

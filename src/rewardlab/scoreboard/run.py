@@ -19,6 +19,7 @@ from rewardlab.core import seed_of
 from rewardlab.data.files import write
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.scoreboard import figures as statistics
+from rewardlab.scoreboard import own_pairs
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.biases import biases
 from rewardlab.scoreboard.card import card, file_name
@@ -66,14 +67,17 @@ class Answered:
 
 
 def benchmarks() -> list[str]:
-    """The names of all benchmarks."""
-    return sorted(row["name"] for row in registry.rows() if row["kind"] == "benchmark" and _of_module(row["name"]) is not None)
+    """The names of all benchmarks; the last is a file of pairs of one's own."""
+    found = sorted(row["name"] for row in registry.rows() if row["kind"] == "benchmark" and _of_module(row["name"]) is not None)
+    return [*found, own_pairs.NAME]
 
 
 def benchmark_of(name: str) -> Benchmark:
     """The benchmark of this name, in either spelling. Raises RewardlabError for an unknown one."""
     known = [row["name"] for row in registry.rows() if row["kind"] == "benchmark"]
     plain = name.replace("-", "_").replace(".", "_").lower()
+    if plain == own_pairs.NAME:
+        return own_pairs.benchmark
     found = _of_module(plain) if plain in known else None
     if found is None:
         raise unknown("benchmark", name, benchmarks())
@@ -260,7 +264,7 @@ def at_hand() -> dict[str, dict[str, Any]]:
             files, items = one.files(), len(one.items())
             where = str(files[0].parent)
         except RewardlabError:
-            items, where = 0, f"hub: {one.hub}" if one.hub else "give --data"
+            items, where = 0, f"hub: {one.hub}" if one.hub else "your own file: --data"
         found[name] = {"title": one.title, "items": items, "where": where}
     return found
 
