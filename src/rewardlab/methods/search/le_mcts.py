@@ -175,7 +175,7 @@ claim = Claim(
     settings=SMALL | {"models": (CAREFUL,)}, versus_settings=SMALL, reward=imperfect(auc=0.9, inner=correct_so_far()), problems=300,
     guard=Within("tokens_per_answer", high=15.0), fault=Within("accuracy", high=0.8, says="right answers of one model's tree"),
     learns=None, start=None,
-    finding="two models in one tree are right 88% of the time, one model in a tree of as many steps 73%, at 150 tokens an answer "
-    "and 134: better, at .4 tokens more than were allowed",
+    finding="two models in one tree are right 87% of the time, one model in a tree of as many steps 72%, at 149 tokens an answer "
+    "and 134: better, and 20 pairs do not tell whether it takes more tokens than were allowed",
 )  # fmt: skip
 baseline = "mcts"

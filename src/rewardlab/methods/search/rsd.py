@@ -132,7 +132,7 @@ claim = Claim(
     settings=WEAKER | {"threshold": 0.5}, versus_settings=WEAKER | {"rule": "constant", "threshold": 0.5},
     reward=imperfect(auc=0.8, inner=correct_so_far()), problems=500, guard=Within("tokens_per_answer", high=5.0),
     fault=Within("accuracy", high=0.7, says="right answers with drafts accepted at random"), learns=None, start=None, sanity=True,
-    finding="32% right where the score decides which drafts stay, 23% where chance does, at 45 tokens an answer and 43. The "
+    finding="36% right where the score decides which drafts stay, 23% where chance does, at 44 tokens an answer and 43. The "
     "scores are the truth with noise, and both models are of one size: what it saves over the target alone is not tested",
 )  # fmt: skip
 baseline = "best_of_n"

@@ -131,9 +131,9 @@ claim = Claim(
     fault=Within("pass@1.shifted", high=0.8, says="of shifted charts, rightly told after training on answers alone"),
     moved=Within("train.reward/salient", low=0.1, says="overlap with what the expert goes by"), learns=None, start=None,
     tried="40 steps: answers alone told .88 of the shifted charts rightly, which left too little to gain",
-    finding="Of charts from a ward with other habits 93% are told rightly, after training on answers alone 75% (61% at the "
-    "start). The expert was fitted to the same records and goes by what counts; one that goes by less would help "
-    "less.",
+    finding="Of charts from a ward with other habits 93% are told rightly, after training on answers alone 77%. It counts for "
+    "nothing: of all charts answers alone end at 86%, a point above what leaves room to differ. The expert was fitted to the same "
+    "records and goes by what counts; one that goes by less would help less.",
     version=2, replaces="the expert had seen charts of another ward, which the rival cannot look at; now both learn from the same",
 )  # fmt: skip
 baseline = "grpo"
