@@ -47,6 +47,8 @@ def test_it_scores_the_conversation_up_to_the_last_reply(folder):
         model.score([([Message("user", "1+1=?")], "2"), ([Message("user", "1+1=?")], "3"), (messages, "4")])
     )
     assert len(set(scores)) == 3
+    # half of a surrogate pair is a text that no tokenizer takes
+    assert np.isfinite(model.score([([Message("user", "1+1=?")], "2\ud800")])).all()
 
 
 def registry_policy():

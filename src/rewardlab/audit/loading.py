@@ -30,7 +30,8 @@ from rewardlab.audit.target import RewardResult, Row, Spec, Target, result_of
 from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Message, Problem, Recipe, Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
-from rewardlab.registry.formula import called
+from rewardlab.registry.formula import absolute, called
+from rewardlab.registry.names import TRAINED
 from rewardlab.rewards.user import external, functions
 from rewardlab.rewards.user.conventions import split
 from rewardlab.verifiers.contract import GOLD
@@ -47,6 +48,8 @@ def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | Non
     if is_served(text) or re.match(r"https?://", text):
         asked = dict(judge or {})
         return {"kind": "pairwise" if asked.pop("pairwise", False) else "judge", "url": text, **asked}
+    if text.startswith(TRAINED):
+        return {"kind": "part", "name": "model_score", "settings": {"model": absolute(text)}, "verifier": verifier}
     place, convention = split(text)
     name, settings = called(place)
     if name == "judge" and (settings or {}).get("kind") == "pairwise":

@@ -89,6 +89,7 @@ class RewardModel:
     # ---- texts to tokens ------------------------------------------------------------------------------------------
 
     def _encoded(self, prompt: Sequence[Message], reply: str) -> dict[str, Any]:
+        prompt, reply = [Message(m.role, readable(m.text)) for m in prompt], readable(reply)
         if self.reads_pairs:
             asked = prompt[0].text if len(prompt) == 1 else "\n\n".join(f"{m.role}: {m.text}" for m in prompt)
             return self._pair(asked, reply)
@@ -160,6 +161,11 @@ def reward_settings_of(name: str) -> tuple[Checkpoint, dict[str, Any]]:
             f"{place} is no reward model: it is a {kind or 'model of unknown kind'}, and not a sequence classifier"
         )
     return found, settings
+
+
+def readable(text: str) -> str:
+    """The text as a tokenizer can take it: half of a surrogate pair, which models sometimes write, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> Tensor:

@@ -40,7 +40,7 @@ def trained_model(run: Run, model: str) -> Any:
     if model not in run.models:
         from rewardlab.models.reward_model import load_reward_model
 
-        run.models[model] = load_reward_model(model, str(run.policy.device))
+        run.models[model] = load_reward_model(model, "auto" if run.policy is None else str(run.policy.device))
     return run.models[model]
 
 
