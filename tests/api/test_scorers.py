@@ -56,7 +56,7 @@ def test_only_the_run_of_a_scorer_is_measured_so(here, tmp_path):
     assert scorer_recipe(str(here / "rm")).name == "bradley_terry"
 
 
-@pytest.mark.parametrize("written", ["{}", "model_score(model='{}')", "{} "])
+@pytest.mark.parametrize("written", ["{}", "model_score(model='{}')"])
 def test_a_folder_given_as_a_reward_is_told_how_it_is_used(here, written, tmp_path, capsys):
     for folder in (here / "rm", here / "model"):
         argv = [

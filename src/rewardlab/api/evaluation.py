@@ -43,11 +43,7 @@ def evaluate(
     # all values are checked before a policy is loaded, which may take minutes
     _check(k, problems, temperature, workers)
     model = named_model(model)
-    if model is None:
-        raise RewardlabError("which model? Give a name, a run, or a policy")
-    refuse_missing(model)
-    if task is None and config_of_run(model) is None:
-        raise RewardlabError("which task? only a run has one of its own")
+    _check_given(model, task)
     config, task = as_in_run(model, task, settings)
     task = task_of(task, config)
     if (recipe := scorer_recipe(model)) is not None:
@@ -68,6 +64,14 @@ def evaluate(
     scores = {f"pass@{i}": with_interval([pass_at(i, n, r) for r in right]) for i in k}
     about = {"model": model if isinstance(model, str) else model.name, "task": task.name, "n": len(right)}
     return about | ({"judge": judge} if judge else {}) | scores | _no_verdict(unjudged, n * len(right))
+
+
+def _check_given(model: Any, task: Any) -> None:
+    if model is None:
+        raise RewardlabError("which model? Give a name, a run, or a policy")
+    refuse_missing(model)
+    if task is None and config_of_run(model) is None:
+        raise RewardlabError("which task? only a run has one of its own")
 
 
 def _check(k: Sequence[int], problems: int, temperature: float, workers: str | None) -> None:
