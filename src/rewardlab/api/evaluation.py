@@ -42,8 +42,7 @@ def evaluate(
     """
     # all values are checked before a policy is loaded, which may take minutes
     _check(k, problems, temperature, workers)
-    model = named_model(model)
-    _check_given(model, task)
+    model = _given(named_model(model), task)
     config, task = as_in_run(model, task, settings)
     task = task_of(task, config)
     if (recipe := scorer_recipe(model)) is not None:
@@ -66,12 +65,14 @@ def evaluate(
     return about | ({"judge": judge} if judge else {}) | scores | _no_verdict(unjudged, n * len(right))
 
 
-def _check_given(model: Any, task: Any) -> None:
+def _given(model: str | Policy | None, task: Any) -> str | Policy:
+    """The model. Raises RewardlabError without one, and without a task where it is no run."""
     if model is None:
         raise RewardlabError("which model? Give a name, a run, or a policy")
     refuse_missing(model)
     if task is None and config_of_run(model) is None:
         raise RewardlabError("which task? only a run has one of its own")
+    return model
 
 
 def _check(k: Sequence[int], problems: int, temperature: float, workers: str | None) -> None:

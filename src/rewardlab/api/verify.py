@@ -182,7 +182,7 @@ def _begun(source: Path | str, columns: Columns) -> Iterator[Item]:
     return chain(first, rows)
 
 
-def _flag(name: str, row: Row) -> str:
+def _flag(name: str, row: Mapping[str, Any]) -> str:
     """The flag that names a column, with the one that is likely meant."""
     meant = next((other for other in {"answer": GOLD, "response": REPLY}[name] if other in row), "NAME")
     return f"--{name}-column {meant}"
