@@ -98,3 +98,12 @@ def test_eval_says_what_is_wrong(prm, data, tmp_path, capsys, monkeypatch):
     ):
         assert main(["prm", "eval", str(prm), *argv]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_solutions_without_labels_are_told_the_command_that_labels_them(tmp_path, words, capsys):
+    checkpoint(tmp_path / "model", words)
+    rows = [{"prompt": f"1+{i}", "steps": [f"1+{i}={i + 1}"], "answer": str(i + 1)} for i in range(20)]
+    (tmp_path / "solutions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    argv = ["prm", "train", str(tmp_path / "solutions.jsonl"), "--model", str(tmp_path / "model"), "--out", str(tmp_path / "prm")]
+    assert main([*argv, "--steps", "1", "--device", "cpu"]) == 2
+    assert "none of the 20 solutions has a label: rewardlab prm label --solutions FILE" in capsys.readouterr().err

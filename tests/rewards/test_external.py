@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 import threading
 import time
@@ -12,7 +13,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rewardlab import reward
+from rewardlab import registry, reward
+from rewardlab.api.measuring import check_columns
 from rewardlab.audit.loading import load, parse
 from rewardlab.audit.target import Row
 from rewardlab.core import Run, Trajectory, Turn, ask
@@ -324,3 +326,48 @@ def test_trls_own_reward_is_handed_messages():
     pytest.importorskip("trl.rewards")
     assert load(parse("trl.rewards:accuracy_reward")).messages
     assert Path(read_reward("trl.rewards:think_format_reward").settings["module"]) == Path("trl.rewards")
+
+
+# ---- before a run -----------------------------------------------------------------------------------------------------
+
+
+ASKING = """
+def scores_one(completion, answer, dificulty): return 1.0
+def scores_all(completions, dificulty, **kwargs): return [1.0] * len(completions)
+def scores_a_group(group, dificulty): return [1.0] * len(group)
+def of_verl(data_source, solution_str, ground_truth, dificulty): return 1.0
+def with_default(completion, dificulty=0): return 1.0
+def everything(completions, prompts, answers, run, trainer_state, log_metric, difficulty, **kwargs): return [1.0] * len(completions)
+def by_group(group, completions, answer): return [1.0] * len(group)
+def of_openrlhf(queries, prompts, labels): return [1.0] * len(queries)
+def of_verifiers(prompt, completion, answer, state, info): return 1.0
+"""
+WRONG = ("scores_one", "scores_all", "scores_a_group", "of_verl")
+
+
+@pytest.mark.parametrize("name", [line.split("(")[0][4:] for line in ASKING.strip().splitlines()])
+def test_an_argument_that_rows_cannot_fill_is_named_before_a_model_is_loaded(name, tmp_path):
+    (tmp_path / "asking.py").write_text(ASKING)
+    rows = [{"prompt": f"What is {i} + 1?", "answer": str(i + 1), "difficulty": i} for i in range(20)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = registry.task(str(tmp_path / "rows.jsonl"))
+    recipe = registry.build("grpo").but(reward=read_reward(f"{tmp_path / 'asking.py'}:{name}"))
+    if name not in WRONG:
+        check_columns(recipe, task)
+        return
+    with pytest.raises(RewardlabError, match=rf"reward {name} of .*asks for unknown argument 'dificulty'; did you mean"):
+        check_columns(recipe, task)
+
+
+def test_an_argument_like_no_other_is_told_with_the_columns_there_are(tmp_path):
+    (tmp_path / "asking.py").write_text("def score(completion, zzz): return 1.0")
+    given = [[attempt("4", hint="a", level=3)]]
+    with pytest.raises(RewardlabError, match="'zzz'; columns of the data besides prompt and answer: hint, level; oth"):
+        read_reward(f"{tmp_path / 'asking.py'}:score")(given, Run(None))
+
+
+@pytest.mark.parametrize("returned", ["10 ** 400", "[10 ** 400]", "{'score': 10 ** 400}", "'1'", "(1.0, 'fine')", "object()"])
+def test_whatever_is_no_number_names_function_and_rollout(returned, tmp_path):
+    (tmp_path / "odd.py").write_text(f"def score(completion): return {returned}")
+    with pytest.raises(RewardlabError, match=r"the reward score of .*odd.py returned .* \(rollout 0 of group 0\)"):
+        read_reward(f"{tmp_path / 'odd.py'}:score")([[attempt("4")]], Run(None))

@@ -14,6 +14,7 @@ from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, requ
 from rewardlab.api.measuring import need_answers, without_answers
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
+from rewardlab.api.scorers import evaluate_scorer, scorer_recipe
 from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import judged_samples, mean_interval, pass_at
@@ -30,7 +31,7 @@ def evaluate(
     model: str | Path | Result | Policy, task: Task | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
     temperature: float = 1.0, judge: str | None = None, workers: str | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """pass@k on held-out problems, with 95% intervals over problems.
+    """pass@k on held-out problems, with 95% intervals over problems; of a reward model's run its method's own measure.
 
     task: None means that of the run that `model` names, with its columns, system message and length of replies.
     judge: the verifier in place of the task's own: a name, or openai:URL#NAME, a served model that compares the answers. Replies
@@ -41,14 +42,11 @@ def evaluate(
     """
     # all values are checked before a policy is loaded, which may take minutes
     _check(k, problems, temperature, workers)
-    model = named_model(model)
-    if model is None:
-        raise RewardlabError("which model? Give a name, a run, or a policy")
-    refuse_missing(model)
-    if task is None and config_of_run(model) is None:
-        raise RewardlabError("which task? only a run has one of its own")
+    model = _given(named_model(model), task)
     config, task = as_in_run(model, task, settings)
     task = task_of(task, config)
+    if (recipe := scorer_recipe(model)) is not None:
+        return evaluate_scorer(str(model), recipe, task, config, problems)
     if judge is not None:
         task = replace(task, verifier=judge)
         require_packages(Recipe(), task)
@@ -65,6 +63,16 @@ def evaluate(
     scores = {f"pass@{i}": with_interval([pass_at(i, n, r) for r in right]) for i in k}
     about = {"model": model if isinstance(model, str) else model.name, "task": task.name, "n": len(right)}
     return about | ({"judge": judge} if judge else {}) | scores | _no_verdict(unjudged, n * len(right))
+
+
+def _given(model: str | Policy | None, task: Any) -> str | Policy:
+    """The model. Raises RewardlabError without one, and without a task where it is no run."""
+    if model is None:
+        raise RewardlabError("which model? Give a name, a run, or a policy")
+    refuse_missing(model)
+    if task is None and config_of_run(model) is None:
+        raise RewardlabError("which task? only a run has one of its own")
+    return model
 
 
 def _check(k: Sequence[int], problems: int, temperature: float, workers: str | None) -> None:

@@ -24,7 +24,7 @@ from rewardlab.rewards.operator import across_groups
 from rewardlab.rewards.principled import principled_turns
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail
-from rewardlab.rewards.user.external import call_of
+from rewardlab.rewards.user.external import call_of, check_arguments
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig, read_config
@@ -165,7 +165,22 @@ def _column_names(recipe: Recipe) -> dict[str, str]:
 
 def _check_rest(recipe: Recipe, task: Task) -> None:
     check_answers(recipe, task)
+    _check_arguments(recipe, task)
     _check_replies(recipe, task)
+
+
+def _check_arguments(recipe: Recipe, task: Task) -> None:
+    """Raise RewardlabError for a reward function of the user that asks for a column which the first row of a file lacks.
+
+    Only where replies are sampled to the rows as they are: other rollouts may add columns of their own.
+    """
+    plain = recipe.rollout is not None and recipe.rollout.function is independent.function and recipe.loop is None
+    if not plain or not isinstance(task.train, Listed):
+        return
+    for part in recipe.reward.walk() if recipe.reward else ():
+        if (call := call_of(part) if hasattr(part, "function") else None) is not None:
+            first = task.train.problems[0]
+            check_arguments(call, first, _place(first))
 
 
 def _check_replies(recipe: Recipe, task: Task) -> None:

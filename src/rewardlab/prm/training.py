@@ -124,6 +124,10 @@ def solutions_task(solutions: Sequence[Solution], test_share: float, seed: int) 
     # by a hash of its own: the problems that a generated task trains on are those which the tasks' hash does not hold out
     train_on = [p for p, _ in both if uniform_of("solutions", p.key) >= test_share]
     test = [(p, s) for p, s in both if uniform_of("solutions", p.key) < test_share]
+    if not known:
+        raise RewardlabError(
+            f"none of the {len(solutions)} solutions has a label: rewardlab prm label --solutions FILE --out FILE writes them"
+        )
     if not train_on or not test:
         raise RewardlabError(
             f"{len(known)} solutions with labels are {len(train_on)} to train on and {len(test)} held out: both are needed; "

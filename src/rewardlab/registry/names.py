@@ -21,6 +21,17 @@ PREFIX = "prm:"
 TRAINED = "model:"
 """Before the checkpoint of a reward model, a sequence classifier."""
 
+A_MODEL = (
+    "the folder of a model, and not a reward by itself. A reward model (bradley_terry) is used by: "
+    "rewardlab train rlhf --reward-model {0} (docs/REWARDS.md, A reward model); a process reward model by: --reward prm:{0}"
+)
+"""What to do with a checkpoint that is given as a reward."""
+
+
+def is_checkpoint(name: str) -> bool:
+    """Whether a name is the folder of a checkpoint or a run."""
+    return (Path(name).expanduser() / "config.json").is_file()
+
 
 def check_methods(stack: str) -> None:
     """Raise RewardlabError for a method of a stack that does not exist."""
@@ -50,6 +61,8 @@ def check_reward(written: str) -> None:
         return
     if SOURCE.fullmatch(written):
         check_source(written)
+    elif is_checkpoint(name):
+        raise RewardlabError(f"{name} is {A_MODEL.format(name)}")
     else:
         raise unknown("reward part", name, [known for slot, known in {*shared_parts(), *parts_of_methods()} if slot == "reward"])
 

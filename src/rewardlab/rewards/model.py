@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -75,6 +76,11 @@ def _at_ends(t: Trajectory, said: np.ndarray) -> Score:
 
 def _reader(run: Run, name: str) -> Any:
     """The model of this name. Replies are scored by token id, and an id must be the same text to both models."""
+    if name not in run.models and (Path(name).expanduser() / "config.json").is_file():
+        raise RewardlabError(
+            f"model={name!r} of a reward is the name of a model of the run, and not a folder; a method with a reward model takes "
+            f"the folder: rewardlab train rlhf --reward-model {name}"
+        )
     scorer = run.model(name)
     if scorer.tokenizer.get_vocab() != run.policy.tokenizer.get_vocab():
         raise RewardlabError(f"the model {name!r} cannot score the policy's replies: their tokenizers differ")

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from rewardlab.core import Group, Run, Score, Scores, Trajectory
+from rewardlab.core import Group, Problem, Run, Score, Scores, Trajectory
 from rewardlab.errors import NotFinite, RewardlabError, unknown
 from rewardlab.rewards.call_timeout import Watch
 from rewardlab.rewards.calling import Arguments, results_of
@@ -118,6 +118,14 @@ def score_by(call: Call, groups: list[Group], run: Run) -> Scores:
     return [[next(scores) for _ in group] for group in groups]
 
 
+def check_arguments(call: Call, problem: Problem, where: str) -> None:
+    """Raise RewardlabError if the function asks for an argument that rollouts of this problem will not have."""
+    known = _known(call, Trajectory(problem))
+    for p in call.named:
+        if p.name != "group":
+            _value(call, p, call.singular(p), known, where, None)
+
+
 def _blamed(call: Call, watch: Watch, error: Exception, place: str) -> RewardlabError:
     says = " ".join(str(error).split())
     hint = ""
@@ -187,16 +195,27 @@ ONCE: dict[str, Callable[[Any], Any]] = {
 """Arguments of which there is one in every call, and not one for each rollout."""
 
 
-def _value(call: Call, p: Any, name: str, known: Mapping[str, Any], where: str, run: Run) -> Any:
+def _value(call: Call, p: Any, name: str, known: Mapping[str, Any], where: str, run: Run | None) -> Any:
     """The value for the argument `p`, by its singular name; `MISSING` if it keeps its default."""
     if name in ONCE:
         return ONCE[name](run)
     if name in known:
         return known[name]
     if p.default is p.empty:
-        asked = unknown("argument", p.name, {*known, *PLURAL, *ONCE, "group"})
-        raise RewardlabError(f"{call.who} asks for {asked} ({where})")
+        raise RewardlabError(f"{call.who} asks for {_unknown(p.name, known)} ({where})")
     return MISSING
+
+
+def _unknown(name: str, known: Mapping[str, Any]) -> str:
+    """That there is no such argument: the nearest names, or, where none is near, the columns that there are."""
+    asked = str(unknown("argument", name, {*known, *PLURAL, *ONCE, "group"}))
+    if "did you mean" in asked:
+        return asked
+    columns = ", ".join(column for column in known["extra_info"] if column not in ("prompt", "answer")) or "none"
+    return (
+        f"unknown argument {name!r}; columns of the data besides prompt and answer: {columns}; other arguments are completion, "
+        "prompt, answer and those in docs/REWARDS.md, Arguments"
+    )
 
 
 def _known(call: Call, trajectory: Trajectory) -> dict[str, Any]:
@@ -274,7 +293,7 @@ def _number(call: Call, result: Any, where: str) -> float | None:
         if isinstance(plain, str | bytes):
             raise TypeError
         return float(plain)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         if callable(plain):
             raise RewardlabError(f"{call.who} returned a function; give its settings, as in FILE.py:{call.name}(x=1)") from None
         raise RewardlabError(f"{call.who} returned {str(result)[:80]!r}, not {EXPECTED} ({where})") from None

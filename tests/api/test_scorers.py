@@ -1,0 +1,67 @@
+"""A run that trained a reward model is measured by the measure of its method, and used as methods with a reward model use it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rewardlab import api
+from rewardlab.api.scorers import scorer_recipe
+from rewardlab.commands import cli
+from rewardlab.errors import RewardlabError
+from rewardlab.models.embedded import tokenizer
+from tests.helpers.checkpoints import checkpoint
+
+SHORT = {"steps": 1, "eval_problems": 8, "max_new": 4, "device": "cpu"}
+
+
+def pairs(path, count=40, start=0):
+    rows = [{"prompt": f"What is {i} + 1?", "chosen": f"{i + 1}", "rejected": f"{i} is it"} for i in range(start, start + count)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scorers")
+    checkpoint(folder / "model", tokenizer(), max_position_embeddings=512)
+    (folder / "sums.jsonl").write_text("".join(f'{{"prompt": "What is {i} + 1?", "answer": "{i + 1}"}}\n' for i in range(20)))
+    task, settings = pairs(folder / "pairs.jsonl"), {"problems": 8}
+    api.train("bradley_terry", str(folder / "model"), task, settings=settings, out=folder / "rm", **SHORT)
+    return folder
+
+
+def test_a_reward_model_is_measured_on_pairs_as_in_its_run(here, tmp_path):
+    rm = str(here / "rm")
+    after = json.loads((here / "rm" / "summary.json").read_text())["best"]
+    found = api.evaluate(rm, problems=8, device="cpu")
+    assert found["pair_accuracy"] == {"value": after["pair_accuracy"], "ci95": after["ci95"]}
+    assert found["n"] == after["n"]
+    other = pairs(tmp_path / "other.jsonl", count=12, start=100)
+    assert api.evaluate(rm, other, test=pairs(tmp_path / "test.jsonl", count=7, start=200), device="cpu")["n"] == 7
+
+
+def test_rows_without_pairs_are_refused_by_their_columns(here):
+    with pytest.raises(RewardlabError, match="2 columns that the data lacks:\n  chosen: "):
+        api.evaluate(str(here / "rm"), str(here / "sums.jsonl"), device="cpu")
+
+
+def test_only_the_run_of_a_scorer_is_measured_so(here, tmp_path):
+    api.train(
+        "grpo", str(here / "model"), str(here / "sums.jsonl"), settings={"problems": 2, "n": 2}, out=tmp_path / "run", **SHORT
+    )
+    assert scorer_recipe(str(tmp_path / "run")) is scorer_recipe(str(here / "model")) is scorer_recipe("embedded") is None
+    assert "pass@1" in api.evaluate(str(tmp_path / "run"), k=(1,), problems=2, device="cpu")
+    assert scorer_recipe(str(here / "rm")).name == "bradley_terry"
+
+
+@pytest.mark.parametrize("written", ["{}", "model_score(model='{}')"])
+def test_a_folder_given_as_a_reward_is_told_how_it_is_used(here, written, tmp_path, capsys):
+    for folder in (here / "rm", here / "model"):
+        argv = [
+            "train", "grpo", "--task", str(here / "sums.jsonl"), "--model", str(here / "model"), "--steps", "1", "--max-new", "4",
+            "--reward", written.format(folder), "--device", "cpu", "--out", str(tmp_path / "run"),
+        ]  # fmt: skip
+        assert cli.main(argv) == 2
+        assert f"rewardlab train rlhf --reward-model {folder}" in capsys.readouterr().err
