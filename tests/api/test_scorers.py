@@ -64,4 +64,4 @@ def test_a_folder_given_as_a_reward_is_told_how_it_is_used(here, written, tmp_pa
             "--reward", written.format(folder), "--device", "cpu", "--out", str(tmp_path / "run"),
         ]  # fmt: skip
         assert cli.main(argv) == 2
-        assert f"rewardlab train rlhf --reward-model {folder}" in capsys.readouterr().err
+        assert f"model:{folder}" in capsys.readouterr().err

@@ -22,8 +22,8 @@ TRAINED = "model:"
 """Before the checkpoint of a reward model, a sequence classifier."""
 
 A_MODEL = (
-    "the folder of a model, and not a reward by itself. A reward model (bradley_terry) is used by: "
-    "rewardlab train rlhf --reward-model {0} (docs/REWARDS.md, A reward model); a process reward model by: --reward prm:{0}"
+    "the folder of a model: a reward model is the reward as --reward model:{0} (docs/REWARDS.md, A reward model), a process reward "
+    "model as --reward prm:{0}"
 )
 """What to do with a checkpoint that is given as a reward."""
 

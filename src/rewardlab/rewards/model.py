@@ -78,8 +78,8 @@ def _reader(run: Run, name: str) -> Any:
     """The model of this name. Replies are scored by token id, and an id must be the same text to both models."""
     if name not in run.models and (Path(name).expanduser() / "config.json").is_file():
         raise RewardlabError(
-            f"model={name!r} of a reward is the name of a model of the run, and not a folder; a method with a reward model takes "
-            f"the folder: rewardlab train rlhf --reward-model {name}"
+            f"model={name!r} of a reward is the name of a model of the run, and not a folder; a reward model in a folder is "
+            f"model='{PREFIX}{name}'"
         )
     scorer = run.model(name)
     if scorer.tokenizer.get_vocab() != run.policy.tokenizer.get_vocab():
