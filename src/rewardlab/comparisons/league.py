@@ -69,6 +69,7 @@ class Member:
 
     values: of one of its settings, `knob`, for the frontier: each is run on a few seeds, shown, and not decided.  small: settings
     that fit the league's own small worlds alone, such as a length in tokens; on a user's problems the method has its own.
+    by: how it makes one number of a world's reward of steps (`aggregate`); "" takes the reward as it is.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Member:
     knob: str = ""
     values: tuple[float, ...] = ()
     small: Mapping[str, Any] = field(default_factory=dict)
+    by: str = ""
 
     @property
     def stack(self) -> str:
@@ -89,6 +91,8 @@ class World:
 
     new: whether no member's check was made there, in words that say what it asks.  steps, settings, lora_rank: in place of the
     league's.  starts: warm starts of the small policy among which seeds are divided; 0: a model that has one start.
+    sampled: whether seeds change what a member does there. Where replies were recorded they do not: members are run once, and
+    compared problem by problem.
     """
 
     name: str
@@ -103,6 +107,7 @@ class World:
     lora_rank: int | None = None
     problems: int | None = None
     starts: int = PAIRS
+    sampled: bool = True
 
 
 @dataclass(frozen=True)

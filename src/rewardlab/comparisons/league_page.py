@@ -43,9 +43,23 @@ def facts(record: Record) -> str:
     trained = any(row["rate"] for world in record["worlds"] for row in world["rows"])
     alike = f", {record['steps']} updates of equal size, each at its own rate" if trained else ", nothing is trained"
     return (
-        f"{len(record['members'])} methods, {len(record['seeds'])} seeds each{alike}. Decided by {outcome['says']}, "
+        f"{len(record['members'])} methods, {pairs_of(record)}{alike}. Decided by {outcome['says']}, "
         f"{outcome['better']} is better; a difference of {matters(outcome)} would matter.{kept} Run {record['when'][:10]}."
     )
+
+
+def pairs_of(record: Record) -> str:
+    """By how much members are compared."""
+    if any(by_problem(world) for world in record["worlds"]):
+        counts = [world["pairs"] for world in record["worlds"]]
+        most = f"{min(counts)} to {max(counts)}" if len(set(counts)) > 1 else f"{counts[0]}"
+        return f"compared problem by problem on {most} problems with recorded replies"
+    return f"{len(record['seeds'])} seeds each"
+
+
+def by_problem(world: Record) -> bool:
+    """Whether members are paired by the problems of a world: where replies were recorded, and seeds change nothing."""
+    return bool(world.get("paired") == "problems")
 
 
 def matters(outcome: Record) -> str:
@@ -62,7 +76,7 @@ def bound(guard: Record) -> str:
 
 def world_section(world: Record, record: Record) -> str:
     learning = {row["member"]: row["curves"].get("truth", ()) for row in world["rows"]}
-    starts = f"{world['starts']} warm start{'s' * (world['starts'] > 1)}"
+    starts = f"{world['pairs']} problems" if by_problem(world) else f"{world['starts']} warm start{'s' * (world['starts'] > 1)}"
     unseen = " No member was checked here before." if world["new"] else ""
     parts = [
         f"<h2>{escape(world['name'])}</h2><p>{escape(world['says'])}. ",
@@ -144,7 +158,7 @@ def frontier(world: Record, record: Record) -> str:
         points, record["members"], f"{outcome['says']} ({outcome['better']} is better), {outcome['number']}", guard["says"]
     )
     several = any(row["knob"] for row in world["rows"])
-    note = '<p class="note">Small points: other values of a setting, three seeds each, not decided.</p>' if several else ""
+    note = '<p class="note">Small points: other values of a setting, on fewer seeds, not decided.</p>' if several else ""
     return titled("Frontier", drawn) + note if drawn else ""
 
 

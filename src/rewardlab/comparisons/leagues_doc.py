@@ -8,7 +8,7 @@ from typing import Any
 
 from rewardlab.comparisons import league_records
 from rewardlab.comparisons.league import League, league, leagues
-from rewardlab.comparisons.league_page import differences, facts, points_of
+from rewardlab.comparisons.league_page import by_problem, differences, facts, points_of
 from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
 from rewardlab.comparisons.plots import scatter
 from rewardlab.comparisons.standings import BASELINE, WORDS
@@ -32,8 +32,9 @@ from eight initial policies; all differences from the baseline in a world are de
 of them is false. Only differences from the baseline are decided: the order of two other methods is not.
 
 The worlds are small: a policy of a million parameters, problems whose every step can be checked, a minute a run. They show what
-a method does and where it breaks. Annotators and scorers are simulated, so that the truth is known. What a method gains on your
-model they do not show. For that, each section ends with the command that runs the same comparison on your own rows.
+a method does and where it breaks. Annotators and scorers are simulated, so that the truth is known; where replies and scores were
+recorded of real models instead, the section says so, and methods are compared problem by problem. What a method gains on your model
+they do not show. For that, each section ends with the command that runs the same comparison on your own rows.
 
 {contents}
 """
@@ -118,10 +119,14 @@ def of_world(name: str, world: Record, record: Record) -> str:
     return f"""
 ## {world["name"]}
 
-{world["says"].capitalize()}.{unseen} `{world["task"]}`, {world["starts"]} initial policies.
+{world["says"].capitalize()}.{unseen} `{world["task"]}`, {of_what(world)}.
 {cautions}{plots}
 {table(world, record)}
 {rates(world)}"""
+
+
+def of_what(world: Record) -> str:
+    return f"{world['pairs']} problems" if by_problem(world) else f"{world['starts']} initial policies"
 
 
 def table(world: Record, record: Record) -> str:
