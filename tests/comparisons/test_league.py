@@ -188,6 +188,22 @@ def test_a_member_that_costs_more_is_shown_at_equal_tokens_too(tiny, monkeypatch
     assert rows["rloo"]["standing"]["word"] == INERT
 
 
+def test_where_a_world_has_a_budget_runs_end_by_tokens_and_not_by_steps(tiny, tmp_path):
+    world = replace(TINY.worlds[0], tokens=3000)
+    budgeted = replace(tiny, league=replace(TINY, worlds=(world,)))
+    job = budgeted.job(TINY.member("grpo"), world, 100)
+    assert (job.config.budget, job.config.steps) == (3000, None)
+    # at the tokens of the baseline, as any other run that has a budget of its own
+    assert budgeted.job(TINY.member("grpo"), world, 100, tokens=70).config.budget == 70
+    record = results.run_league("tiny", budgeted)
+    assert record["worlds"][0]["budget"] == 3000
+    assert all(row["tokens"] >= 3000 for row in record["worlds"][0]["rows"])
+    assert all(row["updates"] > 1 for row in record["worlds"][0]["rows"])
+    # all spent as much already
+    assert all(row["equal_tokens"] is None for row in record["worlds"][0]["rows"])
+    assert "3,000 tokens of all models together, each at its own rate" in page(record, "Which?")
+
+
 # ---- recorded replies ---------------------------------------------------------------------------------------------------
 
 

@@ -93,6 +93,7 @@ class World:
     league's.  starts: warm starts of the small policy among which seeds are divided; 0: a model that has one start.
     sampled: whether seeds change what a member does there. Where replies were recorded they do not: members are run once, and
     compared problem by problem.
+    tokens: of all models together, that each run may spend, in place of steps: where methods differ in what an update costs them.
     """
 
     name: str
@@ -108,6 +109,7 @@ class World:
     problems: int | None = None
     starts: int = PAIRS
     sampled: bool = True
+    tokens: int | None = None
 
 
 @dataclass(frozen=True)

@@ -41,11 +41,19 @@ def facts(record: Record) -> str:
     guard, outcome = record["guard"], record["outcome"]
     kept = f" Guarded: {guard['says']}, {bound(guard)} of {record['baseline']}'s." if guard else ""
     trained = any(row["rate"] for world in record["worlds"] for row in world["rows"])
-    alike = f", {record['steps']} updates of equal size, each at its own rate" if trained else ", nothing is trained"
+    alike = f", {spent(record)}, each at its own rate" if trained else ", nothing is trained"
     return (
         f"{len(record['members'])} methods, {pairs_of(record)}{alike}. Decided by {outcome['says']}, "
         f"{outcome['better']} is better; a difference of {matters(outcome)} would matter.{kept} Run {record['when'][:10]}."
     )
+
+
+def spent(record: Record) -> str:
+    """What every run of training may spend."""
+    budgets = [budget for world in record["worlds"] if (budget := world.get("budget"))]
+    if not budgets:
+        return f"{record['steps']} updates of equal size"
+    return " or ".join(f"{budget:,}" for budget in sorted(set(budgets))) + " tokens of all models together"
 
 
 def pairs_of(record: Record) -> str:

@@ -64,8 +64,8 @@ def world_record(season: Season, played: Played) -> Record:
             one["standing"]["word"] = one["standing"]["word"] if one["standing"]["word"] in (BASELINE, FAILED) else UNFIT
     return {
         "name": world.name, "task": world.task, "says": world.says, "new": world.new, "model": world.model or "embedded",
-        "starts": len(set(starts)) if starts else 1, "steps": world.steps or league.steps, "fit": fit, "conditions": conditions,
-        "paired": SEEDS if world.sampled else PROBLEMS, "pairs": len(whole[league.baseline]),
+        "starts": len(set(starts)) if starts else 1, "steps": world.steps or league.steps, "budget": world.tokens,
+        "fit": fit, "conditions": conditions, "paired": SEEDS if world.sampled else PROBLEMS, "pairs": len(whole[league.baseline]),
         "told_apart": told_apart(whole, league.outcome), "rows": sorted(rows, key=lambda one: place(one["standing"])),
         "seconds": round(sum(one.seconds for runs in played.runs.values() for one in runs if isinstance(one, Done))),
     }  # fmt: skip

@@ -73,7 +73,7 @@ class Season:
         tokens: int | None = None,
     ) -> Job:  # fmt: skip
         """The run of a member in a world on a seed.  tokens: its budget, in place of steps.  settings: such as lr, or its knob."""
-        recipe = self.recipe(member, world, settings)
+        recipe, tokens = self.recipe(member, world, settings), tokens or world.tokens
         config = self.config.but(
             task=world.task, model=model_of(world, seed), seed=seed, steps=None if tokens else world.steps or self.league.steps,
             budget=tokens, eval_problems=(world.problems or self.league.problems) if measured else 0, eval_every=0,
@@ -334,6 +334,9 @@ def _rate(rates: Mapping[str, float | None], member: Member) -> dict[str, float]
 def _at_equal_tokens(
     season: Season, world: World, runs: Mapping[str, Sequence[Outcome]], rates: Mapping[str, float | None], dear: float
 ) -> dict[str, list[Outcome]]:
+    if world.tokens:
+        # all spent as much already
+        return {}
     base = [int(one.numbers["tokens"]) for one in runs[season.league.baseline] if isinstance(one, Done)]
     costly = [m for m in season.league.rivals if m.name in rates and (cost := tokens(runs[m.name])) and cost > dear * np.mean(base)]
     jobs = [
