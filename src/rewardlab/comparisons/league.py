@@ -70,6 +70,7 @@ class Member:
     values: of one of its settings, `knob`, for the frontier: each is run on a few seeds, shown, and not decided.  small: settings
     that fit the league's own small worlds alone, such as a length in tokens; on a user's problems the method has its own.
     by: how it makes one number of a world's reward of steps (`aggregate`); "" takes the reward as it is.
+    reward: in place of the method's own, and of the world's.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Member:
     values: tuple[float, ...] = ()
     small: Mapping[str, Any] = field(default_factory=dict)
     by: str = ""
+    reward: Reward | None = None
 
     @property
     def stack(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.levels import NOTHING, change, percent, shown, span, times
+from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.plots import curves, scatter
 from rewardlab.comparisons.standings import BASELINE, WORDS
 
@@ -93,6 +94,7 @@ def world_section(world: Record, record: Record) -> str:
         forest_of(world, record["outcome"]),
         wide(standings_table(world, record)),
         titled("Right replies in training", curves(learning, record["members"], "updates", "right")),
+        parted(world, record["outcome"]["margin"]),
         frontier(world, record),
         "<h3>What it costs</h3>",
         wide(cost_table(world, record)),
@@ -100,6 +102,13 @@ def world_section(world: Record, record: Record) -> str:
         formulas(world),
     ]
     return "".join(parts)
+
+
+def parted(world: Record, drop: float) -> str:
+    """Whose reward went on rising while replies got worse, and from which update on."""
+    found = {row["member"]: parting(row["curves"], row["updates"] or 0.0, drop) for row in world["rows"]}
+    told = ", ".join(f"{name} (update {at:.0f})" for name, at in found.items() if at is not None)
+    return f'<p class="note">The reward did not fall while right replies became fewer: {escape(told)}.</p>' if told else ""
 
 
 def titled(title: str, drawn: str) -> str:

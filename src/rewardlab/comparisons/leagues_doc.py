@@ -10,6 +10,7 @@ from rewardlab.comparisons import league_records
 from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.league_page import by_problem, differences, facts, points_of
 from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
+from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.plots import scatter
 from rewardlab.comparisons.standings import BASELINE, WORDS
 from rewardlab.comparisons.telling import advice, sentences, standing_words, summary
@@ -38,6 +39,9 @@ they do not show. For that, each section ends with the command that runs the sam
 
 {contents}
 """
+
+
+PARTS = "reward and right replies part at update"
 
 
 def guide(folder: Path) -> str:
@@ -133,7 +137,7 @@ def table(world: Record, record: Record) -> str:
     outcome, guard = record["outcome"], record["guard"]
     kept = [guard["says"]] if guard else []
     names = ["method", outcome["says"], "difference", "95% interval (not corrected)", "p, corrected", *kept, "stands"]
-    names += ["learning rate", "tokens, of all models", "at the baseline's tokens", "KL", "length"]
+    names += ["learning rate", "tokens, of all models", "at the baseline's tokens", "KL", "length", PARTS]
     base = next(row for row in world["rows"] if row["member"] == record["baseline"])
     rows = [list(cells(row, base, record)) for row in world["rows"]]
     # what no method has, as the learning rate of a search, is no column
@@ -157,7 +161,8 @@ def cells(row: Record, base: Record, record: Record) -> Iterator[str]:
         yield shown(row["guard"]["mean"], record["guard"])
     yield from (standing["word"], f"{row['rate']:g}" if row["rate"] else NOTHING, times(row["tokens"], base["tokens"]))
     yield shown(row["equal_tokens"]["mean"], outcome) if row["equal_tokens"] else ""
-    for value in (row["beside"]["kl"], row["beside"]["length"]):
+    parts = parting(row["curves"], row["updates"] or 0.0, outcome["margin"])
+    for value in (row["beside"]["kl"], row["beside"]["length"], parts):
         yield NOTHING if value is None else f"{value:.3g}"
 
 

@@ -63,7 +63,9 @@ class Season:
         recipe = registry.build(member.stack, {**shared, **member.settings, **member.small, **(settings or {})}).but(
             name=member.name
         )
-        if world.reward is not None and recipe.reward is not None:
+        if member.reward is not None:
+            recipe = recipe.scored_by(member.reward)
+        elif world.reward is not None and recipe.reward is not None:
             by = member.by
             recipe = recipe.scored_by(registry.part("reward", "aggregate", world.reward, by=by) if by else world.reward)
         return recipe.but(measure=league.measure)
