@@ -29,11 +29,12 @@ league = League(
         World(
             "errors by habit", "wordings",
             "chains of four steps in one of two wordings, in each of which the policy errs by a habit, so that the most frequent "
-            "answer is often wrong; co_reward's check was made there",
+            "of eight answers is right in half of the problems; co_reward's check was made there",
         ),
         World(
-            "errors by chance", "wordings:difficulty=3,biased=0.2,error=0.2",
-            "chains of three steps in which the policy mostly slips by chance, so that the most frequent answer is often right",
+            "errors by chance", "wordings:difficulty=3,biased=0.1,error=0.12",
+            "chains of three steps in which the policy mostly slips by chance, so that the most frequent of eight "
+            "answers is right in two thirds of the problems",
             new=True,
         ),
     ),

@@ -73,6 +73,12 @@ def threshold(x: float, *, at: float, soft: NonNegativeFloat = 0.0) -> float:
     return 1 / (1 + tail) if z >= 0 else tail / (1 + tail)
 
 
+@operator(steps=True)
+def signed(x: float) -> float:
+    """2 x - 1: a chance from 0 to 1 as a reward from -1 to 1, in which even odds earn nothing; step rewards one by one."""
+    return 2 * x - 1
+
+
 @operator(over="trajectory", steps=True)
 def aggregate(rewards: list[float], *, by: Literal["sum", "mean", "min", "max", "last", "product", "geometric"] = "sum") -> float:
     """The step rewards of a rollout, and its outcome, as one number: their sum, mean, min, max, last, product or geometric mean."""
