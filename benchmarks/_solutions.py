@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import gzip
-import json
 import re
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
-from rewardlab.tasks.sources import data_file
+from rewardlab.tasks.strictprm.problems import adjudicated, lines, problems
+
+__all__ = ["SETS", "adjudicated", "solutions"]
 
 Labelled = tuple[str, str, str, bool]
 """A reply, the gold answer, the question, whether it is right."""
@@ -22,39 +20,11 @@ def solutions(name: str) -> list[Labelled]:
 
 
 def _strictprm(name: str) -> list[Labelled]:
-    answers = {(r["problem_id"], r["candidate_index"]): r["is_correct"] for r in lines("strictprm", f"answers_{name}.jsonl.gz")}
-    candidates = lines("strictprm", f"candidates_{name}.jsonl.gz")
-    questions = {r["problem_id"]: r["problem"] for r in candidates if "problem" in r}
-    golds = {problem: _gold(name, about) for problem, about in questions.items()}
-    judged = answers | adjudicated(name)
     return [
-        ("\n\n".join(r["steps"]), gold, questions[r["problem_id"]]["question"], judged[r["problem_id"], r["candidate_index"]])
-        for r in candidates
-        if (gold := golds[r["problem_id"]]) is not None
+        ("\n\n".join(steps), problem.answer, problem.question, right)
+        for problem in problems(name)
+        for steps, right in zip(problem.meta["replies"], problem.meta["right"], strict=True)
     ]
-
-
-def adjudicated(name: str) -> dict[tuple[str, int], bool]:
-    """Whether each of the replies that were read is right, by problem and candidate."""
-    path = Path(__file__).parent / "adjudicated" / f"{name}.json"
-    kept = json.loads(path.read_text()) if path.is_file() else {}
-    return {(problem, i): verdict == "right" for verdict, ids in kept.items() for problem, found in ids.items() for i in found}
-
-
-def _gold(name: str, about: dict[str, Any]) -> str | None:
-    return about["ground_truth"] if name == "gsm8k" else _true_answers().get(" ".join(about["question"].split()))
-
-
-@functools.cache
-def _true_answers() -> dict[str, str]:
-    found = lines("rewardmath", "problems.jsonl.gz")
-    return {" ".join(r["problem"].split()): r["answer"] for r in found if "answer" in r}
-
-
-def lines(*parts: str) -> list[dict[str, Any]]:
-    path = data_file(*parts)
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
 
 
 def _processbench() -> list[Labelled]:

@@ -5,7 +5,7 @@ gets wrong.
 
 Where the shared data is, also on what a model of today writes: StrictPRMBench's 16,000 solutions to GSM8K and 15,264 to MATH-500
 (those of its problems whose true answers RewardMATH has). Its labels miss numbers with commas, and many of its gold answers are
-cut; where it, we and Math-Verify did not agree the replies were read, and adjudicated/ keeps which are right, by their ids.
+cut; where it, we and Math-Verify did not agree the replies were read, and tasks/strictprm/ keeps which are right, by their ids.
 The rules were written on these replies; on those of UNSEEN, with their own labels, they were not. Seconds are of the processor,
 one process a side.
 """

@@ -30,7 +30,9 @@ from rewardlab.comparisons.telling import advice, remedies, sentences
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.models.embedded import tokenizer
+from rewardlab.registry.formula import read_reward
 from rewardlab.runs.config import RunConfig
+from rewardlab.tasks.strictprm.problems import problems as strictprm_problems
 from tests.helpers.checkpoints import checkpoint
 
 TINY = League(
@@ -193,6 +195,76 @@ def test_a_member_that_costs_more_is_shown_at_equal_tokens_too(tiny, monkeypatch
     assert rows["rloo"]["standing"]["word"] == INERT
 
 
+def test_where_a_world_has_a_budget_runs_end_by_tokens_and_not_by_steps(tiny, tmp_path):
+    world = replace(TINY.worlds[0], tokens=3000)
+    budgeted = replace(tiny, league=replace(TINY, worlds=(world,)))
+    job = budgeted.job(TINY.member("grpo"), world, 100)
+    assert (job.config.budget, job.config.steps) == (3000, None)
+    # at the tokens of the baseline, as any other run that has a budget of its own
+    assert budgeted.job(TINY.member("grpo"), world, 100, tokens=70).config.budget == 70
+    record = results.run_league("tiny", budgeted)
+    assert record["worlds"][0]["budget"] == 3000
+    assert all(row["tokens"] >= 3000 for row in record["worlds"][0]["rows"])
+    assert all(row["updates"] > 1 for row in record["worlds"][0]["rows"])
+    # all spent as much already
+    assert all(row["equal_tokens"] is None for row in record["worlds"][0]["rows"])
+    assert "3,000 tokens of all models together, each at its own rate" in page(record, "Which?")
+
+
+# ---- recorded replies ---------------------------------------------------------------------------------------------------
+
+
+def recorded_rows(path, problems=60):
+    """Rows with four replies, of which the best one by its scores is right, but in each tenth row; the vote is wrong."""
+    rows = []
+    for i in range(problems):
+        replies = [["we add", f"Answer: {i}"], *([["hm", f"Answer: {i + 1}"]] * 2), ["no", f"Answer: {i + 2}"]]
+        scores = [[0.9, 0.1 if i % 10 == 0 else 0.8], *([[0.5, 0.5]] * 2), [0.1, 0.1]]
+        rows.append({"prompt": f"{i}+0=?", "answer": str(i), "replies": replies, "scores": scores})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_where_replies_are_recorded_members_are_compared_problem_by_problem(tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+    file, train = tmp_path / "rows.jsonl", tmp_path / "train.jsonl"
+    recorded_rows(file)
+    train.write_text('{"prompt": "?", "answer": "1"}\n{"prompt": "??", "answer": "1"}\n')
+    config = RunConfig(task=str(train), test=str(file), model="recorded", device="cpu")
+    four = replace(
+        league("selection"),
+        members=(
+            Member("majority_vote", settings={"n": 4}),
+            Member("by the last", "best_of_n", settings={"n": 4}, by="last"),
+            Member("by the mean", "best_of_n", settings={"n": 4}, by="mean"),
+        ),
+    )
+    found = of_task(four, config, reward=registry.part("reward", "step_scores_in_data"))
+    record = results.run_league("own", Season(found, config, tmp_path / "out", processes=1))
+    (world,) = record["worlds"]
+    rows = {row["member"]: row for row in world["rows"]}
+    assert (world["paired"], world["pairs"]) == ("problems", 60)
+    assert rows["majority_vote"]["mean"] == 0.0
+    # one run each, however many seeds a league has
+    assert len(rows["by the last"]["seconds"]) == 1
+    assert rows["by the last"]["standing"]["word"] == "better"
+    assert rows["by the last"]["mean"] == pytest.approx(0.9)
+    # .9 and .1 are as much in the mean as .5 and .5: of equal ones the first is taken
+    assert rows["by the mean"]["mean"] == 1.0
+    assert rows["by the mean"]["standing"]["effect"] == 1.0
+    assert "seeds each" not in page(record, "Which?")
+    assert f"on {world['pairs']} problems with recorded replies" in page(record, "Which?")
+
+
+def test_without_the_data_of_recorded_replies_the_record_is_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("REWARDLAB_DATA", str(tmp_path))
+    strictprm_problems.cache_clear()
+    assert cli.main(["league", "selection", "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "majority_vote" in said
+    assert "it cannot be run again here: the data file strictprm/candidates_gsm8k.jsonl.gz is missing" in said
+    assert not (tmp_path / "out").exists()
+
+
 # ---- on one's own problems ----------------------------------------------------------------------------------------------
 
 
@@ -202,6 +274,16 @@ def test_on_ones_own_problems_members_meet_in_one_world():
     assert (world.task, world.model, world.steps) == ("mine.jsonl", "org/model", 5)
     # lengths in tokens of the small worlds would cut a real model's replies
     assert all(not member.small for member in found.members)
+
+
+def test_a_process_reward_model_pays_a_search_its_last_step_and_no_sum_over_steps():
+    given, config = read_reward("prm:my/scorer"), RunConfig(task="mine.jsonl")
+    (world,) = of_task(league("search"), config, reward=given).worlds
+    assert str(world.reward) == "prm_score(model='prm:my/scorer')"
+    # where members say how they read steps, and where steps are paid one by one, they are left as they are
+    for name in ("selection", "length"):
+        assert of_task(league(name), config, reward=given).worlds[0].reward == given
+    assert of_task(league("search"), config, reward=registry.part("reward", "correct")).worlds[0].reward.name == "correct"
 
 
 def test_the_rates_of_a_pretrained_model_are_those_of_each_members_loss(tmp_path):

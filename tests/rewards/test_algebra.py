@@ -39,6 +39,7 @@ from rewardlab.rewards.algebra import (
     rank,
     scheduled,
     share,
+    signed,
     threshold,
 )
 from rewardlab.rewards.operator import OperatorFactory, operator
@@ -468,6 +469,7 @@ DENSE = [([(2, 3.0), (0, -1.0)], None), ([(1, 0.5)], 4.0), ([], 2.0)]
     ("part", "steps", "values"),
     [
         (clip(dense(), low=0, high=2), [((0, 0), (2, 2)), ((1, 0.5),), ()], [0, 2, 2]),
+        (signed(dense()), [((0, -3), (2, 5)), ((1, 0.0),), ()], [0, 7, 3]),
         (threshold(dense(), at=0.5), [((0, 0), (2, 1)), ((1, 1),), ()], [0, 1, 1]),
         (scheduled(dense(), start=2.0), [((2, 6), (0, -2)), ((1, 1),), ()], [0, 8, 4]),
         (2 - dense(), [((0, 1), (2, -3)), ((1, -0.5),), ()], [2, -2, 0]),

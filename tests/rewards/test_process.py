@@ -13,7 +13,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.prm import load_scorer
 from rewardlab.registry.formula import read_reward
-from rewardlab.rewards.process import prm_score, prm_steps
+from rewardlab.rewards.process import doubted_steps, prm_score, prm_steps
 from rewardlab.runs.config import RunConfig
 from rewardlab.text.splitters import mark
 from tests.helpers.checkpoints import checkpoint
@@ -53,6 +53,20 @@ def test_a_reply_is_worth_its_last_step_its_least_or_all_of_them(prm, policy):
     scorer = run.model(f"prm:{prm}")
     each = [len(scorer.encode("Start with 7.", text.split("\n")).ids) for text in TEXTS[:2]]
     assert run.token_count.scored == 4 * sum(each)
+
+
+def test_a_step_of_less_than_even_odds_is_doubted(prm, policy):
+    rows, run = written(policy, *TEXTS), Run(policy)
+    rows = [*rows, written(policy, "")[0]]
+    said = prm_steps(model=f"prm:{prm}")([rows], run)[0]
+    # a bound between the chances, which a random model puts near each other
+    bound = sorted(r for _, r in said[0].steps)[1]
+    found = doubted_steps(model=f"prm:{prm}", below=bound)([rows], run)[0]
+    assert sum(r for _, r in found[0].steps) == 1.0
+    assert [(at, float(r < bound)) for s in said[:3] for at, r in s.steps] == [pair for s in found[:3] for pair in s.steps]
+    # one term, so that it may take the name by which a credit knows it
+    assert list(found[0].terms) == ["doubted_steps"]
+    assert found[3].missing
 
 
 def test_steps_of_a_search_tree_are_its_turns(prm, policy):

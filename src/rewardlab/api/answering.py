@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rewardlab.api.arguments import check_settings, named_model
 from rewardlab.api.evaluation import with_interval
 from rewardlab.api.inputs import as_in_run, begin_run, configured, held_out, policy_of, recipe_of, require_scorers, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.core import Recipe, Score, Task, ask
+from rewardlab.core import Group, Problem, Recipe, Run, Score, Task, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
@@ -25,6 +26,14 @@ def answer(
     With neither task nor prompt, the task of the run that `model` names is answered, read as it was in the run.
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
+    return answer_each(recipe, model, task, prompt, problems=problems, **settings)[0]
+
+
+def answer_each(
+    recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, prompt: str | None = None, *,
+    problems: int = 100, **settings: Any,
+) -> tuple[dict[str, Any], dict[str, list[float]]]:  # fmt: skip
+    """The table of `answer`, and what was measured on each problem by name; tokens are those of the replies."""
     POSITIVE.check("problems", problems)
     check_settings(recipe, None, settings)
     model, recipe = named_model(model), recipe_of(recipe)
@@ -35,26 +44,40 @@ def answer(
     policy = policy_of(model, config, task)
     task, _ = fit_prompts(task, policy, config)
     run = begin_run(recipe, policy, task, config)
-    groups, chosen = [], []
     test_problems, tokens_before = held_out(task, problems), run.token_count.total
-    for batch in in_batches("answering", test_problems):
-        sampled = recipe.rollout(batch, run)
-        # a selection that counts answers, such as the majority vote, reads no scores
-        scores = recipe.reward(sampled, run) if recipe.reward else [[Score(None)] * len(group) for group in sampled]
-        groups += sampled
-        chosen += [recipe.select(group, row, run) for group, row in zip(sampled, scores, strict=True)]
+    groups, chosen = _selected(recipe, test_problems, run)
     # read before verifying, since verdicts are only for the table: their tokens are not part of the method's cost
     tokens = run.token_count.total - tokens_before
     model_name = config.model or task.model if model is None or isinstance(model, str) else policy.name
     about = {"method": recipe.name, "model": model_name, "replies": len(groups[0])}
     if prompt is not None:
-        return {**about, "prompt": prompt, "answer": chosen[0].reply}
+        return {**about, "prompt": prompt, "answer": chosen[0].reply}, {}
     # pass@1 from all n replies of each problem, with less variance than from one of them
     shares_right = [sum(s.value or 0.0 for s in row) / len(row) for row in run.verdicts(groups)]
     # a chosen reply has its verdict already, unless the selection composed a new one
     selected_right = [float(row[0].value or 0.0) for row in run.verdicts([[t] for t in chosen])]
     measured = {"accuracy": with_interval(selected_right), "pass@1": with_interval(shares_right), "tokens": tokens}
-    return {**about, "task": task.name, "n": len(test_problems), **measured}
+    each = {
+        "accuracy": selected_right,
+        "pass@1": shares_right,
+        "tokens_per_answer": [float(sum(t.written for t in g)) for g in groups],
+    }
+    return {**about, "task": task.name, "n": len(test_problems), **measured}, each
+
+
+def _selected(recipe: Recipe, problems: Sequence[Problem], run: Run) -> tuple[list[Group], list[Trajectory]]:
+    """The replies to each problem, and the one that is selected."""
+    assert recipe.rollout is not None
+    assert recipe.select is not None
+    groups: list[Group] = []
+    chosen: list[Trajectory] = []
+    for batch in in_batches("answering", problems):
+        sampled = recipe.rollout(batch, run)
+        # a selection that counts answers, such as the majority vote, reads no scores
+        scores = recipe.reward(sampled, run) if recipe.reward else [[Score(None)] * len(group) for group in sampled]
+        groups += sampled
+        chosen += [recipe.select(group, row, run) for group, row in zip(sampled, scores, strict=True)]
+    return groups, chosen
 
 
 def _asked(

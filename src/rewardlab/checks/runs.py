@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import api, registry
+from rewardlab.api.answering import answer_each
 from rewardlab.core import Part, Recipe, Run
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.core_metrics import core_metrics
@@ -59,7 +60,8 @@ class Done:
 
     numbers: by name, at its end.  curve: (token count, numbers measured there).  seconds: wall clock.  training: by name, what
     training logged at every step, as means over at most POINTS equal stretches of the run.  spread: by name, the 95% interval over
-    the held-out problems of a number that was measured with one.
+    the held-out problems of a number that was measured with one.  each: by name, the numbers of every problem, of a method that
+    trains nothing.
     """
 
     numbers: Numbers
@@ -67,6 +69,7 @@ class Done:
     seconds: float
     training: dict[str, list[float]] = field(default_factory=dict)
     spread: dict[str, list[float]] = field(default_factory=dict)
+    each: dict[str, list[float]] = field(default_factory=dict)
 
 
 def watched(folder: Path) -> list[tuple[int, Numbers]]:
@@ -151,11 +154,11 @@ def _study(recipe: Recipe, job: Job) -> Done:
 def _answer(recipe: Recipe, job: Job) -> Done:
     config = job.config
     settings = {f.name: getattr(config, f.name) for f in fields(config) if f.name not in ("model", "task")}
-    table = api.answer(recipe, config.model, config.task, problems=config.eval_problems, **settings)
+    table, each = answer_each(recipe, config.model, config.task, problems=config.eval_problems, **settings)
     measured = {k: v["value"] for k, v in table.items() if isinstance(v, Mapping) and "value" in v}
     tokens = {"tokens": table["tokens"], "tokens_per_answer": table["tokens"] / table["n"]}
     spread = {k: list(v["ci95"]) for k, v in table.items() if k in measured and v.get("ci95")}
-    return Done({**measured, **tokens}, [(table["tokens"], measured)], 0.0, spread=spread)
+    return Done({**measured, **tokens}, [(table["tokens"], measured)], 0.0, spread=spread, each=each)
 
 
 def _train(recipe: Recipe, job: Job) -> Done:

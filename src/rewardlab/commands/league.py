@@ -13,6 +13,8 @@ The worlds, the outcome and the rates are fixed in leagues/NAME.py for all membe
 problems instead: the same comparison for your case, without a record in the package.
 
 A run's outcome is kept under a hash of all that decides it, its code among it: a member that is added later meets kept runs.
+A league on recorded replies needs their data (REWARDLAB_DATA); without it, its record is shown.
+
 DIR holds league.json and league.html; without --out it is runs/league-NAME.
 """
 
@@ -137,6 +139,11 @@ def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, An
     from rewardlab.comparisons.league_page import page
     from rewardlab.util.files import check_writable, write_json, write_text
 
+    if lacks := data_missing(season.league):
+        record = None if changed else league_records.read(args.league)
+        if record is None:
+            raise RewardlabError(lacks)
+        return {**record, "lacks": lacks}
     season.folder.mkdir(parents=True, exist_ok=True)
     check_writable(season.folder / "league.json")
     from rewardlab.util.progress import console
@@ -153,6 +160,20 @@ def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, An
     write_text(season.folder / "league.html", page(record, season.league.question))
     where = season.folder / "league.json" if changed else league_records.append(args.league, record)
     return {**record, "out": str(season.folder), "recorded": str(where)}
+
+
+def data_missing(found: Any) -> str:
+    """What data lacks that worlds of recorded replies are read from, in words; "" if nothing does."""
+    from rewardlab import registry
+
+    for world in found.worlds:
+        try:
+            if not world.sampled:
+                # recorded replies are read when the first problem is asked for
+                _ = registry.task(world.task).test[0]
+        except RewardlabError as e:
+            return str(e)
+    return ""
 
 
 def show(document: Mapping[str, Any]) -> None:
@@ -222,6 +243,9 @@ def show_record(document: Mapping[str, Any]) -> None:
                 lines(f"not met: {unmet(condition)}")
         for remedy in remedies(world):
             lines(f"try: {remedy}")
+    if "lacks" in document:
+        lines(f"This is the record of {document['when'][:10]}; it cannot be run again here: {document['lacks']}")
+        return
     heading("Next")
     lines(f"open {shlex.quote(document['out'] + '/league.html')}")
 

@@ -71,6 +71,8 @@ class Member:
 
     values: of one of its settings, `knob`, for the frontier: each is run on a few seeds, shown, and not decided.  small: settings
     that fit the league's own small worlds alone, such as a length in tokens; on a user's problems the method has its own.
+    by: how it makes one number of a world's reward of steps (`aggregate`); "" takes the reward as it is.
+    reward: in place of the method's own, and of the world's.
     """
 
     name: str
@@ -79,6 +81,8 @@ class Member:
     knob: str = ""
     values: tuple[float, ...] = ()
     small: Mapping[str, Any] = field(default_factory=dict)
+    by: str = ""
+    reward: Reward | None = None
 
     @property
     def stack(self) -> str:
@@ -91,6 +95,9 @@ class World:
 
     new: whether no member's check was made there, in words that say what it asks.  steps, settings, lora_rank: in place of the
     league's.  starts: warm starts of the small policy among which seeds are divided; 0: a model that has one start.
+    sampled: whether seeds change what a member does there. Where replies were recorded they do not: members are run once, and
+    compared problem by problem.
+    tokens: of all models together, that each run may spend, in place of steps: where methods differ in what an update costs them.
     """
 
     name: str
@@ -105,6 +112,8 @@ class World:
     lora_rank: int | None = None
     problems: int | None = None
     starts: int = PAIRS
+    sampled: bool = True
+    tokens: int | None = None
 
 
 @dataclass(frozen=True)

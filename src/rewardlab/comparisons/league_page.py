@@ -8,6 +8,7 @@ from typing import Any
 
 from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.levels import NOTHING, change, percent, shown, span, times
+from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.plots import curves, scatter
 from rewardlab.comparisons.standings import BASELINE, WORDS
 from rewardlab.comparisons.telling import remedies, unmet
@@ -42,11 +43,33 @@ def facts(record: Record) -> str:
     guard, outcome = record["guard"], record["outcome"]
     kept = f" Guarded: {guard['says']}, {bound(guard)} of {record['baseline']}'s." if guard else ""
     trained = any(row["rate"] for world in record["worlds"] for row in world["rows"])
-    alike = f", {record['steps']} updates of equal size, each at its own rate" if trained else ", nothing is trained"
+    alike = f", {spent(record)}, each at its own rate" if trained else ", nothing is trained"
     return (
-        f"{len(record['members'])} methods, {len(record['seeds'])} seeds each{alike}. Decided by {outcome['says']}, "
+        f"{len(record['members'])} methods, {pairs_of(record)}{alike}. Decided by {outcome['says']}, "
         f"{outcome['better']} is better; a difference of {matters(outcome)} would matter.{kept} Run {record['when'][:10]}."
     )
+
+
+def spent(record: Record) -> str:
+    """What every run of training may spend."""
+    budgets = [budget for world in record["worlds"] if (budget := world.get("budget"))]
+    if not budgets:
+        return f"{record['steps']} updates of equal size"
+    return " or ".join(f"{budget:,}" for budget in sorted(set(budgets))) + " tokens of all models together"
+
+
+def pairs_of(record: Record) -> str:
+    """By how much members are compared."""
+    if any(by_problem(world) for world in record["worlds"]):
+        counts = [world["pairs"] for world in record["worlds"]]
+        most = f"{min(counts)} to {max(counts)}" if len(set(counts)) > 1 else f"{counts[0]}"
+        return f"compared problem by problem on {most} problems with recorded replies"
+    return f"{len(record['seeds'])} seeds each"
+
+
+def by_problem(world: Record) -> bool:
+    """Whether members are paired by the problems of a world: where replies were recorded, and seeds change nothing."""
+    return bool(world.get("paired") == "problems")
 
 
 def matters(outcome: Record) -> str:
@@ -63,7 +86,7 @@ def bound(guard: Record) -> str:
 
 def world_section(world: Record, record: Record) -> str:
     learning = {row["member"]: row["curves"].get("truth", ()) for row in world["rows"]}
-    starts = f"{world['starts']} warm start{'s' * (world['starts'] > 1)}"
+    starts = f"{world['pairs']} problems" if by_problem(world) else f"{world['starts']} warm start{'s' * (world['starts'] > 1)}"
     unseen = " No member was checked here before." if world["new"] else ""
     parts = [
         f"<h2>{escape(world['name'])}</h2><p>{escape(world['says'])}. ",
@@ -72,6 +95,7 @@ def world_section(world: Record, record: Record) -> str:
         forest_of(world, record["outcome"]),
         wide(standings_table(world, record)),
         titled("Right replies in training", curves(learning, record["members"], "updates", "right")),
+        parted(world, record["outcome"]["margin"]),
         frontier(world, record),
         "<h3>What it costs</h3>",
         wide(cost_table(world, record)),
@@ -79,6 +103,13 @@ def world_section(world: Record, record: Record) -> str:
         formulas(world),
     ]
     return "".join(parts)
+
+
+def parted(world: Record, drop: float) -> str:
+    """Whose reward went on rising while replies got worse, and from which update on."""
+    found = {row["member"]: parting(row["curves"], row["updates"] or 0.0, drop) for row in world["rows"]}
+    told = ", ".join(f"{name} (update {at:.0f})" for name, at in found.items() if at is not None)
+    return f'<p class="note">The reward did not fall while right replies became fewer: {escape(told)}.</p>' if told else ""
 
 
 def titled(title: str, drawn: str) -> str:
@@ -145,7 +176,7 @@ def frontier(world: Record, record: Record) -> str:
         points, record["members"], f"{outcome['says']} ({outcome['better']} is better), {outcome['number']}", guard["says"]
     )
     several = any(row["knob"] for row in world["rows"])
-    note = '<p class="note">Small points: other values of a setting, three seeds each, not decided.</p>' if several else ""
+    note = '<p class="note">Small points: other values of a setting, on fewer seeds, not decided.</p>' if several else ""
     return titled("Frontier", drawn) + note if drawn else ""
 
 

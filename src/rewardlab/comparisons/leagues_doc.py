@@ -8,8 +8,9 @@ from typing import Any
 
 from rewardlab.comparisons import league_records
 from rewardlab.comparisons.league import League, league, leagues
-from rewardlab.comparisons.league_page import differences, facts, points_of
+from rewardlab.comparisons.league_page import by_problem, differences, facts, points_of
 from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
+from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.plots import scatter
 from rewardlab.comparisons.standings import BASELINE, WORDS
 from rewardlab.comparisons.telling import advice, sentences, standing_words, summary
@@ -32,11 +33,15 @@ from eight initial policies; all differences from the baseline in a world are de
 of them is false. Only differences from the baseline are decided: the order of two other methods is not.
 
 The worlds are small: a policy of a million parameters, problems whose every step can be checked, a minute a run. They show what
-a method does and where it breaks. Annotators and scorers are simulated, so that the truth is known. What a method gains on your
-model they do not show. For that, each section ends with the command that runs the same comparison on your own rows.
+a method does and where it breaks. Annotators and scorers are simulated, so that the truth is known; where replies and scores were
+recorded of real models instead, the section says so, and methods are compared problem by problem. What a method gains on your model
+they do not show. For that, each section ends with the command that runs the same comparison on your own rows.
 
 {contents}
 """
+
+
+PARTS = "reward and right replies part at update"
 
 
 def guide(folder: Path) -> str:
@@ -118,17 +123,21 @@ def of_world(name: str, world: Record, record: Record) -> str:
     return f"""
 ## {world["name"]}
 
-{world["says"].capitalize()}.{unseen} `{world["task"]}`, {world["starts"]} initial policies.
+{world["says"].capitalize()}.{unseen} `{world["task"]}`, {of_what(world)}.
 {cautions}{plots}
 {table(world, record)}
 {rates(world)}"""
+
+
+def of_what(world: Record) -> str:
+    return f"{world['pairs']} problems" if by_problem(world) else f"{world['starts']} initial policies"
 
 
 def table(world: Record, record: Record) -> str:
     outcome, guard = record["outcome"], record["guard"]
     kept = [guard["says"]] if guard else []
     names = ["method", outcome["says"], "difference", "95% interval (not corrected)", "p, corrected", *kept, "stands"]
-    names += ["learning rate", "tokens, of all models", "at the baseline's tokens", "KL", "length"]
+    names += ["learning rate", "tokens, of all models", "at the baseline's tokens", "KL", "length", PARTS]
     base = next(row for row in world["rows"] if row["member"] == record["baseline"])
     rows = [list(cells(row, base, record)) for row in world["rows"]]
     # what no method has, as the learning rate of a search, is no column
@@ -152,7 +161,8 @@ def cells(row: Record, base: Record, record: Record) -> Iterator[str]:
         yield shown(row["guard"]["mean"], record["guard"])
     yield from (standing["word"], f"{row['rate']:g}" if row["rate"] else NOTHING, times(row["tokens"], base["tokens"]))
     yield shown(row["equal_tokens"]["mean"], outcome) if row["equal_tokens"] else ""
-    for value in (row["beside"]["kl"], row["beside"]["length"]):
+    parts = parting(row["curves"], row["updates"] or 0.0, outcome["margin"])
+    for value in (row["beside"]["kl"], row["beside"]["length"], parts):
         yield NOTHING if value is None else f"{value:.3g}"
 
 

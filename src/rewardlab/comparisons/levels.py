@@ -18,7 +18,9 @@ def shown(value: float | None, outcome: Record) -> str:
     unit = f" {outcome['unit']}" if outcome.get("unit") else ""
     if outcome["scale"] == "log":
         return f"{math.exp(value):.3g}{unit}"
-    return f"{100 * value:.1f}%" if outcome["scale"] == "share" else f"{value:.3g}{unit}"
+    if outcome["scale"] == "share":
+        return f"{100 * value:.1f}%"
+    return f"{value:,.0f}{unit}" if abs(value) >= 1000 else f"{value:.3g}{unit}"
 
 
 def change(effect: float | None, outcome: Record) -> str:

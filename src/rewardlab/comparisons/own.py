@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rewardlab import registry
 from rewardlab.comparisons.league import OWN, League, World
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.rewards.reward import Reward
@@ -27,6 +28,15 @@ def only(league: League, members: Sequence[str], worlds: Sequence[str]) -> Leagu
     return replace(league, members=kept, worlds=tuple(w for w in league.worlds if not worlds or w.name in worlds))
 
 
+def _scorer(league: League, reward: Reward | None) -> Reward | None:
+    """The reward by which members score replies. `prm:PATH` is read as dense rewards, which are right for training alone: their sum
+    would favour long replies. Where members select by one score, and none says how it makes one of steps, it is the last step's.
+    """
+    if reward is None or reward.name != "prm_steps" or league.learns or any(member.by for member in league.members):
+        return reward
+    return registry.part("reward", "prm_score", model=reward.settings["model"])  # type: ignore[no-any-return]
+
+
 def of_task(
     league: League, config: RunConfig, *, reward: Reward | None = None, steps: int | None = None, rates: Sequence[float] = (),
     problems: int | None = None,
@@ -36,7 +46,7 @@ def of_task(
     Members keep the settings that the league gives them, but those that fit its own small worlds alone (`Member.small`).
     """
     world = World(
-        OWN, config.task, f"{config.task}, of your own", model=config.model, reward=reward, steps=steps, rates=tuple(rates),
-        lora_rank=config.lora_rank, problems=problems, starts=1,
+        OWN, config.task, f"{config.task}, of your own", model=config.model, reward=_scorer(league, reward), steps=steps,
+        rates=tuple(rates), lora_rank=config.lora_rank, problems=problems, starts=1, sampled=config.model != "recorded",
     )  # fmt: skip
     return replace(league, worlds=(world,), members=tuple(replace(member, small={}) for member in league.members))

@@ -13,12 +13,14 @@ import numpy as np
 from rewardlab import api
 from rewardlab.checks.runs import Done
 from rewardlab.checks.workers import shared_processes
-from rewardlab.comparisons.league import League
-from rewardlab.comparisons.season import Outcome, Played, Season, play, start_of, tokens
+from rewardlab.comparisons.league import League, World
+from rewardlab.comparisons.season import FIRST, Played, Season, play, start_of, tokens
 from rewardlab.comparisons.standings import BASELINE, DEAR, FAILED, UNFIT, Standing, fitness, standings, told_apart
 from rewardlab.util.intervals import interval
 
 Record = dict[str, Any]
+SEEDS, PROBLEMS = "seeds", "problems"
+"""What members are paired by in a world."""
 BESIDE = ("length", "kl", "entropy", "signal")
 """Shown beside what is compared: as measured at the end, else as training logged it late."""
 
@@ -34,7 +36,7 @@ def run_league(name: str, season: Season) -> Record:
         "members": [member.name for member in league.members],
         "outcome": asdict(league.outcome),
         "guard": guard_record(league), "steps": league.steps, "problems": league.problems, "rate_seeds": league.rate_seeds,
-        "chosen_by": league.chosen_by, "seeds": list(season.seeds()), "settings": dict(league.settings),
+        "chosen_by": league.chosen_by, "seeds": list(range(FIRST, FIRST + season.pairs)), "settings": dict(league.settings),
         "worlds": worlds, "versions": api.versions(), "machine": {"cores": season.processes or 0},
     }  # fmt: skip
 
@@ -50,8 +52,9 @@ def guard_record(league: League) -> Record | None:
 
 def world_record(season: Season, played: Played) -> Record:
     league, world = season.league, played.world
-    whole = {name: numbers(runs) for name, runs in played.runs.items() if all(isinstance(one, Done) for one in runs)}
-    starts = [start_of(world, seed) for seed in season.seeds()] if world.starts > 1 and world.model is None else None
+    done = {name: numbers_of(played, name) for name, runs in played.runs.items() if all(isinstance(one, Done) for one in runs)}
+    whole = {name: paired(world, runs) for name, runs in done.items()}
+    starts = [start_of(world, seed) for seed in season.seeds(world)] if world.starts > 1 and world.model is None else None
     found = standings(whole, league.baseline, league.outcome, league.guard, starts)
     conditions = fitness(whole[league.baseline], league.learns)
     fit = all(condition["ok"] for condition in conditions)
@@ -61,7 +64,8 @@ def world_record(season: Season, played: Played) -> Record:
             one["standing"]["word"] = one["standing"]["word"] if one["standing"]["word"] in (BASELINE, FAILED) else UNFIT
     return {
         "name": world.name, "task": world.task, "says": world.says, "new": world.new, "model": world.model or "embedded",
-        "starts": len(set(starts)) if starts else 1, "steps": world.steps or league.steps, "fit": fit, "conditions": conditions,
+        "starts": len(set(starts)) if starts else 1, "steps": world.steps or league.steps, "budget": world.tokens,
+        "fit": fit, "conditions": conditions, "paired": SEEDS if world.sampled else PROBLEMS, "pairs": len(whole[league.baseline]),
         "told_apart": told_apart(whole, league.outcome), "rows": sorted(rows, key=lambda one: place(one["standing"])),
         "seconds": round(sum(one.seconds for runs in played.runs.values() for one in runs if isinstance(one, Done))),
     }  # fmt: skip
@@ -76,16 +80,16 @@ def place(standing: Mapping[str, Any]) -> float:
 
 def row(season: Season, played: Played, name: str, standing: Standing) -> Record:
     """A member in a world."""
-    league, runs = season.league, played.runs[name]
+    league, world, runs = season.league, played.world, played.runs[name]
     done = [one for one in runs if isinstance(one, Done)]
     failed = next((one.reason for one in runs if not isinstance(one, Done)), None)
     before = f"before.{league.outcome.number}"
     return {
         "member": name, "method": league.member(name).stack, "rate": played.rate(name),
-        "formula": str(season.recipe(league.member(name), played.world)),
+        "formula": str(season.recipe(league.member(name), world)),
         "rates": [[rate, level] for rate, level in sorted(played.levels.get(name, {}).items())], "failed": failed,
-        "standing": standing.to_json(), **level(done, league.outcome.number), "start": level(done, before)["mean"],
-        "guard": level(done, league.guard.number) if league.guard else None,
+        "standing": standing.to_json(), **of_world(world, done, league.outcome.number), "start": level(done, before)["mean"],
+        "guard": of_world(world, done, league.guard.number) if league.guard else None,
         "tokens": tokens(runs), "updates": average(done, "updates"), "seconds": [one.seconds for one in done],
         "beside": {key: beside(done, key) for key in BESIDE}, "pass_at": pass_at(done),
         "curves": curves(done),
@@ -93,8 +97,20 @@ def row(season: Season, played: Played, name: str, standing: Standing) -> Record
     }  # fmt: skip
 
 
-def numbers(runs: Sequence[Outcome]) -> list[Mapping[str, float]]:
-    return [one.numbers for one in runs if isinstance(one, Done)]
+def paired(world: World, done: Sequence[Done]) -> list[Mapping[str, float]]:
+    """What members are compared by, pair by pair: the numbers of each seed; of each problem, where seeds change nothing."""
+    if world.sampled:
+        return [one.numbers for one in done]
+    return [dict(zip(one.each, values, strict=True)) for one in done for values in zip(*one.each.values(), strict=True)]
+
+
+def of_world(world: World, done: Sequence[Done], name: str) -> Record:
+    """The level of a number, with the interval over what is paired. Of problems the single values are not kept: they are read again
+    from the recorded replies in seconds."""
+    if world.sampled:
+        return level(done, name)
+    found = level([Done(dict(one), [], 0.0) for one in paired(world, done)], name)
+    return {**found, "values": []}
 
 
 def level(done: Sequence[Done], name: str) -> Record:

@@ -63,8 +63,11 @@ class Season:
         recipe = registry.build(member.stack, {**shared, **member.settings, **member.small, **(settings or {})}).but(
             name=member.name
         )
-        if world.reward is not None and recipe.reward is not None:
-            recipe = recipe.scored_by(world.reward)
+        if member.reward is not None:
+            recipe = recipe.scored_by(member.reward)
+        elif world.reward is not None and recipe.reward is not None:
+            by = member.by
+            recipe = recipe.scored_by(registry.part("reward", "aggregate", world.reward, by=by) if by else world.reward)
         return recipe.but(measure=league.measure)
 
     def job(
@@ -72,7 +75,7 @@ class Season:
         tokens: int | None = None,
     ) -> Job:  # fmt: skip
         """The run of a member in a world on a seed.  tokens: its budget, in place of steps.  settings: such as lr, or its knob."""
-        recipe = self.recipe(member, world, settings)
+        recipe, tokens = self.recipe(member, world, settings), tokens or world.tokens
         config = self.config.but(
             task=world.task, model=model_of(world, seed), seed=seed, steps=None if tokens else world.steps or self.league.steps,
             budget=tokens, eval_problems=(world.problems or self.league.problems) if measured else 0, eval_every=0,
@@ -94,8 +97,8 @@ class Season:
         middle = kind.adapters if world.lora_rank or self.config.lora_rank else kind.whole
         return tuple(float(f"{middle * times:.1g}") for times in (0.3, 1, 3))
 
-    def seeds(self) -> range:
-        return range(FIRST, FIRST + self.pairs)
+    def seeds(self, world: World) -> range:
+        return range(FIRST, FIRST + (self.pairs if world.sampled else 1))
 
 
 def model_of(world: World, seed: int) -> str | None:
@@ -324,7 +327,7 @@ def play(season: Season, world: World, dear: float) -> Played:
 
 
 def _meet(season: Season, world: World, members: Sequence[Member], rates: Mapping[str, float | None]) -> dict[str, list[Outcome]]:
-    seeds = season.seeds()
+    seeds = season.seeds(world)
     # seed by seed, so that a league that is stopped early has whole pairs
     jobs = [season.job(member, world, seed, _rate(rates, member)) for seed in seeds for member in members]
     outcomes = run_jobs(f"{world.name}: members meet", jobs, season.processes)
@@ -339,9 +342,14 @@ def _rate(rates: Mapping[str, float | None], member: Member) -> dict[str, float]
 def _at_equal_tokens(
     season: Season, world: World, runs: Mapping[str, Sequence[Outcome]], rates: Mapping[str, float | None], dear: float
 ) -> dict[str, list[Outcome]]:
+    if world.tokens:
+        # all spent as much already
+        return {}
     base = [int(one.numbers["tokens"]) for one in runs[season.league.baseline] if isinstance(one, Done)]
     costly = [m for m in season.league.rivals if m.name in rates and (cost := tokens(runs[m.name])) and cost > dear * np.mean(base)]
-    jobs = [season.job(m, world, seed, _rate(rates, m), tokens=base[i]) for m in costly for i, seed in enumerate(season.seeds())]
+    jobs = [
+        season.job(m, world, seed, _rate(rates, m), tokens=base[i]) for m in costly for i, seed in enumerate(season.seeds(world))
+    ]
     outcomes = run_jobs(f"{world.name}: at equal tokens", jobs, season.processes) if jobs else []
     n = season.pairs
     return {m.name: outcomes[n * i : n * (i + 1)] for i, m in enumerate(costly)}
@@ -350,7 +358,7 @@ def _at_equal_tokens(
 def _knobs(
     season: Season, world: World, members: Sequence[Member], rates: Mapping[str, float | None]
 ) -> dict[str, dict[float, list[Outcome]]]:
-    seeds = list(season.seeds())[:KNOB_SEEDS]
+    seeds = list(season.seeds(world))[:KNOB_SEEDS]
     points = [(m, value) for m in members for value in m.values]
     jobs = [season.job(m, world, seed, {**_rate(rates, m), m.knob: value}) for m, value in points for seed in seeds]
     outcomes = run_jobs(f"{world.name}: settings", jobs, season.processes) if jobs else []

@@ -22,8 +22,9 @@ NAMES = {
     "actor": "the small policy of the task pointmass, warmed up on it",
     "vision": "the small vision-language policy of the task scenes, warmed up on it",
     "untrained": "a tiny policy with random weights, of the task's kind: for trying things out",
+    "recorded": "replies that stand in the problems' column `replies`: for selecting among samples that are there already",
 }
-"""Models that come with rewardlab, and what they are; each but `untrained` has a module in this folder."""
+"""Models that come with rewardlab, and what they are; each but the last two has a module in this folder."""
 RUN_BY_TRANSFORMERS = ("hf:", "nf4:")
 """What may stand before a name: transformers runs the model, as it is or with its matrices in 4 bits."""
 

@@ -47,6 +47,7 @@ def load_policy(
     embedded: the small warmed-up text policy for the task; embedded:TASK: that of another one.  embedded:TASK:judge: the same,
     made deeper and taught to judge its solutions, for judges to start from (`models/judge.py`).  embedded#3: the fourth start, the
     same warm-up with other weights, problems and mistakes (`models/starts.py`).  smollm2: SmolLM2-135M-Instruct.
+    recorded: replies that stand in the problems' column `replies` (`policies/recorded.py`), which cannot be trained.
     flow, actor, vision: the small policies of tasks that are not text.  untrained: a tiny policy with random weights, of the
     task's kind.  A folder: a Hugging Face checkpoint, a PEFT adapter, or a run (its best model).  ORG/NAME or ORG/NAME@REVISION: a
     model of the Hugging Face hub, from the local cache or else downloaded.  With `hf:` before it, transformers runs it; otherwise
@@ -64,6 +65,8 @@ def load_policy(
 
     if is_served(name):
         return _served(name, lora_rank)
+    if name == "recorded":
+        return _recorded(lora_rank)
     device_of(device)
     with _loading:
         # warmed up on the endless task, so that tasks of every size share one cached policy
@@ -76,6 +79,14 @@ def _served(name: str, lora_rank: int | None) -> Policy:
     if lora_rank:
         raise RewardlabError(CANNOT_TRAIN)
     return ServedPolicy.load(name)
+
+
+def _recorded(lora_rank: int | None) -> Policy:
+    from rewardlab.policies.recorded import CANNOT_TRAIN, RecordedPolicy
+
+    if lora_rank:
+        raise RewardlabError(CANNOT_TRAIN)
+    return RecordedPolicy()
 
 
 def _by_name(name: str, device: str, dtype: str, lora_rank: int | None, task: Task | None) -> Policy:

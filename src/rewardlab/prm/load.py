@@ -7,6 +7,7 @@ is never run: the heads of such models are small, and are built here from their 
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 from collections.abc import Iterator
@@ -101,6 +102,9 @@ def _plain_name(place: str) -> str:
         from rewardlab.models.smollm2 import checkpoint
 
         return str(checkpoint())
+    if place.startswith("embedded:"):
+        # by name: it is made by training, which loads scorers itself
+        return str(importlib.import_module("rewardlab.prm.small").checkpoint(place.removeprefix("embedded:")))
     return place
 
 

@@ -13,6 +13,17 @@ from rewardlab.errors import RewardlabError
 from rewardlab.rewards.operator import operator
 from rewardlab.settings.domain import NonNegativeFloat, Share
 
+
+def _geometric(rewards: list[float]) -> float:
+    """The geometric mean. Raises RewardlabError for a negative reward."""
+    if min(rewards) < 0:
+        raise RewardlabError(
+            f"aggregate: a reward of {min(rewards):g} has no place in a geometric mean; clip(..., low=0) bounds it"
+        )
+    # the root of the product, by logarithms: a product of hundreds of chances is 0 to a float
+    return math.exp(statistics.fmean(map(math.log, rewards))) if min(rewards) > 0 else 0.0
+
+
 AGGREGATES: dict[str, Callable[[list[float]], float]] = {
     "sum": math.fsum,
     "mean": statistics.fmean,
@@ -20,6 +31,7 @@ AGGREGATES: dict[str, Callable[[list[float]], float]] = {
     "max": max,
     "last": lambda rewards: rewards[-1],
     "product": math.prod,
+    "geometric": _geometric,
 }
 
 
@@ -61,9 +73,15 @@ def threshold(x: float, *, at: float, soft: NonNegativeFloat = 0.0) -> float:
     return 1 / (1 + tail) if z >= 0 else tail / (1 + tail)
 
 
+@operator(steps=True)
+def signed(x: float) -> float:
+    """2 x - 1: a chance from 0 to 1 as a reward from -1 to 1, in which even odds earn nothing; step rewards one by one."""
+    return 2 * x - 1
+
+
 @operator(over="trajectory", steps=True)
-def aggregate(rewards: list[float], *, by: Literal["sum", "mean", "min", "max", "last", "product"] = "sum") -> float:
-    """The step rewards of a rollout, and its outcome, as one number: their sum, mean, min, max, last or product."""
+def aggregate(rewards: list[float], *, by: Literal["sum", "mean", "min", "max", "last", "product", "geometric"] = "sum") -> float:
+    """The step rewards of a rollout, and its outcome, as one number: their sum, mean, min, max, last, product or geometric mean."""
     return AGGREGATES[by](rewards)
 
 

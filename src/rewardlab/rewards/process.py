@@ -61,6 +61,18 @@ def prm_steps(
     return [[_dense(t, said, clip, delta) for t, said in zip(*pair, strict=True)] for pair in zip(groups, found, strict=True)]
 
 
+@reward(over="groups")
+def doubted_steps(
+    groups: list[Group], run: Run, *, model: str = "prm", below: Share = 0.5,
+    splitter: Literal["newline", "tag", "sentence"] = "newline",
+) -> Scores:  # fmt: skip
+    """1 at the end of each step whose chance of being right is less than `below` by a process reward model, else 0: the steps
+    that a critic would list as wrong.  model, splitter: as in `prm_steps`.
+    """
+    found = prm_steps(model=model, splitter=splitter)(groups, run)
+    return [[s if s.missing else Score(steps=[(at, float(r < below)) for at, r in s.steps]) for s in row] for row in found]
+
+
 def scorer_of(run: Run, model: str) -> Any:
     """The scorer of this name in the run; one that is named by its checkpoint is loaded when it is first needed."""
     if model.startswith(PREFIX) and model not in run.models:

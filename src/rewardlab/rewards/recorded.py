@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rewardlab.core import Score, Trajectory
 from rewardlab.data.values import number_of
 from rewardlab.rewards.reward import reward
@@ -33,3 +35,28 @@ def step_labels(trajectory: Trajectory, *, column: str = "labels") -> list[tuple
     if not labels or len(labels) != len(trajectory.steps):
         return Score(None, why=f"the problem has no label for each of {len(trajectory.steps)} steps in the column {column}")
     return [(at, float(label)) for at, label in zip(trajectory.steps, labels, strict=True) if label is not None]
+
+
+@reward(steps=True)
+def step_scores_in_data(trajectory: Trajectory, *, column: str = "scores") -> list[tuple[int, float]] | Score:
+    """At the ends of the steps of a reply of the model `recorded`, their scores in this column of the problem.
+
+    The column holds a list of scores for each of its replies, which stand in steps: of a process reward model that has read them.
+    """
+    scores = _of_reply(trajectory, column)
+    if not isinstance(scores, list) or len(scores) != len(trajectory.steps) or not scores:
+        return Score(None, why=f"the column {column} has no score for each of the reply's {len(trajectory.steps)} steps")
+    return [(at, float(score)) for at, score in zip(trajectory.steps, scores, strict=True)]
+
+
+@reward
+def verdict_in_data(trajectory: Trajectory, *, column: str = "right") -> Score:
+    """Whether a reply of the model `recorded` is right by this column of the problem, which holds a verdict for each of them."""
+    verdict = _of_reply(trajectory, column)
+    return Score(None, why=f"the column {column} has no verdict on this reply") if verdict is None else Score(float(verdict))
+
+
+def _of_reply(trajectory: Trajectory, column: str) -> Any:
+    """What a column holds of this recorded reply; None where it holds nothing."""
+    values, path = trajectory.problem.meta.get(column), trajectory.path
+    return values[path[0]] if isinstance(values, list) and path and path[0] < len(values) else None

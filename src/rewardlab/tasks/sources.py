@@ -149,6 +149,8 @@ class Listed:
         return len(self.problems)
 
     def __getitem__(self, position: int) -> Problem:
+        if not self.problems:
+            raise RewardlabError("this task has no problems to train on: measure on it alone")
         return self.problems[_natural(position) % len(self.problems)]
 
 
