@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -284,6 +285,21 @@ def test_a_process_reward_model_pays_a_search_its_last_step_and_no_sum_over_step
     for name in ("selection", "length"):
         assert of_task(league(name), config, reward=given).worlds[0].reward == given
     assert of_task(league("search"), config, reward=registry.part("reward", "correct")).worlds[0].reward.name == "correct"
+
+
+def test_members_that_read_a_scorer_read_the_one_of_ones_own():
+    config = RunConfig(task="mine.jsonl", model="org/model", lora_rank=8)
+    found = of_task(league("dense"), config, reward=read_reward("prm:my/scorer"))
+    under_way = Season(found, config, Path("out"))
+    formulas = {member.name: str(under_way.recipe(member, found.worlds[0])) for member in found.members}
+    assert not any(league("dense").scorer in formula for formula in formulas.values())
+    assert [name for name, formula in formulas.items() if "my/scorer" not in formula] == ["grpo", "prime"]
+    assert "correct() + prm_steps(model='prm:my/scorer', clip=0.5)" in formulas["clip"]
+    # its own world is as it was
+    assert "arithmetic" in str(league("dense").member("clip").reward)
+    for other in (None, registry.part("reward", "correct")):
+        with pytest.raises(RewardlabError, match="name yours, --reward prm:PATH"):
+            of_task(league("dense"), config, reward=other)
 
 
 def test_the_rates_of_a_pretrained_model_are_those_of_each_members_loss(tmp_path):

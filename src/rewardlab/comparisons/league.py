@@ -127,6 +127,7 @@ class League:
     development seeds.  problems: held out.  left_out: methods of the
     family that are not in it, and why.  advice: what was learnt, for the guide; {world/member} stands for a level of the record.
     needs: what rows of one's own must have, and what decides there.
+    scorer: the process reward model that members read, by name; on rows of one's own it is the one of --reward prm:PATH.
     """
 
     question: str
@@ -147,6 +148,7 @@ class League:
     left_out: Mapping[str, str] = field(default_factory=dict)
     advice: str = ""
     needs: str = ""
+    scorer: str = ""
 
     def __post_init__(self) -> None:
         names = [member.name for member in self.members]

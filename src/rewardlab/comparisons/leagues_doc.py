@@ -58,7 +58,8 @@ def anchor(found: League) -> str:
 
 def section(name: str, found: League, record: Record) -> str:
     told = "\n".join(f"- {sentence}" for sentence in sentences(record))
-    option = "--lora-rank 16" if found.learns else "--reward prm:path/to/scorer"
+    named = ("--lora-rank 16" if found.learns else "", "--reward prm:path/to/scorer" if found.scorer or not found.learns else "")
+    option = " ".join(filter(None, named))
     said = f"{advice(found, record)}\n\n" if found.advice else ""
     return f"""
 ## I want {found.want}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from rewardlab import registry
-from rewardlab.comparisons.league import OWN, League, World
+from rewardlab.comparisons.league import OWN, League, Member, World
+from rewardlab.core import Part
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
@@ -43,10 +46,34 @@ def of_task(
 ) -> League:  # fmt: skip
     """The league with one world: the problems and the model of this configuration.
 
-    Members keep the settings that the league gives them, but those that fit its own small worlds alone (`Member.small`).
+    Members keep the settings that the league gives them, but those that fit its own small worlds alone (`Member.small`). Where they
+    read a process reward model, the reward says which (prm:PATH); RewardlabError without one.
     """
+    members = tuple(replace(member, small={}) for member in league.members)
+    if league.scorer:
+        members = tuple(_reading(member, league.scorer, _named(reward)) for member in members)
+        reward = None
     world = World(
         OWN, config.task, f"{config.task}, of your own", model=config.model, reward=_scorer(league, reward), steps=steps,
         rates=tuple(rates), lora_rank=config.lora_rank, problems=problems, starts=1, sampled=config.model != "recorded",
     )  # fmt: skip
-    return replace(league, worlds=(world,), members=tuple(replace(member, small={}) for member in league.members))
+    return replace(league, worlds=(world,), members=members)
+
+
+def _named(reward: Reward | None) -> str:
+    """The process reward model that a reward names. Raises RewardlabError for any other reward."""
+    if reward is None or reward.name != "prm_steps":
+        raise RewardlabError("members of this league read a process reward model: name yours, --reward prm:PATH")
+    return str(reward.settings["model"])
+
+
+def _reading(member: Member, scorer: str, other: str) -> Member:
+    """The member with another process reward model wherever it reads that one."""
+
+    def other_in(value: Any) -> Any:
+        if not isinstance(value, Part):
+            return value
+        return registry.load_part(json.loads(json.dumps(value.to_json()).replace(json.dumps(scorer), json.dumps(other))))
+
+    settings = {name: other_in(value) for name, value in member.settings.items()}
+    return replace(member, settings=settings, reward=other_in(member.reward))

@@ -50,8 +50,9 @@ league = League(
     settings={"n": 8, "problems": 8, "epochs": 1, "minibatches": 1},
     chosen_by="pass@1",
     problems=100,
-    needs="Your rows need the columns prompt and answer; the scorer of this league reads arithmetic, so that on rows of your own "
-    "only grpo and prime mean anything: name your scorer in a comparison, `rewardlab compare grpo prof --prof.process ...`.",
+    scorer=SCORER,
+    needs="Your rows need the columns prompt and answer; members read your process reward model (`--reward prm:path/to/scorer`), "
+    "and replies are in steps, one a line.",
     left_out={
         "vsrm_stepwise, spae": "they need no scorer: they probe the policy's own answers; vsrm_stepwise is in the league length",
         "implicit_prm, pqm, omegaprm, er_prm": "they train a scorer, and no policy by it",
