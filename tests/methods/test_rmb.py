@@ -17,10 +17,6 @@ TURNS = [
     {"role": "assistant", "content": "Hello"},
     {"role": "user", "content": "So?"},
 ]
-    {"role": "user", "content": "Hi", "language": "English"},
-    {"role": "assistant", "content": "Hello"},
-    {"role": "user", "content": "So?"},
-]
 
 
 def row(path: str, losers: int = 1, name: str = "1") -> dict:
