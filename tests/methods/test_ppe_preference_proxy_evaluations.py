@@ -115,10 +115,7 @@ def test_what_is_not_sure_is_neither_separated_nor_agreed_on():
 
 
 def test_rows_of_win_rates_are_correlated_where_there_are_three_rivals():
-    four = {
-        pair: (60 + 5 * k, 40 - 5 * k)
-        for k, pair in enumerate([("w", "x"), ("w", "y"), ("w", "z"), ("x", "y"), ("x", "z"), ("y", "z")])
-    }
+    four = {pair: (60 + 5 * k, 40 - 5 * k) for k, pair in enumerate(combinations("wxyz", 2))}
     assert figures(voted(four, True))["row_pearson"] == pytest.approx(1.0)
     assert figures(voted(four, False))["row_pearson"] == pytest.approx(-1.0)
 

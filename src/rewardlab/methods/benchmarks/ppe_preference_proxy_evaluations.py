@@ -117,8 +117,8 @@ def _chances(n: int) -> np.ndarray:
 
 def figures(marks: Marks) -> dict[str, float]:
     """accuracy (of people's votes), the rankings of models, the metrics on verified answers, and each set's accuracy."""
-    people, sets = marks.only(PEOPLE), [s for s in marks.subsets() if s != PEOPLE]
-    parts = {s: _correctness(marks.only(s)) for s in sets}
+    people, sets = marks.where(marks.subset == PEOPLE), [s for s in marks.subsets() if s != PEOPLE]
+    parts = {s: _correctness(marks.where(marks.subset == s)) for s in sets}
     names = ("correct_accuracy", "auc", "max_score", "end_score", "loss")
     means = {name: _mean([parts[s][name] for s in sets]) for name in names}
     whole = people.mean("right") if len(people) else means["correct_accuracy"]
@@ -225,8 +225,11 @@ MODELS, BATTLES, RATERS = 20, 2000, 30
 @study
 def proxies(run: Run) -> dict[str, float]:
     """By metric on people's votes, its correlation over 30 raters with the worth of their picks (Spearman; the sign turned where
-    lower is better). A reply's worth is its model's plus its own; a rater sees it with noise, and likes some models for their style. The
-    worth of its picks is that of the best of 16 replies of one policy, where style is the same."""
+    lower is better).
+
+    A reply's worth is its model's plus its own; a rater sees it with noise, and likes some models for their style. Its picks are
+    the best of 16 replies of one policy, where style is the same.
+    """
     rng = np.random.default_rng(seed_of("study", run.seed))
     strength, style = 0.7 * rng.normal(size=MODELS), rng.normal(size=MODELS)
     a, b = (rng.permuted(np.tile(np.arange(MODELS), (BATTLES, 1)), axis=1)[:, k] for k in (0, 1))
@@ -256,7 +259,7 @@ fidelity = "core"
 left_out = "the released code was not at hand: intervals are those of the fit, not of resampled battles; people's ties are left out"
 
 check = Check(
-    says="accuracy on votes goes closer than rankings of models with the worth of picks, over raters with noise and favourite styles",
+    says="accuracy on votes goes closer than rankings of models with the worth of picks, over raters with noise and liked styles",
     versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.3, against="spearman",
     finding="correlations of 0.96 and 0.26 (four seeds): noise on single replies averages out over battles, and a liking for some "
     "models' style moves a ranking without spoiling the choice among replies of one policy. So the authors found in policies",
