@@ -71,7 +71,8 @@ MAY_IMPORT = {
     | PARTS
     | {"data.columns", "prm", "checks.claim", "methods.baselines"}
     # a benchmark of rewards: how it is read, and its figures
-    | {"scoreboard.benchmark", "scoreboard.items", "scoreboard.figures", "scoreboard.reproduced"},
+    | {"scoreboard.benchmark", "scoreboard.items", "scoreboard.figures", "scoreboard.reproduced"}
+    | {"scoreboard.correlation", "scoreboard.planted"},
     # anything that scores, on any benchmark of rewards
     "scoreboard": EVERYWHERE
     | {"text", "data", "clients", "models", "policies", "prm", "registry", "servers.scoring", "report", "scoreboard"},

@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rewardlab.data.files import Row, is_rows, read
 from rewardlab.errors import RewardlabError
@@ -48,6 +48,8 @@ class Benchmark:
     marks, the headline first.  chance: of a figure, what guessing gives.  example: rows in the published format, of several
     prompts.  hub: its name on the Hugging Face hub.  skip: names of files in the folder that hold no items.  lacks: what the data
     that is at hand lacks.
+    group: a column by which the rows of a file make up items, where an item is spread over several rows: `read` is then given
+    {group: its value, "rows": [...]}. A row without the column is read by itself.
     outputs: reads a file of published verdicts -> (rater, item's id, verdict).  released: how the names of such files among the
     data begin; these are no items.
     published: figures of papers.  prompt: the benchmark's own prompt for judges of pairs, with {prompt}, {first} and {second}.
@@ -64,6 +66,7 @@ class Benchmark:
     asks: Asks = "replies"
     chance: Mapping[str, float] = field(default_factory=dict)
     lacks: str = ""
+    group: str = ""
     outputs: Callable[[Path], Iterator[tuple[str, str, Verdict]]] | None = None
     released: str = ""
     published: Sequence[Published] = ()
@@ -82,12 +85,23 @@ class Benchmark:
         """
         found: dict[str, Item] = {}
         for path in self.files(source):
-            for place, row in rows_of(path):
+            for place, row in self._grouped(rows_of(path)):
                 for item in self._read(row, path, place):
                     found.setdefault(item.id, item)
         if not found:
             raise RewardlabError(f"{self.title}: there are no items in {source or self.data}")
         return list(found.values())
+
+    def _grouped(self, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
+        """The rows as `read` takes them, those of one item together, in the order in which items begin."""
+        together: dict[Any, tuple[str, dict[str, Any]]] = {}
+        for place, row in rows:
+            if not self.group or self.group not in row:
+                yield place, row
+                continue
+            value = row[self.group]
+            together.setdefault(value, (place, {self.group: value, "rows": []}))[1]["rows"].append(row)
+        yield from together.values()
 
     def _read(self, row: Row, path: Path, place: str) -> list[Item]:
         try:

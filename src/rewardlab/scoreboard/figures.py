@@ -131,3 +131,18 @@ def holm(rows: Sequence[dict[str, Any]], level: float = 0.05) -> None:
     for rank, row in enumerate(ordered):
         holds = holds and row["p"] <= level / (len(ordered) - rank)
         row["clear"] = holds
+
+
+def means(marks: Marks, name: str) -> dict[str, float]:
+    """The mean of a column in each subset that has it, in the order of the file."""
+    found: dict[str, list[float]] = {}
+    for subset, x in zip(marks.subset.tolist(), marks[name].tolist(), strict=True):
+        if x == x:
+            found.setdefault(subset, []).append(x)
+    return {subset: sum(xs) / len(xs) for subset, xs in found.items()}
+
+
+def weighted(known: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """The weighted mean of the numbers that are there; NaN where none is."""
+    there = [(known[name], w) for name, w in weights.items() if not math.isnan(known.get(name, math.nan))]
+    return sum(x * w for x, w in there) / sum(w for _, w in there) if there else math.nan

@@ -43,6 +43,11 @@ class Item:
         return tuple((i, j) for i in n for j in n if self.worth[i] > self.worth[j])
 
     @property
+    def blank(self) -> bool:
+        """Whether the texts of its replies are not at hand: it can be asked of published outputs alone."""
+        return not any(self.replies) and not any(map(any, self.steps))
+
+    @property
     def question(self) -> str:
         """The prompt as one text, for formulas and judges."""
         if len(self.prompt) == 1:

@@ -53,6 +53,15 @@ class Asked:
         """The same with some of its items: those that a file of outputs is about."""
         return self if len(places) == len(self.items) else replace(self, items=[self.items[i] for i in places])
 
+    def with_texts(self) -> Asked:
+        """The same without items whose texts are not at hand. Raises RewardlabError where none is left."""
+        known = [i for i, item in enumerate(self.items) if not item.blank]
+        if not known:
+            raise RewardlabError(
+                f"the replies of {self.benchmark.title} are not among the data at hand: give --data FILE, or outputs:FILE of others"
+            )
+        return self.only(known)
+
 
 @dataclass(frozen=True)
 class Answered:
@@ -136,7 +145,7 @@ def _answers(rater: str | Rater, asked: Sequence[Asked], device: str, dtype: str
     kept = Kept(one)
     for a in asked:
         if a.benchmark.asks in one.asks:
-            yield _answered(one, a, kept)
+            yield _answered(one, a.with_texts(), kept)
 
 
 def _of_outputs(name: str, asked: Sequence[Asked]) -> list[Answered]:
@@ -261,7 +270,7 @@ def at_hand() -> dict[str, dict[str, Any]]:
     for name in benchmarks():
         one = benchmark_of(name)
         try:
-            files, items = one.files(), len(one.items())
+            files, items = one.files(), sum(not item.blank for item in one.items())
             where = str(files[0].parent)
         except RewardlabError:
             items, where = 0, f"hub: {one.hub}" if one.hub else "your own file: --data"
