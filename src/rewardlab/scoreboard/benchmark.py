@@ -49,7 +49,7 @@ class Benchmark:
     prompts.  hub: its name on the Hugging Face hub.  skip: names of files in the folder that hold no items.  lacks: what the data
     that is at hand lacks.
     outputs: reads a file of published verdicts -> (rater, item's id, verdict).  released: how the names of such files among the
-    data begin; these are no items.
+    data begin (one beginning, or several); these are no items.
     published: figures of papers.  prompt: the benchmark's own prompt for judges of pairs, with {prompt}, {first} and {second}.
     """
 
@@ -65,7 +65,7 @@ class Benchmark:
     chance: Mapping[str, float] = field(default_factory=dict)
     lacks: str = ""
     outputs: Callable[[Path], Iterator[tuple[str, str, Verdict]]] | None = None
-    released: str = ""
+    released: str | tuple[str, ...] = ""
     published: Sequence[Published] = ()
     prompt: str = ""
 
@@ -116,12 +116,16 @@ class Benchmark:
                     f"{self.title} is not in {root / folder}: set {ROOT} to the folder that holds {folder}/, or give "
                     f"--data FILE{self._on_hub()}"
                 )
-        return [p for p in found if not p.name.startswith((*self.skip, self.released or "\0"))]
+        return [p for p in found if not p.name.startswith((*self.skip, *self._released))]
 
     def released_files(self) -> list[Path]:
         """The files of released outputs among the data. Raises RewardlabError where the data is not at hand."""
         folder = self.files()[0].parent
-        return sorted(p for p in folder.glob(f"{self.released}*") if self.released and is_rows(p))
+        return sorted(p for p in folder.iterdir() if p.name.startswith(self._released) and is_rows(p))
+
+    @property
+    def _released(self) -> tuple[str, ...]:
+        return (self.released,) if self.released and isinstance(self.released, str) else tuple(self.released)
 
     def _on_hub(self) -> str:
         return f" (on the hub: {self.hub}; a parquet file of it will do)" if self.hub else ""

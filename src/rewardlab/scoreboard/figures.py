@@ -131,3 +131,9 @@ def holm(rows: Sequence[dict[str, Any]], level: float = 0.05) -> None:
     for rank, row in enumerate(ordered):
         holds = holds and row["p"] <= level / (len(ordered) - rank)
         row["clear"] = holds
+
+
+def kappa(a: np.ndarray, b: np.ndarray) -> float:
+    """Cohen's kappa of two raters' marks (n,); NaN where chance alone agrees always."""
+    by_chance = sum(float((a == x).mean() * (b == x).mean()) for x in np.unique(np.concatenate((a, b))))
+    return math.nan if by_chance == 1.0 else (float((a == b).mean()) - by_chance) / (1 - by_chance)
