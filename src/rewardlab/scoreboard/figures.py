@@ -133,7 +133,16 @@ def holm(rows: Sequence[dict[str, Any]], level: float = 0.05) -> None:
         row["clear"] = holds
 
 
-def kappa(a: np.ndarray, b: np.ndarray) -> float:
-    """Cohen's kappa of two raters' marks (n,); NaN where chance alone agrees always."""
-    by_chance = sum(float((a == x).mean() * (b == x).mean()) for x in np.unique(np.concatenate((a, b))))
-    return math.nan if by_chance == 1.0 else (float((a == b).mean()) - by_chance) / (1 - by_chance)
+def means(marks: Marks, name: str) -> dict[str, float]:
+    """The mean of a column in each subset that has it, in the order of the file."""
+    found: dict[str, list[float]] = {}
+    for subset, x in zip(marks.subset.tolist(), marks[name].tolist(), strict=True):
+        if x == x:
+            found.setdefault(subset, []).append(x)
+    return {subset: sum(xs) / len(xs) for subset, xs in found.items()}
+
+
+def weighted(known: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """The weighted mean of the numbers that are there; NaN where none is."""
+    there = [(known[name], w) for name, w in weights.items() if not math.isnan(known.get(name, math.nan))]
+    return sum(x * w for x, w in there) / sum(w for _, w in there) if there else math.nan

@@ -22,8 +22,9 @@ import numpy as np
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, study
+from rewardlab.scoreboard.agreement import kappa
 from rewardlab.scoreboard.benchmark import Benchmark, rows_of
-from rewardlab.scoreboard.figures import Marks, kappa
+from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict, users
 
 kind = "benchmark"
