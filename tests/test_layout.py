@@ -69,6 +69,7 @@ MAY_IMPORT = {
     "methods": EVERYWHERE
     | SERVICES
     | PARTS
+    | {"scoreboard.agreement", "scoreboard.pairs", "scoreboard.procedural"}
     | {"data.columns", "prm", "checks.claim", "methods.baselines"}
     # a benchmark of rewards: how it is read, and its figures
     | {"scoreboard.benchmark", "scoreboard.items", "scoreboard.figures", "scoreboard.reproduced"}

@@ -51,7 +51,7 @@ class Benchmark:
     group: a column by which the rows of a file make up items, where an item is spread over several rows: `read` is then given
     {group: its value, "rows": [...]}. A row without the column is read by itself.
     outputs: reads a file of published verdicts -> (rater, item's id, verdict).  released: how the names of such files among the
-    data begin; these are no items.
+    data begin (one beginning, or several); these are no items.
     published: figures of papers.  prompt: the benchmark's own prompt for judges of pairs, with {prompt}, {first} and {second}.
     """
 
@@ -68,7 +68,7 @@ class Benchmark:
     lacks: str = ""
     group: str = ""
     outputs: Callable[[Path], Iterator[tuple[str, str, Verdict]]] | None = None
-    released: str = ""
+    released: str | tuple[str, ...] = ""
     published: Sequence[Published] = ()
     prompt: str = ""
 
@@ -130,12 +130,16 @@ class Benchmark:
                     f"{self.title} is not in {root / folder}: set {ROOT} to the folder that holds {folder}/, or give "
                     f"--data FILE{self._on_hub()}"
                 )
-        return [p for p in found if not p.name.startswith((*self.skip, self.released or "\0"))]
+        return [p for p in found if not p.name.startswith((*self.skip, *self._released))]
 
     def released_files(self) -> list[Path]:
         """The files of released outputs among the data. Raises RewardlabError where the data is not at hand."""
         folder = self.files()[0].parent
-        return sorted(p for p in folder.glob(f"{self.released}*") if self.released and is_rows(p))
+        return sorted(p for p in folder.iterdir() if p.name.startswith(self._released) and is_rows(p))
+
+    @property
+    def _released(self) -> tuple[str, ...]:
+        return (self.released,) if self.released and isinstance(self.released, str) else tuple(self.released)
 
     def _on_hub(self) -> str:
         return f" (on the hub: {self.hub}; a parquet file of it will do)" if self.hub else ""

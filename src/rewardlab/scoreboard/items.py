@@ -48,6 +48,11 @@ class Item:
         return not any(self.replies) and not any(map(any, self.steps))
 
     @property
+    def shown(self) -> tuple[Pair, ...]:
+        """The pairs that are put to a judge: those that count, and of two replies of equal worth these two, which may be a tie."""
+        return self.pairs or (((0, 1),) if len(self.replies) == 2 else ())
+
+    @property
     def question(self) -> str:
         """The prompt as one text, for formulas and judges."""
         if len(self.prompt) == 1:
@@ -117,7 +122,7 @@ def missing(item: Item, verdict: Verdict, asks: str) -> bool:
     """Whether the rater gave no verdict on something that the item asks."""
     if asks == "steps":
         return len(verdict.steps) < len(item.replies) or any(s is None for s in verdict.steps)
-    return any(verdict.prefers(i, j) is None for i, j in item.pairs)
+    return any(verdict.prefers(i, j) is None for i, j in item.shown)
 
 
 def users(text: str) -> tuple[Message, ...]:

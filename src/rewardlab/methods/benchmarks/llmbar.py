@@ -22,6 +22,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, study
+from rewardlab.scoreboard.agreement import kappa
 from rewardlab.scoreboard.benchmark import Benchmark, rows_of
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict, users
@@ -61,12 +62,6 @@ def statistics(marks: Marks) -> dict[str, float]:
         "correct_average": marks.mean("correct"), "correct_both": float(both.mean()) if len(both) else math.nan,
         "equal": float((said == swapped).mean()), "kappa_average": float(np.mean(kappas)), "kappa_agreement": kappa(said, swapped),
     }  # fmt: skip
-
-
-def kappa(a: np.ndarray, b: np.ndarray) -> float:
-    """Cohen's kappa of two raters; NaN where chance alone agrees always."""
-    by_chance = sum(float((a == x).mean() * (b == x).mean()) for x in np.unique(np.concatenate((a, b))))
-    return math.nan if by_chance == 1.0 else (float((a == b).mean()) - by_chance) / (1 - by_chance)
 
 
 def figures(marks: Marks) -> dict[str, float]:

@@ -71,7 +71,7 @@ class Judge(Rater):
             values = self._values(prompts)
             why = ["" if v is not None else said for v, said in values]
             return verdicts(items, [v for v, _ in values], why)
-        orders = [[pair for p in item.pairs for pair in (p, p[::-1])] for item in items]
+        orders = [[pair for p in item.shown for pair in (p, p[::-1])] for item in items]
         prompts = [
             asked(text, item.answer, prompt=item.question, first=item.replies[i], second=item.replies[j])
             for item, own in zip(items, orders, strict=True) for i, j in own

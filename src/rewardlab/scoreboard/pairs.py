@@ -1,0 +1,17 @@
+"""Pairs of a better and a worse reply, as the code of RewardBench counts them, which other benchmarks run too."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rewardlab.scoreboard.items import Item, Verdict
+
+
+def right(item: Item, verdict: Verdict) -> float:
+    """Whether the better reply of a pair is preferred. A reward model loses a tie; a judge's tie, and a judgement that cannot be
+    read, is half a win, and of both orders the mean counts."""
+    (pair,) = item.pairs
+    if not verdict.orders:
+        return float(verdict.prefers(*pair) == 1.0)
+    won = [0.5 if x is None else x if asked == pair else 1 - x for asked, x in verdict.orders.items() if set(asked) == set(pair)]
+    return float(np.mean([0.5 if x == 0.5 else float(x > 0.5) for x in won])) if won else 0.0
