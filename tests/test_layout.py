@@ -73,10 +73,11 @@ MAY_IMPORT = {
     | {"data.columns", "prm", "checks.claim", "methods.baselines"}
     # a benchmark of rewards: how it is read, and its figures
     | {"scoreboard.benchmark", "scoreboard.items", "scoreboard.figures", "scoreboard.reproduced"}
-    | {"scoreboard.correlation", "scoreboard.planted"},
+    | {"scoreboard.correlation", "scoreboard.steps", "scoreboard.planted"},
     # anything that scores, on any benchmark of rewards
     "scoreboard": EVERYWHERE
-    | {"text", "data", "clients", "models", "policies", "prm", "registry", "servers.scoring", "report", "scoreboard"},
+    | {"text", "data", "clients", "models", "policies", "prm", "registry", "servers.scoring", "report", "scoreboard"}
+    | {"evals.process"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
     "registry": EVERYWHERE | {SLOT, "envs.external", "rewards.user", "data.columns", "registry"},
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.user", "verifiers", "registry", "audit"},

@@ -63,8 +63,13 @@ def first_errors(judged: Sequence[Judged], threshold: float = THRESHOLD) -> dict
     found |= {"error_accuracy": flawed} if errors else {}
     found |= {"correct_accuracy": clean} if errors < len(gold) else {}
     if 0 < errors < len(gold):
-        found["f1"] = 2 * clean * flawed / (clean + flawed) if clean + flawed else 0.0
+        found["f1"] = harmonic(clean, flawed)
     return found
+
+
+def harmonic(a: float, b: float) -> float:
+    """The harmonic mean of two shares; 0 where both are."""
+    return 2 * a * b / (a + b) if a + b else 0.0
 
 
 def best_threshold(judged: Sequence[Judged], tries: int = 100) -> float:
@@ -132,9 +137,9 @@ def by_length(judged: Sequence[Judged], threshold: float = THRESHOLD) -> list[di
 def prmbench(judged: Sequence[Judged], threshold: float = THRESHOLD) -> dict[str, Any]:
     """PRMBench's figures (Song et al. 2025, arXiv:2501.03124) of solutions whose meta names a `classification`.
 
-    prm_score: (F1 of right steps + F1 of wrong steps) / 2, over the steps of all flawed solutions; for each category; and for each
-    group of categories the mean of theirs. first_error: how often the first wrong step is judged wrong, whatever is said of the
-    steps before it (another figure than ProcessBench's). An F1 without any step that is or is said to be so counts as 0. Solutions
+    prm_score: (F1 of right steps + F1 of wrong steps) / 2, over the steps of all flawed solutions; for each category (of
+    multi_solutions, which has no wrong steps, the F1 of right ones); and for each group of categories the mean of theirs.
+    first_error: how often the first wrong step is judged wrong, whatever is said of the steps before it (another figure than ProcessBench's). An F1 without any step that is or is said to be so counts as 0. Solutions
     without errors ("original", "correct") are in none of these.
     """
     kinds: dict[str, list[Judged]] = {}
@@ -151,20 +156,23 @@ def prmbench(judged: Sequence[Judged], threshold: float = THRESHOLD) -> dict[str
 
 
 def _of_category(judged: Sequence[Judged], threshold: float) -> dict[str, float]:
-    pairs = [(chance > threshold, right) for j in judged for chance, right in j.pairs]
-    f1, negative_f1 = (_f1(pairs, positive) for positive in (True, False))
     firsts = [j.chances[at] <= threshold for j in judged if (at := j.solution.first_error) is not None]
-    return {
-        "n": len(judged), "prm_score": (f1 + negative_f1) / 2, "f1": f1, "negative_f1": negative_f1,
-        **({"first_error": float(np.mean(firsts))} if firsts else {}),
-    }  # fmt: skip
+    first = {"first_error": float(np.mean(firsts))} if firsts else {}
+    return {"n": len(judged), **prm_score(**confusion(judged, threshold)), **first}
 
 
-def _f1(pairs: Sequence[tuple[bool, bool]], positive: bool) -> float:
-    """Of (said, is), for one of the two kinds."""
-    hit = sum(said == is_ == positive for said, is_ in pairs)
-    either = sum(said == positive for said, _ in pairs) + sum(is_ == positive for _, is_ in pairs)
-    return 2 * hit / either if either else 0.0
+def confusion(judged: Sequence[Judged], threshold: float = THRESHOLD) -> dict[str, float]:
+    """Numbers of steps with a label. tp: right, and said to be; fp: wrong, and said to be right; tn and fn: said to be wrong."""
+    pairs = [(chance > threshold, right) for j in judged for chance, right in j.pairs]
+    kinds = {"tp": (True, True), "fp": (True, False), "tn": (False, False), "fn": (False, True)}
+    return {name: float(sum(pair == kind for pair in pairs)) for name, kind in kinds.items()}
+
+
+def prm_score(tp: float, fp: float, tn: float, fn: float) -> dict[str, float]:
+    """PRMBench's score of numbers of steps, and the two F1 that it is the mean of: of right steps and (negative_f1) of wrong ones.
+    Where no step is wrong it is the F1 of right steps, as in the tables of the paper. An F1 of nothing is 0."""
+    f1, negative = (2 * hits / (2 * hits + fp + fn) if hits + fp + fn else 0.0 for hits in (tp, tn))
+    return {"prm_score": (f1 + negative) / 2 if fp + tn else f1, "f1": f1, "negative_f1": negative}
 
 
 def figures(judged: Sequence[Judged], threshold: float = THRESHOLD) -> dict[str, Any]:

@@ -41,7 +41,8 @@ class Published:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """title: as its paper has it.  data: its folder below REWARDLAB_DATA, or files in it ("instructions/hhh*").
+    """title: as its paper has it.  data: its folder below REWARDLAB_DATA, or files in it ("instructions/hhh*"), or folders
+    ("prmbench*").
 
     read: a row of a published file, the name of the file (without suffixes) -> its items; ValueError says what is wrong with the
     row.  asks: about whole replies, or about their steps.  marks: (item, verdict) -> numbers of one item.  figures: of all items'
@@ -124,7 +125,7 @@ class Benchmark:
         else:
             folder, _, pattern = self.data.partition("/")
             root = Path(os.environ.get(ROOT) or Path.cwd().parent / "shared" / "data")
-            found = sorted(p for p in (root / folder).glob(pattern or "*") if is_rows(p))
+            found = sorted(p for p in root.glob(f"{folder}/{pattern or '*'}") if is_rows(p))
             if not found:
                 raise RewardlabError(
                     f"{self.title} is not in {root / folder}: set {ROOT} to the folder that holds {folder}/, or give "

@@ -1,16 +1,48 @@
-"""Raters with planted faults on replies of known worth, and how often their best of n is right: for checks of benchmarks.
-
-    r = right + noise e + FALL 1[reply wrong, and u < rare],   e normal, u uniform, both anew for each reply
+"""Raters with planted faults: whether the figures of a benchmark tell them from sound ones, and what their picks are worth.
 
 A rater that falls for a few wrong replies, whatever they say, ranks nearly every pair rightly; among many replies one such reply is
-enough.
+enough:
+
+    r = right + noise e + FALL 1[reply wrong, and u < rare],   e normal, u uniform, both anew for each reply
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+from rewardlab.scoreboard.benchmark import Benchmark
+from rewardlab.scoreboard.figures import Marks
+from rewardlab.scoreboard.items import Item, Verdict
+
+Rates = Callable[[Item, np.random.Generator], Verdict]
+Sample = Callable[[np.random.Generator], Sequence[Mapping[str, Any]]]
+
+
+def figures_of(benchmark: Benchmark, items: Sequence[Item], rates: Rates, rng: np.random.Generator) -> dict[str, float]:
+    """The figures of one rater on items."""
+    return dict(benchmark.figures(Marks.of(items, [benchmark.marks(item, rates(item, rng)) for item in items])))
+
+
+def told_apart(
+    benchmark: Benchmark, sample: Sample, sound: Rates, faulty: Rates, rng: np.random.Generator, samples: int = 40
+) -> dict[str, float]:
+    """Of each figure: in what share of samples of rows the sound rater gets more than the faulty one; a tie counts half."""
+    won: dict[str, list[float]] = {}
+    for _ in range(samples):
+        items = [item for row in sample(rng) for item in benchmark.read(dict(row), "sampled")]
+        good, bad = (figures_of(benchmark, items, rates, rng) for rates in (sound, faulty))
+        for name in good:
+            gap = good[name] - bad.get(name, math.nan)
+            won.setdefault(name, []).append(math.nan if math.isnan(gap) else (1.0 if gap > 0 else 0.5 if gap == 0 else 0.0))
+    return {name: float(np.nanmean(row)) for name, row in won.items() if not np.isnan(row).all()}
+
+
+# ---- raters of different quality, and their best of n ------------------------------------------------------------------
 
 FALL = 6.0
 """Far above what right replies score."""
