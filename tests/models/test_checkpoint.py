@@ -32,7 +32,10 @@ def model(tmp_path, monkeypatch):
         ),
         ("/no/such/place", "there is no folder /no/such/place$"),
         ("modles", "unknown model 'modles'; did you mean models?"),
-        ("embeded", r"unknown model 'embeded'; did you mean embedded\? \(or a folder, or ORG/NAME on the Hugging Face hub\)"),
+        (
+            "embeded",
+            r"unknown model 'embeded'; did you mean embedded or recorded\? \(or a folder, or ORG/NAME on the Hugging Face hub\)",
+        ),
         ("models", "has no config.json: it is neither a Hugging Face checkpoint nor a run"),
         ("models/tiny/config.json", "is a file; a model is a folder"),
     ],

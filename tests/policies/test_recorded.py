@@ -84,6 +84,8 @@ def test_what_recorded_replies_cannot_do_is_said():
     with pytest.raises(RewardlabError, match="recorded replies are no model"):
         load_policy("recorded", lora_rank=4)
     assert not hasattr(policy, "evaluate")
+    with pytest.raises(RewardlabError, match="recorded replies are no model"):
+        api.train("grpo", "recorded", TASK, steps=1)
 
 
 def test_rows_of_ones_own_with_replies_are_answered(tmp_path):

@@ -93,9 +93,12 @@ def require_learning(recipe: Recipe) -> None:
 
 
 def require_weights(model: Any) -> None:
-    """Raise RewardlabError for a model, or a model's name, whose weights are with a server."""
+    """Raise RewardlabError for a model, or a model's name, whose weights are with a server, or that has none."""
+    from rewardlab.policies import recorded
     from rewardlab.policies.served import CANNOT_TRAIN, ServedPolicy
 
+    if model == recorded.NAME or isinstance(model, recorded.RecordedPolicy):
+        raise RewardlabError(recorded.CANNOT_TRAIN)
     if is_served(model) or isinstance(model, ServedPolicy):
         raise RewardlabError(CANNOT_TRAIN)
 

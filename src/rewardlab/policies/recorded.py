@@ -14,6 +14,7 @@ import torch
 from rewardlab.core import Message, Problem, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 
+NAME = "recorded"
 COLUMN, COUNTS = "replies", "tokens"
 CANNOT_TRAIN = "recorded replies are no model, and nothing can be trained on `recorded`: name a model"
 BETWEEN = "\n\n"
@@ -41,9 +42,9 @@ class RecordedPolicy:
         self.token_count = TokenCount()
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name in ("write", "score", "evaluate", "parameters", "copy", "save", "state", "load_state", "tokenizer"):
-            raise NotRecorded(CANNOT_TRAIN)
-        raise AttributeError(name)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotRecorded(f"{CANNOT_TRAIN} (it has no {name!r})")
 
     def encode(self, text: str) -> np.ndarray:
         return np.frombuffer(text.encode("utf-32-le"), np.uint32).astype(np.int64)
