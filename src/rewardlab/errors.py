@@ -36,6 +36,15 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> RewardlabError:
     return RewardlabError(f"unknown {kind} {name!r}; {hint}")
 
 
+def located(error: Exception, file: str) -> str:
+    """ "FILE, line 7: NameError: ..." for an error that was raised in a user's file, or beneath a line of it."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    line = error.lineno if isinstance(error, SyntaxError) and error.filename == file else lines[-1] if lines else None
+    says = error.msg if isinstance(error, SyntaxError) else " ".join(str(error).split())
+    kind = "" if isinstance(error, RewardlabError) else f"{type(error).__name__}: "
+    return f"{file}{f', line {line}' if line else ''}: {kind}{says}"
+
+
 @contextmanager
 def naming(function: Callable, name: str, place: str) -> Iterator[None]:
     """Around a call of an environment's function: an exception in one that is the user's names file, line and place."""

@@ -194,3 +194,37 @@ def test_a_text_for_a_setting_that_is_a_reward_names_one(tmp_path):
         registry.build("mentrasuite_mindora", {"detector": "no_such"})
     # a text for any other setting stays one
     assert registry.build("sft", {"field": "correct"}).rollout.settings["fields"] == ("correct",)
+
+
+BROKEN = '''"""Broken: it fails."""
+from rewardlab.methods.baselines.grpo import grpo
+{above}
+
+def broken(base=None):
+    recipe = base or grpo()
+    return {result}
+'''
+
+
+@pytest.mark.parametrize(
+    ("above", "result", "line", "says"),
+    [
+        ("from rewardlab.methods.baselines.grpo import grppo", "recipe", 3, "ImportError: cannot import name 'grppo'"),
+        ("import nosuchmodule", "recipe", 3, "ModuleNotFoundError: No module named 'nosuchmodule'"),
+        ("x = y", "recipe", 3, "NameError: name 'y' is not defined"),
+        ("x = (", "recipe", 3, "SyntaxError: '\\(' was never closed"),
+        ("x = 1 / 0", "recipe", 3, "ZeroDivisionError: "),
+        ("", "recipe.but(rewrd=None)", 7, "unknown slot 'rewrd'; did you mean reward"),
+        ("", "recipee", 7, "NameError: name 'recipee' is not defined"),
+        ("", "recipe.but(1, 2)", 7, "TypeError: "),
+    ],
+)
+def test_an_error_in_a_method_of_ones_own_names_file_and_line(folder, above, result, line, says):
+    path = write(folder, "toy_methods", f"broken{abs(hash((above, result)))}", BROKEN.format(above=above, result=result))
+    name = path.stem
+    path.write_text(path.read_text().replace("def broken", f"def {name}"))
+    try:
+        with pytest.raises(RewardlabError, match=rf"{name}\.py, line {line}: {says}"):
+            registry.build(name)
+    finally:
+        path.unlink()

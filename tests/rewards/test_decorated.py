@@ -107,3 +107,13 @@ def test_nan_on_held_out_problems_is_the_rewards():
     run = Run(untrained(), max_new=4)
     with pytest.raises(NotFinite, match=r"reward term 'undefined' of undefined\(\) is not finite for rollout 0 of group 0"):
         own_reward(reward=undefined(), rollout=independent(n=1))([ask("2+2?", "4")], run)
+
+
+@pytest.mark.parametrize("returned", ["four", (1.0, "fine"), 10**400])
+def test_what_is_no_number_is_told_with_file_and_rollout(returned):
+    @reward
+    def odd(trajectory):
+        return returned
+
+    with pytest.raises(RewardlabError, match=rf"the reward odd returned .* \({re.escape(__file__)}, rollout 0 of group 0\)"):
+        odd()([[attempt()]], Run(None))

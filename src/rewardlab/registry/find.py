@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from rewardlab.errors import RewardlabError, unknown
+from rewardlab.errors import RewardlabError, located, unknown
 from rewardlab.settings.domain import parse_value
 from rewardlab.settings.old_names import present_name
 
@@ -84,8 +84,8 @@ def module_of(name: str) -> ModuleType:
         # one of theirs may have the name of one of the package's
         _join(f"rewardlab.methods.{path.parent.name}", [root / path.parent.name for root in method_roots()])
         return importlib.import_module(f"rewardlab.methods.{path.parent.name}.{path.stem}")
-    except (ImportError, SyntaxError) as e:
-        raise RewardlabError(f"cannot import {path}: {e}") from e
+    except Exception as e:
+        raise RewardlabError(f"cannot import {located(e, str(path))}") from e
 
 
 def _join(package: str, folders: Iterable[Path]) -> None:

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Learner, Part, Recipe, Update
 from rewardlab.core.part import Expression
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import RewardlabError, located
 from rewardlab.settings.domain import OutOfDomain
 from rewardlab.settings.hyperparameters import hyperparameters
 
 Method = Callable[..., Recipe]
+PACKAGE = Path(__file__).parents[1]
 
 
 def stack(methods: Sequence[tuple[str, Method, dict[str, Any]]]) -> Recipe:
@@ -47,12 +49,22 @@ def stack(methods: Sequence[tuple[str, Method, dict[str, Any]]]) -> Recipe:
 
 
 def _made(name: str, method: Method, settings: dict[str, Any], *below: Recipe) -> Recipe:
-    """What a method's function returns. Raises RewardlabError if that is no recipe."""
-    recipe = method(*below, **settings)
+    """What a method's function returns. Raises RewardlabError if that is no recipe, and names the line of an error in a user's
+    method.
+    """
+    file = method.__code__.co_filename
+    try:
+        recipe = method(*below, **settings)
+    except OutOfDomain:
+        # a setting's own message names it
+        raise
+    except Exception as e:
+        # what does not fit a stack is told as such, with both names
+        if Path(file).is_relative_to(PACKAGE) or (below and isinstance(e, RewardlabError)):
+            raise
+        raise RewardlabError(f"the method {name} of {located(e, file)}") from e
     if not isinstance(recipe, Recipe):
-        raise RewardlabError(
-            f"the function {name} of {method.__code__.co_filename} returned {recipe!r:.80}; a method returns a recipe"
-        )
+        raise RewardlabError(f"the function {name} of {file} returned {recipe!r:.80}; a method returns a recipe")
     return recipe
 
 

@@ -49,7 +49,12 @@ def who_of(function: Callable) -> str:
 
 def scored(function: Callable, stepwise: bool, x: Any, trajectory: Trajectory, place: str) -> Score:
     """What a decorated function returned for a rollout, as a Score."""
-    score = as_score(x, function.__name__, stepwise)
+    try:
+        score = as_score(x, function.__name__, stepwise)
+    except RewardlabError as e:
+        if is_ours(function):
+            raise
+        raise RewardlabError(f"{e} ({file_of(function)}, {place})") from e
     if is_ours(function):
         return score
     if x is None:
@@ -97,5 +102,5 @@ def as_score(x: Any, name: str, stepwise: bool) -> Score:
         if isinstance(x, str | bytes):
             raise TypeError
         return Score(None if x is None else float(x)).named(name)
-    except (TypeError, ValueError) as e:
+    except (TypeError, ValueError, OverflowError) as e:
         raise RewardlabError(f"the reward {name} returned {str(x)[:80]!r}, not {expected}") from e
