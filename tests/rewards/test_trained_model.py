@@ -14,6 +14,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
 from rewardlab.models.load import load_policy
 from rewardlab.models.reward_model import load_reward_model
+from rewardlab.prm import load_scorer
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.model import conversation
 from rewardlab.scoreboard.raters.passes import end_values
@@ -105,6 +106,8 @@ def test_a_run_of_a_reward_model_is_read_as_it_was_trained(tmp_path):
         found = load_reward_model(str(place), "cpu", "float32")
         assert found.layout == "ours"
         assert found.score([(prompt, "2"), (prompt, "11")]) == pytest.approx(expected, abs=1e-5)
+        with pytest.raises(RewardlabError, match="reward model of whole replies"):
+            load_scorer(str(place), "cpu")
 
 
 @pytest.mark.parametrize(("name", "says"), [("model:nowhere/rm", "there is no folder"), ("model:{}?lable=x", "label")])

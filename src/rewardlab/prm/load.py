@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint, find
+from rewardlab.policies.ends import SCORED_AT
 from rewardlab.policies.hf.model import check_head, with_saved_adapter
 from rewardlab.prm.generative import GenerativeScorer, RLHFlowScorer
 from rewardlab.prm.head import HeadScorer
@@ -86,6 +87,11 @@ def recognised(found: Checkpoint, name: str) -> str:
         return "qwen"
     if any(key.startswith("v_head.") for key in weight_names(found.folder)):
         return "skywork"
+    if config.get("rewardlab") == SCORED_AT:
+        raise RewardlabError(
+            f"{name} is a reward model of whole replies, and its numbers at the ends of steps would mean nothing: it is model:{name} as "
+            f"a reward; if it was trained on steps after all, write {name}?as=head"
+        )
     if kind.endswith(("ForTokenClassification", "ForSequenceClassification")):
         return "head"
     for part, convention in (("shepherd", "shepherd"), ("rlhflow", "rlhflow")):
