@@ -29,6 +29,7 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.checks.claim import Check
 from rewardlab.core import Batch, Group, Outputs, Problem, Recipe, Rollout, Run, Trajectory, measure, objective, rollout, seed_of
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError, unknown
@@ -50,13 +51,13 @@ QWERTY = {
     a: row[max(i - 1, 0) : i] + row[i + 1 : i + 2] for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm") for i, a in enumerate(row)
 }
 LIKE = str.maketrans("aceiopxyACEHIKMOPTX", "асеіорхуАСЕНІКМОРТХ")
-"""Latin letters, and Cyrillic ones that look the same."""
+"""Latin letters to Cyrillic ones that look the same."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 WORDS = ("It rained all night.", "Trains leave on the hour.", "The cat sleeps on the mat.")
 Change = Callable[[str, random.Random], str]
 
 
-def _letters(text: str, rng: random.Random, new: Callable[[str, random.Random], str], share: float = 0.05) -> str:
+def _letters(text: str, rng: random.Random, new: Change, share: float = 0.05) -> str:
     """The text with some of its letters changed, one at least."""
     places = [i for i, c in enumerate(text) if c.isalpha()]
     chosen = set(rng.sample(places, max(1, round(share * len(places))))) if places else set()
@@ -72,10 +73,6 @@ def _dropped(text: str, rng: random.Random) -> str:
     words = text.split(" ")
     left_out = set(rng.sample(range(len(words)), len(words) // 20))
     return " ".join(w for i, w in enumerate(words) if i not in left_out)
-
-
-def _random(n: int, rng: random.Random) -> str:
-    return "".join(rng.choices(LETTERS, k=n))
 
 
 def _shifted(text: str, by: int) -> str:
@@ -100,8 +97,8 @@ def _minified(text: str, rng: random.Random) -> str:
 CONTROLLED: dict[str, Change] = {
     "quotes": lambda t, r: f'"{t}"',
     "punctuation_spaces": lambda t, r: re.sub(r" *([.,;:!?]) *", r" \1 ", t).strip(),
-    "twitter_handle": lambda t, r: f"{t} @{_random(6, r)}",
-    "twitter_url": lambda t, r: f"{t} https://t.co/{_random(6, r)}",
+    "twitter_handle": lambda t, r: f"{t} @{''.join(r.choices(LETTERS, k=6))}",
+    "twitter_url": lambda t, r: f"{t} https://t.co/{''.join(r.choices(LETTERS, k=6))}",
     "stress_test": lambda t, r: f"{t}{' and true is true' * 5}",
 }  # fmt: skip
 REPLIES: dict[str, Change] = {
@@ -290,4 +287,13 @@ data = Data(
     chosen_paraphrase=Column("the better reply in other words", optional=True),
     rejected_paraphrase=Column("the worse reply in other words", optional=True),
 )
-claim = None
+
+LEARNT = {"init": "value-head:surprise", "reward_lr": 1e-3, "problems": 16}
+check = Check(
+    says="noise of the kinds trained on moves the scores of held-out replies less than a Bradley-Terry model's",
+    versus="bradley_terry", task="notes", measure="moved", direction="lower", margin=0.2, settings={**LEARNT, "alpha": 1.0},
+    versus_settings=LEARNT, by=robust_pairs(by=NOISE[:3]), problems=150, steps=60,
+    tried="transformations not trained on (quotes, handles, look-alike letters): 1.1 for 1.3 at alpha 1, more at alpha 3",
+    finding="one run of each: 0.47 deviations for 0.91, at equal accuracy on pairs as they are (74%, 73%). That it helps against "
+    "other transformations too, as with real paraphrases in the paper, does not show here",
+)  # fmt: skip
