@@ -144,7 +144,7 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
     prompt, pair, subset = row["prompt"], (row["chosen"], row["rejected"]), str(row.get("subset", ""))
     turns = users(prompt) if isinstance(prompt, str) else said(prompt)
     name = str(row["id"]) if "id" in row else hashlib.sha256(repr((prompt, pair)).encode()).hexdigest()[:12]
-    forms = {ORIGINAL: (turns, pair)}
+    forms: dict[str, tuple[Any, ...]] = {ORIGINAL: (turns, pair)}
     for change in CHANGES:
         if change not in TARGETED or subset.startswith(TARGETED[change][0]):
             forms[change] = _turns(turns, change), tuple(transform(change, text) for text in pair)
@@ -268,7 +268,8 @@ def rewordbench(
 ) -> Recipe:  # fmt: skip
     """alpha: of the squared difference.  by: transformations that stand for paraphrases where rows bring none.  reward_lr,
     problems, init: as in `bradley_terry`."""
-    base = base or bradley_terry(reward_lr=reward_lr, problems=problems, init=init)
+    learns = base is not None and any(learner.name == "reward" for learner in base.also)
+    base = base if base and learns else bradley_terry(base, reward_lr=reward_lr, problems=problems, init=init)
     also = [
         replace(learner, recipe=learner.recipe.but(objective=robust_preference(alpha=alpha)))
         if learner.name == "reward"
