@@ -31,6 +31,7 @@ from torch import Tensor
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Batch, Group, Outputs, Problem, Recipe, Rollout, Run, Trajectory, measure, objective, rollout, seed_of
+from rewardlab.core.recipe import Learner, Update
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.pairs import end_values
@@ -268,14 +269,11 @@ def rewordbench(
 ) -> Recipe:  # fmt: skip
     """alpha: of the squared difference.  by: transformations that stand for paraphrases where rows bring none.  reward_lr,
     problems, init: as in `bradley_terry`."""
-    learns = base is not None and any(learner.name == "reward" for learner in base.also)
-    base = base if base and learns else bradley_terry(base, reward_lr=reward_lr, problems=problems, init=init)
-    also = [
-        replace(learner, recipe=learner.recipe.but(objective=robust_preference(alpha=alpha)))
-        if learner.name == "reward"
-        else learner
-        for learner in base.also
-    ]
+    base = base or bradley_terry(reward_lr=reward_lr, problems=problems, init=init)
+    loss = robust_preference(alpha=alpha)
+    fresh = Learner("reward", init, Recipe(update=Update(lr=reward_lr, loss_kind="scorer")))
+    own = [x for x in base.also if x.name == "reward"] or [fresh]
+    also = [x for x in base.also if x.name != "reward"] + [replace(x, recipe=x.recipe.but(objective=loss)) for x in own]
     paraphrased = with_paraphrases(inner=recorded(fields=FIELDS), by=by)
     return base.but(rollout=paraphrased, also=tuple(also), measure=robust_pairs())
 
