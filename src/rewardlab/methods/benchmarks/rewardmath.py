@@ -151,7 +151,8 @@ def counted_figures(run: Run) -> dict[str, float]:
     for file in (path, path.with_name(f"step_{path.name}")):
         for rater, name, verdict in outputs(file):
             known.setdefault(rater, []).append((items[name], verdict))
-    met, control = [], []
+    met: list[bool] = []
+    control: list[bool] = []
     for published in benchmark.published:
         rows = known[published.output]
         for found, side in ((_figures(rows), met), (_figures([(i, _turned(v)) for i, v in rows]), control)):

@@ -65,6 +65,7 @@ def _row(path: str, question: str, best: str, losers: list[str], name: str) -> d
     """A row as published: of a pair for one loser, else of a list."""
     turns = [{"role": "user", "content": question, "language": "English"}]
     replies = [{"llm_name": "x", "answer": text} for text in (best, *losers)]
+    own: dict[str, Any]
     if len(losers) == 1:
         own = {"pair_uid": name, "chosen": replies[0], "reject": replies[1], "category_path": f"Pairwise_set/{path}"}
     else:
