@@ -109,7 +109,7 @@ benchmark = Benchmark(
 @study
 def means_of_the_table(run: Run) -> dict[str, float]:
     """met: the share of the published means (helpful, harmless, overall) that come out of the published shares of the six parts,
-    each as so many right pairs; control: as means of the parts; whole: the share of part figures that are a whole number of pairs."""
+    each as so many right pairs; control: as means of the parts; whole: the share of part figures that are whole pairs."""
     met, control, whole = [], [], []
     for row in ROWS.values():
         counts = [round(x / 100 * n) for x, n in zip(row, PARTS.values(), strict=False)]
