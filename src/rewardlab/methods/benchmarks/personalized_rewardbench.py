@@ -75,11 +75,11 @@ STYLES = ("brief", "formal", "funny", "detailed", "with sources", "step by step"
 
 @study
 def what_best_of_n_is_worth(run: Run, *, raters: int = 40, users: int = 150) -> dict[str, float]:
-    """Raters that all know a good reply from a poor one, as those of the paper do, and heed what the user asked for in earlier posts
-    each in its own measure; with noise.
+    """Raters that all know a good reply from a poor one, as those of the paper do, and heed what the user asked for in earlier
+    posts each in its own measure; with noise.
 
-    told: how far accuracy here ranks raters by what their best of 16 is worth to the user (Kendall's tau); control: how far accuracy
-    on pairs of a good and a poor reply, whatever the user likes, does. Replies are worth quality and liking in equal parts.
+    told: how far accuracy here ranks raters by what their best of 16 is worth to the user (Kendall's tau); control: how far
+    accuracy on pairs of a good and a poor reply, whatever the user likes, does. Replies are worth quality and liking in equal parts.
     """
     rng = np.random.default_rng(seed_of("study", run.seed))
     items = items_of(benchmark, [_row(i, rng) for i in range(users)])
@@ -125,8 +125,8 @@ fidelity = "core"
 left_out = "reinforcement learning with the raters, and best-of-n with the paper's models"
 
 check = Check(
-    says="where raters know good replies from poor ones, accuracy on one user's liking ranks them by what their best of 16 is worth "
-    "to users better than accuracy on pairs of a good and a poor reply", versus=None, task="arithmetic", measure="told",
+    says="where raters know good replies from poor ones, accuracy on one user's liking ranks them by what their best of 16 is "
+    "worth to users better than accuracy on pairs of a good and a poor reply", versus=None, task="arithmetic", measure="told",
     direction="higher", margin=0.15, against="control",
     tried="raters that differ in both alike, weights 0 to 1 of quality and of liking: no difference (a tau of 0.50 against 0.56)",
     finding="a tau of 0.76 against 0.33 (six seeds)",
