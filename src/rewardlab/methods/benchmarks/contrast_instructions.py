@@ -102,8 +102,8 @@ def replies_by_themselves(run: Run, *, raters: int = 40, rows: int = 150) -> dic
     """Raters that weigh whether a reply belongs to the instruction, each in its own measure, against what they make of the reply by
     itself, and noise of the reading.
 
-    told: how far the response side ranks raters by that weight (Kendall's tau); control: how far accuracy on pairs of replies to one
-    instruction does, of which both belong to it and one is better.
+    told: how far the response side ranks raters by that weight (Kendall's tau); control: how far accuracy on pairs of replies to
+    one instruction does, of which both belong to it and one is better.
     """
     rng = np.random.default_rng(seed_of("study", run.seed))
     items = items_of(benchmark, [_row(f"do {i}", f"undo {i}", f"done {i}", f"undone {i}") for i in range(rows)])

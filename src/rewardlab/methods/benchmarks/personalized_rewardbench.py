@@ -79,7 +79,7 @@ def what_best_of_n_is_worth(run: Run, *, raters: int = 40, users: int = 150) -> 
     posts each in its own measure; with noise.
 
     told: how far accuracy here ranks raters by what their best of 16 is worth to the user (Kendall's tau); control: how far
-    accuracy on pairs of a good and a poor reply, whatever the user likes, does. Replies are worth quality and liking in equal parts.
+    accuracy on pairs of a good and a poor reply, whatever the user likes, does. Replies are worth quality and liking alike.
     """
     rng = np.random.default_rng(seed_of("study", run.seed))
     items = items_of(benchmark, [_row(i, rng) for i in range(users)])
