@@ -28,7 +28,7 @@ from rewardlab.scoreboard.agreement import matched
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict, users
-from rewardlab.scoreboard.procedural import figures_of, items_of
+from rewardlab.scoreboard.procedural import figures_of, from_table, items_of
 from rewardlab.util.ranking import kendall_tau
 
 kind = "benchmark"
@@ -111,13 +111,14 @@ def replies_by_themselves(run: Run, *, raters: int = 40, rows: int = 150) -> dic
     for _ in range(raters):
         weight, noise = rng.uniform(0, 3), rng.uniform(0.2, 1.0)
         alone = {reply: rng.normal() for item in items for reply in item.replies}
-        read_as = {i.id: weight * np.array([1.0, 0.0]) + noise * rng.normal(size=2) for i in items}
-        told = figures_of(benchmark, items, lambda i, k, a=alone, s=read_as: a[i.replies[k]] + float(s[i.id][k]))
+        match = np.array([weight, 0.0])
+        scores = {i.id: (match + [alone[r] for r in i.replies] + noise * rng.normal(size=2)).tolist() for i in items}
+        told = figures_of(benchmark, items, from_table(scores))
         plain = float((1 + math.sqrt(2) * noise * rng.normal(size=2 * rows) > 0).mean())
         found.append((weight, told["response"], told["instruction"], plain))
-    weights, response, instruction, plain = zip(*found, strict=True)
+    weights, response, instruction, usual = zip(*found, strict=True)
     return {
-        "told": kendall_tau(response, weights), "control": kendall_tau(plain, weights),
+        "told": kendall_tau(response, weights), "control": kendall_tau(usual, weights),
         "instruction": kendall_tau(instruction, weights),
     }  # fmt: skip
 

@@ -28,7 +28,7 @@ from rewardlab.scoreboard.benchmark import Benchmark, Published
 from rewardlab.scoreboard.figures import Marks, means
 from rewardlab.scoreboard.items import Item, Verdict, users
 from rewardlab.scoreboard.pairs import right
-from rewardlab.scoreboard.procedural import figures_of, items_of
+from rewardlab.scoreboard.procedural import figures_of, from_table, items_of
 from rewardlab.util.ranking import kendall_tau
 
 kind = "benchmark"
@@ -134,8 +134,9 @@ def scores_in_the_middle(run: Run, *, raters: int = 40, pairs: int = 30) -> dict
     for _ in range(raters):
         left, noise = rng.uniform(0.3, 1.0), rng.uniform(0.2, 0.6)
         kept = {x: left if _level(x) == "low" else 1.0 for x in languages}
-        scores = {i.id: kept[i.subset.split("/")[1]] * (np.array([1.0, 0.0]) + noise * rng.normal(size=2)) for i in items}
-        found.append((left, figures_of(benchmark, items, lambda item, k, s=scores: float(s[item.id][k]))))
+        leads = [kept[i.subset.split("/")[1]] * (np.array([1.0, 0.0]) + noise * rng.normal(size=2)) for i in items]
+        scores = {i.id: lead.tolist() for i, lead in zip(items, leads, strict=True)}
+        found.append((left, figures_of(benchmark, items, from_table(scores))))
     truth = [left for left, _ in found]
     fall = [told["low resource"] - told["high resource"] for _, told in found]
     by = {name: kendall_tau([told[name] for _, told in found], truth) for name in ("low to high", "ldi")}

@@ -95,8 +95,8 @@ def what_best_of_n_is_worth(run: Run, *, raters: int = 40, users: int = 150) -> 
         generic = good + noise * rng.normal(size=users) > noise * rng.normal(size=users)
         worth = _best_of(good, liked, noise, rng)
         found.append((figures_of(benchmark, items, score)["overall"], float(generic.mean()), worth))
-    here, plain, worth = zip(*found, strict=True)
-    return {"told": kendall_tau(here, worth), "control": kendall_tau(plain, worth)}
+    here, usual, truth = zip(*found, strict=True)
+    return {"told": kendall_tau(here, truth), "control": kendall_tau(usual, truth)}
 
 
 def _row(index: int, rng: np.random.Generator) -> dict[str, Any]:
