@@ -22,8 +22,8 @@ def matched(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     place without a partner is left out.
     """
     known = np.unique(np.concatenate((a, b)))
-    coded = [np.searchsorted(known, keys) * (len(a) + len(b) + 1) + _rank(keys) for keys in (a, b)]
-    _, i, j = np.intersect1d(*coded, assume_unique=True, return_indices=True)
+    one, other = (np.searchsorted(known, keys) * (len(a) + len(b) + 1) + _rank(keys) for keys in (a, b))
+    _, i, j = np.intersect1d(one, other, assume_unique=True, return_indices=True)
     return i, j
 
 

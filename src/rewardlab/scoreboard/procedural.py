@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rewardlab.data.files import Row
 from rewardlab.scoreboard.benchmark import Benchmark
@@ -19,3 +19,12 @@ def figures_of(benchmark: Benchmark, items: Sequence[Item], score: Callable[[Ite
     """The figures of a rater that scores a reply, given by its item and its place."""
     verdicts = [Verdict(tuple(score(item, k) for k in range(len(item.replies)))) for item in items]
     return dict(benchmark.figures(Marks.of(items, [benchmark.marks(i, v) for i, v in zip(items, verdicts, strict=True)])))
+
+
+def from_table(scores: Mapping[str, Sequence[float]]) -> Callable[[Item, int], float]:
+    """A rater that knows the scores of the replies of each item, by its id."""
+
+    def score(item: Item, k: int) -> float:
+        return float(scores[item.id][k])
+
+    return score

@@ -28,7 +28,7 @@ from rewardlab.scoreboard.benchmark import Benchmark, Published
 from rewardlab.scoreboard.figures import Marks, weighted
 from rewardlab.scoreboard.items import Item, Verdict, users
 from rewardlab.scoreboard.pairs import right
-from rewardlab.scoreboard.procedural import figures_of, items_of
+from rewardlab.scoreboard.procedural import figures_of, from_table, items_of
 from rewardlab.util.ranking import auc_of
 
 kind = "benchmark"
@@ -185,7 +185,7 @@ def preferences_that_change(run: Run, *, raters: int = 60, prompts: int = 10) ->
     for k in range(raters):
         own = 0.7 if k % 2 else 0.4
         scores = _scores(items, float(rng.uniform(0.6, 1.6)), own, rng)
-        found.append((figures_of(benchmark, items, lambda item, j, s=scores: s[item.id][j]), k % 2 == 0))
+        found.append((figures_of(benchmark, items, from_table(scores)), k % 2 == 0))
     return {
         "told": auc_of([(told["kappa"], steady) for told, steady in found]),
         "control": auc_of([(-told["gap"], steady) for told, steady in found]),
