@@ -24,7 +24,7 @@ def on_benchmarks(
     found = dict(inner(problems, run)) if inner is not None else {}
     rater = _OfRun(run, model)
     for name in names:
-        one = asked(name, limit=items)
+        one = asked(name, limit=items).with_texts()
         headline, value = next(iter(figures_of(one, rater.judge(one.items, one.benchmark)).items()))
         found[f"{name.replace('-', '_')}.{headline}"] = value
     return found

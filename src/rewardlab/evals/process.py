@@ -139,8 +139,9 @@ def prmbench(judged: Sequence[Judged], threshold: float = THRESHOLD) -> dict[str
 
     prm_score: (F1 of right steps + F1 of wrong steps) / 2, over the steps of all flawed solutions; for each category (of
     multi_solutions, which has no wrong steps, the F1 of right ones); and for each group of categories the mean of theirs.
-    first_error: how often the first wrong step is judged wrong, whatever is said of the steps before it (another figure than ProcessBench's). An F1 without any step that is or is said to be so counts as 0. Solutions
-    without errors ("original", "correct") are in none of these.
+    first_error: how often the first wrong step is judged wrong, whatever is said of the steps before it (another figure than
+    ProcessBench's). An F1 without any step that is or is said to be so counts as 0. Solutions without errors ("original",
+    "correct") are in none of these.
     """
     kinds: dict[str, list[Judged]] = {}
     for j in judged:

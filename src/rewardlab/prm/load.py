@@ -89,8 +89,8 @@ def recognised(found: Checkpoint, name: str) -> str:
         return "skywork"
     if config.get("rewardlab") == SCORED_AT:
         raise RewardlabError(
-            f"{name} is a reward model of whole replies, and its numbers at the ends of steps would mean nothing: it is model:{name} as "
-            f"a reward; if it was trained on steps after all, write {name}?as=head"
+            f"{name} is a reward model of whole replies, and its numbers at the ends of steps would mean nothing: as a reward, "
+            f"it is model:{name}; if it was trained on steps after all, write {name}?as=head"
         )
     if kind.endswith(("ForTokenClassification", "ForSequenceClassification")):
         return "head"

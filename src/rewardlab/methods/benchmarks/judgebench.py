@@ -111,7 +111,7 @@ fidelity = "whole"
 
 check = Check(
     says="the figures of the paper come out of the released outputs", versus=None, task="arithmetic", measure="met",
-    against="control", direction="higher", margin=0.9,
+    direction="higher", margin=0.9, against="control",
     finding="all eleven published figures of seven judges come out to the last digit; with each verdict given to the next pair, "
     "none does",
 )  # fmt: skip

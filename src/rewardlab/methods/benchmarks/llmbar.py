@@ -163,7 +163,7 @@ fidelity = "whole"
 
 check = Check(
     says="the published statistics of 499 runs of six judges come out of their released verdicts", versus=None, task="arithmetic",
-    measure="met", against="control", direction="higher", margin=0.8,
+    measure="met", direction="higher", margin=0.8, against="control",
     finding="all 2,495 statistics come out. The kappas with the label only as the released code has them, which compares verdicts "
     "written 0 and 1 with labels 1 and 2: computed rightly, 97.6% of them are others",
 )  # fmt: skip

@@ -115,6 +115,6 @@ fidelity = "whole"
 
 check = Check(
     says="a rater by length comes to the figures counted apart from this code, below chance where the wrong reply is fancier",
-    versus=None, task="arithmetic", measure="met", against="control", direction="higher", margin=0.9,
+    versus=None, task="arithmetic", measure="met", direction="higher", margin=0.9, against="control",
     finding="all twelve figures come out; length ranks 14% of the hard comparisons right, 42% of the normal, 84% of the easy ones",
 )  # fmt: skip
