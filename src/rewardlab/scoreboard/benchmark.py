@@ -48,7 +48,7 @@ class Benchmark:
     row.  asks: about whole replies, or about their steps.  marks: (item, verdict) -> numbers of one item.  figures: of all items'
     marks, the headline first.  chance: of a figure, what guessing gives.  example: rows in the published format, of several
     prompts.  hub: its name on the Hugging Face hub.  skip: names of files in the folder that hold no items.  lacks: what the data
-    that is at hand lacks.
+    that is at hand lacks.  load: the rows of a file with their places, where a row is not a line.
     group: a column by which the rows of a file make up items, where an item is spread over several rows: `read` is then given
     {group: its value, "rows": [...]}. A row without the column is read by itself.
     outputs: reads a file of published verdicts -> (rater, item's id, verdict).  released: how the names of such files among the
@@ -63,6 +63,7 @@ class Benchmark:
     example: Sequence[Row]
     data: str = ""
     hub: str = ""
+    load: Callable[[Path], Iterable[tuple[str, Row]]] | None = None
     skip: tuple[str, ...] = ()
     asks: Asks = "replies"
     chance: Mapping[str, float] = field(default_factory=dict)
@@ -86,7 +87,7 @@ class Benchmark:
         """
         found: dict[str, Item] = {}
         for path in self.files(source):
-            for place, row in self._grouped(rows_of(path)):
+            for place, row in self._grouped((self.load or rows_of)(path)):
                 for item in self._read(row, path, place):
                     found.setdefault(item.id, item)
         if not found:

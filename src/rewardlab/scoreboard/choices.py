@@ -1,0 +1,45 @@
+"""One reply chosen among several: by scores, or by how many comparisons it wins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from rewardlab.scoreboard.items import Item, Verdict
+
+
+def points(item: Item, verdict: Verdict) -> np.ndarray:
+    """A number for each reply (n,), higher is better: its score, or how many of the item's comparisons it wins (a tie is half).
+
+    -inf for one without a verdict.
+    """
+    n = len(item.replies)
+    if verdict.orders:
+        won = np.full(n, -math.inf)
+        for i, j in item.pairs:
+            if (x := verdict.prefers(i, j)) is not None:
+                won[i], won[j] = max(won[i], 0.0) + x, max(won[j], 0.0) + 1.0 - x
+        return won
+    return np.array([-math.inf if k >= len(verdict.scores) or (s := verdict.scores[k]) is None else s for k in range(n)], float)
+
+
+def chosen(points: np.ndarray) -> int | None:
+    """The first of those with the highest number; None where nothing was said of any."""
+    return None if not len(points) or np.isneginf(points).all() else int(points.argmax())
+
+
+def expected_best(points: np.ndarray, worth: Sequence[float], k: int) -> float:
+    """The worth of the best by points among k of n, on average over all choices of k; equal ones share their chance.
+
+    Replies without a verdict are chosen last; where all k are such, the worth is 0.
+    """
+    n, found, below = len(points), 0.0, 0
+    for value in np.unique(points):
+        same = points == value
+        upto = below + int(same.sum())
+        chance = (math.comb(upto, k) - math.comb(below, k)) / math.comb(n, k)
+        found += 0.0 if np.isneginf(value) else chance * float(np.mean(np.asarray(worth, float)[same]))
+        below = upto
+    return found
