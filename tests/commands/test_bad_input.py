@@ -162,7 +162,7 @@ METHOD = f"train METHOD {OFTEN} --task {{data}} --steps 6 --model {{home}}/model
         (TRAIN + " --task {home}/methods", "{home}/methods holds neither train.jsonl (or .json"),
         (TRAIN.replace("grpo", "gpro") + " --task arithmetic", "unknown method 'gpro'; did you mean"),
         (TRAIN + " --task arithmetic --bete 1", "unknown flag of grpo '--bete'; did you mean --beta"),
-        (TRAIN + " --task arithmetic --model embeded", "unknown model 'embeded'; did you mean embedded?"),
+        (TRAIN + " --task arithmetic --model embeded", "unknown model 'embeded'; did you mean embedded or recorded?"),
         (TRAIN + " --task arithmetic --model {home}/methods", "{home}/methods has no config.json: it is neither"),
         (TRAIN + " --task arithmetic --max-new 600", "exceed the model's context of 512"),
         (WITH + "spases", "unknown function in {home}/rewards.py: 'spases'; did you mean spaces"),

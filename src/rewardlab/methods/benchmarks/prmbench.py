@@ -148,7 +148,7 @@ left_out = (
 
 check = Check(
     says="PRMScore tells a checker of sums from a rater that finds every step right, which is ahead in step accuracy", versus=None,
-    task="arithmetic", measure="met", against="control", direction="higher", margin=0.5,
+    task="arithmetic", measure="met", direction="higher", margin=0.5, against="control",
     finding="PRMScore puts the noisy checker ahead in every sample, step accuracy in 14%; it is 39 points better on wrong "
     "values than on repeated steps",
 )  # fmt: skip

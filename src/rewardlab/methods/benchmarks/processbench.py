@@ -141,6 +141,6 @@ fidelity = "whole"
 
 check = Check(
     says="F1 of first errors tells a checker of steps from a rater of answers, which the common F1 of detection prefers",
-    versus=None, task="arithmetic", measure="met", against="control", direction="higher", margin=0.5,
+    versus=None, task="arithmetic", measure="met", direction="higher", margin=0.5, against="control",
     finding="F1 puts the checker of steps ahead in every sample, the F1 of detection in none",
 )  # fmt: skip
