@@ -151,6 +151,9 @@ RESPONDS = {
     "a window": ("<button onclick=\"window.open('about:blank')\">b</button>", False),
     "styles under the mouse": ("<style>button:hover,button:focus,button:active{color:red;width:9em}</style>" + BUTTON, False),
     "an end": ("<button onclick=\"document.body.innerText=''\">b</button>", False),
+    "mail, unasked": (PAGE + "<script>location='mailto:a@b.example'</script>", True),
+    "its own part, unasked": (PAGE + "<script>location='#n'</script>", True),
+    "a form sent on": ('<form action="https://example.com"><p>a</p><button>b</button></form>', False),
     "covered": (PAGE + '<div style="position:fixed;inset:0"></div>', False),
     "changes by itself": (TEXT + BUTTON + "<script>setInterval(()=>{n.innerText=Date.now()},50)</script>", False),
     # a page with chance of its own can gamble (docs/VERIFIERS.md): what it earns at random is not asserted
@@ -175,6 +178,8 @@ ATTACKS = {
     "endless talk": ("<p>a</p><script>for(;;)console.log('x'.repeat(1e6))</script>", ""),
     "all memory": ("<p>a</p><script>a=[];for(;;)a.push(new Uint8Array(1e8).fill(1))</script>", ""),
     "elsewhere": ("<p>a</p><script>location='https://example.com'</script>", "goes away"),
+    "elsewhere at the last moment": ("<p>a</p><script>setTimeout(()=>location='https://example.com',499)</script>", "goes away"),
+    "a form that sends itself": ("<form id='f' action='https://example.com'>a</form><script>f.submit()</script>", "goes away"),
     "itself again": ("<p>a</p><script>location.reload()</script>", "goes away"),
     "an error": ("<p>a</p><script>start()</script>", "ReferenceError"),
     "an endless farewell": ("<p>a</p><button>b</button><script>onpagehide=()=>{for(;;);}</script>", "took over"),

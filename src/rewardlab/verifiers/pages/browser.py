@@ -48,6 +48,9 @@ MOST = 24 << 20
 STARTING = 30.0
 STARVED = 10_000
 """Tasks after which virtual time goes on, where a page makes ever new ones."""
+GOING = ("Page.frameRequestedNavigation", "Page.frameStartedNavigating")
+PAGES = ("http:", "https:", "about:", "blob:", "file:")
+"""What a page can go to; a link to mail leaves it where it is."""
 EPOCH = 1_700_000_000
 STEADY = (
     "{const n=Date.now.bind(Date),s=n(),p=performance.now.bind(performance),q=p(),D=Date,r=Math.random,now=()=>EPOCH+n()-s;"
@@ -240,6 +243,10 @@ class Browser:
                 self.there = frame["loaderId"]
             if frame["id"] == self.target and self.there != self.document:
                 self.left = frame.get("unreachableUrl") or frame["url"]
+        elif name in GOING and said["frameId"] == self.target and said.get("disposition", "currentTab") == "currentTab":
+            # where it asks to go is told at once; that it went is told in real time, and virtual time does not wait for it
+            if said["url"].startswith(PAGES):
+                self.left = said["url"]
         elif name in ("Inspector.targetCrashed", "Target.targetCrashed"):
             raise PageFault("crashed its process: too much memory, perhaps")
         elif name in ("Inspector.detached", "Target.detachedFromTarget", "Target.targetDestroyed"):
