@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -35,11 +36,15 @@ def expected_best(points: np.ndarray, worth: Sequence[float], k: int) -> float:
 
     Replies without a verdict are chosen last; where all k are such, the worth is 0.
     """
-    n, found, below = len(points), 0.0, 0
-    for value in np.unique(points):
-        same = points == value
-        upto = below + int(same.sum())
-        chance = (math.comb(upto, k) - math.comb(below, k)) / math.comb(n, k)
-        found += 0.0 if np.isneginf(value) else chance * float(np.mean(np.asarray(worth, float)[same]))
-        below = upto
-    return found
+    values, place, count = np.unique(points, return_inverse=True, return_counts=True)
+    upto = np.cumsum(count)
+    share = _share_of_choices(len(points), k)
+    chance = share[upto] - share[upto - count]
+    mean = np.bincount(place, np.asarray(worth, float)) / count
+    return float(np.where(np.isneginf(values), 0.0, chance * mean).sum())
+
+
+@cache
+def _share_of_choices(n: int, k: int) -> np.ndarray:
+    """Of the choices of k among n, the share that lies within the first m, for m of 0 to n (n + 1,)."""
+    return np.array([math.comb(m, k) / math.comb(n, k) for m in range(n + 1)])

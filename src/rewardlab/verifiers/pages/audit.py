@@ -12,8 +12,8 @@ from .clicks import responses
 from .layout import read
 from .looks import looks
 
-SETTLING = 500
-"""Virtual milliseconds after which a page is looked at."""
+SETTLING = 503
+"""Virtual milliseconds after which a page is looked at; a prime, as `clicks.PATIENCE`."""
 _browsers: list[Browser] = []
 
 

@@ -15,8 +15,9 @@ from typing import Any
 from .browser import HEIGHT, WIDTH, Browser
 from .layout import Box, Layout, read
 
-PATIENCE = 600
-"""Virtual milliseconds in which a page may respond; half of them pass before it is clicked on."""
+PATIENCE = 307
+"""Virtual milliseconds that pass before a page is clicked on, and in which it may then respond. A prime: whether a timer that is due
+at the very end still fires may differ from one time to the next."""
 TYPED = "tea"
 
 
@@ -43,12 +44,12 @@ def _responds(browser: Browser, page: str, control: Box, alone: Mapping[str, Any
 def _state(browser: Browser, page: str, control: Box | None) -> dict[str, Any]:
     """Of a page after it was shown and, if there is a control, used."""
     browser.show(page)
-    browser.let_pass(PATIENCE // 2)
+    browser.let_pass(PATIENCE)
     if control is not None and not browser.errors:
         browser.click(*control.middle)
         if control.is_typed_into:
             browser.write(TYPED)
-    browser.let_pass(PATIENCE // 2)
+    browser.let_pass(PATIENCE)
     snapshot = browser.layout()
     return _plain(snapshot) | {"texts": len(read(snapshot).texts())}
 
