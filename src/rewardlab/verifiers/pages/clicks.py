@@ -16,8 +16,8 @@ from .browser import HEIGHT, WIDTH, Browser
 from .layout import Box, Layout, read
 
 PATIENCE = 307
-"""Virtual milliseconds that pass before a page is clicked on, and in which it may then respond. A prime: whether a timer that is due
-at the very end still fires may differ from one time to the next."""
+"""Virtual milliseconds that pass before a page is clicked on, and in which it may then respond. A prime: whether a timer that is
+due at the very end still fires may differ from one time to the next."""
 TYPED = "tea"
 
 
