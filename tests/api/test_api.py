@@ -227,6 +227,7 @@ def test_trl_trains_through_the_same_call_a_name_or_a_model(policy, tmp_path):
     made = train(recipe, policy, own_task(), **trl)
     assert made.out.parts == ("runs", "grpo-mine-trl-s0")
     assert [line["step"] for line in read_metrics(named.out)] == [0, 1]
+    assert named.summary["updates"] > 0
     assert timeless(named.out) == timeless(made.out)
     config = json.loads((named.out / "config.json").read_text())
     assert (config["engine"], config["engine_options"], config["max_new"]) == ("trl", trl["engine_options"], 6)

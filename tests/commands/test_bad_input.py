@@ -367,7 +367,7 @@ def test_a_disk_that_fills_while_training_is_one_line_and_the_run_goes_on(step, 
     assert [line["step"] for line in read_metrics(run)] == list(range(7))
 
 
-def test_a_report_that_does_not_fit_is_written_on_resume(small_disk, say):
+def test_a_report_that_does_not_fit_is_written_on_resume(small_disk, say, capsys):
     ballast(small_disk, 1_700_000)
     run = small_disk / "run"
     said = say(WITH.replace("{out}", str(run)) + "spaces")
@@ -375,6 +375,7 @@ def test_a_report_that_does_not_fit_is_written_on_resume(small_disk, say):
     (small_disk / "ballast").unlink()
     assert cli.main(["train", "--resume", str(run)]) == 0
     assert (run / "report.html").exists()
+    assert "report.html" in capsys.readouterr().out
 
 
 def test_a_disk_that_is_surely_too_small_is_refused_with_numbers_before_anything_is_written(small_disk, say):

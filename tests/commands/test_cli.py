@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from rewardlab.commands import bench, cli, train
-from rewardlab.errors import Stopped
+from rewardlab.errors import RewardlabError, Stopped
 from rewardlab.registry import describe as catalogue
 from rewardlab.registry import details
 from rewardlab.runs.config import RunConfig
@@ -111,6 +111,11 @@ def test_our_own_mistake_is_one_line_too(monkeypatch, capsys):
     monkeypatch.setattr(details, "details", lambda name: 1 / 0)
     assert cli.main(["show", "grpo"]) == 1
     assert capsys.readouterr().err == "rewardlab: ZeroDivisionError: division by zero (--debug shows where)\n"
+
+
+def test_what_is_said_in_lines_stays_in_lines():
+    told = cli.explain(RewardlabError("rows lack columns:\n  steps:  a list of texts\n\n  label: 0 or 1\n"))
+    assert told == ("rows lack columns:\nsteps: a list of texts\nlabel: 0 or 1", 2)
 
 
 @pytest.mark.parametrize(

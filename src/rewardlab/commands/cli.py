@@ -201,7 +201,7 @@ def subcommand(group: str, name: str) -> Any:
 
 
 def explain(problem: Exception, argv: Sequence[str] = ()) -> tuple[str, int]:
-    """One line that says what went wrong in a command line, and the exit code."""
+    """What went wrong in a command line, in one line or as the lines of a RewardlabError, and the exit code."""
     if isinstance(problem, UsageError):
         return shortened(str(problem)), 2
     if isinstance(problem, BrokenPipeError):
@@ -212,7 +212,7 @@ def explain(problem: Exception, argv: Sequence[str] = ()) -> tuple[str, int]:
     if isinstance(problem, OutOfDomain):
         text, code = as_typed(text, problem.name.split()[0], argv), 2
     elif isinstance(problem, RewardlabError):
-        code = 2
+        text, code = "\n".join(" ".join(line.split()) for line in str(problem).splitlines() if line.strip()), 2
     elif isinstance(problem, OSError):
         text, code = in_words(problem) or text, 2 if problem.errno in WRONG_PATH and problem.filename else 1
     else:

@@ -62,7 +62,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         result = api.resume(args.resume, reward_changed=args.reward_changed, **changes)
     else:
         result = api.train(**arguments, eval_on=[name.strip() for name in (args.eval_on or "").split(",") if name.strip()])
-    return {"out": str(result.out), **result.summary}
+    page = result.out / "report.html"
+    return {"out": str(result.out), **({"report": str(page)} if page.exists() else {}), **result.summary}
 
 
 def show(document: Mapping[str, Any]) -> None:

@@ -92,6 +92,7 @@ class _Log(TrainerCallback):
         if not logs or "grad_norm" not in logs:
             return
         ops, run = self.ops, self.ops.run
+        ops.policy.updates = state.global_step
         run.log("grad_norm", logs["grad_norm"])
         run.log("lr", logs["learning_rate"])
         ops.bill_tokens()
