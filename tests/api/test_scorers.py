@@ -56,6 +56,29 @@ def test_only_the_run_of_a_scorer_is_measured_so(here, tmp_path):
     assert scorer_recipe(str(here / "rm")).name == "bradley_terry"
 
 
+def test_pairs_with_votes_teach_ties_and_lack_none(here, tmp_path):
+    rows = [json.loads(line) for line in (here / "pairs.jsonl").read_text().splitlines()]
+    votes = tmp_path / "votes.jsonl"
+    votes.write_text("".join(json.dumps({**row, "chosen_score": 2, "rejected_score": 2}) + "\n" for row in rows))
+    settings = {"problems": 8, "labels": "votes"}
+    found = api.train("bradley_terry", str(here / "model"), str(votes), settings=settings, out=tmp_path / "run", **SHORT)
+    step = [json.loads(line) for line in (found.out / "metrics.jsonl").read_text().splitlines()][-1]
+    # all are ties, so a loss below log 2 cannot be
+    assert step["reward/loss"] >= 0.693147
+    task = str(here / "pairs.jsonl")
+    with pytest.raises(RewardlabError, match=r"2 columns that the data lacks:\n  chosen_score: .*\n  rejected_score: "):
+        api.train("bradley_terry", str(here / "model"), task, settings=settings, out=tmp_path / "none", **SHORT)
+
+
+def test_a_measure_of_pairs_tells_length_and_calibration(here):
+    """The fixture's better replies are the shorter ones, all of them."""
+    found = api.evaluate(str(here / "rm"), problems=8, device="cpu")
+    assert found["pair_accuracy.shorter"] == found["pair_accuracy"]["value"]
+    assert "pair_accuracy.longer" not in found
+    assert 0 <= found["ece"] <= 1
+    assert 0 <= found["brier"] <= 1
+
+
 @pytest.mark.parametrize("written", ["{}", "model_score(model='{}')"])
 def test_a_folder_given_as_a_reward_is_told_how_it_is_used(here, written, tmp_path, capsys):
     for folder in (here / "rm", here / "model"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -147,6 +148,24 @@ def test_preference_loss_reads_the_last_position_of_each_row():
     value = [[9.0, 9.0, 2.0], [9.0, 0.5, 9.0], [9.0, 0.0, 9.0], [9.0, 9.0, 1.0]]
     # margins 3/2 and -1
     assert values(preference_loss(), batch, value=value) == [math.log1p(math.exp(-1.5)), math.log1p(math.e)]
+
+
+def test_preference_loss_by_what_the_labels_say():
+    batch = batch_of("rdd", "rd", "rd", "rdd", "rd", "rd", sizes=(2, 2, 2))
+    batch = replace(batch, reward=torch.tensor([[0, 0, 3.0], [0, 1, 0], [0, 0.5, 0], [0, 0, 0.5], [0, 0, 0], [0, 0, 0]]))
+    value = [[9.0, 9.0, 2.0], [9.0, 0.5, 9.0], [9.0, 0.0, 9.0], [9.0, 9.0, 1.0], [9.0, 0.5, 9.0], [9.0, 0.0, 9.0]]
+
+    def less(gap: float) -> float:
+        return math.log1p(math.exp(-gap))
+
+    # gaps of scores 3/2, -1, 1/2, of rewards 2, 0, 0: 1.5 - 2, and the other two are as by their order
+    assert values(preference_loss(labels="margins"), batch, value=value) == [less(-0.5), less(-1), less(0.5)]
+    # three votes of four, a tie, and no vote at all, which is a tie too
+    votes = [0.75 * less(1.5) + 0.25 * less(-1.5), (less(-1) + less(1)) / 2, (less(0.5) + less(-0.5)) / 2]
+    assert values(preference_loss(labels="votes"), batch, value=value) == votes
+    # sums of scores 5/2, 1, 1/2
+    centered = [less(1.5) + 0.1 * 6.25, less(-1) + 0.1, less(0.5) + 0.1 * 0.25]
+    assert values(preference_loss(center=0.1), batch, value=value) == centered
 
 
 @pytest.mark.parametrize("sizes", [(3, 1), (4,), (1, 2, 1)])

@@ -144,7 +144,7 @@ def _columns(row: Mapping[str, Any]) -> str:
         return ""
     if data["refuses"]:
         return f"<br>takes no rows of text: {cell_text(data['refuses'])}"
-    columns = (f"({name})" if optional else name for name, (_, optional, _) in data["columns"].items())
+    columns = (f"({name})" if optional else name for name, (_, optional, *_) in data["columns"].items())
     return f"<br>rows: {cell_text(', '.join(columns))}"
 
 

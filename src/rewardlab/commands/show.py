@@ -94,7 +94,7 @@ def _data(document: Mapping[str, Any]) -> None:
     if stated["refuses"]:
         lines(stated["refuses"])
         return
-    rows = [(name, says, "may be left out" if optional else "") for name, (says, optional, _) in stated["columns"].items()]
+    rows = [(name, says, "may be left out" if optional else "") for name, (says, optional, *_) in stated["columns"].items()]
     table(("column", "holds", ""), rows)
     lines(f"{document['command']}\ntemplate rows: rewardlab show {document['name']} --rows > rows.jsonl")
 

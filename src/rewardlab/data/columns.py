@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,11 +45,13 @@ class Column:
 
     optional: rows may lack it, or leave it empty; so may all where only some settings read it.
     setting: of a part of the method, which may name another column in its place ("column"; "fields[0]": the first of a list).
+    needed_with: a setting of a part, and the values with which no row may lack it after all.
     """
 
     says: str
     optional: bool = False
     setting: str = ""
+    needed_with: Sequence[str] = ()
 
 
 class Data:
@@ -105,7 +107,7 @@ class Data:
         return cls(**besides, **columns)
 
     def to_json(self) -> dict[str, Any]:
-        columns = {name: [column.says, column.optional, column.setting] for name, column in self.columns.items()}
+        columns = {name: [c.says, c.optional, c.setting, list(c.needed_with)] for name, c in self.columns.items()}
         besides = {name: getattr(self, name) for name in ("rows", "settings", "verified_by", "refuses")}
         return {"columns": columns, **besides}
 
@@ -135,7 +137,8 @@ class Data:
         rows: place and columns.  settings: of the method's parts, some of which may name other columns.
         """
         given = settings or {}
-        named = {name: given.get(self.columns[name].setting) or name for name in self.required}
+        needed = [name for name, c in self.columns.items() if c.needed_with and given.get(c.needed_with[0]) in c.needed_with[1:]]
+        named = {name: given.get(self.columns[name].setting) or name for name in (*self.required, *needed)}
         found: dict[str, list[str]] = {}
         for place, row in rows:
             for name, column in named.items():

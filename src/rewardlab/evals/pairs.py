@@ -10,6 +10,7 @@ import torch
 
 from rewardlab.core import Batch, Problem, Run, Score, Trajectory, measure
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.calibration import expected_calibration_error
 from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
 
@@ -122,13 +123,26 @@ def _wins(chosen: np.ndarray, rejected: np.ndarray) -> np.ndarray:
 
 @measure
 def pair_accuracy(problems: Sequence[Problem], run: Run, *, model: str = "reward") -> dict[str, float]:
-    """Share of held-out pairs in which the chosen reply scores higher; ties count half."""
+    """Share of held-out pairs in which the chosen reply scores higher; ties count half.
+
+    pair_accuracy.longer, pair_accuracy.shorter: of the pairs whose chosen reply is the longer or the shorter one in tokens; far
+    apart, the scores follow length.  ece: of sigmoid(difference of the scores) as the chance that the higher one is chosen.
+    brier: of the same as the chance that the chosen one is.
+    """
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     sides = [run.policy.write(prompts, [p.meta[side] for p in problems]) for side in ("chosen", "rejected")]
     chosen, rejected = (end_values(run.models[model], side) for side in sides)
     wins = _wins(chosen, rejected)
     low, high = mean_interval(wins.tolist())
-    return {"pair_accuracy": float(wins.mean()), "ci95_low": low, "ci95_high": high, "n": float(len(wins))}
+    longer = np.array([int(a.mask.sum()) - int(b.mask.sum()) for a, b in zip(*sides, strict=True)])
+    parts = {name: wins[of] for name, of in (("longer", longer > 0), ("shorter", longer < 0)) if of.any()}
+    gap = np.clip(chosen - rejected, -500.0, 500.0).astype(float)
+    chance, sure = 1 / (1 + np.exp(-gap)), 1 / (1 + np.exp(-np.abs(gap)))
+    return {
+        "pair_accuracy": float(wins.mean()), "ci95_low": low, "ci95_high": high, "n": float(len(wins)),
+        **{f"pair_accuracy.{name}": float(won.mean()) for name, won in parts.items()},
+        "ece": expected_calibration_error(sure.tolist(), wins.tolist()), "brier": float(np.mean((1 - chance) ** 2)),
+    }  # fmt: skip
 
 
 @measure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Credit, Objective, Outputs, Run, objective
 from rewardlab.errors import RewardlabError
-from rewardlab.settings.domain import PositiveFloat, Share
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, Share
 
 
 def margin(row_values: Tensor, batch: Batch) -> Tensor:
@@ -72,9 +73,28 @@ def group_preferences(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFlo
 
 
 @objective(unit="group", wants=("value",))
-def preference_loss(out: Outputs, batch: Batch, run: Run) -> Tensor:
-    """-log sigmoid(r(preferred) - r(other)): the Bradley-Terry likelihood of the preference."""
-    return -F.logsigmoid(margin(last_value(out, batch), batch))
+def preference_loss(
+    out: Outputs, batch: Batch, run: Run, *, labels: Literal["order", "margins", "votes"] = "order", center: NonNegativeFloat = 0.0
+) -> Tensor:
+    """-log sigmoid(r(preferred) - r(other)): the Bradley-Terry likelihood of the preference.
+
+    labels: what the rewards s of the two rows say. "order": nothing.  "margins": how much better the preferred one is, and r is to
+    tell them apart by that much more: -log sigmoid(r - r' - (s - s')), Touvron et al. 2023, arXiv:2307.09288.  "votes": how many
+    people preferred each, so that p = s / (s + s') is the chance of the preference, and 1/2 a tie: -p log sigmoid(r - r')
+    - (1 - p) log sigmoid(r' - r).  center: weight of (r + r')^2, which keeps scores around 0, Eisenstein et al. 2023,
+    arXiv:2312.09244.
+    """
+    scores = last_value(out, batch)
+    gap = margin(scores, batch)
+    if labels == "votes":
+        votes = row_sum(batch.reward, batch)
+        cast = votes[::2] + votes[1::2]
+        sure = torch.where(cast > 0, votes[::2] / cast.clamp(min=1e-9), 0.5)
+        loss = -sure * F.logsigmoid(gap) - (1 - sure) * F.logsigmoid(-gap)
+    else:
+        wanted = margin(row_sum(batch.reward, batch), batch) if labels == "margins" else 0.0
+        loss = -F.logsigmoid(gap - wanted)
+    return loss + center * (scores[::2] + scores[1::2]).square() if center else loss
 
 
 @objective(unit="group", wraps="inner")
