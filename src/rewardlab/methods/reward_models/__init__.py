@@ -1,0 +1,1 @@
+"""Rewards from models that were trained to score."""
