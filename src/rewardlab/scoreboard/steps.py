@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from rewardlab.core import Message
 from rewardlab.data.solutions import Solution
-from rewardlab.evals.process import Judged, confusion, prm_score
+from rewardlab.evals.process import Judged, confusion, first_errors, prm_score
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict, users
 
@@ -37,6 +38,13 @@ def judged(item: Item, verdict: Verdict) -> list[Judged]:
         for steps, labels, chances in known
         if chances is not None and len(chances) == len(steps)
     ]
+
+
+def first_error_mark(item: Item, verdict: Verdict) -> dict[str, float]:
+    """error, or correct where no step is wrong: whether the first wrong step is named, or none is; without a verdict it is not."""
+    name = "error" if item.worth[0] < 1.0 else "correct"
+    found = judged(item, verdict)
+    return {name: first_errors(found)[f"{name}_accuracy"] if found else 0.0}
 
 
 def prm_marks(item: Item, verdict: Verdict) -> dict[str, float]:
@@ -70,3 +78,9 @@ def prm_figures(marks: Marks, groups: Mapping[str, Sequence[str]]) -> dict[str, 
 def score_of(marks: Marks) -> dict[str, float]:
     """PRMBench's score of all steps of these items, and its two parts."""
     return prm_score(**{name: marks.total(name) for name in COUNTS})
+
+
+def mcc(tp: float, fp: float, tn: float, fn: float) -> float:
+    """Matthews' correlation of what is said and what is so, of numbers of each kind; 0 where one of the two never varies."""
+    spread = math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+    return (tp * tn - fp * fn) / spread if spread else 0.0
