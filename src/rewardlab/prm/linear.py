@@ -72,7 +72,8 @@ class LinearScorer:
         if len(rows) != len(y) or len(set(y.tolist())) < 2:
             raise ValueError(f"{len(rows)} rows with {len(y)} labels, {sorted(set(y.tolist()))}: it takes right and wrong ones")
         x = np.concatenate([dense(rows), np.ones((len(y), 1), np.float32)], 1)
-        w, first, second = (np.zeros(SIZE + 1, np.float32) for _ in range(3))
+        w: np.ndarray = np.zeros(SIZE + 1, np.float32)
+        first, second = np.zeros_like(w), np.zeros_like(w)
         for step in range(1, passes + 1):
             slope = x.T @ (_sigmoid(x @ w) - y) / len(y)
             slope[:-1] += l2 * w[:-1]

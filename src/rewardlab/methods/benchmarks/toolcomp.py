@@ -235,7 +235,7 @@ def process_and_outcome(run: Run, *, n: int = 8, repeats: int = 4) -> dict[str, 
 Featured = list[tuple[Item, list[list[np.ndarray]]]]
 
 
-def _featured(rows: Sequence[Mapping[str, Any]]) -> Featured:
+def _featured(rows: Sequence[dict[str, Any]]) -> Featured:
     """Items of trajectories, each with the features of its steps."""
     return [(item, [of_steps(item.question, steps) for steps in item.steps]) for item in items_of(benchmark, rows)]
 
@@ -253,7 +253,7 @@ def _ranked(rng: np.random.Generator, size: int, tests: Mapping[str, Featured]) 
     return found
 
 
-def _rank_1(rewards: Iterable[tuple[Item, Sequence[float]]]) -> float:
+def _rank_1(rewards: Iterable[tuple[Item, Iterable[float]]]) -> float:
     pairs = [(item, Verdict(tuple(map(float, row)))) for item, row in rewards]
     return figures(Marks.of([i for i, _ in pairs], [marks(i, v) for i, v in pairs]))["rank_1"]
 
