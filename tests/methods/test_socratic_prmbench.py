@@ -1,4 +1,4 @@
-"""Socratic-PRMBench: patterns and their scores by hand, its odd rows, and the linear scorer of its study."""
+"""Socratic-PRMBench: patterns and their scores by hand, its odd rows, and its study."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 from rewardlab.core import Run
 from rewardlab.evals.process import prm_score
 from rewardlab.methods.benchmarks.socratic_prmbench import benchmark, figures, marks, read, unseen_patterns
-from rewardlab.prm.linear import LinearScorer, features, of_steps
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Verdict
 
@@ -68,26 +67,6 @@ def test_the_pattern_is_that_of_the_category_or_else_of_the_file():
     found = figures_of([item("1", "inconsistency", [1], "all")], [(0.1, 0.9, 0.9, 0.9)])
     assert found["prm_score"] == 1.0
     assert np.isnan(found["lowest_pattern"])
-
-
-def test_a_number_is_told_by_where_it_stood_before():
-    one, other = (set(features("7 pens at 3", f"so {n}").tolist()) for n in (3, 7))
-    new = set(features("7 pens at 3", "so 21").tolist())
-    assert len(one ^ other) == len(one ^ new) == 2
-    # the same words about other numbers are the same
-    assert set(features("8 pens at 5", "so 5").tolist()) == one
-
-
-def test_the_linear_scorer_learns_single_steps_and_whole_solutions():
-    steps = [of_steps("q", (f"the {a} is {b}",)) for a in ("sky", "sea") for b in ("blue", "red")]
-    scorer = LinearScorer.fit(steps, [1, 0, 1, 0])
-    assert (scorer.chances(steps) > 0.5).tolist() == [True, False, True, False]
-    # a solution is the sum of its steps: one red step outweighs nothing where both are red
-    whole = [[*steps[0], *steps[2]], [*steps[1], *steps[3]], [*steps[0], *steps[3]]]
-    chances = scorer.chances(whole)
-    assert chances[0] > chances[2] > chances[1]
-    with pytest.raises(ValueError, match="right and wrong"):
-        LinearScorer.fit(steps, [1, 1, 1, 1])
 
 
 def test_an_unseen_pattern_is_found_by_its_own_score_and_hidden_by_the_aggregate():
