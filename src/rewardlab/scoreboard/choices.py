@@ -1,4 +1,4 @@
-"""One reply chosen among several: by scores, or by how many comparisons it wins."""
+"""One reply chosen among several: by scores, by how many comparisons it wins, or by a vote of those with the same answer."""
 
 from __future__ import annotations
 
@@ -48,3 +48,12 @@ def expected_best(points: np.ndarray, worth: Sequence[float], k: int) -> float:
 def _share_of_choices(n: int, k: int) -> np.ndarray:
     """Of the choices of k among n, the share that lies within the first m, for m of 0 to n (n + 1,)."""
     return np.array([math.comb(m, k) / math.comb(n, k) for m in range(n + 1)])
+
+
+def voted(weights: np.ndarray, answers: Sequence[str | None]) -> str | None:
+    """The answer with the largest sum of weights, the first of equal ones; None where none has a weight."""
+    sums: dict[str, float] = {}
+    for answer, weight in zip(answers, weights, strict=True):
+        if answer is not None and np.isfinite(weight):
+            sums[answer] = sums.get(answer, 0.0) + float(weight)
+    return max(sums, key=sums.__getitem__) if sums else None

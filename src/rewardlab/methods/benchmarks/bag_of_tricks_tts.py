@@ -24,7 +24,7 @@ import numpy as np
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, study
 from rewardlab.scoreboard.benchmark import Benchmark, Published
-from rewardlab.scoreboard.choices import chosen, expected_best, points
+from rewardlab.scoreboard.choices import chosen, expected_best, points, voted
 from rewardlab.scoreboard.figures import Marks, by_subset
 from rewardlab.scoreboard.items import Item, Verdict, users
 from rewardlab.scoreboard.reproduced import reproduced
@@ -81,12 +81,7 @@ def _vote(item: Item, reward: np.ndarray) -> float:
     known = reward[np.isfinite(reward)]
     if not len(known):
         return 0.0
-    low, width = known.min(), np.ptp(known) or 1.0
-    sums: dict[str, float] = {}
-    for answer, x in zip(item.meta["answers"], reward, strict=True):
-        if answer is not None and np.isfinite(x):
-            sums[answer] = sums.get(answer, 0.0) + (x - low) / width
-    return _worth_of(item, max(sums, key=sums.__getitem__)) if sums else 0.0
+    return _worth_of(item, voted((reward - known.min()) / (np.ptp(known) or 1.0), item.meta["answers"]))
 
 
 def _worth_of(item: Item, answer: str | None) -> float:

@@ -20,15 +20,14 @@ import numpy as np
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, study
 from rewardlab.data.published import from_prmbench
-from rewardlab.evals.process import PRMBENCH, confusion, prm_score
+from rewardlab.evals.process import PRMBENCH
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict
 from rewardlab.scoreboard.planted import told_apart
-from rewardlab.scoreboard.steps import item_of, judged
+from rewardlab.scoreboard.steps import item_of, prm_figures, prm_marks
 
 kind = "benchmark"
-COUNTS = ("tp", "fp", "tn", "fn")
 
 
 def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
@@ -38,35 +37,11 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
     yield item_of(solution, f"{category}/{row['idx']}", category)
 
 
-def marks(item: Item, verdict: Verdict) -> dict[str, float]:
-    """Numbers of steps, right or wrong, said to be right or wrong; and whether the first wrong step is said to be wrong."""
-    found = judged(item, verdict)
-    if not found:
-        return {}
-    error = found[0].solution.first_error
-    counts = confusion(found)
-    right = counts["tp"] + counts["tn"]
-    first = {} if error is None else {"first": float(found[0].chances[error] <= 0.5)}
-    return counts | {"accuracy": right / sum(counts.values())} | first
+marks = prm_marks
 
 
 def figures(marks: Marks) -> dict[str, float]:
-    """prm_score: of all; the mean of categories, groups of categories, and categories; the two F1; first_error: how often the first
-    wrong step is said to be wrong; step_accuracy: the share of steps told rightly, high for a rater that finds all right."""
-    whole = _score(marks)
-    each = {name: _score(marks.only(name))["prm_score"] for name in marks.subsets()}
-    groups = {group: [each[name] for name in names if name in each] for group, names in PRMBENCH.items()}
-    steps = sum(marks.total(name) for name in COUNTS)
-    return {
-        "prm_score": whole["prm_score"], "mean_of_categories": float(np.mean(list(each.values()))),
-        **{group: float(np.mean(scores)) for group, scores in groups.items() if scores}, **each,
-        "f1": whole["f1"], "negative_f1": whole["negative_f1"], "first_error": marks.mean("first"),
-        "step_accuracy": (marks.total("tp") + marks.total("tn")) / steps if steps else float("nan"),
-    }  # fmt: skip
-
-
-def _score(marks: Marks) -> dict[str, float]:
-    return prm_score(**{name: marks.total(name) for name in COUNTS})
+    return prm_figures(marks, PRMBENCH)
 
 
 def _row(idx: str, category: str, question: str, steps: list[str], wrong: list[int]) -> dict[str, Any]:

@@ -20,12 +20,12 @@ import numpy as np
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, study
 from rewardlab.data.published import from_processbench
-from rewardlab.evals.process import THRESHOLD, first_errors, harmonic
+from rewardlab.evals.process import THRESHOLD, harmonic
 from rewardlab.scoreboard.benchmark import Benchmark, Published
 from rewardlab.scoreboard.figures import Marks, f1
 from rewardlab.scoreboard.items import Item, Verdict
 from rewardlab.scoreboard.planted import told_apart
-from rewardlab.scoreboard.steps import item_of, judged
+from rewardlab.scoreboard.steps import first_error_mark, item_of, judged
 
 kind = "benchmark"
 
@@ -42,9 +42,8 @@ def marks(item: Item, verdict: Verdict) -> dict[str, float]:
     said: it is said to have one."""
     flawed = item.worth[0] < 1.0
     found = judged(item, verdict)
-    hit = first_errors(found)["error_accuracy" if flawed else "correct_accuracy"] if found else 0.0
     said = any(c <= THRESHOLD for c in found[0].chances) if found else not flawed
-    return {"error" if flawed else "correct": hit, "flawed": float(flawed), "said": float(said)}
+    return first_error_mark(item, verdict) | {"flawed": float(flawed), "said": float(said)}
 
 
 def figures(marks: Marks) -> dict[str, float]:
