@@ -6,6 +6,7 @@ PATH?as=shepherd&by=product        a process reward model whose convention it do
 likelihood:MODEL?norm=sum          how likely a language model finds the reply
 implicit:MODEL?reference=OTHER     how much likelier than a reference does: the reward that DPO trains
 judge:MODEL?kind=scale             a judge, local or served (judge:openai:URL#NAME): pairwise, scale or verdict
+tests:COLUMN?k=8                   the share of the first k tests in a column of the row (asserts) that a program passes
 outputs:FILE                       verdicts of others
 length, mine.py:score              a reward of rewardlab, or a function of your own
 """
@@ -27,10 +28,10 @@ __all__ = ["OUTPUTS", "Rater", "load_rater"]
 
 SETTINGS = {
     "likelihood": ("norm",), "implicit": ("reference", "norm", "beta"), "judge": ("kind", "template", "by", "max_new"),
-    "steps": ("by", "splitter"),
+    "steps": ("by", "splitter"), "tests": ("k",),
 }  # fmt: skip
 NUMBERS: dict[str, tuple[Callable[[str], Any], Any]] = {
-    "beta": (float, ABOVE_ZERO), "max_new": (int, POSITIVE),
+    "beta": (float, ABOVE_ZERO), "max_new": (int, POSITIVE), "k": (int, POSITIVE),
 }  # fmt: skip
 
 
@@ -42,6 +43,11 @@ def load_rater(name: str, device: str = "auto", dtype: str = "auto") -> Rater:
     prefix, _, rest = name.partition(":")
     if prefix in ("likelihood", "implicit", "judge"):
         return _of_language_model(prefix, name, rest, device, dtype)
+    if prefix == "tests":
+        from rewardlab.scoreboard.raters.tests import Tests
+
+        column, settings = _parted(rest, SETTINGS[prefix], name)
+        return Tests(name, column, **settings)
     if _is_checkpoint(name):
         return _of_checkpoint(name, device, dtype)
     from rewardlab.scoreboard.raters.formula import Formula
