@@ -158,11 +158,11 @@ def varied(value: Any, rng: random.Random) -> Any:
     if isinstance(value, float):
         return rng.choice([value + 1, value - 1, round(value / 2, 3), round(value + rng.random(), 2)])
     if isinstance(value, str | list | tuple) and len(value):
-        at, to = rng.randrange(len(value)), rng.randrange(len(value))
-        part = value[at : at + 1]
-        change = [value[:at] + value[at + 1 :], value[:to] + part + value[to:]]
-        if not isinstance(value, str):
-            change.append(value[:at] + type(value)([varied(value[at], rng)]) + value[at + 1 :])
+        row: Any = value
+        at, to = rng.randrange(len(row)), rng.randrange(len(row))
+        change = [row[:at] + row[at + 1 :], row[:to] + row[at : at + 1] + row[to:]]
+        if not isinstance(row, str):
+            change.append(row[:at] + type(row)([varied(row[at], rng)]) + row[at + 1 :])
         return rng.choice(change)
     return value
 
