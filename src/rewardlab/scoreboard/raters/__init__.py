@@ -3,7 +3,7 @@
 PATH, ORG/NAME                     a reward model (a sequence classifier), or a process reward model, as its checkpoint says
 PATH?label=NAME                    of a classifier with several labels, the one that is the score
 PATH?as=shepherd&by=product        a process reward model whose convention it does not say; how a reply is scored by its steps
-likelihood:MODEL?norm=sum          how likely a language model finds the reply
+likelihood:MODEL?norm=sum&end=no   how likely a language model finds the reply, here without the end token
 implicit:MODEL?reference=OTHER     how much likelier than a reference does: the reward that DPO trains
 judge:MODEL?kind=scale             a judge, local or served (judge:openai:URL#NAME): pairwise, scale or verdict
 tests:COLUMN?k=8                   the share of the first k tests in a column of the row (asserts) that a program passes
@@ -27,7 +27,7 @@ from rewardlab.settings.domain import ABOVE_ZERO, POSITIVE
 __all__ = ["OUTPUTS", "Rater", "load_rater"]
 
 SETTINGS = {
-    "likelihood": ("norm",), "implicit": ("reference", "norm", "beta"), "judge": ("kind", "template", "by", "max_new"),
+    "likelihood": ("norm", "end"), "implicit": ("reference", "norm", "beta", "end"), "judge": ("kind", "template", "by", "max_new"),
     "steps": ("by", "splitter"), "tests": ("k",),
 }  # fmt: skip
 NUMBERS: dict[str, tuple[Callable[[str], Any], Any]] = {
