@@ -77,7 +77,8 @@ MAY_IMPORT = {
     # anything that scores, on any benchmark of rewards
     "scoreboard": EVERYWHERE
     | {"text", "data", "clients", "models", "policies", "prm", "registry", "servers.scoring", "report", "scoreboard"}
-    | {"evals.process"},
+    # programs are rated by tests
+    | {"evals.process", "sandbox.asserts"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
     "registry": EVERYWHERE | {SLOT, "envs.external", "rewards.user", "data.columns", "registry"},
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.user", "verifiers", "registry", "audit"},

@@ -22,6 +22,7 @@ class Kept:
     """The verdicts of one rater."""
 
     def __init__(self, rater: Rater, folder: Path | None = None):
+        self.rater = rater
         name = hashlib.sha256(rater.fingerprint().encode()).hexdigest()[:24]
         self.path = (folder or cache() / "scoreboard") / f"{name}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,6 +45,5 @@ class Kept:
             file.write("".join(lines).encode())
         self.known |= dict(zip(keys, verdicts, strict=True))
 
-    @staticmethod
-    def _key(item: Item, benchmark: Benchmark) -> str:
-        return item.key(benchmark.asks + benchmark.prompt)
+    def _key(self, item: Item, benchmark: Benchmark) -> str:
+        return item.key(benchmark.asks + benchmark.prompt + self.rater.reads(item))

@@ -3,9 +3,11 @@
 PATH, ORG/NAME                     a reward model (a sequence classifier), or a process reward model, as its checkpoint says
 PATH?label=NAME                    of a classifier with several labels, the one that is the score
 PATH?as=shepherd&by=product        a process reward model whose convention it does not say; how a reply is scored by its steps
-likelihood:MODEL?norm=sum          how likely a language model finds the reply
+likelihood:MODEL?norm=sum&end=no   how likely a language model finds the reply, here without the end token
 implicit:MODEL?reference=OTHER     how much likelier than a reference does: the reward that DPO trains
 judge:MODEL?kind=scale             a judge, local or served (judge:openai:URL#NAME): pairwise, scale or verdict
+PATH?as=embedder                   the cosine of prompt and reply by an encoder; minilm, and ngrams, which needs none
+tests:COLUMN?k=8                   the share of the first k tests in a column of the row (asserts) that a program passes
 outputs:FILE                       verdicts of others
 length, mine.py:score              a reward of rewardlab, or a function of your own
 """
@@ -26,11 +28,11 @@ from rewardlab.settings.domain import ABOVE_ZERO, POSITIVE
 __all__ = ["OUTPUTS", "Rater", "load_rater"]
 
 SETTINGS = {
-    "likelihood": ("norm",), "implicit": ("reference", "norm", "beta"), "judge": ("kind", "template", "by", "max_new"),
-    "steps": ("by", "splitter"),
+    "likelihood": ("norm", "end"), "implicit": ("reference", "norm", "beta", "end"), "judge": ("kind", "template", "by", "max_new"),
+    "steps": ("by", "splitter"), "tests": ("k",), "embedder": ("instruct",),
 }  # fmt: skip
 NUMBERS: dict[str, tuple[Callable[[str], Any], Any]] = {
-    "beta": (float, ABOVE_ZERO), "max_new": (int, POSITIVE),
+    "beta": (float, ABOVE_ZERO), "max_new": (int, POSITIVE), "k": (int, POSITIVE),
 }  # fmt: skip
 
 
@@ -42,6 +44,17 @@ def load_rater(name: str, device: str = "auto", dtype: str = "auto") -> Rater:
     prefix, _, rest = name.partition(":")
     if prefix in ("likelihood", "implicit", "judge"):
         return _of_language_model(prefix, name, rest, device, dtype)
+    place, _, query = name.partition("?")
+    if ("as", "embedder") in (said := parse_qsl(query)):
+        from rewardlab.scoreboard.raters.embedder import Embedder
+
+        own = "&".join(f"{key}={value}" for key, value in said if key != "as")
+        return Embedder(name, place, device, dtype, **_parted(f"{place}?{own}", SETTINGS["embedder"], name)[1])
+    if prefix == "tests":
+        from rewardlab.scoreboard.raters.tests import Tests
+
+        column, settings = _parted(rest, SETTINGS[prefix], name)
+        return Tests(name, column, **settings)
     if _is_checkpoint(name):
         return _of_checkpoint(name, device, dtype)
     from rewardlab.scoreboard.raters.formula import Formula

@@ -30,6 +30,10 @@ class Rater:
         """A text that changes whenever its verdicts may: they are kept under it."""
         raise NotImplementedError
 
+    def reads(self, item: Item) -> str:
+        """What it reads of an item besides its prompt, replies, steps and answer: verdicts are kept under it too."""
+        return ""
+
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
         """A verdict on each item."""
         raise NotImplementedError
