@@ -5,7 +5,8 @@
     judge:openai:URL#NAME?template=FILE
 
 The verdict of a local model is read from the chances of the marks that it might write ([[A]] or [[B]]), as is a served one's where
-the server gives them; `by=text` has it write, and takes the last mark.
+the server gives them; `by=text` has it write, and takes the last mark. Pictures of the item's prompt are shown before the text, to
+a local vision-language model scaled to the size that it reads; a judge that reads text alone gives no verdict on such an item.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from rewardlab.clients.endpoint import is_served
 from rewardlab.clients.judging import LIKELY, PREFERENCES, VERDICTS, Kind, Marks, asked, template_of
 from rewardlab.clients.messages import Failure, Reply, Request
 from rewardlab.core import Message, Problem, Sampling, Trajectory, Turn
+from rewardlab.data.pictures import address_of
 from rewardlab.errors import unknown
 from rewardlab.scoreboard.items import Item, Verdict, flat
 from rewardlab.scoreboard.raters.likelihood import weights
-from rewardlab.scoreboard.raters.passes import next_logits
+from rewardlab.scoreboard.raters.passes import next_logits, seeing, shown
 from rewardlab.scoreboard.raters.rater import Rater, verdicts
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 KINDS = ("pairwise", "scale", "verdict")
 LOW, HIGH = 1, 10
+Shown = tuple[str, tuple[Any, ...]]
+"""A judge's prompt, and the pictures that come before it."""
 
 
 class Judge(Rater):
@@ -57,6 +61,7 @@ class Judge(Rater):
             from rewardlab.models.load import load_policy
 
             self.policy = load_policy(model, device, dtype)
+        self.sees = self.policy is None or seeing(self.policy)
 
     def fingerprint(self) -> str:
         who = self.model if self.policy is None else f"{weights(self.model)} {self.policy.dtype}"
@@ -67,13 +72,13 @@ class Judge(Rater):
         text = self.template or template_of(benchmark.prompt if self.places else "", self.kind)
         text = text.replace("{low}", str(LOW)).replace("{high}", str(HIGH))
         if not self.places:
-            prompts = [asked(text, i.answer, prompt=i.question, reply=i.replies[k]) for i, k in flat(items)]
+            prompts = [(asked(text, i.answer, prompt=i.question, reply=i.replies[k]), i.pictures) for i, k in flat(items)]
             values = self._values(prompts)
             why = ["" if v is not None else said for v, said in values]
             return verdicts(items, [v for v, _ in values], why)
         orders = [[pair for p in item.shown for pair in (p, p[::-1])] for item in items]
         prompts = [
-            asked(text, item.answer, prompt=item.question, first=item.replies[i], second=item.replies[j])
+            (asked(text, item.answer, prompt=item.question, first=item.replies[i], second=item.replies[j]), item.pictures)
             for item, own in zip(items, orders, strict=True) for i, j in own
         ]  # fmt: skip
         found = iter(self._values(prompts))
@@ -84,17 +89,21 @@ class Judge(Rater):
         why = next((said for value, said in values if value is None), "")
         return Verdict(orders={pair: value for pair, (value, _) in zip(orders, values, strict=True)}, why=why)
 
-    def _values(self, prompts: Sequence[str]) -> list[tuple[float | None, str]]:
+    def _values(self, prompts: Sequence[Shown]) -> list[tuple[float | None, str]]:
         if self.policy is not None and self.by == "chances":
             return self._by_chances(prompts)
         replies = self._served(prompts) if self.policy is None else self._written(prompts)
         return [self.marks.value(reply) for reply in replies]
 
-    def _served(self, prompts: Sequence[str]) -> list[Reply | Failure]:
+    def _served(self, prompts: Sequence[Shown]) -> list[Reply | Failure]:
         client = client_of(self.model)
         likely = LIKELY if self.by == "chances" and client.gives_chances(LIKELY) else 0
         marks = self.marks.texts if self.by == "chances" else ()
-        return client.chat([Request((("user", p),), self.max_new, 0.0, likely=likely, marks=marks) for p in prompts])
+        requests = [
+            Request((("user", text),), self.max_new, 0.0, likely=likely, marks=marks, images=tuple(map(address_of, pictures)))
+            for text, pictures in prompts
+        ]
+        return client.chat(requests)
 
     def cost(self) -> dict[str, float]:
         if self.policy is not None:
@@ -104,18 +113,18 @@ class Judge(Rater):
 
     # ---- local models -----------------------------------------------------------------------------------------------
 
-    def _read(self, prompts: Sequence[str]) -> list[Trajectory]:
-        messages = [(Message("user", p),) for p in prompts]
+    def _read(self, prompts: Sequence[Shown]) -> list[Trajectory]:
+        messages = [shown((Message("user", text, images=pictures),), self.policy) for text, pictures in prompts]
         return self.policy.read([Trajectory(Problem(m)) for m in messages], messages)
 
-    def _written(self, prompts: Sequence[str]) -> list[Reply | Failure]:
+    def _written(self, prompts: Sequence[Shown]) -> list[Reply | Failure]:
         read = self._read(prompts)
         fits = [i for i, t in enumerate(read) if len(t) + self.max_new <= self.policy.context]
         done = self.policy.extend([read[i] for i in fits], Sampling(self.max_new, 0.0), np.random.default_rng(0)) if fits else []
         replies = {i: Reply(t.reply) for i, t in zip(fits, done, strict=True)}
         return [replies.get(i, Failure(f"it does not fit the context of {self.policy.context} tokens")) for i in range(len(read))]
 
-    def _by_chances(self, prompts: Sequence[str]) -> list[tuple[float | None, str]]:
+    def _by_chances(self, prompts: Sequence[Shown]) -> list[tuple[float | None, str]]:
         """The expected value over the marks, by the chances of the token in which they differ."""
         read, (start, ids, values) = self._read(prompts), self._tokens
         fits = [i for i, t in enumerate(read) if len(t) + len(start) <= self.policy.context]
