@@ -166,6 +166,6 @@ left_out = "voting over several judgements of a pair (inference-time scaling); d
 check = Check(
     says="short perception tells a noisy rater of all frames from a careful one of a single frame and of length, which is ahead "
     "overall", versus=None, task="arithmetic", measure="met", direction="higher", margin=0.5, against="control",
-    finding="short perception puts the rater of all frames ahead in 96% of samples, overall in 4%: where motion decides the other one "
-    "gets 47%. All 18 published overall figures come out where pairs count alike, one of them as a mean of dimensions",
+    finding="short perception puts the rater of all frames ahead in 96% of samples, overall in 4%: where motion decides the other "
+    "one gets 47%. All 18 published overall figures come out where pairs count alike, one of them as a mean of dimensions",
 )  # fmt: skip
