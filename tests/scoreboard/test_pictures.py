@@ -222,7 +222,7 @@ TEMPLATE = "{prompt}?{first}!{second}"
 
 def sighted(folder) -> VisionPolicy:
     """A Llava with random weights whose words are those of the judge's marks."""
-    asked = [Problem((Message("user", "how many red ? ! A B 1 2", images=(picture(),)),), "1")] * 300
+    asked = [Problem((Message("user", "how many red ? ! A B 1 2 yes no", images=(picture(),)),), "1")] * 300
     policy = untrained(Task("looks", asked, (), "exact_match"))
     policy.save(folder)
     return policy
@@ -312,3 +312,36 @@ def test_a_rater_of_ones_own_may_look():
     verdicts = rated(Counts("mine"), items(picture(0), picture(1)), BENCHMARK)
     assert [v.scores[0] for v in verdicts] == [pytest.approx(picture(k).mean()) for k in range(2)]
     assert Marks.of(items(picture()), [{"right": 1.0}]).mean("right") == 1.0
+
+
+def test_a_judge_of_verdicts_is_asked_about_every_step_with_those_before_it(tmp_path):
+    said = []
+
+    def says(body):
+        *shown, text = body["messages"][-1]["content"]
+        said.append((len(shown), text["text"]))
+        return "[[no]]" if "[Last step]\nso 3" in text["text"] else "[[yes]]"
+
+    asked = users("how many red?", (picture(),))
+    item = Item("a", asked, ("1 and 1\nso 3", "2"), (0.0, 1.0), steps=(("1 and 1", "so 3"), ("2",)), labels=((1.0, 0.0), (1.0,)))
+    with serving(says) as server:
+        rater = load_rater(f"judge:{server.name}?kind=verdict&by=text")
+        (verdict,) = rated(rater, [item], replace(BENCHMARK, asks="steps"))
+    assert verdict.steps == ((1.0, 0.0), (1.0,))
+    assert rater.asks == ("replies", "steps")
+    assert {n for n, _ in said} == {1}
+    assert any("[Steps before it]\n1 and 1\n\n[Last step]\nso 3" in text for _, text in said)
+    # pairs and scores are no verdicts on steps
+    assert load_rater(f"judge:{server.name}").asks == load_rater(f"judge:{server.name}?kind=scale").asks == ("replies",)
+
+
+def test_a_local_judge_gives_chances_of_steps_and_none_where_one_does_not_fit(tmp_path):
+    sighted(tmp_path)
+    rater = load_rater(f"judge:{tmp_path}?kind=verdict&template={{prompt}}?{{before}}!{{reply}}", "cpu", "float32")
+    short = Item("a", users("red", (picture(),)), ("1\n2",), (1.0,), steps=(("1", "2"),), labels=((1.0, 1.0),))
+    long = replace(short, id="b", steps=(("1", "2 " * 300),))
+    first, second = rated(rater, [short, long], replace(BENCHMARK, asks="steps"))
+    assert first.steps[0] is not None
+    assert all(0.0 <= chance <= 1.0 for chance in first.steps[0])
+    assert second.steps == (None,)
+    assert "context" in second.why

@@ -55,6 +55,7 @@ class Benchmark:
     outputs: reads a file of published verdicts -> (rater, item's id, verdict).  released: how the names of such files among the
     data begin (one beginning, or several); these are no items.
     pictures: columns that hold pictures, in any form of `data/pictures.py`; `read` is given each as a tuple of pictures.
+    picture_folder: from which their paths go, where it is not the file's; as a path from there.
     published: figures of papers.  prompt: the benchmark's own prompt for judges of pairs, with {prompt}, {first} and {second}.
     """
 
@@ -76,6 +77,7 @@ class Benchmark:
     published: Sequence[Published] = ()
     prompt: str = ""
     pictures: tuple[str, ...] = ()
+    picture_folder: str = ""
 
     @property
     def headline(self) -> str:
@@ -121,6 +123,8 @@ class Benchmark:
         """The row with its pictures read. Raises ValueError for one that is missing or broken."""
         if "rows" in row and self.group in row:
             return row | {"rows": [self._seen(one, folder) for one in row["rows"]]}
+        beside = folder / self.picture_folder
+        folder = beside if beside.is_dir() else folder
         return row | {name: pictures_in(row[name], folder) for name in self.pictures if row.get(name) is not None}
 
     def files(self, source: str | Path | None = None) -> list[Path]:

@@ -1,7 +1,8 @@
 """Judges that write: a verdict on two replies in both orders, or a score of each; of a local model, or of a served one.
 
     judge:MODEL                      pairs, by the benchmark's own prompt if it has one, else by ours
-    judge:MODEL?kind=scale           a score from 1 to 10 of each reply;  kind=verdict: whether it is right
+    judge:MODEL?kind=scale           a score from 1 to 10 of each reply
+    judge:MODEL?kind=verdict         whether a reply is right, or a step, where a benchmark asks about steps
     judge:openai:URL#NAME?template=FILE
 
 The verdict of a local model is read from the chances of the marks that it might write ([[A]] or [[B]]), as is a served one's where
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
 
 KINDS = ("pairwise", "scale", "verdict")
 LOW, HIGH = 1, 10
+STEP = (
+    "Judge the last step of a solution.\n\n[Question]\n{prompt}\n\n[Steps before it]\n{before}\n\n[Last step]\n{reply}\n\n"
+    "[End of the step]\nIs the last step right? Say only [[yes]] or [[no]]."
+)
+"""What is asked about a step; a template of one's own may have the place {before} too."""
 Shown = tuple[str, tuple[Any, ...]]
 """A judge's prompt, and the pictures that come before it."""
 
@@ -55,6 +61,7 @@ class Judge(Rater):
         self.kind, self.model, self.max_new = cast(Kind, kind), model, max_new
         self.template = template_of(template, self.kind) if template else ""
         self.by, self.places = by or "chances", kind == "pairwise"
+        self.asks = ("replies", "steps") if kind == "verdict" else ("replies",)
         self.marks = Marks(PREFERENCES) if self.places else Marks(VERDICTS) if kind == "verdict" else Marks(low=LOW, high=HIGH)
         self.policy: Any = None
         if not is_served(model):
@@ -69,6 +76,8 @@ class Judge(Rater):
         return f"judge {who} {self.kind} {template} {self.by} {self.max_new}"
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
+        if benchmark.asks == "steps":
+            return self._of_steps(items)
         text = self.template or template_of(benchmark.prompt if self.places else "", self.kind)
         text = text.replace("{low}", str(LOW)).replace("{high}", str(HIGH))
         if not self.places:
@@ -83,6 +92,22 @@ class Judge(Rater):
         ]  # fmt: skip
         found = iter(self._values(prompts))
         return [self._compared(own, [next(found) for _ in own]) for own in orders]
+
+    def _of_steps(self, items: Sequence[Item]) -> list[Verdict]:
+        """The chance that each step is right, given those before it; none of a reply where one of its steps has none."""
+        prompts = [
+            (asked(self.template or STEP, i.answer, prompt=i.question, before="\n".join(steps[:n]), reply=step), i.pictures)
+            for i in items for steps in i.steps for n, step in enumerate(steps)
+        ]  # fmt: skip
+        found = iter(self._values(prompts))
+        verdicts = []
+        for item in items:
+            rows = [[next(found) for _ in steps] for steps in item.steps]
+            why = next((said for row in rows for value, said in row if value is None), "")
+            chances = [tuple(v for v, _ in row if v is not None) for row in rows]
+            whole = tuple(c if len(c) == len(row) else None for c, row in zip(chances, rows, strict=True))
+            verdicts.append(Verdict(steps=whole, why=why))
+        return verdicts
 
     @staticmethod
     def _compared(orders: Sequence[tuple[int, int]], values: Sequence[tuple[float | None, str]]) -> Verdict:

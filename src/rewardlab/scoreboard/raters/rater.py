@@ -24,7 +24,7 @@ class Rater:
     sigmoid(difference) is a chance.
     """
 
-    asks: ClassVar[tuple[str, ...]] = ("replies",)
+    asks: tuple[str, ...] = ("replies",)
     places: bool = False
     scale: bool = False
     sees: bool = False
