@@ -345,3 +345,11 @@ def test_a_local_judge_gives_chances_of_steps_and_none_where_one_does_not_fit(tm
     assert all(0.0 <= chance <= 1.0 for chance in first.steps[0])
     assert second.steps == (None,)
     assert "context" in second.why
+
+
+def test_a_model_that_writes_its_marks_alike_is_told_what_to_do(tmp_path):
+    asked = [Problem((Message("user", "how many red", images=(picture(),)),), "1")] * 300
+    untrained(Task("looks", asked, (), "exact_match")).save(tmp_path)
+    rater = load_rater(f"judge:{tmp_path}?template={TEMPLATE}", "cpu", "float32")
+    with pytest.raises(RewardlabError, match="by=text"):
+        rated(rater, items(picture()), BENCHMARK)

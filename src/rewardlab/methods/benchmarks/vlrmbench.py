@@ -8,12 +8,12 @@ its step accuracy.
 
 Ruan et al. 2025, arXiv:2503.07478, and the released code (JCruan519/VLRMBench, model_eval/get_sc_mc_rd_eval_res.py,
 get_ms_eval_res.py, get_fores_eval_res.py, utils.py). A file a task in benchmark_data/: id, image (paths from meta_data/Image/
-beside it, or from the file), question, step_list, reasoning_error (a text whose steps begin with "STEP3:", or a list) and task_gt, of each
-step 1 where it is wrong, or whether the partial solution will come to a right answer. Raters give the chance that a step is right,
-and above 1/2 it is said to be. Steps of a solution without a verdict are left out, as in the released code; a pair or a forecast
-without one is wrong, and so is a tie. (inferred): the mean over tasks; that a solution is worth the least chance of its steps, and
-that one will end well where its last step is said to be right, since the released prompts ask language models for scores from 0 to
-10 and for yes or no. A row whose text does not fall into as many steps as it has labels is left out.
+beside it, or from the file), question, step_list, reasoning_error (a text whose steps begin with "STEP3:", or a list) and task_gt,
+of each step 1 where it is wrong, or whether the partial solution will come to a right answer. Raters give the chance that a step is
+right, and above 1/2 it is said to be. Steps of a solution without a verdict are left out, as in the released code; a pair or a
+forecast without one is wrong, and so is a tie. (inferred): the mean over tasks; that a solution is worth the least chance of its
+steps, and that one will end well where its last step is said to be right, since the released prompts ask language models for scores
+from 0 to 10 and for yes or no. A row whose text does not fall into as many steps as it has labels is left out.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from rewardlab.clients.judging import LIKELY, PREFERENCES, VERDICTS, Kind, Marks
 from rewardlab.clients.messages import Failure, Reply, Request
 from rewardlab.core import Message, Problem, Sampling, Trajectory, Turn
 from rewardlab.data.pictures import address_of
-from rewardlab.errors import unknown
+from rewardlab.errors import RewardlabError, unknown
 from rewardlab.scoreboard.items import Item, Verdict, flat
 from rewardlab.scoreboard.raters.likelihood import weights
 from rewardlab.scoreboard.raters.passes import next_logits, seeing, shown
@@ -170,7 +170,9 @@ class Judge(Rater):
         names = [name for name, value in self.marks.values.items() if not self.places or value != 0.5]
         texts = [f"[[{name.upper() if self.places else name}]]" for name in names]
         ids = [self.policy.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
-        same = next(k for k in range(min(map(len, ids))) if len({row[k] for row in ids}) > 1)
+        same = next((k for k in range(min(map(len, ids))) if len({row[k] for row in ids}) > 1), None)
+        if same is None:
+            raise RewardlabError(f"{self.name}: the tokenizer of this model writes {' and '.join(texts)} alike: use by=text")
         values = np.array([self.marks.values[name] for name in names])
         # of marks that begin alike (1 and 10), the first stands for both
         first = {row[same]: k for k, row in reversed(list(enumerate(ids)))}
