@@ -171,6 +171,6 @@ left_out = "ViLPRM: its 73.6K step labels by tree search, and the 3B model that 
 check = Check(
     says="questions that pilots find to need process rewards are ones on which other process rewards lead too", versus=None,
     task="arithmetic", measure="met", direction="higher", margin=0.1, against="control",
-    finding="best of 8 by steps leads that by the end by 30 to 34 points on the third that pilots chose (five seeds), by 17 to 19 on "
-    "all questions, and by 16 to 20 on a third chosen by noise; who does not look gets what one sample does, 53%",
+    finding="best of 8 by steps leads that by the end by 30 to 34 points on the third that pilots chose (five seeds), by 17 to 19 "
+    "on all questions, and by 16 to 20 on a third chosen by noise; who does not look gets what one sample does, 53%",
 )  # fmt: skip
