@@ -139,7 +139,7 @@ def _app(served: Server, policy: Any) -> FastAPI:
     async def chat(body: dict[str, Any]) -> dict[str, Any]:
         said = served.says(body)
         said = choice(said) if isinstance(said, str) else said
-        read = sum(len(m["content"].split()) for m in body["messages"])
+        read = sum(len(str(m["content"]).split()) for m in body["messages"])
         written = len(said["message"]["content"].split())
         return {"choices": [said], "usage": {"prompt_tokens": read, "completion_tokens": written}}
 

@@ -13,6 +13,8 @@ from rewardlab.clients.retries import Trouble, checked
 
 AROUND = 64
 """Tokens that a chat template may add to a prompt, and to each of its messages."""
+IMAGE = 16_384
+"""Tokens that a picture may come to: the most of Qwen2-VL, and more than other models make of one."""
 
 
 MARKS: dict[str, Callable[[tuple[str, ...]], Any]] = {
@@ -30,6 +32,7 @@ class Request:
     messages: (role, text) pairs.  likely: how many of the likeliest tokens are wanted at each position, with log-probs, where the
     server gives them.  sample: which of several replies to the same request this is.  prefill: the last message is of the
     assistant, and is to be continued.  marks: the texts of which the reply shall be one, where the server is told so.
+    images: addresses (`data:`) of what is shown before the text of the last message.
     """
 
     messages: tuple[tuple[str, str], ...]
@@ -43,11 +46,12 @@ class Request:
     sample: int = 0
     prefill: bool = False
     marks: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
 
     @property
     def most_read(self) -> int:
-        """The most tokens that the prompt can have: a token is at least a byte."""
-        return AROUND + sum(AROUND + len(text.encode("utf-8", "replace")) for _, text in self.messages)
+        """The most tokens that the prompt can have: a token of text is at least a byte."""
+        return AROUND + IMAGE * len(self.images) + sum(AROUND + len(text.encode("utf-8", "replace")) for _, text in self.messages)
 
     def body(self, model: str, limit: str = "max_tokens", marks: str = "") -> dict[str, Any]:
         """The request as JSON. What is as servers have it anyway is left out, since some refuse what they do not know.
@@ -55,7 +59,7 @@ class Request:
         marks: how the server is told of the marks; empty: not at all.
         """
         body: dict[str, Any] = {
-            "model": model, "messages": [{"role": role, "content": text} for role, text in self.messages], limit: self.max_new,
+            "model": model, "messages": self._messages(), limit: self.max_new,
             "temperature": self.temperature,
         }  # fmt: skip
         optional = {
@@ -65,6 +69,13 @@ class Request:
         }  # fmt: skip
         told = {marks: MARKS[marks](self.marks)} if marks and self.marks else {}
         return body | {name: value for name, value in optional.items() if value is not None} | told
+
+    def _messages(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = [{"role": role, "content": text} for role, text in self.messages]
+        if self.images:
+            shown = [{"type": "image_url", "image_url": {"url": address}} for address in self.images]
+            found[-1]["content"] = [*shown, {"type": "text", "text": found[-1]["content"]}]
+        return found
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,10 @@ def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any])
         print(f"nobody here can be asked about {about['asks']}")
         return
     figures = list(dict.fromkeys((about["headline"], *(f for entry in entries.values() for f in entry["figures"]))))
-    rows = [[rater, *(_figure(entry["figures"].get(f)) for f in figures), *_beside(entry)] for rater, entry in entries.items()]
+    rows = [
+        [f"{rater} (blind)" if entry.get("blind") else rater, *(_figure(entry["figures"].get(f)) for f in figures), *_beside(entry)]
+        for rater, entry in entries.items()
+    ]
     for row in document.get("published", ()):
         if row["benchmark"] == name:
             rows.append([f"{row['rater']} ({row['source']})", *(_plain(row["figures"].get(f)) for f in figures), "", ""])

@@ -19,13 +19,14 @@ def on_benchmarks(
     Rated are replies by the value head of the run's second model `model`, or of the policy; where neither has one, by the policy's
     log-ratio to the reference, or, without a reference, by its mean log-prob.  items: of each benchmark, always the same ones.
     """
+    from rewardlab.scoreboard.raters.rater import rated
     from rewardlab.scoreboard.run import asked, figures_of
 
     found = dict(inner(problems, run)) if inner is not None else {}
     rater = _OfRun(run, model)
     for name in names:
         one = asked(name, limit=items).with_texts()
-        headline, value = next(iter(figures_of(one, rater.judge(one.items, one.benchmark)).items()))
+        headline, value = next(iter(figures_of(one, rated(rater, one.items, one.benchmark)).items()))
         found[f"{name.replace('-', '_')}.{headline}"] = value
     return found
 

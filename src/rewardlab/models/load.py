@@ -162,7 +162,9 @@ def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: in
         if found.adapter:
             raise RewardlabError(f"the adapter {found.adapter} is on a {kind} model, and adapters are for language models only")
         module, cls = OWN[kind]
-        policy = getattr(importlib.import_module(f"rewardlab.policies.{module}"), cls).load(found.folder, device)
+        # the small policies of other kinds compute in float32 alone
+        how = (device, dtype) if kind == "llava" else (device,)
+        policy = getattr(importlib.import_module(f"rewardlab.policies.{module}"), cls).load(found.folder, *how)
         return _adapted(policy, name, lora_rank, found) if lora_rank else policy
 
     from rewardlab.policies.hf.policy import HFPolicy

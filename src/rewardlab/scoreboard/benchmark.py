@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewardlab.data.files import Row, is_rows, read
+from rewardlab.data.pictures import pictures_in
 from rewardlab.errors import RewardlabError
 from rewardlab.scoreboard.figures import Figures, Marks
 from rewardlab.scoreboard.items import Item, Verdict
@@ -53,6 +54,8 @@ class Benchmark:
     {group: its value, "rows": [...]}. A row without the column is read by itself.
     outputs: reads a file of published verdicts -> (rater, item's id, verdict).  released: how the names of such files among the
     data begin (one beginning, or several); these are no items.
+    pictures: columns that hold pictures, in any form of `data/pictures.py`; `read` is given each as a tuple of pictures.
+    picture_folder: from which their paths go, where it is not the file's; as a path from there.
     published: figures of papers.  prompt: the benchmark's own prompt for judges of pairs, with {prompt}, {first} and {second}.
     """
 
@@ -73,6 +76,8 @@ class Benchmark:
     released: str | tuple[str, ...] = ""
     published: Sequence[Published] = ()
     prompt: str = ""
+    pictures: tuple[str, ...] = ()
+    picture_folder: str = ""
 
     @property
     def headline(self) -> str:
@@ -107,12 +112,20 @@ class Benchmark:
 
     def _read(self, row: Row, path: Path, place: str) -> list[Item]:
         try:
-            return list(self.read(row, path.name.split(".")[0]))
+            return list(self.read(self._seen(row, path.parent), path.name.split(".")[0]))
         except KeyError as e:
             has = ", ".join(row) or "nothing"
             raise RewardlabError(f"{path}, {place}: no column {e}; {self.title} has one, and this row has {has}") from None
         except (ValueError, TypeError, IndexError, AttributeError) as e:
             raise RewardlabError(f"{path}, {place} is no row of {self.title}: {e}") from None
+
+    def _seen(self, row: Row, folder: Path) -> Row:
+        """The row with its pictures read. Raises ValueError for one that is missing or broken."""
+        if "rows" in row and self.group in row:
+            return row | {"rows": [self._seen(one, folder) for one in row["rows"]]}
+        beside = folder / self.picture_folder
+        folder = beside if beside.is_dir() else folder
+        return row | {name: pictures_in(row[name], folder) for name in self.pictures if row.get(name) is not None}
 
     def files(self, source: str | Path | None = None) -> list[Path]:
         """The files to read."""

@@ -30,6 +30,7 @@ def _interval(x: Mapping[str, Any]) -> str:
 def _remarks(entry: Mapping[str, Any]) -> str:
     biases = entry["biases"]
     lines = [f"- no verdict on {percent(entry['no_verdict'])}% of the items: {entry['why']}"] if entry["no_verdict"] else []
+    lines += ["- blind: of prompts with images it reads the text alone"] if entry.get("blind") else []
     lines += [f"- {entry['cut']:,} replies were longer than it can read"] if entry["cut"] else []
     for one, other, what in (("longer", "shorter", "length"), ("styled", "plain", "Markdown")):
         a, b = biases.get(f"right_where_{one}"), biases.get(f"right_where_{other}")

@@ -1,9 +1,9 @@
 """Figures of a benchmark with their intervals, and which differences between raters are more than noise.
 
-Intervals are percentiles of a bootstrap over prompts (1,000 resamples; items of one prompt are kept together), the same resamples
-for all raters, so that differences are paired. A share whose resamples are all 0, or all 1, gets Wilson's interval instead. Two
-raters differ by the p-value of their difference in the headline figure over its bootstrap deviation (normal), with Holm's
-correction over all pairs of raters on all benchmarks.
+Intervals are percentiles of a bootstrap over prompts (1,000 resamples; items of one prompt, or of one picture, are kept together),
+the same resamples for all raters, so that differences are paired. A share whose resamples are all 0, or all 1, gets Wilson's
+interval instead. Two raters differ by the p-value of their difference in the headline figure over its bootstrap deviation (normal),
+with Holm's correction over all pairs of raters on all benchmarks.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ def f1(hits: float, said: float, there: float) -> float:
 
 
 def resamples(items: Sequence[Item], seed: int = 0, n: int = RESAMPLES) -> list[np.ndarray]:
-    """Indices of items of each resample; items with the same prompt stay together."""
+    """Indices of items of each resample; items with the same prompt, or the same pictures, stay together."""
     places: dict[str, list[int]] = {}
     for i, item in enumerate(items):
-        places.setdefault(str(item.meta.get("cluster", item.question)), []).append(i)
+        places.setdefault(item.cluster, []).append(i)
     clusters = [np.array(x) for x in places.values()]
     rng = np.random.default_rng(seed_of("scoreboard", seed) % 2**32)
     picks = rng.integers(len(clusters), size=(n, len(clusters)))

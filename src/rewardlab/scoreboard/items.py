@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rewardlab.core import Message
+from rewardlab.data.pictures import digest_of
 
 Pair = tuple[int, int]
 
@@ -20,7 +21,8 @@ class Item:
     id: unique in its benchmark.  worth: of each reply, as the benchmark labels it; higher is better, equal ones are ties.
     subset: by which figures are told apart.  compared: the pairs (better, worse) that count; by default all that differ in worth.
     steps: of each reply, where a benchmark asks about steps.  labels: of each step, 1 right, 0 wrong, None not labelled.
-    answer: a reference for judges that read one.  meta: what the benchmark's figures need besides.
+    answer: a reference for judges that read one.  meta: what the benchmark's figures need besides; its "cluster" names what items
+    share, such as a video, where neither their pictures nor their prompts say it.
     """
 
     id: str
@@ -59,9 +61,20 @@ class Item:
             return self.prompt[0].text
         return "\n\n".join(f"{m.role}: {m.text}" for m in self.prompt)
 
+    @property
+    def pictures(self) -> tuple[Any, ...]:
+        """The images of its prompt, in their order."""
+        return tuple(image for m in self.prompt for image in m.images)
+
+    @property
+    def cluster(self) -> str:
+        """What it shares with other items, which are resampled together: its pictures, or its prompt where it has none."""
+        told = self.meta.get("cluster")
+        return str(told) if told is not None else " ".join(map(digest_of, self.pictures)) or self.question
+
     def key(self, asks: str) -> str:
-        """A hash of all that a rater reads of the item."""
-        read = [asks, [asdict(m) for m in self.prompt], self.replies, self.steps, self.pairs, self.answer]
+        """A hash of all that a rater reads of the item, its pictures' pixels included."""
+        read = [asks, [asdict(_hashed(m)) for m in self.prompt], self.replies, self.steps, self.pairs, self.answer]
         return hashlib.sha256(json.dumps(read, ensure_ascii=True, default=str).encode()).hexdigest()[:24]
 
 
@@ -125,9 +138,15 @@ def missing(item: Item, verdict: Verdict, asks: str) -> bool:
     return any(verdict.prefers(i, j) is None for i, j in item.shown)
 
 
-def users(text: str) -> tuple[Message, ...]:
-    """A prompt of one user's turn."""
-    return (Message("user", text),)
+def _hashed(message: Message) -> Message:
+    """The message with hashes in place of its arrays, which JSON would abbreviate."""
+    data = None if message.data is None else digest_of(message.data)
+    return replace(message, images=tuple(map(digest_of, message.images)), data=data)
+
+
+def users(text: str, images: Sequence[Any] = ()) -> tuple[Message, ...]:
+    """A prompt of one user's turn, and the pictures that it shows."""
+    return (Message("user", text, images=tuple(images)),)
 
 
 def said(turns: Sequence[Mapping[str, str]]) -> tuple[Message, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rewardlab.data.pictures import address_of, fitted
 from rewardlab.scoreboard.items import Item, Verdict
 
 Document = Mapping[str, Any]
@@ -42,6 +43,8 @@ row.hidden=!words.every(word=>text.includes(word))}});
 """
 SHOWN = 40
 """Items of a benchmark on which raters disagree that are shown."""
+THUMBNAIL, PICTURES = 160, 4
+"""Height and width of a picture that is shown, in pixels, and how many of a prompt."""
 LONGEST = 2000
 """Characters of a text that are shown."""
 
@@ -105,9 +108,10 @@ def section(name: str, about: Mapping[str, Any], document: Document, shown: str)
 def figures_row(rater: str, entry: Mapping[str, Any], figures: Sequence[str]) -> str:
     cells = "".join(f"<td>{_figure(entry['figures'].get(figure))}</td>" for figure in figures)
     none = percent(entry["no_verdict"]) if entry["no_verdict"] else ""
+    blind = " <small>blind: it reads the text alone</small>" if entry.get("blind") else ""
     cost = f"{entry['tokens']:,} tokens" if entry["tokens"] else _bill(entry["cost"])
     return (
-        f'<tr data-text="{escape(rater)}"><td>{escape(rater)}</td>{cells}<td title="{escape(entry["why"])}">{none}</td>'
+        f'<tr data-text="{escape(rater)}"><td>{escape(rater)}{blind}</td>{cells}<td title="{escape(entry["why"])}">{none}</td>'
         f"<td>{entry['cut'] or ''}</td><td>{cost}</td></tr>"
     )
 
@@ -198,8 +202,14 @@ def _item(item: Item, judged: Judged) -> str:
     text = escape(f"{item.id} {item.subset} {item.question[:200]}", quote=True)
     return (
         f'<details data-text="{text}"><summary>{escape(item.subset)} <small>{escape(item.id)}</small>: {told}</summary>'
-        f'<div class="prompt">{_cut(item.question)}</div><div class="replies">{replies}</div></details>'
+        f'{_pictures(item)}<div class="prompt">{_cut(item.question)}</div><div class="replies">{replies}</div></details>'
     )
+
+
+def _pictures(item: Item) -> str:
+    """The first pictures of the prompt, small."""
+    small = [address_of(fitted(picture, min(THUMBNAIL, max(picture.shape)))) for picture in item.pictures[:PICTURES]]
+    return "".join(f'<img alt="picture {k + 1} of {len(item.pictures)}" src="{x}"> ' for k, x in enumerate(small))
 
 
 def _kind(item: Item, verdict: Verdict) -> str:

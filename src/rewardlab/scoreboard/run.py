@@ -29,6 +29,7 @@ from rewardlab.scoreboard.kept import Kept
 from rewardlab.scoreboard.page import page
 from rewardlab.scoreboard.raters import OUTPUTS, Rater, load_rater
 from rewardlab.scoreboard.raters.outputs import raters_in
+from rewardlab.scoreboard.raters.rater import rated
 from rewardlab.util.files import write_json, write_text
 from rewardlab.util.progress import Bar
 
@@ -65,13 +66,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answered:
-    """What one rater said of all items of one benchmark.  seconds: 0 for what was known before.  cost: of a served model."""
+    """What one rater said of all items of one benchmark.  seconds: 0 for what was known before.  blind: items with images were
+    rated by their text alone.  cost: of a served model."""
 
     rater: str
     asked: Asked
     verdicts: list[Verdict]
     seconds: float = 0.0
     scale: bool = False
+    blind: bool = False
     cost: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -177,14 +180,15 @@ def _answered(rater: Rater, asked: Asked, kept: Kept) -> Answered:
         for start in range(0, len(new), BATCH):
             part = new[start : start + BATCH]
             items = [asked.items[i] for i in part]
-            found = rater.judge(items, asked.benchmark)
+            found = rated(rater, items, asked.benchmark)
             kept.add(items, asked.benchmark, found)
             for i, verdict in zip(part, found, strict=True):
                 verdicts[i] = verdict
             bar.advance(n=len(part))
     whole = [v for v in verdicts if v is not None]
+    blind = rater.blind and not rater.sees and any(item.pictures for item in asked.items)
     cost = {name: value - before[name] for name, value in rater.cost().items()}
-    return Answered(rater.name, asked, whole, time.perf_counter() - began if new else 0.0, rater.scale, cost)
+    return Answered(rater.name, asked, whole, time.perf_counter() - began if new else 0.0, rater.scale, blind, cost)
 
 
 # ---- what comes out -----------------------------------------------------------------------------------------------------
@@ -238,7 +242,7 @@ def _entry(one: Answered) -> tuple[dict[str, Any], np.ndarray]:
         "no_verdict": float(np.mean([missing(i, v, benchmark.asks) for i, v in zip(items, one.verdicts, strict=True)])),
         "cut": sum(v.cut for v in one.verdicts), "tokens": sum(v.tokens for v in one.verdicts), "seconds": round(one.seconds, 2),
         "biases": biases(items, one.verdicts, one.scale) if benchmark.asks == "replies" else {},
-        "cost": dict(one.cost), "why": next((v.why for v in one.verdicts if v.why), ""),
+        "cost": dict(one.cost), "blind": one.blind, "why": next((v.why for v in one.verdicts if v.why), ""),
     }  # fmt: skip
     return entry, replicates[next(iter(found))]
 

@@ -6,6 +6,7 @@ feature. Images are kept in the turn that was read (`Turn.images`), as uint8 arr
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -22,9 +23,18 @@ from rewardlab.policies.adapter import Base
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.util.device import device_of, dtype_of
 
+PREPROCESSOR = "preprocessor_config.json"
+
 
 class VisionPolicy(HFPolicy):
-    """A Llava model whose vision encoder reads square images of one size."""
+    """A Llava model whose vision encoder reads square images of one size.
+
+    mean, std: of each colour, by which pixels from 0 to 1 are scaled, as the checkpoint's preprocessor says.
+    """
+
+    sees = True
+    mean: tuple[float, ...] = (0.5, 0.5, 0.5)
+    std: tuple[float, ...] = (0.5, 0.5, 0.5)
 
     @classmethod
     def load(
@@ -40,18 +50,27 @@ class VisionPolicy(HFPolicy):
         model = AutoModelForImageTextToText.from_pretrained(str(folder), dtype=torch.float32)
         policy = cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where))
         policy.stop_as_in(folder)
+        policy.mean, policy.std = _scaling(Path(folder), policy)
         return policy
+
+    def save(self, folder: Path | str) -> None:
+        super().save(folder)
+        (Path(folder) / PREPROCESSOR).write_text(json.dumps({"image_mean": list(self.mean), "image_std": list(self.std)}))
 
     def copy(self, name: str, value_head: bool = False) -> VisionPolicy:
         copied = super().copy(name, value_head)
         seeing = VisionPolicy(copied.whole, self.tokenizer, self.device, self.dtype, name, copied.value_head)
-        seeing.ends = self.ends
+        seeing.ends, seeing.mean, seeing.std = self.ends, self.mean, self.std
         return seeing
 
     @property
+    def image_size(self) -> int:
+        """Height and width of the images that it reads."""
+        return self.model.config.vision_config.image_size
+
+    @property
     def tokens_per_image(self) -> int:
-        seen = self.model.config.vision_config
-        return (seen.image_size // seen.patch_size) ** 2
+        return (self.image_size // self.model.config.vision_config.patch_size) ** 2
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
@@ -96,8 +115,8 @@ class VisionPolicy(HFPolicy):
             hook.remove()
 
     def _pixels(self, images: Sequence[np.ndarray]) -> Tensor | None:
-        """(n, 3, size, size) from -1 to 1; None if there is no image."""
-        size = self.model.config.vision_config.image_size
+        """(n, 3, size, size), scaled; None if there is no image."""
+        size = self.image_size
         for image in images:
             if np.shape(image) != (size, size, 3):
                 raise RewardlabError(
@@ -105,7 +124,9 @@ class VisionPolicy(HFPolicy):
                 )
         if not images:
             return None
-        return torch.from_numpy(np.stack(images)).to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
+        mean, std = (torch.tensor(x, device=self.device)[:, None, None] for x in (self.mean, self.std))
+        shares = torch.from_numpy(np.stack(images)).to(self.device).permute(0, 3, 1, 2).float() / 255
+        return (shares - mean) / std
 
     # ---- the same calls, looking -------------------------------------------------------------------------------------
 
@@ -135,6 +156,13 @@ class VisionPolicy(HFPolicy):
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
         with self._looking([t for t, _ in batch.rows]):
             return super().evaluate(batch, wants, per_token)
+
+
+def _scaling(folder: Path, policy: VisionPolicy) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and deviation of colours that the checkpoint's preprocessor names; else those of the small policies."""
+    path = folder / PREPROCESSOR
+    told = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return tuple(told.get("image_mean") or policy.mean), tuple(told.get("image_std") or policy.std)
 
 
 def _with_images(trajectory: Trajectory, new: Sequence[Message]) -> Trajectory:

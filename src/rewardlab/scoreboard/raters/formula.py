@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class Formula(Rater):
-    """A reward as `--reward` takes it. The replies of an item are one group; tokens are characters."""
+    """A reward as `--reward` takes it. The replies of an item are one group; tokens are characters. It reads text alone."""
+
+    blind = True
 
     def __init__(self, name: str, formula: str = ""):
         # it imports torch and the whole of the rewards

@@ -19,7 +19,7 @@ from rewardlab.errors import unknown
 from rewardlab.models.checkpoint import find
 from rewardlab.models.load import load_policy
 from rewardlab.scoreboard.items import Item, Verdict, flat
-from rewardlab.scoreboard.raters.passes import logprobs_of
+from rewardlab.scoreboard.raters.passes import logprobs_of, seeing, shown
 from rewardlab.scoreboard.raters.rater import Rater, verdicts
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Likelihood(Rater):
         self.weights = [weights(m) for m in (model, reference) if m]
         self.policy: Any = load_policy(model, device, dtype)
         self.reference: Any = load_policy(reference, device, dtype) if reference else None
+        self.sees = seeing(*(policy for policy in (self.policy, self.reference) if policy is not None))
 
     def fingerprint(self) -> str:
         return f"likelihood {self.weights} {self.norm} {self.beta if self.reference else ''} {self.policy.dtype}" + (
@@ -57,7 +58,7 @@ class Likelihood(Rater):
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
         replies = [item.replies[k] for item, k in flat(items)]
-        problems = [Problem(item.prompt) for item, _ in flat(items)]
+        problems = [Problem(shown(item.prompt, self.policy)) for item, _ in flat(items)]
         rows = self.policy.write(self.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems]), replies)
         fits = [i for i, t in enumerate(rows) if len(t) <= self.policy.context]
         found = dict(zip(fits, self._scored([rows[i] for i in fits]), strict=True))
