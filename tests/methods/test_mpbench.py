@@ -3,6 +3,7 @@
 import pytest
 
 from rewardlab.core import Run
+from rewardlab.data.pictures import base64_of
 from rewardlab.methods.benchmarks.mpbench import PARTS, averages, benchmark, figures, marks, read, three_parts
 from rewardlab.scoreboard.choices import voted
 from rewardlab.scoreboard.figures import Marks
@@ -94,10 +95,12 @@ def test_the_published_rows_are_the_means_of_their_parts_and_search_in_them_is_a
 
 
 def test_pictures_and_choices_are_part_of_the_prompt():
-    one = item(steps=["a"], error_steps=[], image=["1.png", "2.png"], choices=["ice", "fire"])
-    assert one.prompt[0].images == ("1.png", "2.png")
+    dark, light = (base64_of(np.full((4, 4, 3), grey, np.uint8)) for grey in (0, 255))
+    one = item(steps=["a"], error_steps=[], image=[dark, light], choices=["ice", "fire"])
+    assert [int(np.asarray(image).mean()) for image in one.prompt[0].images] == [0, 255]
     assert one.question == "q\n(A) ice\n(B) fire"
-    assert item(steps=["a"], error_steps=[], image="1.png").key("steps") != item(steps=["a"], error_steps=[]).key("steps")
+    keys = {item(steps=["a"], error_steps=[], image=image).key("steps") for image in (dark, light, None)}
+    assert len(keys) == 3
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ files, step_correctness.json, answer_aggregation.json and reasoning_process_sear
 paper: the means above; that a model scores every step from -1 to 1, and every candidate with the steps before it; chance. From its
 numbers: mcc is 2 f1 - 1 for each of the 12 models, so that one of two candidates is right; a vote depends on the model, so that it
 is weighted. (inferred): the rest: columns, that the paper's "RM-Score" is PRMScore, the mean over steps as the score of a solution,
-a threshold of 1/2, and that what has no verdict is told wrongly. Equal scores share the choice. `image`, a path or a list, is part
-of the prompt. The paper's row of InternVL2.5-38B is not the mean of its parts and is left out here.
+a threshold of 1/2, and that what has no verdict is told wrongly. Equal scores share the choice. `image`, in any form, is part of
+the prompt. The paper's row of InternVL2.5-38B is not the mean of its parts and is left out here.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Message, Recipe, Run, study
+from rewardlab.data.pictures import base64_of, pictures_in
 from rewardlab.data.solutions import Solution
 from rewardlab.evals.process import harmonic
 from rewardlab.scoreboard.benchmark import Benchmark, Published
@@ -60,8 +61,7 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
 
 
 def _prompt(row: Mapping[str, Any]) -> tuple[Message, ...]:
-    image = row.get("image")
-    images = () if image in (None, "") else tuple(image) if isinstance(image, list | tuple) else (image,)
+    images = pictures_in(row["image"]) if row.get("image") else ()
     choices = [f"({chr(65 + k)}) {text}" for k, text in enumerate(row.get("choices") or ())]
     return (Message("user", "\n".join((row["question"], *choices)), images=images),)
 
@@ -141,6 +141,9 @@ _TABLE = {
     "InternVL2.5-1B": (0.313, 0.222, 0.491, 0.471, 0.333, 0.455, -0.091),
 }  # fmt: skip
 _CHANCE = (0.318, 0.091, 0.5, 0.409, 0.409, 0.5, 0.0)
+_TILES = base64_of(
+    np.kron(np.tile([[0, 255], [255, 0]], (2, 2))[:3], np.ones((8, 8), int))[..., None].repeat(3, 2).astype(np.uint8)
+)
 _QUESTION = "The picture shows 3 rows of 4 tiles. Two tiles are taken away. How many are left?"
 
 
@@ -149,12 +152,12 @@ def _row(name: str, question: str, domain: str = "mathematics", **columns: Any) 
 
 
 benchmark = Benchmark(
-    title="MPBench", hub="xuzhaopan/MPBench", read=read, marks=marks, figures=figures, asks="steps",
+    title="MPBench", hub="xuzhaopan/MPBench", read=read, marks=marks, figures=figures, asks="steps", pictures=("image",),
     chance=dict(zip(_NAMES, _CHANCE, strict=True)),
     published=tuple(Published(m, dict(zip(_NAMES, x, strict=True)), "arXiv:2503.12505, table 2") for m, x in _TABLE.items()),
     example=(
-        _row("1", _QUESTION, image="1.png", steps=["There are 3 * 4 = 12 tiles.", "12 + 2 = 14 are left."], error_steps=[2]),
-        _row("2", _QUESTION, image="1.png", steps=["There are 3 * 4 = 12 tiles.", "12 - 2 = 10 are left."], error_steps=[]),
+        _row("1", _QUESTION, image=_TILES, steps=["There are 3 * 4 = 12 tiles.", "12 + 2 = 14 are left."], error_steps=[2]),
+        _row("2", _QUESTION, image=_TILES, steps=["There are 3 * 4 = 12 tiles.", "12 - 2 = 10 are left."], error_steps=[]),
         _row("3", "Which is cold?", "commonsense", choices=["ice", "fire"], answer="A", solutions=[
             {"steps": ["Fire burns.", "So B is cold."], "answer": "B"}, {"steps": ["Ice is wet.", "So A is cold."], "answer": "A"},
         ]),
@@ -241,10 +244,7 @@ def mpbench(base: Recipe | None = None) -> Recipe:
 
 
 fidelity = "core"
-left_out = (
-    "pictures: a row's are in its prompt, and the raters of steps that are at hand read text alone; the few-shot prompts by which "
-    "the paper has multimodal models score all steps or candidates of a problem at once"
-)
+left_out = "the few-shot prompts by which the paper has multimodal models score all steps or candidates of a problem at once"
 
 check = Check(
     says="the mean over three uses tells a checker of steps from a rater that knows the answer, whose best of n is better",
