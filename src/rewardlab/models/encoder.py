@@ -1,4 +1,4 @@
-"""Encoders of texts: any transformers model of hidden states, pooled as a folder of sentence-transformers says; vectors of length 1.
+"""Encoders of texts: any transformers model of hidden states, pooled as sentence-transformers pools them; vectors of length 1.
 
 The text's tokens are read at once, without a chat template. Pooling is that of 1_Pooling/config.json: the mean of the tokens (the
 default where there is no such file), the first token, or the last one; longer texts than max_seq_length are cut at the end.

@@ -9,7 +9,7 @@ bi-encoder reads question and answer apart (`minilm?as=embedder`), a reranker re
 Xiao et al. 2024, arXiv:2404.06347, and the released code and data (gowitheflow-1998/RAR-b, rarb/evaluation_utils.py, which calls
 BEIR): tables with instructions, queries, documents and labels (mcr/*.csv), and folders of queries.jsonl, corpus.jsonl and
 qrels/test.tsv (full/*). The instruction stands before the query with `instruct=yes`. Figures of several files are means over them.
-(inferred) Of equal scores, each order counts alike; trec_eval, which BEIR calls, orders them by name. Answers in the same words are
+Of equal scores, each order counts alike (inferred): trec_eval, which BEIR calls, orders them by name. Answers in the same words are
 one document. An answer without a score is last, and not found.
 """
 
@@ -116,8 +116,7 @@ def load(path: Path) -> Iterator[tuple[str, Row]]:
         yield from _beir(path)
         return
     rows = list(rows_of(path))
-    told = [_documents(row["documents"]) if "documents" in row else [] for _, row in rows]
-    pool = list(dict.fromkeys(text for documents in told for text in documents))
+    pool = list(dict.fromkeys(text for _, row in rows if "documents" in row for text in _documents(row["documents"])))
     for place, row in rows:
         yield place, row if "corpus" in row or "documents" not in row else {**row, "corpus": pool}
 
@@ -131,13 +130,14 @@ def _beir(path: Path) -> Iterator[tuple[str, Row]]:
     right: dict[str, list[int]] = {}
     with open(path.parent / "qrels" / "test.tsv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t"):
-            if float(row["score"]) > 0 and (place := place_of[row["corpus-id"]]) not in right.setdefault(row["query-id"], []):
-                right[row["query-id"]].append(place)
-    corpus, named = list(pool), path.parent / "instruction.txt"
+            if float(row["score"]) > 0 and (k := place_of[row["corpus-id"]]) not in right.setdefault(row["query-id"], []):
+                right[row["query-id"]].append(k)
+    named = path.parent / "instruction.txt"
     said = named.read_text("utf-8").strip() if named.is_file() else ""
+    whole = {"corpus": list(pool), "instructions": said, "set": path.parent.name}
     for place, row in rows_of(path):
         if known := right.get(str(row["_id"])):
-            yield place, {"queries": row["text"], "corpus": corpus, "right": known, "instructions": said, "set": path.parent.name}
+            yield place, {**whole, "queries": row["text"], "right": known}
 
 
 _POOL = ["a week", "blue", "cold", "in winter", "iron", "oxygen", "salt", "six", "steam", "the Moon", "the Sun", "wood"]
@@ -155,37 +155,13 @@ benchmark = Benchmark(
 
 # ---- the same training data for a bi-encoder and a reranker --------------------------------------------------------------
 
-NAMES = tuple(
-    [
-        "Ann",
-        "Ben",
-        "Cleo",
-        "Dan",
-        "Eve",
-        "Finn",
-        "Gus",
-        "Hana",
-        "Ivo",
-        "Jill",
-        "Kim",
-        "Leo",
-        "Mia",
-        "Ned",
-        "Olga",
-        "Pia",
-        "Quin",
-        "Rosa",
-        "Sam",
-        "Tess",
-        "Uma",
-        "Vera",
-        "Will",
-        "Zoe",
-    ]
+NAMES = (
+    *("Ann", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jill", "Kim", "Leo"),
+    *("Mia", "Ned", "Olga", "Pia", "Quin", "Rosa", "Sam", "Tess", "Uma", "Vera", "Will", "Zoe"),
 )
 ENDS = ("first", "last")
 ANSWERS = [f"{name} finished {end}" for end in ENDS for name in NAMES]
-RUNNERS, NEGATIVES, SHORTLIST = 4, 7, 10
+RUNNERS, NEGATIVES, SHORTLIST = 3, 5, 10
 WORDS = {word: i for i, word in enumerate(["", "beat", "who", "finished", *ENDS, *(name.lower() for name in NAMES)])}
 
 
@@ -222,8 +198,7 @@ def _network(outputs: int, width: int = 48) -> Any:
 
         def forward(self, ids: Any) -> Any:
             hidden = self.layers(self.words(ids) + self.places(torch.arange(ids.shape[1])), src_key_padding_mask=ids == 0)
-            there = (ids > 0)[..., None]
-            return self.head((hidden * there).sum(1) / there.sum(1))
+            return self.head((hidden * (ids > 0)[..., None]).sum(1) / (ids > 0).sum(1, keepdim=True))
 
     return Network()
 
@@ -243,22 +218,25 @@ def cross_scores(network: Any, queries: Sequence[str], documents: Sequence[Seque
 
 def _taught(kind: str, seed: int, steps: int, batch: int = 32, rate: float = 2e-3) -> Any:
     """A network trained on questions: the right answer against NEGATIVES others, half of them about the same runners, by
-    softmax. The bi-encoder and the reranker of a seed are shown the same questions with the same answers."""
+    softmax; the same questions and answers whatever is trained. "bi, all" is a bi-encoder shown every answer, which for it are no
+    more to read."""
     import torch
     from torch.nn.functional import cross_entropy
 
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed_of("taught", seed))
-    network = _network(48 if kind == "bi" else 1)
+    network = _network(1 if kind == "cross" else 48)
     adam = torch.optim.Adam(network.parameters(), lr=rate)
     for _ in range(steps):
         queries, right = zip(*(asked(rng) for _ in range(batch)), strict=True)
         shown = np.array([[r, *_negatives(q, r, rng)] for q, r in zip(queries, right, strict=True)])
-        if kind == "bi":
-            scores = bi_scores(network, queries, ANSWERS).gather(1, torch.tensor(shown))
-        else:
+        wanted = torch.zeros(batch, dtype=torch.long)
+        if kind == "cross":
             scores = cross_scores(network, queries, [[ANSWERS[i] for i in row] for row in shown])
-        loss = cross_entropy(scores, torch.zeros(batch, dtype=torch.long))
+        else:
+            scores = bi_scores(network, queries, ANSWERS)
+            scores, wanted = (scores, torch.tensor(right)) if "all" in kind else (scores.gather(1, torch.tensor(shown)), wanted)
+        loss = cross_entropy(scores, wanted)
         adam.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
@@ -267,15 +245,16 @@ def _taught(kind: str, seed: int, steps: int, batch: int = 32, rate: float = 2e-
 
 
 def _negatives(query: str, right: int, rng: np.random.Generator) -> list[int]:
-    near = [i for i, text in enumerate(ANSWERS) if i != right and text.split()[0] in query]
-    far = [i for i in range(len(ANSWERS)) if i != right and i not in near]
+    named = [text.split()[0] in query for text in ANSWERS]
+    near, far = ([i for i in range(len(ANSWERS)) if i != right and named[i] == whether] for whether in (True, False))
     return [*rng.choice(near, (NEGATIVES + 1) // 2, False), *rng.choice(far, NEGATIVES // 2, False)]
 
 
 @study
-def trained_on_reasoning(run: Run, *, steps: int = 600, questions: int = 300) -> dict[str, float]:
-    """nDCG@10 of what shares words and sequences of them with the question (lexical), of a bi-encoder and of a reranker of the
-    first ten of the lexical ranking, both trained on the same number of questions; and the gain of each over lexical."""
+def trained_on_reasoning(run: Run, *, steps: int = 300, questions: int = 200) -> dict[str, float]:
+    """nDCG@10 of what shares words and sequences of them with the question (lexical); of a bi-encoder, and of a reranker of the
+    first ten of the lexical ranking, both trained on the same questions and answers; of a bi-encoder shown all answers. And the
+    gain of each over lexical."""
     import torch
 
     seed = seed_of("study", run.seed) % 2**31
@@ -284,11 +263,13 @@ def trained_on_reasoning(run: Run, *, steps: int = 600, questions: int = 300) ->
     queries = [query for query, _ in made]
     items = [item for q, r in made for item in read({"queries": q, "corpus": ANSWERS, "right": [r]}, "race")]
     lexical = embedded(queries) @ embedded(ANSWERS).T
-    networks = {kind: _taught(kind, seed, steps) for kind in ("bi", "cross")}
+    networks = {kind: _taught(kind, seed, steps) for kind in ("bi", "bi, all", "cross")}
     with torch.no_grad():
-        bi, reranked = bi_scores(networks["bi"], queries, ANSWERS).numpy(), _reranked(networks["cross"], queries, lexical)
-    found = {name: _figure(items, table) for name, table in (("lexical", lexical), ("bi-encoder", bi), ("reranker", reranked))}
-    return found | {f"gain of {name}": found[name] - found["lexical"] for name in ("bi-encoder", "reranker")}
+        tables = {name: bi_scores(networks[name], queries, ANSWERS).numpy() for name in ("bi", "bi, all")}
+        tables["reranker"] = _reranked(networks["cross"], queries, lexical)
+    start = _figure(items, lexical)
+    found = {name: _figure(items, table) for name, table in tables.items()}
+    return {"lexical": start, **found, **{f"gain of {name}": x - start for name, x in found.items()}}
 
 
 def _reranked(network: Any, queries: Sequence[str], first: np.ndarray) -> np.ndarray:
@@ -316,5 +297,5 @@ left_out = "fine-tuning of pretrained retrievers and rerankers: small transforme
 
 check = Check(
     says="on questions of order, training gains a reranker more nDCG@10 over lexical retrieval than a bi-encoder on the same data",
-    versus=None, task="arithmetic", measure="gain of reranker", direction="higher", margin=0.05, against="gain of bi-encoder",
+    versus=None, task="arithmetic", measure="gain of reranker", direction="higher", margin=0.05, against="gain of bi",
 )  # fmt: skip
