@@ -1,5 +1,6 @@
 """MPBench: its three parts by hand, what a tie and silence come to, odd rows, and that the published table is made as ours is."""
 
+import numpy as np
 import pytest
 
 from rewardlab.core import Run
