@@ -56,6 +56,7 @@ class Benchmark:
     data begin (one beginning, or several); these are no items.
     pictures: columns that hold pictures, in any form of `data/pictures.py`; `read` is given each as a tuple of pictures.
     picture_folder: from which their paths go, where it is not the file's; as a path from there.
+    made: items that are made of other data at hand, which takes its time: so many are told without making them.
     published: figures of papers.  prompt: the benchmark's own prompt for judges of pairs, with {prompt}, {first} and {second}.
     """
 
@@ -78,6 +79,7 @@ class Benchmark:
     prompt: str = ""
     pictures: tuple[str, ...] = ()
     picture_folder: str = ""
+    made: int = 0
 
     @property
     def headline(self) -> str:

@@ -274,7 +274,7 @@ def at_hand() -> dict[str, dict[str, Any]]:
     for name in benchmarks():
         one = benchmark_of(name)
         try:
-            files, items = one.files(), sum(not item.blank for item in one.items())
+            files, items = one.files(), one.made or sum(not item.blank for item in one.items())
             where = str(files[0].parent)
         except RewardlabError:
             items, where = 0, f"hub: {one.hub}" if one.hub else "your own file: --data"

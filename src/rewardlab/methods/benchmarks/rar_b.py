@@ -288,8 +288,7 @@ def _figure(items: Sequence[Item], table: np.ndarray) -> float:
 
 def rar_b(base: Recipe | None = None) -> Recipe:
     """No settings: `rewardlab scoreboard "minilm?as=embedder" --on rar-b --data FILE`."""
-    base = base or Recipe(name="rar_b")
-    return base.but(study=trained_on_reasoning())
+    return (base or Recipe(name="rar_b")).but(study=trained_on_reasoning())
 
 
 fidelity = "core"

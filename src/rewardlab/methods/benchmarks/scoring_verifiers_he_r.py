@@ -45,6 +45,8 @@ SETS = {"HE_base": "HE-R", "HE_plus": "HE-R+", "MBPP_base": "MBPP-R", "MBPP_plus
 """Names of the sets in the code, and of their files."""
 OWN = "HumanEval"
 PROBLEMS = 60
+MADE = 36
+"""Of these problems, those that give rows."""
 TESTS = ("unit_tests", "misread_tests")
 
 
@@ -134,7 +136,7 @@ def _row(task: str, prompt: str, *solutions: tuple[float, str]) -> dict[str, Any
 
 benchmark = Benchmark(
     title="Scoring verifiers (HE-R, MBPP-R)", data=f"humaneval/{OWN}*", hub="nvidia/Scoring-Verifiers", load=load, read=read,
-    marks=marks, figures=figures, outputs=outputs, chance={"spearman": 0.0, "kendall": 0.0},
+    marks=marks, figures=figures, outputs=outputs, chance={"spearman": 0.0, "kendall": 0.0}, made=MADE,
     lacks=f"the published programs; mutants of {PROBLEMS} problems of HumanEval stand in",
     example=(
         _row("HumanEval/0", "def double(x):\n", (1.0, "return 2 * x"), (0.4, "return x + 2"), (0.1, "return x")),
