@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.benchmarks.rar_b import _documents, asked, benchmark, figures, marks, read
+from rewardlab.methods.benchmarks.rar_b import asked, benchmark, figures, marks, read
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Verdict
 from rewardlab.scoreboard.raters import load_rater
@@ -81,12 +81,9 @@ def test_a_released_table_is_read_with_the_pool_of_all_its_answers(tmp_path):
     table(tmp_path / "bad.csv", [["", "q", "['a', 'b']", 2]])
     with pytest.raises(RewardlabError, match="labels is the place"):
         benchmark.items(tmp_path / "bad.csv")
-
-
-def test_documents_with_doubled_quotes_are_read_as_the_released_tables_have_them():
-    assert _documents("['plain', 'two words']") == ["plain", "two words"]
-    assert _documents("""['It rains.', ""The Sun's rays."", 'x, y']""")[-1] == "x, y"
-    assert len(_documents("""['It rains.', ""The Sun's rays."", 'x, y']""")) == 3
+    table(tmp_path / "worse.csv", [["", "q", "['a', 'b']", 0], ["", "r", "['a', 'b", 0]])
+    with pytest.raises(RewardlabError, match=r"row 2 .*list of texts"):
+        benchmark.items(tmp_path / "worse.csv")
 
 
 def test_a_folder_of_beir_is_read(tmp_path):

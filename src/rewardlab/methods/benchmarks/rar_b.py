@@ -20,6 +20,7 @@ import csv
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from rewardlab.scoreboard.benchmark import Benchmark, rows_of
 from rewardlab.scoreboard.choices import points
 from rewardlab.scoreboard.figures import Marks, by_subset
 from rewardlab.scoreboard.items import Item, Verdict, users
+from rewardlab.scoreboard.procedural import figures_of, from_table
 from rewardlab.text.embedding import embedded
 
 kind = "benchmark"
@@ -60,11 +62,9 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
 def _documents(value: Any) -> list[str]:
     """A list, or the text of one, as the released tables have it."""
     try:
-        found = ast.literal_eval(value) if isinstance(value, str) else value
-    except (SyntaxError, ValueError):
-        # the tables double the quotes within a text
-        found = next(csv.reader([value.strip("[]")], quotechar="'", skipinitialspace=True))
-    return [str(text) for text in found]
+        return [str(text) for text in (ast.literal_eval(value) if isinstance(value, str) else value)]
+    except (SyntaxError, TypeError, ValueError):
+        raise ValueError(f"documents is a list of texts, and not {value!r:.60}") from None
 
 
 def marks(item: Item, verdict: Verdict) -> dict[str, float]:
@@ -116,9 +116,13 @@ def load(path: Path) -> Iterator[tuple[str, Row]]:
         yield from _beir(path)
         return
     rows = list(rows_of(path))
-    pool = list(dict.fromkeys(text for _, row in rows if "documents" in row for text in _documents(row["documents"])))
+    pool: dict[str, None] = {}
+    for _, row in rows:
+        # a broken row is told when it is read, with its place
+        with suppress(ValueError):
+            pool |= dict.fromkeys(_documents(row.get("documents", ())))
     for place, row in rows:
-        yield place, row if "corpus" in row or "documents" not in row else {**row, "corpus": pool}
+        yield place, row if "corpus" in row else {**row, "corpus": list(pool)}
 
 
 def _beir(path: Path) -> Iterator[tuple[str, Row]]:
@@ -217,9 +221,8 @@ def cross_scores(network: Any, queries: Sequence[str], documents: Sequence[Seque
 
 
 def _taught(kind: str, seed: int, steps: int, batch: int = 32, rate: float = 2e-3) -> Any:
-    """A network trained on questions: the right answer against NEGATIVES others, half of them about the same runners, by
-    softmax; the same questions and answers whatever is trained. "bi, all" is a bi-encoder shown every answer, which for it are no
-    more to read."""
+    """A network trained by softmax on questions, the right answer against NEGATIVES others, half of them about the same runners:
+    the same whatever is trained. "bi, all" is a bi-encoder shown every answer, for which it reads no more."""
     import torch
     from torch.nn.functional import cross_entropy
 
@@ -252,9 +255,8 @@ def _negatives(query: str, right: int, rng: np.random.Generator) -> list[int]:
 
 @study
 def trained_on_reasoning(run: Run, *, steps: int = 300, questions: int = 200) -> dict[str, float]:
-    """nDCG@10 of what shares words and sequences of them with the question (lexical); of a bi-encoder, and of a reranker of the
-    first ten of the lexical ranking, both trained on the same questions and answers; of a bi-encoder shown all answers. And the
-    gain of each over lexical."""
+    """nDCG@10 of wording in common (lexical), of a bi-encoder, of a reranker of the lexical ranking's first ten, trained on the
+    same questions and answers, and of a bi-encoder shown all answers; and the gain of each over lexical."""
     import torch
 
     seed = seed_of("study", run.seed) % 2**31
@@ -267,9 +269,9 @@ def trained_on_reasoning(run: Run, *, steps: int = 300, questions: int = 200) ->
     with torch.no_grad():
         tables = {name: bi_scores(networks[name], queries, ANSWERS).numpy() for name in ("bi", "bi, all")}
         tables["reranker"] = _reranked(networks["cross"], queries, lexical)
-    start = _figure(items, lexical)
-    found = {name: _figure(items, table) for name, table in tables.items()}
-    return {"lexical": start, **found, **{f"gain of {name}": x - start for name, x in found.items()}}
+    scores = {name: {i.id: row for i, row in zip(items, t, strict=True)} for name, t in {"lexical": lexical, **tables}.items()}
+    found = {name: figures_of(benchmark, items, from_table(table))["ndcg@10"] for name, table in scores.items()}
+    return found | {f"gain of {name}": found[name] - found["lexical"] for name in tables}
 
 
 def _reranked(network: Any, queries: Sequence[str], first: np.ndarray) -> np.ndarray:
@@ -279,11 +281,6 @@ def _reranked(network: Any, queries: Sequence[str], first: np.ndarray) -> np.nda
     found = first - first.max() + own.min() - 1
     np.put_along_axis(found, short, own, 1)
     return found
-
-
-def _figure(items: Sequence[Item], table: np.ndarray) -> float:
-    rows = [marks(item, Verdict(tuple(map(float, row)))) for item, row in zip(items, table, strict=True)]
-    return figures(Marks.of(items, rows))["ndcg@10"]
 
 
 def rar_b(base: Recipe | None = None) -> Recipe:
@@ -297,4 +294,5 @@ left_out = "fine-tuning of pretrained retrievers and rerankers: small transforme
 check = Check(
     says="on questions of order, training gains a reranker more nDCG@10 over lexical retrieval than a bi-encoder on the same data",
     versus=None, task="arithmetic", measure="gain of reranker", direction="higher", margin=0.05, against="gain of bi",
+    finding="nDCG@10 0.88 from 0.51, against 0.66 (five seeds); a bi-encoder shown all 48 answers, at no more reading, has 0.97",
 )  # fmt: skip
