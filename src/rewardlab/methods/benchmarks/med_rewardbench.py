@@ -119,14 +119,15 @@ def rows(rng: np.random.Generator, n: int = 40) -> list[dict[str, Any]]:
     """Cases in which a coin decides who is right, another who is longer, and another who is kind."""
     found = []
     for i in range(n):
-        pair, right, longer, kind_ = counted(rng), *rng.integers(0, 2, 3).tolist()
-        answers = [pair.better, pair.worse] if right == 0 else [pair.worse, pair.better]
-        answers = [
-            KIND * (k == kind_) + a + " I looked at all of the picture, twice." * (k == longer) for k, a in enumerate(answers)
-        ]
+        pair = counted(rng)
+        right, longer, kind_ = (int(x) for x in rng.integers(0, 2, 3))
+        first, second = (
+            KIND * (k == kind_) + claim + " I looked at it twice, all of it." * (k == longer)
+            for k, claim in enumerate((pair.better, pair.worse) if right == 0 else (pair.worse, pair.better))
+        )
         won = {"accuracy": right, "relevance": kind_, "comprehensiveness": longer, "creativity": longer, "responsiveness": kind_}
         winners = "".join("AB"[won.get(name, right)] for name in DIMENSIONS)
-        found.append(_case(str(i), pair.question, pair.frames[0], *answers, winners))
+        found.append(_case(str(i), pair.question, pair.frames[0], first, second, winners))
     return found
 
 

@@ -145,7 +145,7 @@ def steps_where_they_matter(run: Run, *, questions: int = 600, kept: float = 1 /
     items = [item for row in rows(rng, questions) for item in read(row, "")]
 
     def chosen(first: Scores, second: Scores) -> list[Item]:
-        d = np.array([indicator(i.worth, first(i, rng), second(i, rng)) for i in items])
+        d = np.array([indicator(i.worth, first(i, rng).tolist(), second(i, rng).tolist()) for i in items])
         return [items[k] for k in np.argsort(-d, kind="stable")[: int(kept * len(items))]]
 
     def gap(some: Sequence[Item]) -> float:

@@ -125,8 +125,9 @@ class VisionPolicy(HFPolicy):
         if not images:
             return None
         mean, std = (torch.tensor(x, device=self.device)[:, None, None] for x in (self.mean, self.std))
-        shares = torch.from_numpy(np.stack(images)).to(self.device).permute(0, 3, 1, 2).float() / 255
-        return (shares - mean) / std
+        bytes_ = torch.from_numpy(np.stack(images)).to(self.device).permute(0, 3, 1, 2).float()
+        # for small policies this is bytes / 127.5 - 1 to the last bit, by which records were made
+        return bytes_ / (255 * std) - mean / std
 
     # ---- the same calls, looking -------------------------------------------------------------------------------------
 
