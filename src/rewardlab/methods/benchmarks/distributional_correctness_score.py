@@ -152,7 +152,7 @@ def trained(name: str, seed: int, steps: int = 400, learnt: int = 100, batch: in
 
 
 @study
-def hedging(run: Run, *, n: int = 2000) -> dict[str, float]:
+def hedging(run: Run, *, n: int = 2000, steps: int = 400) -> dict[str, float]:
     """Two raters that give the right option the same chance, and the rest to IDK or to a wrong option; and networks trained with
     each score as their reward: of what share of the questions that can be known, and that cannot, they abstain, and how often
     they are right where they answer.
@@ -162,7 +162,7 @@ def hedging(run: Run, *, n: int = 2000) -> dict[str, float]:
     found = _hedged(rng.uniform(0.3, 0.9, n))
     seen, right, known = questions(rng, n)
     for name in REWARDS:
-        p = trained(name, seed)(seen)
+        p = trained(name, seed, steps)(seen)
         said, own = p.argmax(1), p[np.arange(n), right]
         answers = said < OPTIONS
         found |= {

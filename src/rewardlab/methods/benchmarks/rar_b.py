@@ -292,7 +292,8 @@ fidelity = "core"
 left_out = "fine-tuning of pretrained retrievers and rerankers: small transformers are trained from random weights in their place"
 
 check = Check(
-    says="on questions of order, training gains a reranker more nDCG@10 over lexical retrieval than a bi-encoder on the same data",
-    versus=None, task="arithmetic", measure="gain of reranker", direction="higher", margin=0.05, against="gain of bi",
-    finding="nDCG@10 0.88 from 0.51, against 0.66 (five seeds); a bi-encoder shown all 48 answers, at no more reading, has 0.97",
+    says="on questions of order, training gains a reranker more nDCG@10 over lexical retrieval than a bi-encoder shown all answers",
+    versus=None, task="arithmetic", measure="gain of reranker", direction="higher", margin=0.05, against="gain of bi, all",
+    tried="against a bi-encoder shown the same answers alone, which the reranker beats (0.88 to 0.66): but it reads more for that",
+    finding="nDCG@10 0.88 from 0.51, and 0.97 for the bi-encoder, at no more reading (five seeds): not the paper's claim",
 )  # fmt: skip
