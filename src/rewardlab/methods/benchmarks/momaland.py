@@ -186,7 +186,7 @@ def sampled(actor: nn.Module, seen: Tensor, rng: torch.Generator) -> Tensor:
 
 
 def improve(actor, critic, adam, seen: Tensor, chosen: Tensor, earned: Tensor, ended: Tensor) -> None:
-    """The clipped objective and squared errors of values, EPOCHS times over the whole batch."""
+    """The clipped objective and squared errors of values, EPOCHS times."""
     state = seen.flatten(-2)[..., None, :].expand(*seen.shape[:-1], -1)  # (T + 1, C, A, A numbers)
     whose = torch.eye(seen.shape[-2]).expand(*seen.shape[:-1], -1)
     told = torch.cat((state, whose), -1)
@@ -278,9 +278,8 @@ def momaland(
     base: Recipe | None = None, *, id: str = "small", updates: int = 30, repeats: int = 2, steps: int = 2,
     reference: Sequence[float] = (), own: str = "",
 ) -> Recipe:  # fmt: skip
-    """id: an environment of the package, or "small", item gathering on 5 by 5 cells.  updates: of each policy.  repeats: seeds.
-    steps: weights are the multiples of 1 / steps, and equal ones.  reference: point of the hypervolume; without one -1 in each
-    objective.  own: FILE.py:FUNCTION, a trainer beside ours."""
+    """id: of the package, or "small", item gathering on 5 by 5 cells.  updates: of each policy.  repeats: seeds.  steps: weights are the
+    multiples of 1 / steps, and equal ones.  reference: of the hypervolume; -1 without one.  own: FILE.py:FUNCTION, a trainer."""
     base = base or Recipe(name="momaland")
     settings = {"id": id, "updates": updates, "repeats": repeats, "steps": steps, "reference": tuple(reference), "own": own}
     return base.but(study=fronts(**settings))
@@ -293,7 +292,9 @@ left_out = (
 
 check = Check(
     says="policies trained for several weights have a front of more use than as many at equal weights, and more volume than one",
-    versus=None, task="arithmetic", measure="utility.weights", direction="higher", margin=0.05, against="utility.equal",
+    versus=None, task="arithmetic", measure="utility.weights", direction="higher", margin=0.07, against="utility.equal",
     settings={"repeats": 1}, fault=Within("over_single", low=2.0, says="hypervolume that several weights add to a single policy"),
     moved=Within("individual_gain", low=1.0, says="hypervolume of agents that are paid each for its own"),
+    finding="seven weights: use 1.95, volume 21; seven policies at equal weights: 1.81 and 23, one: 12; chance: .48 and 3. Paid each "
+    "for its own, agents come to 2.19 and 28",
 )  # fmt: skip
