@@ -44,7 +44,7 @@ test: setup
 test-all: every-extra smollm2 lint
 	$(RUN) -m pytest -n 2 -m "" -rs
 
-EXTRAS := dev parity lora data pictures track verify control served serve embed gym-tasks docs wandb mlflow trackio trl nf4 ray verl
+EXTRAS := dev parity lora data pictures track verify control qd momaland served serve embed gym-tasks docs wandb mlflow trackio trl nf4 ray verl
 every-extra: setup
 	@for extra in $(EXTRAS); do \
 	  $(RUN) -m pip install --quiet "$(TORCH)" --editable ".[$$extra]" || echo "make: the extra $$extra cannot be installed here" >&2; \

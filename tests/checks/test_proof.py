@@ -439,6 +439,7 @@ def test_development_prints_one_document_or_a_table_and_leaves_no_record(ladder,
         ("reproduce mute", "mute makes no claim: there is nothing to reproduce"),
         ("reproduce", "one of the arguments METHOD --all is required"),
         ("reproduce grpoo", "unknown method 'grpoo'; did you mean grpo"),
+        ("study starc --nonsense 3", "unknown flag of starc '--nonsense'"),
         ("study grpo", "grpo is not a study; run it with: rewardlab train grpo"),
         ("compare grpo grpo --task arithmetic", "grpo is named twice"),
         ("compare grpo rloo", "which task? give --task"),
@@ -454,6 +455,13 @@ def test_a_wrong_request_is_refused_with_its_reason(ladder, line, message, capsy
 def test_study_prints_its_table(ladder, capsys):
     assert cli.main(["study", "ladder", "--seed", "5", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"study": "ladder", "seed": 5, "numbers": {"height": 1.005, "depth": 0.25}}
+
+
+def test_settings_of_a_study_are_flags(capsys):
+    assert cli.main(["study", "starc", "--worlds", "1", "--pairs", "2", "--states", "8", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["numbers"]
+    assert shown == pytest.approx(runs.study("starc", 0, {"worlds": 1, "pairs": 2, "states": 8}), nan_ok=True)
+    assert shown != pytest.approx(runs.study("starc", 0, {"worlds": 1, "pairs": 2, "states": 9}), nan_ok=True)
 
 
 # ---- docs/methods.md -------------------------------------------------------------------------------------------------

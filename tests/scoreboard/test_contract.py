@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from rewardlab import registry
 from rewardlab.errors import RewardlabError
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.figures import Marks
@@ -16,11 +17,20 @@ from rewardlab.scoreboard.items import Item, Verdict
 from rewardlab.scoreboard.run import benchmark_of, benchmarks
 
 NAMES = benchmarks()
+OTHERS = sorted({row["name"] for row in registry.rows() if row["kind"] == "benchmark"} - set(NAMES))
+"""Benchmarks of environments, searches and studies: rewards are not asked there."""
 
 
 @pytest.fixture(params=NAMES)
 def benchmark(request) -> Benchmark:
     return benchmark_of(request.param)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_benchmark_of_other_things_than_rewards_is_a_study_and_on_no_scoreboard(name):
+    assert registry.build(name).study is not None
+    with pytest.raises(RewardlabError, match=f"rewardlab study {name}"):
+        benchmark_of(name.replace("_", "-"))
 
 
 def items_of(benchmark: Benchmark) -> list[Item]:

@@ -32,6 +32,8 @@ EXTRAS = {
     "pictures": "benchmarks of rewards that show pictures",
     "verify": "the verifiers of symbolic mathematics, SQL, JSON schemas, graphs, logic and languages",
     "control": "Gymnasium environments",
+    "qd": "MAP-Elites and CMA-ES of pyribs: rewardlab study qd_suite",
+    "momaland": "multi-agent environments with several objectives: rewardlab study momaland",
     "embed": "rewards by similarity of sentences",
     "served": "models behind a server: --model openai:URL#NAME, judges",
     "serve": "servers: rewardlab serve, rewardlab serve-model",

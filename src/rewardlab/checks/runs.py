@@ -138,9 +138,9 @@ def number(numbers: Numbers, name: str, method: str) -> float:
     return numbers[name]
 
 
-def study(name: str, seed: int = 0) -> Numbers:
-    """The table of a study. Raises RewardlabError for a method that is not one."""
-    recipe = registry.build(name)
+def study(name: str, seed: int = 0, settings: Mapping[str, Any] | None = None) -> Numbers:
+    """The table of a study under these settings. Raises RewardlabError for a method that is not one."""
+    recipe = registry.build(name, settings)
     if recipe.study is None:
         raise RewardlabError(f"{name} is not a study; run it with: rewardlab {kind_of(recipe)} {name}")
     return {k: float(v) for k, v in recipe.study(Run(policy=None, seed=seed)).items()}

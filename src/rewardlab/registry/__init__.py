@@ -3,9 +3,10 @@
 A method's file makes `claim = Claim(...)`, of how good a policy or an answer becomes, or `check = Check(...)`, of what its
 mechanism does, or neither: `claim = None`. Words that it may state beside them:
 
-    kind = "study"        what it is: "method" (a way to train or to answer; the default), "reward-model", "benchmark",
-                          "analysis" or "study" (a table, no training), "data", "survey", "infrastructure" (the same learning,
-                          faster), "answer" (search at test time, no training). It is shown, and changes nothing else
+    kind = "study"        what it is: "method" (a way to train or to answer; the default), "reward-model", "benchmark" (of rewards
+                          where the file makes a `benchmark`, and then on the scoreboard; else of environments or searches, as a
+                          study), "analysis" or "study" (a table, no training), "data", "survey", "infrastructure" (the same
+                          learning, faster), "answer" (search at test time, no training). It is shown, and changes nothing else
     baseline = "grpo"     the method it is compared with in `show` and docs/methods.md; None: a starting point. Without it, the
                           method that its claim runs against, unless that is the method itself under other settings; else the
                           method that its function builds on (`base = base or grpo()`)

@@ -79,18 +79,20 @@ class Answered:
 
 
 def benchmarks() -> list[str]:
-    """The names of all benchmarks; the last is a file of pairs of one's own."""
+    """The names of all benchmarks of rewards; the last is a file of pairs of one's own. Those of other things make none."""
     found = sorted(row["name"] for row in registry.rows() if row["kind"] == "benchmark" and _of_module(row["name"]) is not None)
     return [*found, own_pairs.NAME]
 
 
 def benchmark_of(name: str) -> Benchmark:
-    """The benchmark of this name, in either spelling. Raises RewardlabError for an unknown one."""
+    """The benchmark of rewards of this name, in either spelling. Raises RewardlabError for another one."""
     known = [row["name"] for row in registry.rows() if row["kind"] == "benchmark"]
     plain = name.replace("-", "_").replace(".", "_").lower()
     if plain == own_pairs.NAME:
         return own_pairs.benchmark
     found = _of_module(plain) if plain in known else None
+    if found is None and plain in known:
+        raise RewardlabError(f"{plain} is a benchmark of other things than rewards; run it with: rewardlab study {plain}")
     if found is None:
         raise unknown("benchmark", name, benchmarks())
     return found

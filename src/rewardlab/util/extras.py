@@ -7,8 +7,12 @@ import importlib.util
 from rewardlab.errors import RewardlabError
 
 
+class MissingExtra(RewardlabError):
+    """An optional package is not installed."""
+
+
 def require(extra: str, *modules: str, what: str = "this") -> None:
-    """Raise RewardlabError, which names the extra to install, unless all modules are installed. Does not import them."""
+    """Raise MissingExtra, which names the extra to install, unless all modules are installed. Does not import them."""
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     if missing:
-        raise RewardlabError(f"{what} needs {', '.join(missing)}: pip install 'rewardlab[{extra}]'")
+        raise MissingExtra(f"{what} needs {', '.join(missing)}: pip install 'rewardlab[{extra}]'")

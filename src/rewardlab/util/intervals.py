@@ -26,6 +26,12 @@ def interval(values: np.ndarray, inside: float = 0.95) -> tuple[np.ndarray, np.n
     return mean, mean - half, mean + half
 
 
+def with_bounds(name: str, values: np.ndarray) -> dict[str, float]:
+    """The mean of values (n,) by name, and its bounds as NAME.low and NAME.high where several values have an interval."""
+    mean, low, high = (float(x) for x in interval(values))
+    return {name: mean} | ({f"{name}.low": low, f"{name}.high": high} if len(values) > 1 else {})
+
+
 def p_value(values: np.ndarray) -> float:
     """The two-sided p value of Student's t test that the mean of values (n,) is 0; 1 for fewer than two, and for zeros alone."""
     n = len(values)

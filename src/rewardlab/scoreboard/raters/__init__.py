@@ -6,6 +6,7 @@ PATH?as=shepherd&by=product        a process reward model whose convention it do
 likelihood:MODEL?norm=sum&end=no   how likely a language model finds the reply, here without the end token
 implicit:MODEL?reference=OTHER     how much likelier than a reference does: the reward that DPO trains
 judge:MODEL?kind=scale             a judge, local or served (judge:openai:URL#NAME): pairwise, scale or verdict
+judge:MODEL?kind=nway&orders=3     a judge that chooses one of all replies at once, in several orders
 PATH?as=embedder                   the cosine of prompt and reply by an encoder; minilm, and ngrams, which needs none
 tests:COLUMN?k=8                   the share of the first k tests in a column of the row (asserts) that a program passes
 outputs:FILE                       verdicts of others
@@ -28,11 +29,12 @@ from rewardlab.settings.domain import ABOVE_ZERO, POSITIVE
 __all__ = ["OUTPUTS", "Rater", "load_rater"]
 
 SETTINGS = {
-    "likelihood": ("norm", "end"), "implicit": ("reference", "norm", "beta", "end"), "judge": ("kind", "template", "by", "max_new"),
-    "steps": ("by", "splitter"), "tests": ("k",), "embedder": ("instruct",),
+    "likelihood": ("norm", "end"), "implicit": ("reference", "norm", "beta", "end"),
+    "judge": ("kind", "template", "by", "max_new", "orders"), "steps": ("by", "splitter"), "tests": ("k",),
+    "embedder": ("instruct",),
 }  # fmt: skip
 NUMBERS: dict[str, tuple[Callable[[str], Any], Any]] = {
-    "beta": (float, ABOVE_ZERO), "max_new": (int, POSITIVE), "k": (int, POSITIVE),
+    "beta": (float, ABOVE_ZERO), "max_new": (int, POSITIVE), "orders": (int, POSITIVE), "k": (int, POSITIVE),
 }  # fmt: skip
 
 
@@ -65,6 +67,12 @@ def load_rater(name: str, device: str = "auto", dtype: str = "auto") -> Rater:
 def _of_language_model(kind: str, name: str, rest: str, device: str, dtype: str) -> Rater:
     model, settings = _parted(rest, SETTINGS[kind], name)
     if kind == "judge":
+        if settings.get("kind") == "nway":
+            from rewardlab.scoreboard.raters.nway import NWay
+
+            return NWay(name, model, device, dtype, **{k: v for k, v in settings.items() if k != "kind"})
+        if "orders" in settings:
+            raise RewardlabError(f"{name}: orders are of a choice among all replies: kind=nway")
         from rewardlab.scoreboard.raters.judge import Judge
 
         return Judge(name, model, device, dtype, **settings)

@@ -34,7 +34,7 @@ from rewardlab.scoreboard.raters.rater import Rater, verdicts
 if TYPE_CHECKING:
     from rewardlab.scoreboard.benchmark import Benchmark
 
-KINDS = ("pairwise", "scale", "verdict")
+KINDS = ("pairwise", "scale", "verdict")  # and nway, which chooses among all replies at once: nway.py
 LOW, HIGH = 1, 10
 STEP = (
     "Judge the last step of a solution.\n\n[Question]\n{prompt}\n\n[Steps before it]\n{before}\n\n[Last step]\n{reply}\n\n"
@@ -57,7 +57,7 @@ class Judge(Rater):
     ):  # fmt: skip
         super().__init__(name)
         if kind not in KINDS:
-            raise unknown("kind of judge", kind, KINDS)
+            raise unknown("kind of judge", kind, (*KINDS, "nway"))
         self.kind, self.model, self.max_new = cast(Kind, kind), model, max_new
         self.template = template_of(template, self.kind) if template else ""
         self.by, self.places = by or "chances", kind == "pairwise"
@@ -150,14 +150,18 @@ class Judge(Rater):
         return [replies.get(i, Failure(f"it does not fit the context of {self.policy.context} tokens")) for i in range(len(read))]
 
     def _by_chances(self, prompts: Sequence[Shown]) -> list[tuple[float | None, str]]:
-        """The expected value over the marks, by the chances of the token in which they differ."""
-        read, (start, ids, values) = self._read(prompts), self._tokens
+        """The expected value over the marks."""
+        values = self._tokens[2]
+        return [(None if p is None else float((p * values).sum() / p.sum()), why) for p, why in self._chances(prompts)]
+
+    def _chances(self, prompts: Sequence[Shown]) -> list[tuple[np.ndarray | None, str]]:
+        """The chance of each mark, over that of the likeliest, by the token in which they differ; or why there is none."""
+        read, (start, ids, _) = self._read(prompts), self._tokens
         fits = [i for i, t in enumerate(read) if len(t) + len(start) <= self.policy.context]
         begun = [read[i].plus(Turn(self.policy.name, start)) for i in fits]
         logits = next_logits(self.policy, begun, ids) if begun else np.zeros((0, len(ids)))
         chances = np.exp(logits - logits.max(1, keepdims=True, initial=-np.inf))
-        expected = (chances * values).sum(1) / chances.sum(1)
-        found = dict(zip(fits, map(float, expected), strict=True))
+        found = dict(zip(fits, chances, strict=True))
         why = f"longer than the context of {self.policy.context} tokens"
         return [(found.get(i), "" if i in found else why) for i in range(len(read))]
 
@@ -169,11 +173,14 @@ class Judge(Rater):
         """
         names = [name for name, value in self.marks.values.items() if not self.places or value != 0.5]
         texts = [f"[[{name.upper() if self.places else name}]]" for name in names]
+        return self._parting(texts, np.array([self.marks.values[name] for name in names]))
+
+    def _parting(self, texts: Sequence[str], values: np.ndarray) -> tuple[np.ndarray, list[int], np.ndarray]:
+        """The tokens that all texts begin with, the next one of each, and the values of those that it tells apart."""
         ids = [self.policy.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
         same = next((k for k in range(min(map(len, ids))) if len({row[k] for row in ids}) > 1), None)
         if same is None:
             raise RewardlabError(f"{self.name}: the tokenizer of this model writes {' and '.join(texts)} alike: use by=text")
-        values = np.array([self.marks.values[name] for name in names])
         # of marks that begin alike (1 and 10), the first stands for both
         first = {row[same]: k for k, row in reversed(list(enumerate(ids)))}
         places = sorted(first.values())
