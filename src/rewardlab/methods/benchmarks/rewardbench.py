@@ -26,6 +26,7 @@ from rewardlab.core import Recipe, Run, study
 from rewardlab.scoreboard.benchmark import Benchmark, Published
 from rewardlab.scoreboard.figures import Marks, means, weighted
 from rewardlab.scoreboard.items import Item, Verdict, said, users
+from rewardlab.scoreboard.pairs import right
 
 kind = "benchmark"
 SECTIONS = {
@@ -61,11 +62,7 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
 
 
 def marks(item: Item, verdict: Verdict) -> dict[str, float]:
-    (pair,) = item.pairs
-    if not verdict.orders:
-        return {"right": float(verdict.prefers(*pair) == 1.0)}
-    won = [0.5 if x is None else x if asked == pair else 1 - x for asked, x in verdict.orders.items() if set(asked) == set(pair)]
-    return {"right": float(np.mean([0.5 if x == 0.5 else float(x > 0.5) for x in won]))}
+    return {"right": right(item, verdict)}
 
 
 def figures(marks: Marks) -> dict[str, float]:
@@ -73,10 +70,10 @@ def figures(marks: Marks) -> dict[str, float]:
     return _sections(means(marks, "right"), SECTIONS)
 
 
-def _sections(right: Mapping[str, float], sections: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    parts = {name: weighted(right, counts) for name, counts in sections.items()}
-    parts["prior sets"] = weighted(right, dict.fromkeys(PRIOR, 1.0))
-    return {"overall": weighted(parts, WEIGHTS), **parts, **right}
+def _sections(shares: Mapping[str, float], sections: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    parts = {name: weighted(shares, counts) for name, counts in sections.items()}
+    parts["prior sets"] = weighted(shares, dict.fromkeys(PRIOR, 1.0))
+    return {"overall": weighted(parts, WEIGHTS), **parts, **shares}
 
 
 _ARMO = {"overall": 0.908, "chat": 0.969, "chat hard": 0.768, "safety": 0.922, "reasoning": 0.973}
