@@ -21,6 +21,7 @@ import torch
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Learner, Recipe, Run, Update, loop
 from rewardlab.data.columns import Column, Data
+from rewardlab.data.values import number_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_accuracy
@@ -41,7 +42,7 @@ MODEL, MEMORY = "reward_model", "rlhf.pair_accuracy"
 UNTAUGHT = ("value-head", "copy:", "embedded:", "untrained:")  # taught before it is used; anything else names a taught model
 SIDES = ("chosen", "rejected")
 MEASURED_ON = 500  # held-out pairs
-START, ENDLESS = "pairs.start", 2000
+START, ENDLESS, GOLD = "pairs.start", 2000, "gold"
 
 
 @loop
@@ -120,6 +121,24 @@ def pairs_in(ops: Any, run: Run, at_most: int | None) -> list[Any]:
         # a source without an end has no length, and neither have pairs made of its problems
         start, count = run.memory.setdefault(START, ops.position), at_most or ENDLESS
     return [train[start + i] for i in range(count)]
+
+
+def by_verified(problems: Sequence[Any], method: str) -> tuple[list[Any], list[Any]]:
+    """The pairs whose label was verified, which the column `gold` says, and the others. method: who asks, for the error."""
+    verified = [bool(number_of(p.meta.get(GOLD))) for p in problems]
+    if all(verified) or not any(verified):
+        raise RewardlabError(
+            f"{method} needs pairs of both kinds, some with true in the column {GOLD!r} (people verified the label) and others "
+            f"with false: of {len(problems)} pairs {sum(verified)} have true"
+        )
+    gold, rest = ([p for p, known in zip(problems, verified, strict=True) if known is of] for of in (True, False))
+    return gold, rest
+
+
+def labels_right(problems: Sequence[Any]) -> dict[str, float]:
+    """labels_right: of the pairs whose replies have true `qualities`, the share with the better one as the chosen; {} without."""
+    known = [of[0] > of[1] for p in problems if (of := p.meta.get("qualities")) and of[0] != of[1]]
+    return {"labels_right": sum(known) / len(known)} if known else {}
 
 
 def learn_from(ops: Any, problems: Sequence[Any]) -> None:
