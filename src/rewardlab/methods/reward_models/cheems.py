@@ -1,7 +1,7 @@
 """Cheems: a reward model of a small verified set filters many pairs that nobody verified; then their lengths are balanced.
 
     distant supervision:   a pair without verification stays if r_gold(chosen) > r_gold(rejected), r_gold taught on verified pairs
-    length debiasing:      of the pairs that stay, those with the longer reply chosen and those with the shorter one are made equally
+    length debiasing:      of the pairs that stay, those with the longer reply chosen and those with the shorter are made equally
                            many, by leaving out some of the larger part at random
     L = mean over pairs of -log sigmoid(r(chosen) - r(rejected)) + lambda mean over replies of r^2
 
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from rewardlab.checks.claim import Check
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Loop, Outputs, Problem, Recipe, Run, Trajectory, loop, measure, objective, seed_of
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import number_of
@@ -146,7 +146,8 @@ def figures(judged: Sequence[tuple[dict[str, float], list[tuple[str, str]]]]) ->
     size = float(np.linalg.norm(flat) * np.linalg.norm(apart))
     return {
         "pair_accuracy": float(np.mean(every)), "ci95_low": low, "ci95_high": high, "n": float(len(every)),
-        "exact_match": float(np.mean([all(row) for row in right])), "length_correlation": float(flat @ apart) / size if size else 0.0,
+        "exact_match": float(np.mean([all(row) for row in right])),
+        "length_correlation": float(flat @ apart) / size if size else 0.0,
     }  # fmt: skip
 
 
@@ -210,10 +211,10 @@ data = Data(
 
 SAME = {"init": "value-head:surprise", "reward_lr": 1e-3, "problems": 16}
 check = Check(
-    says="where a fifth of the labels is turned round and the labeller likes words of praise, pairs filtered by a model of verified ones "
-    "and balanced in length teach to order more whole sets of replies right than all raw pairs do",
+    says="where a fifth of the labels is turned round and the labeller likes words of praise, pairs filtered by a model of "
+    "verified ones and balanced in length teach to order more whole sets of replies right than all raw pairs do",
     versus="bradley_terry", task="verified_notes:gold=0.2,flip=0.2,taste=0.15,writers=3,size=400", measure="exact_match",
     direction="higher", margin=0.03, settings={**SAME, "gold_passes": 10}, versus_settings=SAME, by=ranked(), problems=500,
-    steps=100,
+    steps=100, moved=Within("length_correlation", high=-0.1, says="how far scores follow the length of replies"),
 )  # fmt: skip
 baseline = "bradley_terry"
