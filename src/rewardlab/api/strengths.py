@@ -51,9 +51,8 @@ def strength_file(
     found = strengths(gaps)
     becomes = by_strength([mean for mean, _ in found], flip, soften=False)
     kept = staying(table.rows, fate)
-    rows = [
-        _row(row, *of, labels, bool(flip)) for row, *of in zip(kept, found, gaps.T, becomes, strict=True)
-    ]  # fmt: skip
+    each = zip(kept, found, gaps.T, becomes, strict=True)
+    rows = [_row(row, strength, of_row, becoming, labels, flip > 0) for row, strength, of_row, becoming in each]
     left_out = [(place, row, drop) for place, row, drop in zip(table.places, table.rows, fate, strict=True) if drop]
     return places.finish([table], left_out, rows, **_facts(found, becomes))
 

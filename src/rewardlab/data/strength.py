@@ -69,8 +69,8 @@ def by_strength(means: Sequence[float], flip: float, soften: bool) -> list[Fate]
 def by_agreement(gaps: np.ndarray) -> list[Fate]:
     """From (M, n) differences: kept where all M scorers prefer the chosen reply, flipped where all prefer the other, else
     dropped. A scorer that scores both replies alike agrees with neither."""
-    kept, flipped = (gaps > 0).all(0), (gaps < 0).all(0)
-    return ["kept" if keep else "flipped" if flip else "dropped" for keep, flip in zip(kept, flipped, strict=True)]
+    low, high = gaps.min(axis=0).tolist(), gaps.max(axis=0).tolist()
+    return ["kept" if least > 0 else "flipped" if most < 0 else "dropped" for least, most in zip(low, high, strict=True)]
 
 
 def flipped(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,11 +54,11 @@ def bradley_terry(
     )
 
 
-def on_pairs(base: Recipe | None, *, reward_lr: float | None, problems: int, init: str, **parts: Any) -> Recipe:
-    """The recipe whose second model `reward` learns from pairs by these parts: that of `base` where it has one, else
-    `bradley_terry`'s, on top of `base`."""
-    has = base is not None and any(learner.name == "reward" for learner in base.also)
-    recipe = base if base is not None and has else bradley_terry(base, reward_lr=reward_lr, problems=problems, init=init)
+def on_pairs(base: Recipe, *, reward_lr: float | None, init: str, **parts: Any) -> Recipe:
+    """The recipe whose second model `reward` learns from pairs, by these parts: that of `base` if it has one, else
+    `bradley_terry`'s on top of it."""
+    has = any(learner.name == "reward" for learner in base.also)
+    recipe = base if has else bradley_terry(base, reward_lr=reward_lr, problems=base.update.problems, init=init)
     also = [replace(x, recipe=x.recipe.but(**parts)) if x.name == "reward" else x for x in recipe.also]
     return recipe.but(also=tuple(also))
 

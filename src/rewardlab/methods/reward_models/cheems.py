@@ -33,7 +33,7 @@ from rewardlab.data.values import number_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import end_values, pair_gaps
 from rewardlab.evals.passk import mean_interval
-from rewardlab.methods.baselines.bradley_terry import on_pairs
+from rewardlab.methods.baselines.bradley_terry import bradley_terry, on_pairs
 from rewardlab.methods.baselines.rlhf import Curated, by_verified, labels_right, learn_from, pairs_in, taught_pairs
 from rewardlab.objectives.pairs import last_value, preference_loss
 from rewardlab.settings.domain import PositiveInt
@@ -183,7 +183,8 @@ def cheems(
     prior: weight of the squared score, lambda.  pairs: of the data, None: all.  reward_lr, problems, init: as in
     `bradley_terry`."""
     loss = preference_loss() + prior * squared_score() if prior else preference_loss()
-    taught = on_pairs(base, reward_lr=reward_lr, problems=problems, init=init, objective=loss)
+    base = base or bradley_terry(reward_lr=reward_lr, problems=problems, init=init)
+    taught = on_pairs(base, reward_lr=reward_lr, init=init, objective=loss)
     first = filtered_first(gold_passes=gold_passes, supervise=supervise, debias=debias, pairs=pairs, inner=taught.loop)
     return taught.but(loop=first, measure=ranked())
 

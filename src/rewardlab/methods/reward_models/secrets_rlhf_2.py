@@ -34,7 +34,7 @@ from rewardlab.core import Batch, Group, Loop, Outputs, Problem, Recipe, Run, Sc
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.strength import Fate, by_strength, flipped, shares, strengths
 from rewardlab.evals.pairs import pair_gaps
-from rewardlab.methods.baselines.bradley_terry import on_pairs
+from rewardlab.methods.baselines.bradley_terry import bradley_terry, on_pairs
 from rewardlab.methods.baselines.rlhf import Curated, learn_from, pairs_in, taught_pairs
 from rewardlab.objectives.pairs import last_value, margin, row_sum
 from rewardlab.rewards.reward import reward
@@ -177,7 +177,8 @@ def secrets_rlhf_2(
     a margin.  pairs: of the data, None: all.  meta: step of MetaRM, 0: without.  replies: to a prompt, for MetaRM.
     reward_lr, problems, init: as in `bradley_terry`."""
     parts = {"objective": denoised_preference(scale=margin), "reward": margin_and_label()}
-    taught = on_pairs(base, reward_lr=reward_lr, problems=problems, init=init, **parts)
+    base = base or bradley_terry(reward_lr=reward_lr, problems=problems, init=init)
+    taught = on_pairs(base, reward_lr=reward_lr, init=init, **parts)
     first = voted_first(
         votes=votes, passes=passes, flip=flip, soft=soft, pairs=pairs, meta=meta, replies=replies, inner=taught.loop
     )  # fmt: skip

@@ -26,7 +26,7 @@ from rewardlab.core import Loop, Problem, Recipe, Run, loop
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.strength import Fate, by_agreement, flipped, shares
 from rewardlab.evals.pairs import pair_gaps
-from rewardlab.methods.baselines.bradley_terry import on_pairs
+from rewardlab.methods.baselines.bradley_terry import bradley_terry, on_pairs
 from rewardlab.methods.baselines.rlhf import Curated, by_verified, labels_right, learn_from, pairs_in, taught_pairs
 from rewardlab.settings.domain import PositiveInt
 
@@ -99,7 +99,8 @@ def skywork_reward_v2(
 ) -> Recipe:  # fmt: skip
     """rounds: of models that learn the pairs curated so far.  passes, gold_passes: of theirs, and of the gold model.  recycle: flip
     pairs that both models reject.  pairs: of the data, None: all.  reward_lr, problems, init: as in `bradley_terry`."""
-    taught = on_pairs(base, reward_lr=reward_lr, problems=problems, init=init)
+    base = base or bradley_terry(reward_lr=reward_lr, problems=problems, init=init)
+    taught = on_pairs(base, reward_lr=reward_lr, init=init)
     settings = {"rounds": rounds, "passes": passes, "gold_passes": gold_passes, "recycle": recycle, "pairs": pairs}
     return taught.but(loop=curated_first(**settings, inner=taught.loop))
 
