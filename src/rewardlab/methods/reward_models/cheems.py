@@ -217,5 +217,7 @@ check = Check(
     versus="bradley_terry", task="verified_notes:gold=0.2,flip=0.2,taste=0.15,writers=3,size=400", measure="exact_match",
     direction="higher", margin=0.03, settings={**SAME, "gold_passes": 10}, versus_settings=SAME, by=ranked(), problems=500,
     steps=100, moved=Within("length_correlation", high=-0.1, says="how far scores follow the length of replies"),
+    tried="one run of each: sets .29 and .28, pairs .576 and .573, correlation with length .11 and .50; 78% of the labels were "
+    "right for 69%",
 )  # fmt: skip
 baseline = "bradley_terry"
