@@ -56,6 +56,19 @@ def test_only_the_run_of_a_scorer_is_measured_so(here, tmp_path):
     assert scorer_recipe(str(here / "rm")).name == "bradley_terry"
 
 
+@pytest.mark.parametrize("method", ["secrets_rlhf_2", "skywork_reward_v2", "cheems"])
+def test_a_loop_before_the_first_step_does_not_change_what_a_run_is(method, here, tmp_path):
+    rows = [json.loads(line) for line in (here / "pairs.jsonl").read_text().splitlines()]
+    verified = tmp_path / "verified.jsonl"
+    verified.write_text("".join(json.dumps({**row, "gold": i % 2 == 0}) + "\n" for i, row in enumerate(rows)))
+    settings = {"problems": 8, **({"votes": 2} if method == "secrets_rlhf_2" else {})}
+    run = api.train(method, str(here / "model"), str(verified), settings=settings, out=tmp_path / "run", **SHORT)
+    found = api.evaluate(str(run.out), problems=8, device="cpu")
+    assert found["pair_accuracy"]["value"] == run.summary["best"]["pair_accuracy"]
+    # other held-out pairs need not say whether they were verified
+    assert api.evaluate(str(run.out), str(here / "pairs.jsonl"), problems=3, device="cpu")["n"] == 3
+
+
 def test_pairs_with_votes_teach_ties_and_lack_none(here, tmp_path):
     rows = [json.loads(line) for line in (here / "pairs.jsonl").read_text().splitlines()]
     votes = tmp_path / "votes.jsonl"

@@ -19,7 +19,8 @@ def scorer_recipe(model: Any) -> Recipe | None:
     if document is None:
         return None
     recipe = registry.load_recipe(document["recipe"])
-    alone = recipe.objective is None and recipe.loop is None and len(recipe.also) == 1
+    # whatever a loop does, a policy without an objective has no optimiser
+    alone = recipe.objective is None and len(recipe.also) == 1 and recipe.also[0].recipe.objective is not None
     return recipe if alone and recipe.measure is not None else None
 
 

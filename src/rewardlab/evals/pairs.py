@@ -121,6 +121,14 @@ def _wins(chosen: np.ndarray, rejected: np.ndarray) -> np.ndarray:
     return np.where(chosen == rejected, 0.5, chosen > rejected).astype(float)
 
 
+def pair_gaps(problems: Sequence[Problem], run: Run, model: str) -> np.ndarray:
+    """(n,) r(chosen) - r(rejected) by the run's model of this name."""
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    sides = [run.policy.write(prompts, [p.meta[side] for p in problems]) for side in ("chosen", "rejected")]
+    chosen, rejected = (end_values(run.models[model], side) for side in sides)
+    return (chosen - rejected).astype(float)
+
+
 @measure
 def pair_accuracy(problems: Sequence[Problem], run: Run, *, model: str = "reward") -> dict[str, float]:
     """Share of held-out pairs in which the chosen reply scores higher; ties count half.

@@ -12,7 +12,8 @@ Bradley and Terry 1952; as a reward model, Christiano et al. 2017, arXiv:1706.03
 The policy is not trained; the run's model is the reward model.
 """
 
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Learner, Recipe, Update
@@ -51,6 +52,15 @@ def bradley_terry(
         also=(*base.also, Learner("reward", init, reward_model)),
         problems=problems,
     )
+
+
+def on_pairs(base: Recipe, *, reward_lr: float | None, init: str, **parts: Any) -> Recipe:
+    """The recipe whose second model `reward` learns from pairs, by these parts: that of `base` if it has one, else
+    `bradley_terry`'s on top of it."""
+    has = any(learner.name == "reward" for learner in base.also)
+    recipe = base if has else bradley_terry(base, reward_lr=reward_lr, problems=base.update.problems, init=init)
+    also = [replace(x, recipe=x.recipe.but(**parts)) if x.name == "reward" else x for x in recipe.also]
+    return recipe.but(also=tuple(also))
 
 
 fidelity = "whole"

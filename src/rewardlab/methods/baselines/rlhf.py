@@ -11,6 +11,9 @@ is taught in the first training step, on the first `pairs` of the data, `passes`
 logged as `pair_accuracy`.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,6 +21,7 @@ import torch
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Learner, Recipe, Run, Update, loop
 from rewardlab.data.columns import Column, Data
+from rewardlab.data.values import number_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_accuracy
@@ -29,6 +33,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import PositiveInt
+from rewardlab.tasks.sources import Shuffled
 from rewardlab.util.progress import Bar
 
 from .rloo import rloo
@@ -37,6 +42,7 @@ MODEL, MEMORY = "reward_model", "rlhf.pair_accuracy"
 UNTAUGHT = ("value-head", "copy:", "embedded:", "untrained:")  # taught before it is used; anything else names a taught model
 SIDES = ("chosen", "rejected")
 MEASURED_ON = 500  # held-out pairs
+START, ENDLESS, GOLD = "pairs.start", 2000, "gold"
 
 
 @loop
@@ -79,6 +85,67 @@ def teach(ops: Any, run: Run, model: str, problems: list[Any], passes: int, at_o
                 groups = ops.rollout([problems[i] for i in rows], learner)
                 ops.update(ops.collate(groups, ops.score(groups, learner), learner), learner)
                 bar.advance()
+
+
+@contextmanager
+def taught_pairs(ops: Any, run: Run, model: str, problems: list[Any], passes: int, doing: str) -> Iterator[None]:
+    """In this context the run's second model of this name has learnt the plain order of the pairs of these problems; afterwards it
+    is what it was before, its optimiser fresh.
+
+    passes: over the problems, each in a new order.  doing: what the progress bar says.
+    """
+    learner = ops.learners[model]
+    own, start = learner.recipe, {name: weight.clone() for name, weight in learner.model.state().items()}
+    learner.recipe = Recipe(rollout=recorded(fields=SIDES), objective=preference_loss(), update=own.update)
+    try:
+        teach(ops, run, model, problems, passes, own.update.problems, doing)
+        yield
+    finally:
+        learner.recipe = own
+        learner.model.load_state(start)
+        learner.reset_optimizer()
+
+
+@dataclass(frozen=True)
+class Curated(Shuffled):
+    """Pairs that a loop has made of those in the data, in epochs."""
+
+
+def pairs_in(ops: Any, run: Run, at_most: int | None) -> list[Any]:
+    """The problems of the training data, each once, or the first `at_most`; without a limit, of data without an end the first
+    2,000. The same ones at every call of a run."""
+    train = ops.task.train
+    try:
+        start, count = 0, min(len(train), at_most or len(train))
+    except TypeError:
+        # a source without an end has no length, and neither have pairs made of its problems
+        start, count = run.memory.setdefault(START, ops.position), at_most or ENDLESS
+    return [train[start + i] for i in range(count)]
+
+
+def by_verified(problems: Sequence[Any], method: str) -> tuple[list[Any], list[Any]]:
+    """The pairs whose label was verified, which the column `gold` says, and the others. method: who asks, for the error."""
+    verified = [bool(number_of(p.meta.get(GOLD))) for p in problems]
+    if all(verified) or not any(verified):
+        raise RewardlabError(
+            f"{method} needs pairs of both kinds, some with true in the column {GOLD!r} (people verified the label) and others "
+            f"with false: of {len(problems)} pairs {sum(verified)} have true"
+        )
+    gold, rest = ([p for p, known in zip(problems, verified, strict=True) if known is of] for of in (True, False))
+    return gold, rest
+
+
+def labels_right(problems: Sequence[Any]) -> dict[str, float]:
+    """labels_right: of the pairs whose replies have true `qualities`, the share with the better one as the chosen; {} without."""
+    known = [of[0] > of[1] for p in problems if (of := p.meta.get("qualities")) and of[0] != of[1]]
+    return {"labels_right": sum(known) / len(known)} if known else {}
+
+
+def learn_from(ops: Any, problems: Sequence[Any]) -> None:
+    """From now on the run trains on these problems, in epochs."""
+    if not problems:
+        raise RewardlabError("of the pairs in the data none is left to learn from")
+    ops.task = replace(ops.task, train=Curated(problems))
 
 
 def _accuracy(ops: Any, run: Run) -> float | None:
