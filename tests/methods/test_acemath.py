@@ -92,5 +92,5 @@ def test_best_of_n_is_the_mean_over_all_sets():
 
 def test_it_learns_from_a_users_rows_and_the_run_is_a_reward_model(tmp_path):
     after, scores = taught("acemath", tmp_path, ["Answer: 750", "Answer: 340"])
-    assert 0.0 <= after["rm@8"] <= 1.0
+    assert after["rm@8"] == 1.0
     assert scores[0] != scores[1]

@@ -100,7 +100,7 @@ def test_the_released_pairs_are_read_as_they_are(tmp_path):
 
 def test_it_learns_from_a_users_trees_and_the_run_is_a_reward_model(tmp_path):
     after, scores = taught("eurus_ultrainteract", tmp_path, ["Answer: 750", "Answer: 340"])
-    assert 0.0 <= after["sign"] <= 1.0
+    assert after["pair_accuracy"] == 1.0
     assert scores[0] != scores[1]
 
 
