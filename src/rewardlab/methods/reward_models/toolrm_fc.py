@@ -267,11 +267,11 @@ data = Data(
 )  # fmt: skip
 
 # prompts of this world name no tools, and their replies have a form of their own
-OWN_FORM = {"catalog": False, "gold": "solution", "init": "value-head:surprise", "reward_lr": 1e-3, "problems": 16, "n": 4}
+OWN_FORM = {"catalog": False, "gold": "solution", "init": "value-head:surprise", "reward_lr": 1e-3, "problems": 16, "n": 2}
 check = Check(
     says="the best of 8 replies by a model that learnt from gold calls and the policy's own wrong ones is right more often than "
     "one (the model reads surprise)",
     versus=None, task="calls", measure="reranked", direction="higher", margin=0.05, against="pass@1", settings=OWN_FORM,
-    by=reranked(by=model_score(model="reward"), n=8), problems=150, steps=40,
+    by=reranked(by=model_score(model="reward"), n=8), problems=100, steps=40,
 )  # fmt: skip
 baseline = "bradley_terry"
