@@ -112,10 +112,7 @@ class Oracle(Replies):
         prompts = [t.problem.question for t in trajectories]
         self.asked += prompts
         said = ["- truth\n- being to the point\n- calm" if "- '" in p else f"new {len(p)}" for p in prompts]
-        return [
-            t.plus(Turn("oracle", torch.zeros(1, dtype=torch.long).numpy(), text=x), "end")
-            for t, x in zip(trajectories, said, strict=True)
-        ]
+        return self.write(trajectories, said)
 
 
 def test_an_oracle_rewrites_replies_in_attributes_that_it_names_once_for_each_row_that_brings_none():

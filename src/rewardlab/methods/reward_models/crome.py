@@ -123,7 +123,7 @@ def causal_of(pair: Pair) -> list[Pair]:
         if texts is None or not all(isinstance(text, str) for text in texts):
             raise RewardlabError(f"problem {problem.question[:60]!r}: its column {column!r} is neither a text nor a list of texts")
         sides = [(text, pair.rejected) if column == "upgraded" else (pair.chosen, text) for text in texts]
-        found += [Pair(problem, *side, "causal") for side in sides if side[0] != side[1]]
+        found += [Pair(problem, better, worse, "causal") for better, worse in sides if better != worse]
     return found
 
 
