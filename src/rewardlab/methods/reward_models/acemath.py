@@ -211,7 +211,6 @@ def acemath(
         rollout=score_sorted(size=size, top=top, right=right, at_least=at_least),
         measure=rm_at_n(n=n, right=right, at_least=at_least),
         also=(*others, Learner("reward", init, taught)),
-        problems=problems,
     )
 
 

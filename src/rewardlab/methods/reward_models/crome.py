@@ -211,7 +211,6 @@ def crome(
     return base.but(
         rollout=augmented(inner=pairs, neutrals=neutrals, attributes=attributes, filter=filter, slack=slack),
         also=(*others, *asked, Learner("reward", init, taught)),
-        problems=problems,
     )
 
 

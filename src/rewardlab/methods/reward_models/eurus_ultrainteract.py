@@ -133,7 +133,6 @@ def eurus_ultrainteract(
         rollout=at_each_turn(inner=recorded(fields=SIDES), most=most),
         measure=accuracy_by_turn(most=most),
         also=(*others, Learner("reward", init, taught)),
-        problems=problems,
     )
 
 

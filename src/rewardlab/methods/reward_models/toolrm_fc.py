@@ -240,7 +240,6 @@ def toolrm_fc(
         rollout=mined_calls(n=n, obfuscate=obfuscate, catalog=catalog, gold=gold),
         measure=fc_pairs(n=n, catalog=catalog, gold=gold),
         also=(*others, Learner("reward", init, taught)),
-        problems=problems,
     )
 
 
