@@ -34,7 +34,7 @@ from tests.helpers.chromium import BROWSER, MISSING
 METHODS = sorted(registry.methods())
 CLAIM = [f.name for f in fields(Claim)]
 SMALL = {"problems": 4, "minibatches": 1}
-OF_ITS_CLAIM = {"domains", "latents", "sae_steps"}
+OF_ITS_CLAIM = {"domain", "domains", "latents", "sae_steps"}
 
 
 @reward
