@@ -7,8 +7,10 @@ import json
 import pytest
 import torch
 
+from rewardlab import registry
 from rewardlab.api import train
 from rewardlab.core import Task, ask
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.reward_models.reward_robust_rlhf_brme import (
     end_states,
     fit_heads,
@@ -89,3 +91,9 @@ def test_a_policy_is_trained_by_the_mix(given, tmp_path):
     assert lines[-1]["disagreement"] >= 0
     assert 0 <= lines[-1]["pair_accuracy"] <= 1
     assert any("reward_model/loss" in key for line in lines for key in line) is not given
+
+
+def test_it_stands_on_a_reward_model():
+    assert "robust_score" in str(registry.build("rlhf+reward_robust_rlhf_brme").reward)
+    with pytest.raises(RewardlabError, match="which grpo is not paid by"):
+        registry.build("grpo+reward_robust_rlhf_brme")

@@ -169,6 +169,8 @@ def reward_robust_rlhf_brme(
     """weight: of the surest head; the rest falls to the lowest reward.  heads: in the ensemble.  part: share of the replies that
     each learns from.  reward_model, pairs, passes, rm_lr, n, beta: as in `rlhf`."""
     base = base or rlhf(reward_model=reward_model, pairs=pairs, passes=passes, rm_lr=rm_lr, n=n, beta=beta)
+    if all(x.name != MODEL for x in base.also):
+        raise RewardlabError(f"reward_robust_rlhf_brme takes the place of a reward model's score, which {base.name} is not paid by")
     paid = robust_score(weight=weight)
     return base.but(
         reward=paid,
