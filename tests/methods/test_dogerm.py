@@ -13,6 +13,8 @@ from rewardlab.api.inputs import begin_run
 from rewardlab.core import Message, Task, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.baselines.bradley_terry import bradley_terry
+from rewardlab.methods.baselines.sft import sft
 from rewardlab.methods.reward_models.dogerm import dogerm, merged
 from rewardlab.models.embedded import tokenizer, untrained
 from rewardlab.models.load import load_policy
@@ -134,3 +136,22 @@ def test_each_parent_learns_from_its_own_questions():
     assert not torch.equal(run.models["expert"].state()["embed"], start["embed"])
     # the policy is the start of both
     assert all(torch.equal(w, start[name]) for name, w in run.policy.state().items())
+
+
+def test_runs_are_merged_into_a_run(tmp_path):
+    start = untrained()
+    general = train(bradley_terry(problems=4, reward_lr=1e-2), start.copy("policy"), TASK, out=tmp_path / "rm", steps=2, **SHORT)
+    expert = train(
+        sft(field="chosen", problems=4, lr=1e-2).but(measure=None),
+        start.copy("policy"),
+        TASK,
+        out=tmp_path / "lm",
+        steps=2,
+        **SHORT,
+    )
+    recipe = dogerm(reward_model=str(general.out), problems=4, grid=2)
+    result = train(recipe, str(expert.out), TASK, out=tmp_path / "run", steps=2, **SHORT)
+    last = json.loads((result.out / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["weight"] in (0.0, 0.5, 1.0)
+    assert "eval/grafted" in last
+    assert len(load_reward_model(str(result.out)).score([([Message("user", "Is it so?")], "It is.")])) == 1

@@ -253,6 +253,8 @@ check = Check(
     versus=None, task="preferences:biased=0.75,error=0.1", measure="pair_accuracy", direction="higher", margin=0.03,
     against="rival", settings={"domain": "Multiply", "pairs": 2000}, problems=600, steps=4,
     judge=Within("elsewhere.general", low=0.6, says="pairs of other questions that the reward model ranks rightly"),
+    tried="one run of 2 steps: the merge .55 at w = .15, the reward model .56, its head on the language model .49; elsewhere the "
+    "reward model .69 and the merge .52",
 )  # fmt: skip
 baseline = None
 kind = "reward-model"

@@ -199,5 +199,6 @@ check = Check(
     versus_settings=TAUGHT, by=mean_reward(), steps=40,
     fault=Within("train.truth", high=0.53, says="true quality late in training by one reward model; 0.55 at the start"),
     judge=Within("train.pair_accuracy", 0.56, 0.9, "better notes above worse ones by the mix: learnt, and imperfect"),
+    tried="one run of each: half-way true quality is .37 and .21, at the end .06 and .28; the mix ranks 60% of pairs rightly",
 )  # fmt: skip
 baseline = "rlhf"
