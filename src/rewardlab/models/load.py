@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import threading
+from dataclasses import replace
 from typing import Any
 
 from rewardlab.clients.endpoint import is_served
@@ -36,6 +37,8 @@ PREFIX = "prefix:"
 before the policy's replies (`policies/assistant.py`)."""
 SURPRISED = "value-head:surprise"
 """A learner's init: a value head whose trunk also reads how surprised the first policy was (`policies/llama/surprise.py`)."""
+ENERGY = "energy:"
+"""A learner's init, and one that gives a reward model: the same with an energy head on it (`policies/energy.py`)."""
 JUDGE = ":judge"
 
 
@@ -229,6 +232,8 @@ def _initial(learner: Learner, policy: Policy) -> Policy:
                 f"(this policy is a {type(policy).__name__}): use 'value-head', or a model that the lean policy runs"
             )
         return policy.copy(learner.name, value_head=True).read_surprise(policy)
+    if learner.init.startswith(ENERGY):
+        return _with_energy(learner, policy)
     if learner.init.startswith("prm:"):
         from rewardlab.prm import load_scorer
 
@@ -243,6 +248,15 @@ def _initial(learner: Learner, policy: Policy) -> Policy:
     objective = learner.recipe.objective
     # a language model that is to learn values gets a new head; one that has a head keeps it
     return model.copy(learner.name, value_head=True) if objective and "value" in objective.wants else model
+
+
+def _with_energy(learner: Learner, policy: Policy) -> Any:
+    from rewardlab.policies.energy import WithEnergy
+
+    scorer = _initial(replace(learner, init=learner.init.removeprefix(ENERGY)), policy)
+    if not getattr(scorer, "has_value_head", False):
+        raise RewardlabError(f"the learner {learner.name!r} is an energy head on a reward model, and {learner.init!r} names none")
+    return WithEnergy(scorer)
 
 
 def _heads(learner: Learner, policy: Policy) -> Any:

@@ -3,7 +3,8 @@
 A decoder's head is read at the last token of the conversation as its chat template writes it; whatever stands for padding cannot
 change that place. An encoder (DeBERTa, BERT) reads prompt and reply as a pair. One label is the score; of two labels, the second
 is the better one, and the score is the difference of their logits; of more, one is named: PATH?label=NAME.
-Runs and exports of rewardlab are read as they were trained, to the end token of the reply (`layout=ours`).
+Runs and exports of rewardlab are read as they were trained, to the end token of the reply (`layout=ours`). Where an energy head
+lies beside the weights, the score is the one that it refines (`policies/energy.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rewardlab.core import Message, TokenCount
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint, find
 from rewardlab.policies.ends import turn_end
+from rewardlab.policies.energy import load_energy
 from rewardlab.policies.hf.model import context_of, with_saved_adapter
 from rewardlab.policies.packing import by_tokens
 from rewardlab.util.device import device_of, dtype_of
@@ -53,6 +55,7 @@ class RewardModel:
         self.dtype = dtype_of(dtype, self.device)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), trust_remote_code=False)
         self.model = _loaded(found, self.dtype).to(self.device).eval()
+        self.energy = load_energy(found.folder, self.device)
         self.reads_pairs = not isinstance(getattr(self.model, "score", None), nn.Linear)
         self.layout = layout or ("ours" if _is_ours(found) else "template")
         if self.layout not in ("ours", "template"):
@@ -126,7 +129,9 @@ class RewardModel:
         if self.reads_pairs:
             return self._one(self.model(**batch).logits.float())
         hidden = self.model.base_model(**batch, use_cache=False).last_hidden_state
-        return self._one(self.model.score(hidden[torch.arange(len(rows)), length - 1]).float())
+        ends = hidden[torch.arange(len(rows)), length - 1]
+        own = self._one(self.model.score(ends).float())
+        return own if self.energy is None else self.energy.refined(ends, own)
 
     def _one(self, logits: Tensor) -> Tensor:
         if logits.shape[1] == 2 and self.label is None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rewardlab.models.formats import fingerprint
 from rewardlab.models.reward_model import load_reward_model
+from rewardlab.policies.energy import FILE
 from rewardlab.scoreboard.items import Item, Verdict, flat
 from rewardlab.scoreboard.raters.rater import Rater, verdicts
 
@@ -24,7 +26,8 @@ class Classifier(Rater):
 
     def fingerprint(self) -> str:
         m = self.model
-        return f"classifier {m.found.base.weights} {m.layout} {m.label} {m.longest} {m.dtype}"
+        head = f" energy {fingerprint((m.found.folder / FILE).parent)}" if m.energy else ""
+        return f"classifier {m.found.base.weights} {m.layout} {m.label} {m.longest} {m.dtype}{head}"
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
         found = self.model.read([(item.prompt, item.replies[k]) for item, k in flat(items)])
