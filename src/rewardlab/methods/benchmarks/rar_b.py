@@ -285,7 +285,8 @@ def _reranked(network: Any, queries: Sequence[str], first: np.ndarray) -> np.nda
 
 def rar_b(base: Recipe | None = None) -> Recipe:
     """No settings: `rewardlab scoreboard "minilm?as=embedder" --on rar-b --data FILE`."""
-    return (base or Recipe(name="rar_b")).but(study=trained_on_reasoning())
+    base = base or Recipe(name="rar_b")
+    return base.but(study=trained_on_reasoning())
 
 
 fidelity = "core"
