@@ -10,8 +10,8 @@ are read, as annotators read them, and the judgement is a next token, which the 
 both orders cancels what a reply wins by where it stands.
 
 Xu et al. 2025, arXiv:2504.04950, by its abstract and a summary; no code was found. (inferred): the wording of the prompt, the
-probability and not its log-odds as the reward, the anchor (`anchor`, the column `chosen` unless another is named), and the policy's
-part, as in `rlhf`: leave-one-out REINFORCE with a KL; the stack ppo+pairwise_rl has PPO. The model is taught in the first step.
+probability and not its log-odds as the reward, the anchor (the column `anchor`, else `chosen`), and the policy's part, as in
+`rlhf`: leave-one-out REINFORCE with a KL; the stack ppo+pairwise_rl has PPO. The model is taught in the first step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Run, Score, Scores, Trajectory, Update, loop, rollout
-from rewardlab.data.columns import Data
+from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.calibration import expected_calibration_error
 from rewardlab.evals.own_reward import own_reward
@@ -83,21 +83,26 @@ def chances(model: Any, problems: Sequence[Problem], pairs: Sequence[tuple[str, 
     return 0.5 + (there - back) / 2, (there + back) / 2
 
 
+def anchor_of(problem: Problem, column: str) -> str | None:
+    """What replies to this problem are compared with; None where it has neither that column nor a better reply."""
+    return next((text for name in (column, "chosen") if isinstance(text := problem.meta.get(name), str) and text), None)
+
+
 @reward(over="groups")
-def win_probability(groups: list[Group], run: Run, *, anchor: str = "chosen", model: str = MODEL) -> Scores:
+def win_probability(groups: list[Group], run: Run, *, anchor: str = "anchor", model: str = MODEL) -> Scores:
     """The chance that the reply beats the anchor, by a model of the run that compares; no verdict where the row has no anchor.
 
-    anchor: the column with the reply that all are compared with.  The anchor itself is a tie, 1/2. Logged: prefers_first, the mean
-    chance of what stands first, 1/2 for a model that does not look at the order.
+    anchor: the column with the reply that all are compared with; where a row has none, its `chosen` is.  The anchor itself is a
+    tie, 1/2. Logged: prefers_first, the mean chance of what stands first, 1/2 for a model that does not look at the order.
     """
     rows = [t for group in groups for t in group]
-    known = [i for i, t in enumerate(rows) if isinstance(t.problem.meta.get(anchor), str)]
-    values = dict.fromkeys(range(len(rows)), Score(None, why=f"the row has no reply in a column {anchor!r} to compare with"))
-    if known:
-        pairs = [(rows[i].reply, rows[i].problem.meta[anchor]) for i in known]
-        won, first = chances(run.model(model), [rows[i].problem for i in known], pairs)
+    anchors = {i: text for i, t in enumerate(rows) if (text := anchor_of(t.problem, anchor)) is not None}
+    values = dict.fromkeys(range(len(rows)), Score(None, why=f"the row has no reply in {anchor!r} or 'chosen' to compare with"))
+    if anchors:
+        pairs = [(rows[i].reply, text) for i, text in anchors.items()]
+        won, first = chances(run.model(model), [rows[i].problem for i in anchors], pairs)
         run.log("prefers_first", float(first.mean()))
-        values |= {i: Score(float(p)) for i, p in zip(known, won, strict=True)}
+        values |= {i: Score(float(p)) for i, p in zip(anchors, won, strict=True)}
     found = iter(values.values())
     return [[next(found) for _ in group] for group in groups]
 
@@ -136,10 +141,11 @@ def held_out(problems: Sequence[Problem], run: Run) -> dict[str, float]:
 
 def pairwise_rl(
     base: Recipe | None = None, *, pairs: int = 2000, passes: int = 1, rm_lr: float | None = None, init: str = "copy:policy",
-    anchor: str = "chosen", n: int = 8, beta: float = 0.02,
+    anchor: str = "anchor", n: int = 8, beta: float = 0.02,
 ) -> Recipe:  # fmt: skip
     """pairs, passes: that the model which compares is taught on, and how often.  rm_lr, init: its learning rate, and what it
-    starts from (`Learner.init`).  anchor: the column of the reply that all are compared with.  n, beta: as in `rlhf`."""
+    starts from (`Learner.init`).  anchor: the column of the reply that all are compared with, if not `chosen`.
+    n, beta: as in `rlhf`."""
     if init.startswith("value-head"):
         raise RewardlabError(f"pairwise_rl: init={init!r} has no words to compare by; give a language model, such as copy:policy")
     earned = win_probability(anchor=anchor)
@@ -156,8 +162,9 @@ def pairwise_rl(
 fidelity = "reading"
 left_out = "PPO itself (the stack ppo+pairwise_rl), and how the paper's model is pretrained"
 data = Data(
-    chosen="the better reply; the anchor, too, unless another column is named",
+    chosen="the better reply; the anchor, too, where there is no other",
     rejected="the worse reply",
+    anchor=Column("the reply that all others to the prompt are compared with", optional=True, setting="anchor"),
 )
 
 SMALL = {"pairs": 1000, "rm_lr": 1e-3, "n": 2}
