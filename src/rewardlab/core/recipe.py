@@ -60,8 +60,9 @@ class Learner:
     """A second model that learns beside the policy: a critic, a reward model, an opponent.
 
     init: "copy:policy", "value-head" (the policy's trunk with a scalar head), "value-head:surprise" (the same, which also reads how
-    surprised the policy was at each token), "heads:A,B" (vocabulary heads of these names on the policy's trunk), "prefix:count=4,
-    size=16" or "prefix:FOLDER" (an assistant that writes latents before prompts, fresh or trained), the path of a checkpoint,
+    surprised the policy was at each token), "value-head:words=Yes,No" (whose value starts as the difference of their log-probs),
+    "heads:A,B" (vocabulary heads of these names on the policy's trunk), "prefix:count=4,size=16" or "prefix:FOLDER" (an assistant
+    that writes latents before prompts, fresh or trained), the path of a checkpoint,
     "embedded:TASK" (the small policy of that task), or "embedded:TASK:judge" (one that was taught to judge). A language model gets
     a scalar head where it is to learn values. "energy:INIT": a reward model with an energy head (`policies/energy.py`).
     "prm:PATH": a scorer of steps, as `rewards/process.py` reads it; it does not learn, whatever `every` says.

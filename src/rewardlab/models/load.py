@@ -39,6 +39,8 @@ SURPRISED = "value-head:surprise"
 """A learner's init: a value head whose trunk also reads how surprised the first policy was (`policies/llama/surprise.py`)."""
 ENERGY = "energy:"
 """A learner's init, and one that gives a reward model: the same with an energy head on it (`policies/energy.py`)."""
+WORDS = "value-head:words="
+"""Before two words that a comma parts: a learner's init, a value head that starts as log P(first) - log P(second)."""
 JUDGE = ":judge"
 
 
@@ -234,6 +236,8 @@ def _initial(learner: Learner, policy: Policy) -> Policy:
         return policy.copy(learner.name, value_head=True).read_surprise(policy)
     if learner.init.startswith(ENERGY):
         return _with_energy(learner, policy)
+    if learner.init.startswith(WORDS):
+        return _by_words(learner, policy)
     if learner.init.startswith("prm:"):
         from rewardlab.prm import load_scorer
 
@@ -257,6 +261,26 @@ def _with_energy(learner: Learner, policy: Policy) -> Any:
     if not getattr(scorer, "has_value_head", False):
         raise RewardlabError(f"the learner {learner.name!r} is an energy head on a reward model, and {learner.init!r} names none")
     return WithEnergy(scorer)
+
+
+def _by_words(learner: Learner, policy: Policy) -> Any:
+    """A value head that is the difference of two rows of the vocabulary head, so that the value is that of two log-probs."""
+    from rewardlab.policies.text import TextPolicy
+
+    words = learner.init.removeprefix(WORDS).split(",")
+    if not isinstance(policy, TextPolicy) or len(words) != 2 or not all(words):
+        raise RewardlabError(
+            f"the learner {learner.name!r} starts from {learner.init!r}: name two words, {WORDS}Yes,No, and a language model"
+        )
+    first, second = (policy.tokenizer(word, add_special_tokens=False)["input_ids"][0] for word in words)
+    if first == second:
+        raise RewardlabError(f"{words[0]!r} and {words[1]!r} begin with the same token, which cannot tell them apart")
+    model: Any = policy.copy(learner.name, value_head=True)
+    head = model.model.value_head if hasattr(model.model, "value_head") else model.value_head
+    weight = policy.vocabulary_head().detach()
+    # the last column of a head with a bias is that bias, which a value head does not have
+    head.data.copy_((weight[first] - weight[second])[None, : head.shape[1]])
+    return model
 
 
 def _heads(learner: Learner, policy: Policy) -> Any:

@@ -1,0 +1,130 @@
+"""RLBFF: a reward model that is asked whether a reply satisfies a principle, yes or no.
+
+    r(x, y | principle) = log P(Yes) - log P(No);     L = -log P(label),   label: Yes or No, P of the two alone
+
+Written feedback names what is good or bad about a reply. Each such remark becomes a principle that can be answered by yes or no
+("accuracy of information: yes"), so that the label of a reply says of what it is the label; a preference between two replies
+does not. Whoever uses the model chooses the principle: --reward 'principled_score(model="model:RUN", principles=["Be brief."])'.
+
+Wang et al. 2025, arXiv:2509.21319; models at huggingface.co/collections/nvidia/reward-models-10-2025; no training code was found.
+The scalar model: one forward pass, no reasoning. The head starts as the difference of the rows of Yes and No in the vocabulary
+head, which makes the value at the reply's end the difference of their log-probs there, and is saved as an ordinary scalar reward
+model. (inferred): the wording of the prompt, and that the principle stands in it before the reply: so whatever reads prompt and
+reply can score by the model, if the prompt is told the principle.
+
+Rows bring `reply`, `principle` and `label`; an answer such as "partially" gives no verdict and teaches nothing, as in the paper.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rewardlab.checks.claim import Check
+from rewardlab.core import Group, Learner, Problem, Recipe, Run, Score, Trajectory, Update, measure, rollout
+from rewardlab.data.columns import Column, Data
+from rewardlab.data.values import number_of
+from rewardlab.evals.pairs import end_values, pair_accuracy
+from rewardlab.evals.passk import mean_interval
+from rewardlab.objectives.labels import label_cross_entropy
+from rewardlab.rewards.reward import reward
+from rewardlab.rollouts.recorded import recorded
+from rewardlab.text.principles import with_principles
+
+ANSWERS = {"yes": 1.0, "no": 0.0}
+
+
+def told(problem: Problem) -> Problem:
+    """The problem with its principle in the prompt."""
+    problem.required("principle", by="rlbff")
+    return problem.reworded(with_principles(problem.question, [str(problem.meta["principle"])]))
+
+
+def answer_of(label: Any) -> float | None:
+    """1 for yes, 0 for no, also as true and false or 1 and 0; None for any other label."""
+    value = ANSWERS.get(label.strip().lower()) if isinstance(label, str) else None
+    value = number_of(label) if value is None else value
+    return value if value in (0.0, 1.0) else None
+
+
+@rollout(wraps="inner", rows=lambda **_: 1)
+def under_principle(problems: list[Problem], run: Run, *, inner: Any) -> list[Group]:
+    """The groups of `inner`, for prompts that are told the principle of their row."""
+    return inner([told(p) for p in problems], run)
+
+
+@reward
+def satisfied(trajectory: Trajectory) -> Score:
+    """The row's `label`: whether the reply satisfies the principle."""
+    label = trajectory.problem.meta.get("label")
+    value = answer_of(label)
+    return Score(value, why="" if value is not None else f"the label {label!r} is neither yes nor no")
+
+
+@measure
+def entailment(problems: Sequence[Problem], run: Run, *, model: str = "reward") -> dict[str, float]:
+    """accuracy: the share of held-out replies whose answer is right (yes where r > 0; r = 0 counts half).
+
+    Where rows have `chosen` and `rejected` too, of which the first one satisfies the principle, also what `pair_accuracy` says of
+    them; untold: its accuracy if the prompt does not name the principle.
+    """
+    shown = [told(p) for p in problems]
+    known = [(p, label) for p in shown if (label := answer_of(p.meta.get("label"))) is not None and p.meta.get("reply")]
+    found = _answered(known, run, model) if known else {}
+    if pairs := [i for i, p in enumerate(problems) if p.meta.get("chosen") and p.meta.get("rejected")]:
+        ranked, plain = (pair_accuracy(model=model)([of[i] for i in pairs], run) for of in (shown, problems))
+        # the interval is that of the first number
+        found = ranked | {k: v for k, v in found.items() if k == "accuracy"} | {"untold": plain["pair_accuracy"]}
+    return found
+
+
+def _answered(known: Sequence[tuple[Problem, float]], run: Run, model: str) -> dict[str, float]:
+    asked = [p for p, _ in known]
+    prompts = run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
+    values = end_values(run.models[model], run.policy.write(prompts, [p.meta["reply"] for p in asked]))
+    labels = np.array([label for _, label in known])
+    right = np.where(values == 0, 0.5, (values > 0) == (labels > 0.5)).astype(float)
+    low, high = mean_interval(right.tolist())
+    return {"accuracy": float(right.mean()), "ci95_low": low, "ci95_high": high, "n": float(len(right))}
+
+
+def rlbff(
+    base: Recipe | None = None, *, reward_lr: float | None = None, problems: int = 32, init: str = "value-head:words=Yes,No"
+) -> Recipe:
+    """init: of the reward model; value-head:words=A,B is log P(A) - log P(B).  reward_lr, problems: as in `bradley_terry`."""
+    base = base or Recipe(name="rlbff", update=Update(problems=problems))
+    taught = Recipe(objective=label_cross_entropy(), reward=satisfied(), update=Update(lr=reward_lr, loss_kind="scorer"))
+    others = tuple(learner for learner in base.also if learner.name != "reward")
+    return base.but(
+        rollout=under_principle(inner=recorded(fields=("reply",))),
+        measure=entailment(),
+        also=(*others, Learner("reward", init, taught)),
+    )
+
+
+fidelity = "core"
+left_out = (
+    "the model that extracts principles from written feedback and checks them against it (rows bring them), the generative model "
+    "that reasons first, and GRPO by it"
+)
+data = Data(
+    reply="a reply that somebody judged",
+    principle="what it was judged by, in a few words",
+    label=Column("whether it satisfies the principle: yes or no; another answer teaches nothing"),
+    rows=[
+        {"prompt": "Why do leaves fall?", "reply": "Trees save water.", "principle": "accuracy of information", "label": "yes"},
+        {"prompt": "Why do leaves fall?", "reply": "Because of gravity.", "principle": "accuracy of information", "label": "no"},
+        {"prompt": "How does one boil an egg?", "reply": "Seven minutes in boiling water.", "principle": "clarity", "label": "yes"},
+        {"prompt": "How does one boil an egg?", "reply": "In a pan, somehow.", "principle": "clarity", "label": "no"},
+    ],
+)  # fmt: skip
+
+LEARNT = {"init": "value-head:surprise", "reward_lr": 1e-3}
+# it reads the principle and the rival does not: that it learns by it is what could fail
+check = Check(
+    says="told the principle, a model taught yes or no ranks more pairs of notes right by it than Bradley-Terry on the pairs "
+    "themselves (both read surprise)",
+    versus="bradley_terry", task="principled", measure="pair_accuracy", direction="higher", margin=0.05,
+    settings=LEARNT, versus_settings=LEARNT, problems=500, steps=100, sanity=True,
+)  # fmt: skip
+baseline = "bradley_terry"

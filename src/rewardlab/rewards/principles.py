@@ -1,0 +1,58 @@
+"""Scores of a reward model that reads, in its prompt, the principles by which a reply is judged."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from rewardlab.core import Group, Problem, Run, Score, Scores, Trajectory, seed_of
+from rewardlab.data.values import list_of
+from rewardlab.rewards.model import PREFIX, conversation, model_score, trained_model
+from rewardlab.rewards.reward import reward
+from rewardlab.settings.domain import NonNegativeInt
+from rewardlab.text.principles import with_principles
+
+COLUMNS = ("principle", "principles")
+
+
+@reward(over="groups")
+def principled_score(
+    groups: list[Group], run: Run, *, principles: tuple[str, ...] = (), n: NonNegativeInt = 0, model: str = "reward"
+) -> Scores:
+    """The score of a reply by a reward model of `rlbff` or `salmon`, which is told these principles.
+
+    principles: told with every prompt; without any, those of the row's columns `principle` and `principles`, and without these no
+    verdict.  n: so many of them, sampled for each prompt and step; 0: all.  model: model:RUN, or its name in the run.
+    """
+    told = [_told(groups_of[0].problem, principles, n, run) if groups_of else () for groups_of in groups]
+    rows = [(t, said) for group, said in zip(groups, told, strict=True) if said for t in group]
+    scores = iter(_scores(rows, run, model))
+    none = Score(None, why="neither the reward nor the row names a principle to judge by")
+    return [[next(scores) if said else none for _ in group] for group, said in zip(groups, told, strict=True)]
+
+
+def _told(problem: Problem, principles: tuple[str, ...], n: int, run: Run) -> tuple[str, ...]:
+    known = principles or tuple(text for name in COLUMNS for text in _texts(problem.meta.get(name)))
+    if not n or n >= len(known):
+        return known
+    return tuple(random.Random(seed_of("principles", run.seed, run.step, problem.key)).sample(known, n))
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(text) for text in (list_of(value) or ([value] if isinstance(value, str) else [])) if text]
+
+
+def _scores(rows: list[tuple[Trajectory, tuple[str, ...]]], run: Run, model: str) -> list[Score]:
+    if not rows:
+        return []
+    asked, replies = [], []
+    for t, said in rows:
+        messages, reply = conversation(t)
+        problem = Problem(tuple(messages), meta=t.problem.meta)
+        asked.append(problem.reworded(with_principles(problem.question, said)))
+        replies.append(reply)
+    if model.startswith(PREFIX):
+        read = trained_model(run, model).score([(list(p.prompt), text) for p, text in zip(asked, replies, strict=True)])
+        return [Score(score) for score in read]
+    written = run.policy.write(run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked]), replies)
+    return [row[0] for row in model_score(model=model)([[t] for t in written], run)]
