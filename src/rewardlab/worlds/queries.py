@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rewardlab.core import Problem, Task, ask
+from rewardlab.core import Problem, Task, ask, seed_of
 from rewardlab.errors import RewardlabError
-from rewardlab.settings.domain import PositiveInt, Share
+from rewardlab.settings.domain import NonNegativeInt, PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.worlds.sql import NAMES, Row, Table, sample_rows, script
 from rewardlab.worlds.sql import TABLES as ALL_TABLES
@@ -122,12 +122,13 @@ SUITE = 3
 
 def queries(
     *, rows: PositiveInt = 4, languages: PositiveInt = 3, biased: Share = 0.7, error: Share = 0.1,
-    test_size: PositiveInt = 1000, size: PositiveInt | None = None,
+    candidates: NonNegativeInt = 0, test_size: PositiveInt = 1000, size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Questions about tables of `rows` rows in 1 to 3 `languages`.
 
     biased: how often the teacher of `demonstrate` makes each of three mistakes wherever it can, so that what a policy does most
-    often is wrong there (`language.slip`).  error: how often some other one.  size: so many training problems, in epochs; None:
+    often is wrong there (`language.slip`).  error: how often some other one.  candidates: so many of the teacher's queries in the
+    column of this name.  size: so many training problems, in epochs; None:
     endless.
     """
     if not 2 <= rows <= len(NAMES) or not 1 <= languages <= len(LANGUAGES):
@@ -138,6 +139,8 @@ def queries(
         if not 0 <= share <= 1:
             raise RewardlabError(f"queries: {name} is a probability between 0 and 1, not {share}")
     sample, key = partial(_sample, rows=rows, languages=tuple(LANGUAGES)[:languages]), ("queries", rows, languages)
+    if candidates:
+        sample = partial(_with_candidates, sample=sample, n=candidates, biased=biased, error=error)
     return Task(
         name="queries",
         train=training(sample, key, size),
@@ -146,7 +149,9 @@ def queries(
         max_new=32,
         about="short questions about a table, answered by a query that may be right by luck",
         demonstrate=partial(_demonstrate, biased=biased, error=error),
-        columns=("prompt", "answer", "language", "suite", "solution"),
+        columns=("prompt", "answer", "language", "suite", "solution", *(("candidates",) if candidates else ())),
+        # candidates change nothing that the policy is warmed up on
+        warmed_as=f"queries:rows={rows},languages={languages},biased={biased},error={error}" if candidates else None,
     )
 
 
@@ -162,6 +167,16 @@ def _sample(rng: random.Random, *, rows: int, languages: tuple[str, ...]) -> Pro
         suite={"query": str(query), "database": suite},
         solution=str(query),
     )
+
+
+def _with_candidates(
+    rng: random.Random, *, sample: Callable[[random.Random], Problem], n: int, biased: float, error: float
+) -> Problem:  # fmt: skip
+    problem = sample(rng)
+    # a stream of their own: the problems are the same without candidates
+    own = random.Random(seed_of("candidates", problem.key))
+    written = [_demonstrate(problem, own, biased=biased, error=error) for _ in range(n)]
+    return replace(problem, meta={**problem.meta, "candidates": written})
 
 
 def _query(table: Table, rows: list[Row], rng: random.Random) -> Query:

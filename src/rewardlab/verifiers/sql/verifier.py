@@ -133,7 +133,7 @@ def _with_partial(verdict: Verdict, shares: dict[str, float]) -> Verdict:
 
 
 def _prepared(pair: Pair, dialect: str) -> Verdict | tuple[str, Gold]:
-    gold = _gold(pair, dialect)
+    gold = gold_of(pair, dialect)
     if gold is None:
         return no_verdict("the gold answer is not {'query', 'database'}")
     query = stated_query(pair.response)
@@ -143,7 +143,8 @@ def _prepared(pair: Pair, dialect: str) -> Verdict | tuple[str, Gold]:
     return query, gold
 
 
-def _gold(pair: Pair, dialect: str) -> Gold | None:
+def gold_of(pair: Pair, dialect: str = "sqlite") -> Gold | None:
+    """The gold query of a pair and its databases; None where the answer does not hold them."""
     answer = pair.answer
     if isinstance(answer, str):
         answer = _from_json(answer) or {"query": answer, "database": pair.meta.get("database")}

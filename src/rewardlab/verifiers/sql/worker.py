@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import OrderedDict
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from . import engines
 from .engines import QueryFailed, Result, Unusable
 from .queries import PARTS, Query, Unreadable, likeness, read
-from .results import difference
+from .results import cells, difference
 
 KEPT, KEPT_CELLS = 64, 20_000
 """Most results that a process caches, and the most cells of one. A gold query is judged many times."""
@@ -83,6 +84,22 @@ def judge(text: str | None, gold: str, sources: list[str], limits: dict[str, Any
         return {"correct": True, "why": "right", "parts": dict.fromkeys(PARTS, 1.0), "doubts": _doubts(gold_query, gold_results)}
     parts = likeness(query, gold_query, suite.schema, results is not None) if query else dict.fromkeys(PARTS, 0.0)
     return {"correct": False, "why": f"the query {why}", "parts": parts}
+
+
+def execute(text: str, sources: list[str], limits: dict[str, Any]) -> tuple[bool, str]:
+    """Whether a query returns a row on some database, and a digest of what it returns, by which equal results are told: as bags,
+    unless it has an ORDER BY. ("" where it fails.)
+
+    Raises Unusable where a database cannot be opened.
+    """
+    suite = Suite(sources, **limits)
+    try:
+        query = read(text, suite.dialect)
+        results = _run(suite, query)
+    except (QueryFailed, Unreadable):
+        return False, ""
+    told = [cells(result.rows) if query.ordered else sorted(cells(result.rows), key=repr) for result in results]
+    return any(result.rows for result in results), hashlib.sha256(repr(told).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _run(suite: Suite, query: Query) -> list[Result]:
