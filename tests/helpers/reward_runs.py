@@ -1,0 +1,27 @@
+"""A method of reward models on its template rows: the run that it leaves, read as a reward model by its folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from rewardlab import registry
+from rewardlab.api import train
+from rewardlab.core import Message
+from rewardlab.data.columns import Data
+from rewardlab.models.reward_model import load_reward_model
+
+
+def taught(method: str, folder: Path, replies: list[str], **settings) -> tuple[dict, list[float]]:
+    """What the run measured after some steps, on the rows it learnt from, and the scores of these replies by `model:RUN`."""
+    data = next(Data.from_json(row["data"]) for row in registry.rows() if row["name"] == method)
+    rows = folder / "rows.jsonl"
+    rows.write_text("".join(json.dumps(row) + "\n" for row in data.rows))
+    task = registry.task(str(rows), **({"verifier": data.verified_by} if data.verified_by else {}))
+    # two rows are too few to tell a model that has learnt by one of them held out, and the best one is kept
+    task = replace(task, test=[task.train[i] for i in range(len(task.train))])
+    given = {"eval_problems": 2, "device": "cpu", "checkpoint_every": 0, "settings": {"problems": 2, "reward_lr": 3e-3, **settings}}
+    done = train(method, "untrained", task, steps=8, out=folder / "run", **given)
+    asked = [Message("user", "What is it?")]
+    return done.summary["after"], load_reward_model(str(folder / "run")).score([(asked, reply) for reply in replies])
