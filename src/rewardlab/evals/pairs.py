@@ -121,6 +121,13 @@ def _wins(chosen: np.ndarray, rejected: np.ndarray) -> np.ndarray:
     return np.where(chosen == rejected, 0.5, chosen > rejected).astype(float)
 
 
+def pairs_won(chosen: np.ndarray, rejected: np.ndarray) -> dict[str, float]:
+    """The share of pairs in which the chosen reply scores higher, ties half, with its 95% interval. chosen, rejected: (n,)."""
+    wins = _wins(chosen, rejected)
+    low, high = mean_interval(wins.tolist())
+    return {"pair_accuracy": float(wins.mean()), "ci95_low": low, "ci95_high": high, "n": float(len(wins))}
+
+
 @measure
 def pair_accuracy(problems: Sequence[Problem], run: Run, *, model: str = "reward") -> dict[str, float]:
     """Share of held-out pairs in which the chosen reply scores higher; ties count half.
