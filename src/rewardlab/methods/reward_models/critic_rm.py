@@ -4,8 +4,8 @@
     L = lambda(t) [-log p(c | x, y)]  +  (1 - lambda(t)) [-log sigmoid(r(x, y+, c+) - r(x, y-, c-))];    lambda falls from 1 to 0
     held out:  r(x, y) = mean over k sampled critiques of r(x, y, c)
 
-A critique says in words what is wrong, which a score can then rest on; but a model's own critiques often praise the worse reply. The label
-of the pair tells which do, at no cost. First the model learns to criticise, then to score: the weights change over time.
+A critique says in words what is wrong, which a score can then rest on; but a model's own critiques often praise the worse reply.
+The label of the pair tells which do, at no cost. First the model learns to criticise, then to score: the weights change over time.
 
 Yu et al. 2024, arXiv:2411.16646, by its abstract and texts that quote its objective; no code was released. (inferred): lambda falls
 in a line over the first `falls` of the run; scores from 1 to 10 at the end of a critique, "Score: 7"; both critiques of a pair are
