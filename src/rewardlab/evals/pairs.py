@@ -129,6 +129,13 @@ def pair_gaps(problems: Sequence[Problem], run: Run, model: str) -> np.ndarray:
     return (chosen - rejected).astype(float)
 
 
+def pairs_won(chosen: np.ndarray, rejected: np.ndarray) -> dict[str, float]:
+    """The share of pairs in which the chosen reply scores higher, ties half, with its 95% interval. chosen, rejected: (n,)."""
+    wins = _wins(chosen, rejected)
+    low, high = mean_interval(wins.tolist())
+    return {"pair_accuracy": float(wins.mean()), "ci95_low": low, "ci95_high": high, "n": float(len(wins))}
+
+
 @measure
 def pair_accuracy(problems: Sequence[Problem], run: Run, *, model: str = "reward") -> dict[str, float]:
     """Share of held-out pairs in which the chosen reply scores higher; ties count half.
@@ -141,13 +148,12 @@ def pair_accuracy(problems: Sequence[Problem], run: Run, *, model: str = "reward
     sides = [run.policy.write(prompts, [p.meta[side] for p in problems]) for side in ("chosen", "rejected")]
     chosen, rejected = (end_values(run.models[model], side) for side in sides)
     wins = _wins(chosen, rejected)
-    low, high = mean_interval(wins.tolist())
     longer = np.array([int(a.mask.sum()) - int(b.mask.sum()) for a, b in zip(*sides, strict=True)])
     parts = {name: wins[of] for name, of in (("longer", longer > 0), ("shorter", longer < 0)) if of.any()}
     gap = np.clip(chosen - rejected, -500.0, 500.0).astype(float)
     chance, sure = 1 / (1 + np.exp(-gap)), 1 / (1 + np.exp(-np.abs(gap)))
     return {
-        "pair_accuracy": float(wins.mean()), "ci95_low": low, "ci95_high": high, "n": float(len(wins)),
+        **pairs_won(chosen, rejected),
         **{f"pair_accuracy.{name}": float(won.mean()) for name, won in parts.items()},
         "ece": expected_calibration_error(sure.tolist(), wins.tolist()), "brier": float(np.mean((1 - chance) ** 2)),
     }  # fmt: skip

@@ -1,0 +1,39 @@
+"""Replies that are read, and what is written about them before they are scored: a critique, or a trace of tool calls.
+
+A row is a question with a reply, which are read, and the text about the reply, which is recorded as written by the model that
+learns. So a language model's loss on the row is that of the text alone, and a scalar head at the row's end has read all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rewardlab.core import Group, Message, Problem, Run, Trajectory
+from rewardlab.text.filled import filled
+
+Text = Sequence[str]
+"""What is written: texts, and between them the messages that answer them, such as results of a tool."""
+
+
+def about(problem: Problem, reply: str, ask: str) -> Problem:
+    """The question about a reply. ask: with {question} and {answer}."""
+    return problem.reworded(filled(ask, question=problem.question, answer=reply))
+
+
+def explained(rows: Sequence[tuple[Problem, Text]], run: Run, per_group: int = 2) -> list[Group]:
+    """A recorded row for each question about a reply, `per_group` of them in a group, side by side as they come.
+
+    Raises RewardlabError where a row does not fit the context.
+    """
+    problems = [problem for problem, _ in rows]
+    done = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    for turn in range(max(len(texts) for _, texts in rows)):
+        active = [i for i, (_, texts) in enumerate(rows) if len(texts) > turn]
+        said = [rows[i][1][turn] for i in active]
+        before = [done[i] for i in active]
+        after = run.policy.read(before, [(Message("user", x),) for x in said]) if turn % 2 else run.policy.write(before, said)
+        for i, t in zip(active, after, strict=True):
+            done[i] = t
+    for t in done:
+        run.policy.check_fits(t, 0)
+    return [done[i : i + per_group] for i in range(0, len(done), per_group)]
