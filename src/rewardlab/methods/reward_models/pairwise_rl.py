@@ -31,6 +31,7 @@ from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.rlhf import MEASURED_ON, SIDES, rlhf, teach
 from rewardlab.objectives.labels import language_model
 from rewardlab.rewards.reward import reward
+from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.filled import filled
@@ -149,9 +150,11 @@ def pairwise_rl(
     if init.startswith("value-head"):
         raise RewardlabError(f"pairwise_rl: init={init!r} has no words to compare by; give a language model, such as copy:policy")
     earned = win_probability(anchor=anchor)
-    base = rlhf(base, score=earned, n=n, beta=beta)
+    # rlhf without a model of its own
+    base = base or rlhf(score=correct(), n=n, beta=beta)
     teaching = Recipe(rollout=both_orders_told(), objective=language_model(), update=Update(lr=rm_lr))
     return base.but(
+        reward=earned,
         # every=0: the loop alone teaches it
         also=(*base.also, Learner(MODEL, init, teaching, every=0)),
         loop=compared_first(pairs=pairs, passes=passes, inner=base.loop),

@@ -26,12 +26,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Group, Problem, Recipe, Rollout, Run, measure, rollout, seed_of
+from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Update, measure, rollout, seed_of
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of, map_of, number_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import pair_accuracy
 from rewardlab.methods.baselines.bradley_terry import bradley_terry
+from rewardlab.objectives.pairs import preference_loss
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.text.principles import with_principles
@@ -167,9 +168,15 @@ def salmon(
 ) -> Recipe:  # fmt: skip
     """most: principles of a prompt.  negated: the chance of each to be negated.  noise: share of labels turned round.
     reward_lr, problems, init: as in `bradley_terry`."""
-    taught = bradley_terry(base, reward_lr=reward_lr, problems=problems, init=init)
+    base = base or bradley_terry(problems=problems)
+    taught = Recipe(objective=preference_loss(), update=Update(lr=reward_lr, loss_kind="scorer"))
+    others = tuple(learner for learner in base.also if learner.name != "reward")
     pairs = recorded(fields=("chosen", "rejected"))
-    return taught.but(rollout=by_largest_margin(inner=pairs, most=most, negated=negated, noise=noise), measure=by_principle())
+    return base.but(
+        rollout=by_largest_margin(inner=pairs, most=most, negated=negated, noise=noise),
+        measure=by_principle(),
+        also=(*others, Learner("reward", init, taught)),
+    )
 
 
 fidelity = "core"
