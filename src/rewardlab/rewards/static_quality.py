@@ -19,6 +19,7 @@ FOCAL = "focal"
 LONGEST = 20_000
 """Characters of a test; a longer one has no quality."""
 _BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _RAISES = ("raises", "fail")
 _WORD = re.compile(r"[a-z]{3,}")
 
@@ -37,7 +38,7 @@ def quality_flags(reply: str, focal: str) -> dict[str, bool]:
         asserts = [ast.dump(node) for node in _assertions(tree)] if tree else []
     except UNREADABLE:
         tree = None
-    tests = [n for n in ast.walk(tree) if _is_function(n) and n.name.startswith("test")] if tree else []
+    tests = [n for n in ast.walk(tree) if isinstance(n, _FUNCTIONS) and n.name.startswith("test")] if tree else []
     if tree is None or not tests:
         return dict.fromkeys(FLAGS, False)
     nodes = list(ast.walk(tree))
@@ -50,10 +51,6 @@ def quality_flags(reply: str, focal: str) -> dict[str, bool]:
         "comment": any(ast.get_docstring(test) for test in tests) or _has_comment(code),
         "descriptive_name": all(_WORD.search(test.name.removeprefix("test").lower()) for test in tests),
     }
-
-
-def _is_function(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
 def _assertions(tree: ast.Module) -> list[ast.AST]:

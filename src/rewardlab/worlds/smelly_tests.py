@@ -11,13 +11,14 @@ there twice, or under a condition. All can be read in the text.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import partial
 
 from rewardlab.core import Problem, Task, ask
 from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, tuple[str, str, Callable[[int, int], int]]] = {
     "add": ("a + b", "sum", lambda a, b: a + b),
     "minus": ("a - b", "difference", lambda a, b: a - b),
     "times": ("a * b", "product", lambda a, b: a * b),
