@@ -8,8 +8,7 @@ it out: what is left to learn is which call to write, and what its result says a
 
 Li et al. 2024, arXiv:2310.01045; ernie-research/Tool-Augmented-Reward-Model at c0ecf83 (`src/models/reward_model.py`, `scripts/
 train_themis.sh`): LM loss plus 0.5 of the ranking loss, the head at the last position, "Thought, Action, Action Input",
-"Observation" and "Work", 5 epochs at 1e-5. The paper may also learn to predict observations (beta), which the code does; here they
-are only read.
+"Observation" and "Work", 5 epochs at 1e-5. The paper may also learn to predict observations (beta); here they are only read.
 
 Traces are the columns `chosen_trace` and `rejected_trace`, or made by a rule: each equation of a reply is given to the calculator.
 Held-out replies get the trace that the writer writes, with what the calculator answers. The run's model scores what is written so.
