@@ -231,10 +231,10 @@ data = Data(
 
 LEARNT = {"most": 2, "best_of": 8, "init": "value-head:surprise", "reward_lr": 1e-3, "problems": 16}
 check = Check(
-    says="of 8 candidates, the one of the highest P(Yes) is right more often than one with the result that most return, where the "
+    says="of 8 candidates, the one of the highest P(Yes) is right more often than the first that runs and returns rows, where the "
     "policy has a habit (the model reads surprise)",
-    versus=None, task="queries:languages=1,candidates=16", measure="orm", direction="higher", margin=0.03, against="majority",
-    settings=LEARNT, problems=300, steps=60,
-    fault=Within("after.majority", high=0.9, says="right results that most candidates return"),
+    versus=None, task="queries:languages=1,candidates=16", measure="orm", direction="higher", margin=0.03, against="executable",
+    settings=LEARNT, problems=300, steps=30,
+    fault=Within("majority", high=0.9, says="right results that most candidates return"),
 )  # fmt: skip
 baseline = "bradley_terry"
