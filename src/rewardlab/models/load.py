@@ -276,8 +276,7 @@ def _by_words(learner: Learner, policy: Policy) -> Any:
     first, second = (speaker.tokenizer(word, add_special_tokens=False)["input_ids"][0] for word in words)
     if first == second:
         raise RewardlabError(f"{words[0]!r} and {words[1]!r} begin with the same token, which cannot tell them apart")
-    own: Any = policy
-    model = own.copy(learner.name, value_head=True)
+    model = speaker.copy(learner.name, value_head=True)
     head = model.model.value_head if hasattr(model.model, "value_head") else model.value_head
     weight = speaker.vocabulary_head().detach()
     # the last column of a head with a bias is that bias, which a value head does not have
