@@ -35,7 +35,7 @@ from tests.helpers.chromium import BROWSER, MISSING
 METHODS = sorted(registry.methods())
 CLAIM = [f.name for f in fields(Claim)]
 SMALL = {"problems": 4, "minibatches": 1}
-BRIEF = {"repeats": 1, "evaluations": 300, "updates": 2, "steps": 20, "questions": 40}
+BRIEF = {"repeats": 1, "evaluations": 300, "updates": 2, "steps": 20, "parts": 1, "questions": 40}
 """Settings of studies that search or train."""
 OF_ITS_CLAIM = {"catalog", "domain", "domains", "latents", "sae_steps"}
 

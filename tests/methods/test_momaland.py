@@ -146,7 +146,7 @@ def test_a_trainer_of_ones_own_is_measured_and_chance_is_put_back(tmp_path, monk
     monkeypatch.setattr(file, "EPISODES", 2)
     random.seed(7)
     before = random.getstate()
-    found = registry.build("momaland", {"own": f"{mine}:train", "updates": 1, "repeats": 2, "steps": 1}).study(Run(None, seed=1))
+    found = registry.build("momaland", {"own": f"{mine}:train", "updates": 1, "repeats": 2, "parts": 1}).study(Run(None, seed=1))
     assert random.getstate() == before
     # to the right in the top row there are two items of the first sort, in steps 2 and 4: gamma + gamma^3, and two boxes of side 1
     volume = 1 + GAMMA + GAMMA**3

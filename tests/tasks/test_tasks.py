@@ -31,6 +31,8 @@ WHOLE_EPISODES = {"screens", "inspections"}
 """Tasks in which the last turn alone is not the answer."""
 NO_BEST = {"packings"}
 """Tasks of which nobody knows the best answer."""
+BY_FORM = {"smelly_tests"}
+"""Tasks whose verifier reads the form of a reply alone: other numbers in it change nothing."""
 SHARES = {"boxes", "module"}
 """Columns of problems whose replies are paid for what they have in common with the gold answer."""
 
@@ -105,8 +107,9 @@ def test_gold_gets_full_marks_and_a_perturbed_gold_none(task):
     many = 10 if task.verifier == "web_page" else 100
     for problem in [*(task.train[i] for i in range(many)), *task.test[:many]]:
         assert judged(task, problem, gold(problem)) == 1.0, problem
-        assert judged(task, problem, perturbed(problem)) < (1.0 if SHARES & set(problem.meta) else 1e-9), problem
         assert judged(task, problem, "") == 0.0
+        if task.name not in BY_FORM:
+            assert judged(task, problem, perturbed(problem)) < (1.0 if SHARES & set(problem.meta) else 1e-9), problem
 
 
 def test_training_never_sees_a_test_problem(task, thorough):

@@ -17,12 +17,15 @@ from rewardlab.worlds.notes import notes, quality, read
 SIDES = ("chosen", "rejected")
 
 
-def criticised_notes(*, critics: PositiveInt = 4, careless: Share = 0.6, flip: Share = 0.0, test_size: PositiveInt = 1000) -> Task:
+def criticised_notes(
+    *, critics: PositiveInt = 4, careless: Share = 0.6, flip: Share = 0.0, test_size: PositiveInt = 1000,
+    size: PositiveInt | None = None,
+) -> Task:  # fmt: skip
     """The pairs of `notes`, with the columns `chosen_critiques` and `rejected_critiques` of `critics` critiques each.
 
-    careless: how often a critique says anything, with any score, whatever the note.  flip: as in `notes`.
+    careless: how often a critique says anything, with any score, whatever the note.  flip, size: as in `notes`.
     """
-    of = notes(flip=flip, test_size=test_size)
+    of = notes(flip=flip, test_size=test_size, size=size)
     told = partial(_criticised, critics=critics, careless=careless)
     columns = (*of.columns, *(f"{side}_critiques" for side in SIDES))
     return replace(

@@ -40,12 +40,12 @@ def smelly_tests(*, smell: Share = 0.4, test_size: PositiveInt = 200, size: Posi
         max_new=48,
         about="functions to be tested by a unit test",
         demonstrate=partial(_demonstrate, smell=smell),
-        columns=("prompt", "answer", "focal", "solution"),
+        columns=("prompt", "answer", "focal", "number", "solution"),
     )
 
 
 def _sample(rng: random.Random) -> Problem:
-    name, number = rng.choice(list(FUNCTIONS)), rng.randint(2, 99)
+    name, number = rng.choice(list(FUNCTIONS)), rng.randint(2, 999)
     body = FUNCTIONS[name][0]
     question = f"def {name}(a, b): return {body}\nTest it with {number}."
     return ask(question, "", focal=name, number=number, solution=_written(name, number, rng.randint(2, 9)))

@@ -247,7 +247,7 @@ def sets(make: Callable[[], Any], weights: np.ndarray, seed: int, updates: int, 
 
 @study
 def fronts(
-    run: Run, *, id: str, updates: PositiveInt, repeats: PositiveInt, steps: PositiveInt, reference: Sequence[float], own: str
+    run: Run, *, id: str, updates: PositiveInt, repeats: PositiveInt, parts: PositiveInt, reference: Sequence[float], own: str
 ) -> dict[str, float]:
     """hypervolume.SET, cardinality.SET, utility.SET of weights, individual, equal, chance; hypervolume.single: of one equal policy;
     over_single, over_chance: what weights add to it; individual_gain: what individuals add to a team."""
@@ -257,7 +257,7 @@ def fronts(
     if len(reference) not in (0, k):
         raise RewardlabError(f"the reference point {list(reference)} needs a number for each of {k} objectives")
     lowest, found = np.array(reference or [-1.0] * k), dict[str, list[float]]()
-    weights = np.unique(np.concatenate((simplex(k, steps), np.full((1, k), 1 / k))), axis=0)
+    weights = np.unique(np.concatenate((simplex(k, parts), np.full((1, k), 1 / k))), axis=0)
     for repeat in range(repeats):
         made = sets(make, weights, seed_of("momaland", run.seed, repeat) % 2**31, updates, trainer)
         for name, values in made.items():
@@ -275,13 +275,13 @@ def fronts(
 
 
 def momaland(
-    base: Recipe | None = None, *, id: str = "small", updates: int = 30, repeats: int = 2, steps: int = 2,
+    base: Recipe | None = None, *, id: str = "small", updates: int = 30, repeats: int = 2, parts: int = 2,
     reference: Sequence[float] = (), own: str = "",
 ) -> Recipe:  # fmt: skip
-    """id: of the package; "small": item gathering on 5 by 5 cells.  updates: of a policy.  repeats: seeds.  steps: weights are the
-    multiples of 1 / steps, and equal ones.  reference: of the hypervolume; -1 without one.  own: FILE.py:FUNCTION, a trainer."""
+    """id: of the package; "small": item gathering on 5 by 5 cells.  updates: of a policy.  repeats: seeds.  parts: weights are the
+    multiples of 1 / parts, and equal ones.  reference: of the hypervolume; -1 without one.  own: FILE.py:FUNCTION, a trainer."""
     base = base or Recipe(name="momaland")
-    settings = {"id": id, "updates": updates, "repeats": repeats, "steps": steps, "reference": tuple(reference), "own": own}
+    settings = {"id": id, "updates": updates, "repeats": repeats, "parts": parts, "reference": tuple(reference), "own": own}
     return base.but(study=fronts(**settings))
 
 
