@@ -239,6 +239,6 @@ check = Check(
     versus="bradley_terry", task="notes:taste=0.3", measure="pair_accuracy", direction="higher", margin=0.02,
     settings=LEARNT, versus_settings=LEARNT, problems=1000, steps=100,
     fault=Within("pair_accuracy", high=0.9, says="true pairs ranked right"),
-    finding="65.1% of true pairs ranked right against 64.2% (20 seeds): no effect to be seen, and scores a little better calibrated. "
+    finding="65.1% of true pairs ranked right against 64.2% (20 seeds): no effect; scores a little better calibrated. "
     "The world has no rewritten replies, so the neutral half alone was tested",
 )  # fmt: skip
