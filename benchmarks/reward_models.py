@@ -59,8 +59,8 @@ def ours(model: str, batch: int, steps: int) -> dict[str, Any]:
         def trained(n: int) -> None:
             api.train(
                 "bradley_terry", model, str(data), test=str(held_out), settings={"problems": batch, "reward_lr": RATE}, steps=n,
-                out=Path(folder, f"run-{next(runs)}"), device="cpu", eval_problems=1, eval_every=10**6,
-                checkpoint_every=10**6, max_new=1,
+                out=Path(folder, f"run-{next(runs)}"), device="cpu", dtype="float32", eval_problems=1,
+                eval_every=10**6, checkpoint_every=10**6, max_new=1,
             )  # fmt: skip
 
         return {"seconds": _difference(trained, steps), "tokens": tokens(model, rows[batch : batch * (steps + 1)])}
