@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted(SRC.rglob("*.py"))
 
 EVERYWHERE = {"errors", "settings", "core", "util"}
-SERVICES = {"text", "processes", "sandbox", "data", "clients"}
-"""What parts are made with: reading text, child processes, isolated code, rows of data, models behind an address."""
+SERVICES = {"text", "processes", "sandbox", "data", "clients", "judges"}
+"""What parts are made with: text, child processes, isolated code, rows of data, models behind an address, forms of judges."""
 SLOT = "rewards.reward"
 """The reward slot: every module that makes rewards imports it."""
 PARTS = {"rewards", "verifiers", "tasks", "worlds", "envs", "rollouts", "credit", "objectives", "evals", "policies"}
@@ -33,6 +33,8 @@ MAY_IMPORT = {
     "processes": EVERYWHERE | {"processes"},
     "sandbox": EVERYWHERE | {"processes", "sandbox"},
     "clients": EVERYWHERE | {"text", "clients"},
+    # how a judge is asked and read, whoever asks
+    "judges": EVERYWHERE | {"text", "clients.messages", "judges"},
     # it serves files of any kind, and needs no torch
     "data": {"errors", "util", "text", "data"},
     **{part: EVERYWHERE | SERVICES | {SLOT, part} for part in PARTS},
@@ -77,7 +79,7 @@ MAY_IMPORT = {
     | {"scoreboard.drawn", "data.pictures"},
     # anything that scores, on any benchmark of rewards
     "scoreboard": EVERYWHERE
-    | {"text", "data", "clients", "models", "policies", "prm", "registry", "servers.scoring", "report", "scoreboard"}
+    | {"text", "data", "clients", "judges", "models", "policies", "prm", "registry", "servers.scoring", "report", "scoreboard"}
     # programs are rated by tests
     | {"evals.process", "sandbox.asserts"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built

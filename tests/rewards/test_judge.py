@@ -8,10 +8,10 @@ import pytest
 from served_model import Server, choice, serving
 
 from rewardlab import api, registry
-from rewardlab.clients.judging import PREFERENCES, VERDICTS, Marks
 from rewardlab.clients.messages import Failure, Reply, Token
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
+from rewardlab.judges.marks import PREFERENCES, VERDICTS, Marks
 from rewardlab.models.load import load_policy
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.judge import judge

@@ -24,9 +24,10 @@ from rewardlab.audit.rules import HALF
 from rewardlab.audit.target import RewardResult, Row, Spec, Target
 from rewardlab.clients.client import Client
 from rewardlab.clients.endpoint import Endpoint, base_of, endpoint_of, is_served
-from rewardlab.clients.judging import LIKELY, PREFERENCES, Marks, asked, template_of
 from rewardlab.clients.messages import Failure, Request
 from rewardlab.errors import RewardlabError
+from rewardlab.judges.marks import LIKELY, PREFERENCES, Marks
+from rewardlab.judges.named import form_of
 
 KINDS = ("numbers", "units", "choice", "text")
 """Built-in questions whose answers any judge can read."""
@@ -50,7 +51,7 @@ class PairJudge(Target):
     """
 
     def __init__(self, spec: Spec):
-        self.template = template_of(spec.get("template") or "", "pairwise")
+        self.form = form_of(spec.get("template") or "", "pairwise")
         self.client = Client(_endpoint(spec))
         self.max_new = int(spec.get("max_new") or 512)
         self.expected = bool(spec.get("expected", True))
@@ -59,9 +60,7 @@ class PairJudge(Target):
         self.name = f"{self.client.endpoint}, comparing two replies"
 
     def score(self, rows: Sequence[Row]) -> list[RewardResult]:
-        prompts = [
-            asked(self.template, row.answer, prompt=row.prompt, first=row.reply, second=str(row.meta[SECOND])) for row in rows
-        ]
+        prompts = [self.form.prompt(row.prompt, row.answer, (row.reply, str(row.meta[SECOND])), row.meta) for row in rows]
         # asked by several threads at a time, the server would be tried as often
         with self.alone:
             likely = LIKELY if self.expected and self.client.gives_chances(LIKELY) else 0

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
 from rewardlab.clients.client import client_of
 from rewardlab.clients.endpoint import endpoint_of, is_served
-from rewardlab.clients.judging import LIKELY, PREFERENCES, VERDICTS, Kind, Marks, asked, both_orders, template_of
 from rewardlab.clients.messages import Failure, Reply, Request
-from rewardlab.core import Group, Message, Problem, Run, Sampling, Score, Scores, Trajectory, seed_of
+from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory, seed_of
 from rewardlab.errors import RewardlabError
+from rewardlab.judges.forms import Form, Kind, Reading
+from rewardlab.judges.marks import LIKELY
+from rewardlab.judges.named import form_of
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
 
-Judged = tuple[float | None, str]
-"""A value from 0 to 1 or None, and the mark or the reason."""
+Judged = tuple[Reading, str]
+"""What a judgement says, and the end of its text."""
+Preferred = tuple[float | None, str]
+"""How far the reply that stands first is preferred, from 0 to 1, or None; and the mark or the reason."""
+Ask = Callable[[list[Problem], Sequence[int]], list[Judged]]
+"""From questions, and how many replies each shows, to judgements."""
 
 
 def _check(model: str, kind: Kind, template: str, low: int, high: int, **_: Any) -> None:
@@ -24,68 +30,77 @@ def _check(model: str, kind: Kind, template: str, low: int, high: int, **_: Any)
         endpoint_of(model)
     if low >= high:
         raise RewardlabError(f"the judge's scale goes from low={low} to high={high}: low must be below high")
-    template_of(template, kind)
+    form_of(template, kind)
 
 
 @reward(over="groups", check=_check)
 def judge(
-    groups: list[Group], run: Run, *, model: str, kind: Literal["scale", "verdict", "pairwise"] = "scale", template: str = "",
-    low: NonNegativeInt = 1, high: PositiveInt = 5, expected: bool = True, opponents: NonNegativeInt = 0,
+    groups: list[Group], run: Run, *, model: str, kind: Literal["scale", "verdict", "pairwise", "scores"] = "scale",
+    template: str = "", low: NonNegativeInt = 1, high: PositiveInt = 5, expected: bool = True, opponents: NonNegativeInt = 0,
     max_new: PositiveInt = 512, temperature: NonNegativeFloat = 0.0,
 ) -> Scores:  # fmt: skip
     """A judge model's score of a reply, from 0 to 1; no verdict where the judgement fails or cannot be read.
 
     model: openai:URL#NAME, or a model of the run.  kind: "scale", a score [[s]] from low to high; "verdict", [[yes]] or [[no]];
     "pairwise", the share of comparisons [[A]], [[B]] or [[C]] (a tie) with other replies of the group that it wins, each made in
-    both orders.  template: a text or a file with {prompt}, {reply}, {answer}; {first} and {second} for pairs.  expected: take the
-    mean over the chances of the mark's token, where the server gives them.  opponents: of each reply; 0: all others of its group.
-    max_new, temperature: of a judgement.  Zheng et al. 2023, arXiv:2306.05685; Liu et al. 2023, arXiv:2303.16634
+    both orders; "scores", a score for each reply of the group, all shown at once, from 0 for the worst to 1 for the best of it.
+    template: a published form by its name (`judges/published.py`), which has a kind of its own; or a text or a file with {prompt},
+    {reply}, {answer}, {first} and {second} for pairs, {replies} for scores, and columns of the row. expected: take the mean over
+    the chances of the mark's token, where the server gives them.  opponents: of each reply; 0: all others of its group.  max_new,
+    temperature: of a judgement.  Zheng et al. 2023, arXiv:2306.05685; Liu et al. 2023, arXiv:2303.16634
     """
-    text = template_of(template, kind).replace("{low}", str(low)).replace("{high}", str(high))
+    form = form_of(template, kind, low, high)
 
-    marks = Marks(PREFERENCES) if kind == "pairwise" else Marks(VERDICTS) if kind == "verdict" else Marks(low=low, high=high)
+    def ask(asked: list[Problem], shown: Sequence[int]) -> list[Judged]:
+        replies = _judgements(run, model, asked, max_new, temperature, expected, form)
+        return [(form.read(reply, n), _text(reply)) for reply, n in zip(replies, shown, strict=True)]
 
-    def ask(prompts: list[str]) -> list[Reply | Failure]:
-        return _judgements(run, model, prompts, max_new, temperature, expected, marks.texts)
-
-    if kind == "pairwise":
-        scores = _compared(groups, text, opponents, ask, run, marks)
+    if form.kind == "pairwise":
+        scores = _compared(groups, form, opponents, ask, run)
+    elif form.kind == "scores":
+        asked = [form.asked(group[0].problem, [t.reply for t in group]) for group in groups]
+        scores = [_of_all(*said, len(group)) for said, group in zip(ask(asked, [*map(len, groups)]), groups, strict=True)]
     else:
-        rows = [t for group in groups for t in group]
-        prompts = [asked(text, t.problem.answer, prompt=t.problem.question, reply=t.reply) for t in rows]
-        found = iter([_score(reply, marks) for reply in ask(prompts)])
+        asked = [form.asked(t.problem, [t.reply]) for group in groups for t in group]
+        found = iter([_score(*said) for said in ask(asked, [1] * len(asked))])
         scores = [[next(found) for _ in group] for group in groups]
     if flat := [s for row in scores for s in row]:
         run.log("judge_no_verdict", sum(s.missing for s in flat) / len(flat))
     return scores
 
 
-def _score(reply: Reply | Failure, marks: Marks) -> Score:
-    value, mark = marks.value(reply)
-    return Score(value, why=mark) if value is None else Score(value, why=_shown(reply), extracted=mark)
-
-
-def _shown(reply: Reply | Failure) -> str:
+def _text(reply: Reply | Failure) -> str:
     return reply.text[-300:] if isinstance(reply, Reply) else reply.why
 
 
-def _compared(groups: list[Group], template: str, opponents: int, ask: Any, run: Run, marks: Marks) -> Scores:
+def _score(reading: Reading, text: str) -> Score:
+    if reading.values is None:
+        return Score(None, why=reading.said)
+    return Score(reading.values[0], why=text, extracted=reading.said)
+
+
+def _of_all(reading: Reading, text: str, count: int) -> list[Score]:
+    values = reading.values or (None,) * count
+    return [Score(value, why=reading.said if value is None else text) for value in values]
+
+
+def _compared(groups: list[Group], form: Form, opponents: int, ask: Ask, run: Run) -> Scores:
     pairs = [_pairs(group, opponents) for group in groups]
-    prompts: list[str] = []
-    for group, own in zip(groups, pairs, strict=True):
-
-        def prompt(a: int, b: int, group: Group = group) -> str:
-            problem = group[a].problem
-            return asked(template, problem.answer, prompt=problem.question, first=group[a].reply, second=group[b].reply)
-
-        prompts += both_orders(own, prompt)
-    found = iter([marks.value(reply) for reply in ask(prompts)])
-    judged = [[(next(found), next(found)) for _ in own] for own in pairs]
+    asked = [
+        form.asked(group[a].problem, [group[a].reply, group[b].reply])
+        for group, own in zip(groups, pairs, strict=True) for x, y in own for a, b in ((x, y), (y, x))
+    ]  # fmt: skip
+    found = iter([reading for reading, _ in ask(asked, [2] * len(asked))])
+    judged = [[(_first(next(found)), _first(next(found))) for _ in own] for own in pairs]
     first = [value for rows in judged for both in rows for value, _ in both if value is not None]
     if first:
         # what is preferred for standing first; 0.5 for a judge that does not look at the order
         run.log("judge_prefers_first", sum(first) / len(first))
     return [_shares(group, own, rows) for group, own, rows in zip(groups, pairs, judged, strict=True)]
+
+
+def _first(reading: Reading) -> Preferred:
+    return (reading.values[0] if reading.values else None), reading.said
 
 
 def _pairs(group: Group, opponents: int) -> list[tuple[int, int]]:
@@ -96,7 +111,7 @@ def _pairs(group: Group, opponents: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in combinations(range(n), 2) if (not opponents or (a, b) in near) and group[a].reply != group[b].reply]
 
 
-def _shares(group: Group, pairs: Sequence[tuple[int, int]], judged: Sequence[tuple[Judged, Judged]]) -> list[Score]:
+def _shares(group: Group, pairs: Sequence[tuple[int, int]], judged: Sequence[tuple[Preferred, Preferred]]) -> list[Score]:
     """What share of its comparisons each reply of a group wins. A comparison of which one order cannot be read does not count."""
     won: list[list[float]] = [[] for _ in group]
     why = ["" for _ in group]
@@ -120,27 +135,29 @@ def _shares(group: Group, pairs: Sequence[tuple[int, int]], judged: Sequence[tup
 
 
 def _judgements(
-    run: Run, model: str, prompts: list[str], max_new: int, temperature: float, expected: bool, marks: tuple[str, ...]
+    run: Run, model: str, asked: list[Problem], max_new: int, temperature: float, expected: bool, form: Form
 ) -> list[Reply | Failure]:
     if not is_served(model):
-        return _by_model(run, model, prompts, max_new, temperature)
+        return _by_model(run, model, asked, max_new, temperature)
     client = client_of(model)
-    likely = LIKELY if expected and prompts and client.gives_chances(LIKELY) else 0
+    marks = form.marks.texts if form.marks else ()
+    likely = LIKELY if expected and marks and asked and client.gives_chances(LIKELY) else 0
+    # a judge that reasons first is not held to the mark alone
+    marks = marks if form.at_once else ()
     # the same reply is judged alike whenever it is judged
-    seeds = [seed_of("judge", run.seed, prompt) % 2**31 if temperature > 0 else None for prompt in prompts]
+    seeds = [seed_of("judge", run.seed, problem.question) % 2**31 if temperature > 0 else None for problem in asked]
     return client.chat([
-        Request((("user", prompt),), max_new, temperature, seed=seed, likely=likely, marks=marks)
-        for prompt, seed in zip(prompts, seeds, strict=True)
+        Request(tuple((m.role, m.text) for m in problem.prompt), max_new, temperature, seed=seed, likely=likely, marks=marks)
+        for problem, seed in zip(asked, seeds, strict=True)
     ])  # fmt: skip
 
 
-def _by_model(run: Run, model: str, prompts: list[str], max_new: int, temperature: float) -> list[Reply | Failure]:
+def _by_model(run: Run, model: str, asked: list[Problem], max_new: int, temperature: float) -> list[Reply | Failure]:
     """The judgements of a model of the run; a prompt that does not fit its context gets none."""
     judging = run.model(model)
-    messages = [(Message("user", prompt),) for prompt in prompts]
-    read = judging.read([Trajectory(Problem(m)) for m in messages], messages) if messages else []
+    read = judging.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
     fits = [i for i, t in enumerate(read) if len(t) + max_new <= judging.context]
     sampling = Sampling(max_new, temperature)
     said = judging.extend([read[i] for i in fits], sampling, run.rng("judge")) if fits else []
     replies: dict[int, Reply | Failure] = {i: Reply(t.reply) for i, t in zip(fits, said, strict=True)}
-    return [replies.get(i, Failure(f"it does not fit the context of {model!r}")) for i in range(len(prompts))]
+    return [replies.get(i, Failure(f"it does not fit the context of {model!r}")) for i in range(len(asked))]

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from rewardlab.clients.client import Client, client_of
 from rewardlab.clients.endpoint import PREFIX, endpoint_of, is_served
-from rewardlab.clients.judging import only_mark
 from rewardlab.clients.messages import Failure, Request
 from rewardlab.errors import RewardlabError
+from rewardlab.judges.marks import only_mark
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.answers import after_thinking, final_answer
 from rewardlab.text.filled import filled

@@ -5,7 +5,8 @@ PATH?label=NAME                    of a classifier with several labels, the one 
 PATH?as=shepherd&by=product        a process reward model whose convention it does not say; how a reply is scored by its steps
 likelihood:MODEL?norm=sum&end=no   how likely a language model finds the reply, here without the end token
 implicit:MODEL?reference=OTHER     how much likelier than a reference does: the reward that DPO trains
-judge:MODEL?kind=scale             a judge, local or served (judge:openai:URL#NAME): pairwise, scale or verdict
+judge:MODEL?kind=scale             a judge, local or served (judge:openai:URL#NAME): pairwise, scale, verdict or scores
+judge:MODEL?form=rm_r1&votes=4     the same by a published form, the mean of several judgements
 judge:MODEL?kind=nway&orders=3     a judge that chooses one of all replies at once, in several orders
 PATH?as=embedder                   the cosine of prompt and reply by an encoder; minilm, and ngrams, which needs none
 tests:COLUMN?k=8                   the share of the first k tests in a column of the row (asserts) that a program passes
@@ -30,11 +31,11 @@ __all__ = ["OUTPUTS", "Rater", "load_rater"]
 
 SETTINGS = {
     "likelihood": ("norm", "end"), "implicit": ("reference", "norm", "beta", "end"),
-    "judge": ("kind", "template", "by", "max_new", "orders"), "steps": ("by", "splitter"), "tests": ("k",),
+    "judge": ("kind", "template", "form", "by", "votes", "max_new", "orders"), "steps": ("by", "splitter"), "tests": ("k",),
     "embedder": ("instruct",),
 }  # fmt: skip
 NUMBERS: dict[str, tuple[Callable[[str], Any], Any]] = {
-    "beta": (float, ABOVE_ZERO), "max_new": (int, POSITIVE), "orders": (int, POSITIVE), "k": (int, POSITIVE),
+    "beta": (float, ABOVE_ZERO), **dict.fromkeys(("max_new", "votes", "orders", "k"), (int, POSITIVE)),
 }  # fmt: skip
 
 

@@ -13,23 +13,26 @@ import hashlib
 import random
 import string
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rewardlab.clients.judging import Marks, asked
 from rewardlab.clients.messages import Failure, Reply
-from rewardlab.core import seed_of
+from rewardlab.core import Message, seed_of
 from rewardlab.errors import RewardlabError
+from rewardlab.judges.marks import Marks
 from rewardlab.scoreboard.items import Item, Verdict
 from rewardlab.scoreboard.raters.judge import Judge, Shown
+from rewardlab.text.filled import filled
 
 if TYPE_CHECKING:
     from rewardlab.scoreboard.benchmark import Benchmark
 
 LETTERS = string.ascii_uppercase
+ANSWER_PART = "[Right answer]\n{answer}\n\n"
 TEMPLATE = (
-    "Choose the best of several replies to a question.\n\n[Question]\n{prompt}\n\n[Right answer]\n{answer}\n\n{replies}\n\n"
+    "Choose the best of several replies to a question.\n\n[Question]\n{prompt}\n\n" + ANSWER_PART + "{replies}\n\n"
     "[End of the replies]\nWhich reply is best? The order in which they stand says nothing. Say only its letter, in the form [[A]]."
 )
 Chosen = tuple[np.ndarray | None, str]
@@ -46,11 +49,11 @@ class NWay(Judge):
         super().__init__(name, model, device, dtype, by=by, max_new=max_new)
         if template and "{replies}" not in template:
             raise RewardlabError(f"{name}: the template of a choice among all replies needs the place {{replies}}")
-        self.template, self.orders, self.places = template or TEMPLATE, orders, False
-        self.marks = Marks(dict.fromkeys(LETTERS, 1.0))
+        self.asking, self.orders, self.places = template or TEMPLATE, orders, False
+        self.form = replace(self.form, marks=Marks(dict.fromkeys(LETTERS, 1.0)))
 
     def fingerprint(self) -> str:
-        template = hashlib.sha256(self.template.encode()).hexdigest()[:12]
+        template = hashlib.sha256(self.asking.encode()).hexdigest()[:12]
         return f"{super().fingerprint()} nway {self.orders} {template}"
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
@@ -70,7 +73,9 @@ class NWay(Judge):
 
     def _prompt(self, item: Item, order: Sequence[int]) -> Shown:
         replies = "\n\n".join(f"[Reply {letter}]\n{item.replies[i]}" for letter, i in zip(LETTERS, order, strict=False))
-        return asked(self.template, item.answer, prompt=item.question, replies=replies), item.pictures
+        template = self.asking if item.answer is not None else self.asking.replace(ANSWER_PART, "")
+        text = filled(template, prompt=item.question, answer=item.answer or "", replies=replies)
+        return (Message("user", text, images=item.pictures),)
 
     @staticmethod
     def _verdict(item: Item, orders: Sequence[Sequence[int]], chosen: Sequence[Chosen]) -> Verdict:
@@ -89,8 +94,7 @@ class NWay(Judge):
                 (None if chances is None else chances[:n] / chances[:n].sum(), why)
                 for (chances, why), n in zip(self._chances(prompts), sizes, strict=True)
             ]
-        replies = self._served(prompts) if self.policy is None else self._written(prompts)
-        return [self._said(reply, n) for reply, n in zip(replies, sizes, strict=True)]
+        return [self._said(reply, n) for reply, n in zip(self._replies(prompts), sizes, strict=True)]
 
     @staticmethod
     def _said(reply: Reply | Failure, n: int) -> Chosen:
