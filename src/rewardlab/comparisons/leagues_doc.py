@@ -29,8 +29,9 @@ You know TRL or verl, you have a model, rows and a reward, and you want to know 
 your GPU hours. Each section answers one wish. What it says was measured here, under these rules: all methods of a family meet in
 the same worlds, which were fixed before the league was run, one of them new to all of their checks; each learns at the learning
 rate that suits it, chosen on other seeds (other settings are the method's own); updates and rollouts are equal; eight runs each,
-from eight initial policies; all differences from the baseline in a world are decided together, so that in one world of twenty one
-of them is false. Only differences from the baseline are decided: the order of two other methods is not.
+from eight initial policies, where a section says no other number; all differences from the baseline in a world are decided
+together, so that in one world of twenty one of them is false. Only differences from the baseline are decided: the order of two
+other methods is not.
 
 The worlds are small: a policy of a million parameters, problems whose every step can be checked, a minute a run. They show what
 a method does and where it breaks. Annotators and scorers are simulated, so that the truth is known; where replies and scores were
