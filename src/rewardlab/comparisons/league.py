@@ -1,7 +1,8 @@
 """What a league is: methods that promise the same, the worlds in which they meet, and the numbers that decide between them.
 
-`leagues/NAME.py` makes `league = League(...)`. Worlds, outcome, guard and rates are fixed for the whole family before any member is
-run, so that no method is examined in a world of its own choosing.
+`leagues/NAME.py` makes `league = League(...)`; a text `leagues/NAME.md` opens its section of the guide, whether or not it was run.
+Worlds, outcome, guard and rates are fixed for the whole family before any member is run, so that no method is examined in a world
+of its own choosing.
 """
 
 from __future__ import annotations
