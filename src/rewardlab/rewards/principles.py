@@ -53,8 +53,8 @@ def _scores(rows: list[tuple[Trajectory, tuple[str, ...]]], run: Run, model: str
         asked.append(problem.reworded(with_principles(problem.question, said)))
         replies.append(reply)
     if model.startswith(PREFIX):
-        rows = [(list(p.prompt), text) for p, text in zip(asked, replies, strict=True)]
-        read = trained_model(run, model, written=True).score(rows)
+        shown = [(list(p.prompt), text) for p, text in zip(asked, replies, strict=True)]
+        read = trained_model(run, model, written=True).score(shown)
         return [Score(score) for score in read]
     written = run.policy.write(run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked]), replies)
     return [Score(value) for value in last_values(reader(run, model), written)]
