@@ -67,7 +67,7 @@ MAY_IMPORT = {
     | TRAINING
     | {SLOT, "rewards.user", "backends", "policies", "models", "tasks.sources", "verifiers.contract"},
     # a small policy is warmed up on its task, which is looked up by name
-    "models": EVERYWHERE | {"clients", "models", "policies", "prm", "engine", "runs.config", "registry"},
+    "models": EVERYWHERE | {"clients", "models", "policies", "prm", "engine", "runs.config", "registry", "text.principles"},
     "methods": EVERYWHERE
     | SERVICES
     | PARTS

@@ -9,6 +9,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.api import answer, export, train
+from rewardlab.backends.reward_functions import as_trl_reward
 from rewardlab.core import Message, Problem, Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
@@ -26,6 +27,12 @@ from tests.helpers.checkpoints import checkpoint
 def folder(tmp_path):
     checkpoint(tmp_path / "rm", tokenizer(), "LlamaForSequenceClassification", num_labels=1)
     return tmp_path / "rm"
+
+
+def test_the_functions_of_other_frameworks_ask_it_too(folder):
+    asked = [([Message("user", "1+1=?")], text) for text in ("2", "3")]
+    paid = as_trl_reward(read_reward(f"model:{folder}"))(prompts=["1+1=?"] * 2, completions=["2", "3"])
+    assert paid == pytest.approx(load_reward_model(str(folder)).score(asked))
 
 
 def row(prompt: str, *texts: str) -> Trajectory:

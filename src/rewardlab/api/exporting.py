@@ -20,6 +20,7 @@ from rewardlab.policies.adapter import CONFIG
 from rewardlab.runs.config import read_config
 from rewardlab.settings.domain import PATH, POSITIVE, one_of
 from rewardlab.util.files import new_folder
+from rewardlab.util.reads import write_reads
 
 DTYPE = one_of("auto", *FORMATS.values())
 ENGINES = one_of("verl")
@@ -105,6 +106,7 @@ def _learner(folder: Path, out: Path, name: str, dtype: str, adapter: bool) -> d
     checkpoint.load_weights(folder / "checkpoints", ops.learners)
     with new_folder(out) as new:
         ops.learners[name].model.save(new)
+        write_reads(new, getattr(ops.learners[name].model, "reads", ""))
         _refuse_own_kind(new)
         if dtype != "auto":
             cast(new, dtype)

@@ -32,17 +32,35 @@ def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -
         rows = iter(trained_model(run, model).score([conversation(t) for group in groups for t in group]))
         return [[Score(next(rows)) for _ in group] for group in groups]
     # one flat batch, for speed; the values come back in the order of the groups
-    said = iter(last_values(_reader(run, model), [t for group in groups for t in group]))
+    said = iter(last_values(_plain(reader(run, model)), [t for group in groups for t in group]))
     return [[Score(next(said)) for _ in group] for group in groups]
 
 
-def trained_model(run: Run, model: str) -> Any:
-    """The reward model model:PATH, loaded when it is first needed; among the models of the run, its tokens are counted too."""
-    if model not in run.models:
+def trained_model(run: Run, model: str, *, written: bool = False) -> Any:
+    """The reward model model:PATH, loaded when it is first needed; among the models of the run, its tokens are counted too.
+
+    written: prompts and replies are written as the model was taught to read them; else one that reads more is refused.
+    """
+    # apart, or one that may be shown prompt and reply alone would be found where the other was loaded first
+    name = f"{model} (written)" if written else model
+    if name not in run.models:
         from rewardlab.models.reward_model import load_reward_model
 
-        run.models[model] = load_reward_model(model, "auto" if run.policy is None else str(run.policy.device))
-    return run.models[model]
+        device = "auto" if run.policy is None else str(run.policy.device)
+        run.models[name] = load_reward_model(model, device, written=written)
+    return run.models[name]
+
+
+def writes(part: Any) -> bool:
+    """Whether a reward writes what its reward model reads besides prompt and reply, as `principled_score` does."""
+    return "principles" in part.settings
+
+
+def _plain(scorer: Any) -> Any:
+    """The model of the run. Raises RewardlabError for one that was taught to read more than a reply."""
+    if reads := getattr(scorer, "reads", ""):
+        raise RewardlabError(f"the model {scorer.name!r} of this run reads {reads}: of a reply alone its score says nothing")
+    return scorer
 
 
 def conversation(t: Trajectory) -> tuple[list[Message], str]:
@@ -66,7 +84,7 @@ def step_score(
     """
     policy = run.policy
     rows = [[t if t.steps else mark(t, splitter, policy.pieces, policy.name) for t in group] for group in groups]
-    said = iter(values(_reader(run, model), [t for row in rows for t in row]))
+    said = iter(values(reader(run, model), [t for row in rows for t in row]))
     return [[_at_ends(t, next(said)) for t in row] for row in rows]
 
 
@@ -74,7 +92,7 @@ def _at_ends(t: Trajectory, said: np.ndarray) -> Score:
     return Score(steps=[(at, float(said[at])) for at in t.steps], why="" if t.steps else "the policy wrote nothing")
 
 
-def _reader(run: Run, name: str) -> Any:
+def reader(run: Run, name: str) -> Any:
     """The model of this name. Replies are scored by token id, and an id must be the same text to both models."""
     if name not in run.models and (Path(name).expanduser() / "config.json").is_file():
         raise RewardlabError(

@@ -27,7 +27,8 @@ class Classifier(Rater):
     def fingerprint(self) -> str:
         m = self.model
         head = f" energy {fingerprint((m.found.folder / FILE).parent)}" if m.energy else ""
-        return f"classifier {m.found.base.weights} {m.layout} {m.label} {m.longest} {m.dtype}{head}"
+        asked = f" by {list(m.principles)}" if m.principles else ""
+        return f"classifier {m.found.base.weights} {m.layout} {m.label} {m.longest} {m.dtype}{head}{asked}"
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
         found = self.model.read([(item.prompt, item.replies[k]) for item, k in flat(items)])
