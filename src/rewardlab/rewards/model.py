@@ -13,6 +13,7 @@ from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.settings.domain import PositiveInt
+from rewardlab.text.reference import reference_of
 from rewardlab.text.splitters import mark
 from rewardlab.util.outputs import last_values, values
 
@@ -26,10 +27,12 @@ def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -
 
     model: its name in the run (a `Learner` of the recipe), a model with a value head, which is read at the reply's end; or
     model:PATH, a trained sequence classifier (a run, an export, or any of transformers'). That reads text, so that its tokenizer
-    may be another than the policy's; PATH?label=NAME names one of several labels (`models/reward_model.py`).
+    may be another than the policy's; PATH?label=NAME names one of several labels (`models/reward_model.py`). One that was trained
+    to read a reference reads the row's `reference`, or its answer.
     """
     if model.startswith(PREFIX):
-        rows = iter(trained_model(run, model).score([conversation(t) for group in groups for t in group]))
+        asked = [(*conversation(t), reference_of(t.problem)) for group in groups for t in group]
+        rows = iter(trained_model(run, model).score(asked))
         return [[Score(next(rows)) for _ in group] for group in groups]
     # one flat batch, for speed; the values come back in the order of the groups
     said = iter(last_values(_reader(run, model), [t for group in groups for t in group]))
