@@ -53,7 +53,7 @@ def _kept(habit: Any, others: tuple[Any, ...], rng: random.Random) -> Any:
 def writer(side: str, number: int) -> Habits:
     """The writer of this number, always the same.  side: "train" or "test", whose writers are different ones."""
     rng = random.Random(seed_of("habits", side, number))
-    return Habits(*(rng.choice(of) for of in (POLITE, TODAY, PRAISE, FILLED)))
+    return Habits(rng.choice(POLITE), rng.choice(TODAY), rng.choice(PRAISE), rng.choice(FILLED))
 
 
 def habits(
