@@ -122,7 +122,8 @@ def near_misses(
     episodes: Sequence[Trajectory], run: Run, env: Environment, turns: int, temperature: float
 ) -> list[Trajectory | None]:  # fmt: skip
     """Each episode up to one of its actions, with another one in its place, and from there on played anew."""
-    places = [_place(t, random.Random(seed_of("armap", run.seed, run.moment, t.problem.key))) for t in episodes]
+    rngs = [random.Random(seed_of("armap", run.seed, run.moment, t.problem.key)) for t in episodes]
+    places = [rng.choice([i for i, x in enumerate(t.turns) if x.author]) for t, rng in zip(episodes, rngs, strict=True)]
     kept = [replace(t, turns=t.turns[:at], stop=None) for t, at in zip(episodes, places, strict=True)]
     sampling = Sampling(run.max_new, temperature, stop=env.stop)
     sampled = run.policy.extend([t for t in kept for _ in range(TRIES)], sampling, run.rng("near misses"))
@@ -135,11 +136,6 @@ def near_misses(
     go_on(env, rows, states, run, sampling, turns)
     ended = dict(zip(found, rows, strict=True))
     return [ended.get(i) for i in range(len(episodes))]
-
-
-def _place(t: Trajectory, rng: random.Random) -> int:
-    """The number of a turn of the episode that is an action."""
-    return rng.choice([i for i, turn in enumerate(t.turns) if turn.author is not None])
 
 
 def _state_at(t: Trajectory, at: int, run: Run, env: Environment) -> Any:
@@ -159,9 +155,10 @@ def _seed(t: Trajectory, run: Run) -> int:
 # ---- hindsight ---------------------------------------------------------------------------------------------------------------
 
 
-def intents(episodes: Sequence[Trajectory], run: Run, writer: str) -> list[str]:
-    """The instruction that each episode fulfils; where a writer says nothing, the environment's last message, which may be ""."""
-    said = [str(t.problem.meta.get("intent") or ("" if writer else last_said(t))) for t in episodes]
+def intents(episodes: Sequence[Trajectory], run: Run, writer: str, tells: bool = True) -> list[str]:
+    """The instruction that each episode fulfils, or "".  tells: whether the environment's last message is one, for want of another."""
+    ends = [last_said(t) if tells else "" for t in episodes]
+    said = [str(t.problem.meta.get("intent") or ("" if writer else end)) for t, end in zip(episodes, ends, strict=True)]
     lacking = [i for i, text in enumerate(said) if not text and writer]
     if not lacking:
         return said
@@ -169,7 +166,7 @@ def intents(episodes: Sequence[Trajectory], run: Run, writer: str) -> list[str]:
     asked = [replace(t.problem.reworded(filled(ASK, episode=shown(t))), meta={}) for t in (episodes[i] for i in lacking)]
     read = model.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
     for i, t in zip(lacking, model.extend(read, Sampling(run.max_new, 0.0), run.rng("intents")), strict=True):
-        said[i] = t.reply.strip() or last_said(episodes[i])
+        said[i] = t.reply.strip() or ends[i]
     return said
 
 
@@ -189,8 +186,8 @@ def in_hindsight(
     the share of problems that give a pair; where none does, the step teaches nothing.
     """
     found = explored(problems, run, env, turns, temperature) if env else written_episodes(problems, run)
-    told = intents([a for a, _ in found], run, writer)
-    same = [bool(last_said(a)) and last_said(a) == last_said(b) for a, b in found]
+    told = intents([a for a, _ in found], run, writer, tells=env is not None)
+    same = [env is not None and bool(last_said(a)) and last_said(a) == last_said(b) for a, b in found]
     pairs = [
         [_under(t, intent, run, env) for t in pair]
         for pair, intent, alike in zip(found, told, same, strict=True)
@@ -295,6 +292,8 @@ check = Check(
     versus=None, task="errands", measure="best", direction="higher", margin=0.1, against="random",
     settings={"env": shop(), "turns": 3, "writer": "", "init": "value-head:surprise", "reward_lr": 1e-3, "problems": 16},
     problems=200, steps=60, judge=Within("pair_accuracy", low=0.6, says="held-out episodes above their near miss"),
+    tried="one run of 100 problems: .65, by tree search .64, at random .38, greedily .31; where the agent slips at random alone, "
+    "so that greedily all is right, .98 after 40 steps",
 )  # fmt: skip
 baseline = "bradley_terry"
 kind = "reward-model"

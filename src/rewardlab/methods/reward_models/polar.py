@@ -248,7 +248,9 @@ check = Check(
     says="pre-trained to tell writers apart, the model ranks more pairs by unseen writers right than a Bradley-Terry model of the "
     "same 64 labels and as many steps",
     versus="bradley_terry", task="habits:size=64", measure="pair_accuracy", direction="higher", margin=0.05,
-    settings={**LEARNT, "pretrain": 0.8}, versus_settings=LEARNT, problems=500, steps=150,
+    settings={**LEARNT, "pretrain": 0.8}, versus_settings=LEARNT, problems=500, steps=240,
+    tried="one run of each on 300 pairs: .64, of which .62 before the first label, and .68 for Bradley-Terry after 200 steps; "
+    "policies are told apart at .69",
 )  # fmt: skip
 baseline = "bradley_terry"
 kind = "reward-model"
