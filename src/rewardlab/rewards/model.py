@@ -51,9 +51,13 @@ def trained_model(run: Run, model: str) -> Any:
 def conversation(t: Trajectory) -> tuple[list[Message], str]:
     """What was said before the last reply, and that reply."""
     messages = list(t.problem.prompt)
-    # the first turn is the prompt as the policy reads it
+    # the first turn is the prompt as the policy reads it, with the message by which an environment opens the episode
+    asked, read = "\n".join(m.text for m in messages), t.turns[0].text if t.turns else ""
+    if messages and read.startswith(f"{asked}\n"):
+        messages.append(Message("user", read[len(asked) + 1 :]))
+    opened = len(messages)
     messages += [Message("user" if turn.author is None else "assistant", turn.text) for turn in t.turns[1:]]
-    last = max((i for i, m in enumerate(messages) if m.role == "assistant" and i >= len(t.problem.prompt)), default=len(messages))
+    last = max((i for i, m in enumerate(messages) if m.role == "assistant" and i >= opened), default=len(messages))
     return messages[:last], messages[last].text if last < len(messages) else ""
 
 

@@ -16,8 +16,7 @@ freely after the changed action. For WebShop the code pairs episodes of two agen
 
 Rows are starts of an environment, --env FILE.py:NAME, which the policy explores; or episodes in the column `trajectory`. Intents
 are of the column `intent`, or of the model --writer (openai:URL#NAME, say), or, with --writer "", the environment's last message,
-where that tells what was done. A run is a reward model of episodes; `--reward-model model:RUN --plan tree` plans with it
-(rewardlab answer armap).
+where that tells what was done. A run is a reward model of episodes: rewardlab answer armap --reward-model model:RUN --plan tree.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ from rewardlab.core import (
     measure,
     rollout,
     seed_of,
-)
-from rewardlab.core.recipe import Update
+)  # fmt: skip
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
@@ -156,7 +154,7 @@ def _seed(t: Trajectory, run: Run) -> int:
 
 
 def intents(episodes: Sequence[Trajectory], run: Run, writer: str, tells: bool = True) -> list[str]:
-    """The instruction that each episode fulfils, or "".  tells: whether the environment's last message is one, for want of another."""
+    """The instruction that each episode fulfils, or "".  tells: whether the environment's last message may be it."""
     ends = [last_said(t) if tells else "" for t in episodes]
     said = [str(t.problem.meta.get("intent") or ("" if writer else end)) for t, end in zip(episodes, ends, strict=True)]
     lacking = [i for i, text in enumerate(said) if not text and writer]
@@ -231,13 +229,12 @@ def armap(
     """env, turns, temperature: what is explored, and for how long.  writer: the model that writes intents; "": the environment.
     n: episodes of a plan, None: 8.  reward_model: model:RUN of one that was trained, which plans by `plan`; nothing is trained.
     threshold: above which a score needs no further attempt, None: 0.  reward_lr, problems, init: as in `bradley_terry`."""
-    if reward_model:
-        if env is None:
-            raise RewardlabError("armap plans in an environment: name one with --env FILE.py:NAME")
-        score, measured = model_score(model=reward_model), episode_accuracy(rollout=interactive(env=env, n=1, turns=turns))
-        found = _plans(env, turns, n, score, threshold)[plan]
-        return (base or Recipe(name="armap", update=Update())).but(rollout=found, reward=score, select=best(), measure=measured)
     base = base or bradley_terry(reward_lr=reward_lr, problems=problems, init=init)
+    if reward_model:
+        score = model_score(model=reward_model)
+        found, alone = _plans(env, turns, n, score, threshold)[plan], episode_accuracy(rollout=_plans(env, turns, 1, score)["best"])
+        others = tuple(x for x in base.also if x.name != MODEL)
+        return base.but(rollout=found, reward=score, select=best(), also=others, measure=alone)
     taught = on_pairs(base, reward_lr=reward_lr, init=init, objective=preference_loss())
     asked = () if writer in ("", "policy") else (Learner(WRITER, writer, Recipe(), every=0),)
     pairs = in_hindsight(env=env, turns=turns, writer=WRITER if asked else writer, temperature=temperature)
@@ -248,8 +245,12 @@ def armap(
     return taught.but(rollout=pairs, also=(*taught.also, *asked), measure=told_apart(pairs=pairs, plans=planned))
 
 
-def _plans(env: Environment, turns: int, n: int | None, score: Reward, threshold: float | None = None) -> dict[str, Rollout]:
+def _plans(
+    env: Environment | None, turns: int, n: int | None, score: Reward, threshold: float | None = None
+) -> dict[str, Rollout]:  # fmt: skip
     """Ways to plan, each with at most n episodes."""
+    if env is None:
+        raise RewardlabError("armap plans in an environment: name one with --env FILE.py:NAME")
     n, play = n or N, {"env": env, "turns": turns}
     return {
         "best": interactive(n=n, **play),
