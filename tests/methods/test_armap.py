@@ -87,7 +87,17 @@ def test_an_intent_is_the_rows_or_the_writers_or_what_the_environment_says_at_la
     assert intents([t], run, "") == intents([ended], run, "", tells=False) == [""]
 
 
-def test_the_writer_reads_the_whole_episode():
+def test_what_was_written_of_a_row_is_remembered():
+    row = Replies([]).write([Trajectory(ask("Q?"))], ["go"])[0]
+    run = begun(Replies([]), writer=Replies(["Go."]))
+    assert intents([row], run, "writer", tells=False) == ["Go."]
+    run.models["writer"] = Replies(["Stay."])
+    assert intents([row], run, "writer", tells=False) == ["Go."]
+    # an environment's episodes of one problem differ
+    assert intents([row], run, "writer") == ["Stay."]
+
+
+def test_the_writer_reads_the_whole_episode_and_says_nothing_of_one_that_its_context_does_not_hold():
     asked = []
 
     class Writer(Replies):
@@ -95,11 +105,15 @@ def test_the_writer_reads_the_whole_episode():
             asked.extend(messages)
             return super().read(trajectories, messages)
 
+    class Short(Writer):
+        context = 5
+
     row = Replies([]).write([Trajectory(ask("Q?"))], ["go"])[0]
     row = replace(
         row, turns=(replace(row.turns[0], author=None, text="Q?"), *row.turns, replace(row.turns[0], author=None, text="ok"))
     )
     intents([row], begun(Replies([]), writer=Writer(["Go."])), "writer")
+    assert intents([row], begun(Replies([]), writer=Short([])), "writer") == ["ok"]
     assert "An agent did this:\n\nAction: go\nObservation: ok\n\nWrite the instruction" in asked[0][0].text
 
 

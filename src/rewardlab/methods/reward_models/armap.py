@@ -61,14 +61,12 @@ from rewardlab.text.filled import filled
 from rewardlab.worlds.errands import shop
 
 MODEL, WRITER = "reward", "writer"
-COLUMNS = ("trajectory", "negative")
 ASK = (
     "An agent did this:\n\n{episode}\n\nWrite the instruction that it has carried out, in one sentence and with every detail that "
     "matters. Write nothing else."
 )
 N, TRIES = 8, 4
 """Episodes of a plan; actions sampled in the place of one, of which the first that is another stands."""
-Plan = Literal["best", "reflection", "tree"]
 
 
 # ---- episodes, and near misses of them ---------------------------------------------------------------------------------------
@@ -96,7 +94,7 @@ def written_episodes(problems: Sequence[Problem], run: Run) -> list[tuple[Trajec
         other = list_of(p.meta.get("negative")) or near_miss(own, [*texts[:i], *texts[i + 1 :]], rng)
         if other:
             made.append(replace(p, meta={**p.meta, "trajectory": own, "negative": other}))
-    return [(a, b) for a, b in recorded(fields=COLUMNS)(made, run)]
+    return [(a, b) for a, b in recorded(fields=("trajectory", "negative"))(made, run)]
 
 
 def _episode_of(problem: Problem) -> list[str]:
@@ -116,10 +114,8 @@ def explored(problems: list[Problem], run: Run, env: Environment, turns: int, te
     return [(t, other) for t, other in zip(episodes, missed, strict=True) if other is not None]
 
 
-def near_misses(
-    episodes: Sequence[Trajectory], run: Run, env: Environment, turns: int, temperature: float
-) -> list[Trajectory | None]:  # fmt: skip
-    """Each episode up to one of its actions, with another one in its place, and from there on played anew."""
+def near_misses(episodes: list[Trajectory], run: Run, env: Environment, turns: int, temperature: float) -> list[Any]:
+    """Each episode up to one of its actions, with another one in its place, and from there on played anew; None without another."""
     rngs = [random.Random(seed_of("armap", run.seed, run.moment, t.problem.key)) for t in episodes]
     places = [rng.choice([i for i, x in enumerate(t.turns) if x.author]) for t, rng in zip(episodes, rngs, strict=True)]
     kept = [replace(t, turns=t.turns[:at], stop=None) for t, at in zip(episodes, places, strict=True)]
@@ -127,8 +123,8 @@ def near_misses(
     sampled = run.policy.extend([t for t in kept for _ in range(TRIES)], sampling, run.rng("near misses"))
     found: dict[int, Trajectory] = {}
     for i, (t, at) in enumerate(zip(episodes, places, strict=True)):
-        tries = sampled[i * TRIES : (i + 1) * TRIES]
-        if others := [x for x in tries if x.reply.strip() != t.turns[at].text.strip()]:
+        others = [x for x in sampled[i * TRIES : (i + 1) * TRIES] if x.reply.strip() != t.turns[at].text.strip()]
+        if others:
             found[i] = others[0]
     rows, states = list(found.values()), [_state_at(episodes[i], places[i], run, env) for i in found]
     go_on(env, rows, states, run, sampling, turns)
@@ -154,18 +150,25 @@ def _seed(t: Trajectory, run: Run) -> int:
 
 
 def intents(episodes: Sequence[Trajectory], run: Run, writer: str, tells: bool = True) -> list[str]:
-    """The instruction that each episode fulfils, or "".  tells: whether the environment's last message may be it."""
+    """The instruction that each episode fulfils, or "".  tells: whether the environment's last message may be it; where there is no
+    environment, what was written of a row is remembered."""
     ends = [last_said(t) if tells else "" for t in episodes]
-    said = [str(t.problem.meta.get("intent") or ("" if writer else end)) for t, end in zip(episodes, ends, strict=True)]
+    known = {} if tells else run.memory.setdefault("armap.intents", {})
+    said = [str(t.problem.meta.get("intent") or known.get(t.problem.key, "")) for t in episodes]
     lacking = [i for i, text in enumerate(said) if not text and writer]
-    if not lacking:
-        return said
-    model = run.model(writer)
-    asked = [replace(t.problem.reworded(filled(ASK, episode=shown(t))), meta={}) for t in (episodes[i] for i in lacking)]
+    for i, text in zip(lacking, _written([episodes[i] for i in lacking], run, run.model(writer)) if lacking else (), strict=True):
+        said[i] = known[episodes[i].problem.key] = text
+    return [text or end for text, end in zip(said, ends, strict=True)]
+
+
+def _written(episodes: Sequence[Trajectory], run: Run, model: Any) -> list[str]:
+    """What the model says of each; "" of what its context does not hold."""
+    asked = [replace(t.problem.reworded(filled(ASK, episode=shown(t))), meta={}) for t in episodes]
     read = model.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
-    for i, t in zip(lacking, model.extend(read, Sampling(run.max_new, 0.0), run.rng("intents")), strict=True):
-        said[i] = t.reply.strip() or ends[i]
-    return said
+    held = [i for i, t in enumerate(read) if len(t) + run.max_new <= model.context]
+    done = model.extend([read[i] for i in held], Sampling(run.max_new, 0.0), run.rng("intents"))
+    found = dict(zip(held, (t.reply.strip() for t in done), strict=True))
+    return [found.get(i, "") for i in range(len(read))]
 
 
 def last_said(t: Trajectory) -> str:
@@ -215,7 +218,7 @@ def told_apart(problems: Sequence[Problem], run: Run, *, pairs: Rollout, plans: 
     groups = pairs(list(problems), run)
     values = [end_values(run.models[MODEL], [group[i] for group in groups]) for i in (0, 1)]
     apart = pairs_won(*values)
-    return plans(problems, run) | {"pair_accuracy": apart["pair_accuracy"]} if plans else apart
+    return {**plans(problems, run), "pair_accuracy": apart["pair_accuracy"]} if plans else apart
 
 
 # ---- the recipe --------------------------------------------------------------------------------------------------------------
@@ -223,8 +226,8 @@ def told_apart(problems: Sequence[Problem], run: Run, *, pairs: Rollout, plans: 
 
 def armap(
     base: Recipe | None = None, *, env: Environment | None = None, turns: int = 4, writer: str = "policy", temperature: float = 1.0,
-    n: int | None = None, reward_model: str = "", plan: Plan = "best", threshold: float | None = None,
-    reward_lr: float | None = None, problems: int = 32, init: str = "value-head",
+    n: int | None = None, reward_model: str = "", plan: Literal["best", "reflection", "tree"] = "best",
+    threshold: float | None = None, reward_lr: float | None = None, problems: int = 32, init: str = "value-head",
 ) -> Recipe:  # fmt: skip
     """env, turns, temperature: what is explored, and for how long.  writer: the model that writes intents; "": the environment.
     n: episodes of a plan, None: 8.  reward_model: model:RUN of one that was trained, which plans by `plan`; nothing is trained.
@@ -276,14 +279,8 @@ data = Data(
             "trajectory": ["search red hat", "1 Red hat 2 Red scarf", "click 1", "Sizes: S, M, L", "click M", "Bought."],
             "negative": ["search red hat", "1 Red hat 2 Red scarf", "click 1", "Sizes: S, M, L", "click L", "Bought."],
         },
-        {
-            "prompt": "Do an experiment.", "intent": "Boil water in the kitchen.",
-            "trajectory": ["go to kitchen", "A stove, a pot with water.", "heat pot", "It boils."],
-        },
-        {
-            "prompt": "Look around.",
-            "trajectory": ["go to workshop", "A battery, a lamp.", "connect battery to lamp", "The lamp shines."],
-        },
+        {"prompt": "Try.", "intent": "Boil water in a kitchen.", "trajectory": ["go to kitchen", "A pot.", "heat it", "It boils."]},
+        {"prompt": "Look around.", "trajectory": ["go to workshop", "A battery, a lamp.", "connect battery to lamp", "It shines."]},
     ],
 )  # fmt: skip
 
