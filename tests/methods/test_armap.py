@@ -212,5 +212,3 @@ def test_it_learns_from_a_users_rows_and_another_model_may_write_the_intents(tmp
     after, scores = taught("armap", tmp_path, ["It boils.", "go to kitchen"], steps=30, reward_lr=1e-2, writer="copy:policy")
     assert after["pair_accuracy"] > 0.5
     assert scores[0] != scores[1]
-    # the run is measured as a reward model, although another model stands beside it
-    assert evaluate(str(tmp_path / "run"), str(tmp_path / "rows.jsonl"), problems=2, device="cpu").keys() >= {"pair_accuracy"}

@@ -14,16 +14,13 @@ from rewardlab.runs.config import RunConfig, config_of_run
 
 
 def scorer_recipe(model: Any) -> Recipe | None:
-    """The recipe of a run that trained one model, and no policy: its folder holds that model. None for any other model.
-
-    Models beside it that only write, and do not learn, change nothing.
-    """
+    """The recipe of a run that trained one model, and no policy: its folder holds that model. None for any other model."""
     document = config_of_run(model) if isinstance(model, str) else None
     if document is None:
         return None
     recipe = registry.load_recipe(document["recipe"])
     # whatever a loop does, a policy without an objective has no optimiser
-    alone = recipe.objective is None and [x.recipe.objective is not None for x in recipe.also].count(True) == 1
+    alone = recipe.objective is None and len(recipe.also) == 1 and recipe.also[0].recipe.objective is not None
     return recipe if alone and recipe.measure is not None else None
 
 
@@ -39,8 +36,7 @@ def evaluate_scorer(model: str, recipe: Recipe, task: Task, config: RunConfig, p
     config = config.but(model=RunConfig.from_json(document).model)
     policy = policy_of(None, config, task)
     task, _ = fit_prompts(task, policy, config, recipe)
-    also = tuple(x if x.recipe.objective is None else replace(x, init=model) for x in recipe.also)
-    run = begin_run(recipe.but(also=also), policy, task, config)
+    run = begin_run(recipe.but(also=(replace(recipe.also[0], init=model),)), policy, task, config)
     assert recipe.measure is not None
     found = recipe.measure(held_out(task, problems), run)
     low, high, n = (found.pop(name, None) for name in ("ci95_low", "ci95_high", "n"))
