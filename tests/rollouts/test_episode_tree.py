@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rewardlab.core import Message, Run, Score, Trajectory, ask, environment
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.episodes import planned_success
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.episode_tree import Node, back_up, episode_tree, shown, with_reflection
+from rewardlab.rollouts.interactive import interactive
 from tests.helpers.scripted import ScriptedPolicy
 
 STEPS = []
@@ -94,6 +97,36 @@ def test_without_a_bonus_it_stays_where_the_mean_is_higher_and_with_a_large_one_
 def test_problems_have_trees_of_their_own_and_scores_may_be_missing():
     assert [len(group) for group in searched(says, problems=3, iterations=3, branch=2)] == [3, 3, 3]
     assert [len(group) for group in searched(says, score=none(), iterations=3, branch=2)] == [3]
+
+
+@reward
+def is_small(trajectory: Trajectory) -> Score:
+    """Right is what the score of these tests likes least."""
+    return Score(float(sum(map(int, trajectory.replies)) <= 3))
+
+
+def test_the_success_of_plans_is_that_of_their_best_episodes_and_of_any_one():
+    play = {"env": two_digits(), "turns": 2}
+    plans = {
+        "sampled": interactive(n=2, **play),
+        "tree": episode_tree(score=sum_of_digits(), iterations=4, branch=2, **play),
+        "greedy": interactive(n=1, temperature=0.0, **play),
+    }
+    # of one problem the two episodes are 1 2 and 5 9, of the other 1 1 and 1 2; only 5 9 is not small
+    said = {"a": {0: ["1", "5"], "1": ["2"], "5": ["9"]}, "b": {0: ["1"], "1": ["1", "2"]}}
+    policy = ScriptedPolicy(lambda t: said[t.problem.question][t.replies[0] if t.replies else 0])
+    run = Run(policy, max_new=4, verify=is_small())
+    found = planned_success(score=sum_of_digits(), **plans)([ask("a"), ask("b")], run)
+    assert {name: found[name] for name in ("best", "random", "greedy", "n")} == {
+        "best": 0.5,
+        "random": 0.75,
+        "greedy": 1.0,
+        "n": 2.0,
+    }
+    # the tree of the first problem finds 5 9, too, and everything is small in the second
+    assert found["tree"] == 0.5
+    with pytest.raises(RewardlabError, match="verifier"):
+        planned_success(score=sum_of_digits(), **plans)([ask("a")], Run(policy, max_new=4))
 
 
 # ---- reflection --------------------------------------------------------------------------------------------------------------
