@@ -59,6 +59,20 @@ def test_it_scores_the_conversation_up_to_the_last_reply(folder):
     assert np.isfinite(model.score([([Message("user", "1+1=?")], "2\ud800")])).all()
 
 
+def test_it_reads_the_message_by_which_an_environment_opens_an_episode():
+    system, asked = Message("system", "Be brief."), Message("user", "Leave the house.")
+
+    def episode(read, prompt=(system, asked)):
+        turns = (Turn(None, np.zeros(1, np.int64), text=read), Turn("policy", np.zeros(2, np.int64), text="open it"))
+        return conversation(Trajectory(Problem(prompt), turns, "end"))
+
+    opened = episode("Be brief.\nLeave the house.\nYou see a door.\nIt is shut.")
+    assert opened == ([system, asked, Message("user", "You see a door.\nIt is shut.")], "open it")
+    for read in ("Be brief.\nLeave the house.", "Leave the house.", ""):
+        assert episode(read) == ([system, asked], "open it")
+    assert episode("Leave the house.", prompt=()) == ([], "open it")
+
+
 def registry_policy():
     from rewardlab.models.embedded import untrained
 

@@ -3,9 +3,10 @@
 A decoder's head is read at the last token of the conversation as its chat template writes it; whatever stands for padding cannot
 change that place. An encoder (DeBERTa, BERT) reads prompt and reply as a pair. One label is the score; of two labels, the second
 is the better one, and the score is the difference of their logits; of more, one is named: PATH?label=NAME.
-Runs and exports of rewardlab are read as they were trained, to the end token of the reply (`layout=ours`). One that was taught to
-read more than prompt and reply is told its principles, PATH?principle=TEXT, or refused (`models/reads.py`). Where an energy head
-lies beside the weights, the score is the one that it refines (`policies/energy.py`).
+Runs and exports of rewardlab are read as they were trained, to the end token of the reply (`layout=ours`), and beside a reference
+where they were trained so (`models/layouts.py`). One that was taught to read more is told its principles, PATH?principle=TEXT, or
+refused (`models/reads.py`). Where an energy head lies beside the weights, the score is the one that it refines
+(`policies/energy.py`).
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from torch import Tensor, nn
 from rewardlab.core import Message, TokenCount
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint, find
+from rewardlab.models.layouts import layout_of
 from rewardlab.models.reads import PLAIN, beside, check_reads, reads_of, told
 from rewardlab.policies.ends import turn_end
 from rewardlab.policies.energy import load_energy
 from rewardlab.policies.hf.model import context_of, with_saved_adapter
 from rewardlab.policies.packing import by_tokens
+from rewardlab.text.reference import against
 from rewardlab.util.device import device_of, dtype_of
 
 CPU_TOKENS, GPU_TOKENS = 2048, 16384
@@ -32,8 +35,8 @@ CPU_TOKENS, GPU_TOKENS = 2048, 16384
 SETTINGS = ("label", "layout", "max_tokens", "principle", "reads")
 PREFIX = "model:"
 """Before the checkpoint of a reward model that is to be the reward (`rewards/model.py`)."""
-Answered = tuple[Sequence[Message], str]
-"""A conversation up to the reply, and the reply."""
+Answered = tuple[Sequence[Message], str] | tuple[Sequence[Message], str, str | None]
+"""A conversation up to the reply, and the reply; and a reference, for a model that reads one."""
 
 
 class RewardModel:
@@ -64,6 +67,7 @@ class RewardModel:
         self.layout = layout or ("ours" if _is_ours(found) else "template")
         if self.layout not in ("ours", "template"):
             raise unknown("layout of a reward model", self.layout, ("ours", "template"))
+        self.beside = layout_of(found)
         self.label = _label(self.model.config, label)
         self.longest = max_tokens or min(context_of(self.model, self.tokenizer), self.tokenizer.model_max_length)
         self.token_count, self.name = TokenCount(), "reward-model"
@@ -74,7 +78,7 @@ class RewardModel:
 
     def read(self, rows: Sequence[Answered]) -> list[tuple[float, bool, int]]:
         """For each reply its score, whether the conversation was too long, and how many tokens of it were read."""
-        encoded = [self._encoded(prompt, reply) for prompt, reply in rows]
+        encoded = [self._encoded(*row) for row in rows]
         lengths = [len(row["input_ids"]) for row in encoded]
         scores = [0.0] * len(rows)
         for part in by_tokens(lengths, CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS):
@@ -95,7 +99,14 @@ class RewardModel:
 
     # ---- texts to tokens ------------------------------------------------------------------------------------------
 
-    def _encoded(self, prompt: Sequence[Message], reply: str) -> dict[str, Any]:
+    def _encoded(self, prompt: Sequence[Message], reply: str, reference: str | None = None) -> dict[str, Any]:
+        if self.beside:
+            if reference is None:
+                raise RewardlabError(
+                    f"the reward model {self.found.folder} scores replies beside a reference, and there is none: rows need a text "
+                    "in the column 'reference', or an answer"
+                )
+            prompt = against(prompt, reference, self.beside)
         prompt, reply = [Message(m.role, readable(m.text)) for m in told(prompt, self.principles)], readable(reply)
         if self.reads_pairs:
             asked = prompt[0].text if len(prompt) == 1 else "\n\n".join(f"{m.role}: {m.text}" for m in prompt)

@@ -13,6 +13,7 @@ from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.settings.domain import PositiveInt
+from rewardlab.text.reference import reference_of
 from rewardlab.text.splitters import mark
 from rewardlab.util.outputs import last_values, values
 
@@ -26,10 +27,12 @@ def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -
 
     model: its name in the run (a `Learner` of the recipe), a model with a value head, which is read at the reply's end; or
     model:PATH, a trained sequence classifier (a run, an export, or any of transformers'). That reads text, so that its tokenizer
-    may be another than the policy's; PATH?label=NAME names one of several labels (`models/reward_model.py`).
+    may be another than the policy's; PATH?label=NAME names one of several labels (`models/reward_model.py`). One that was trained
+    to read a reference reads the row's `reference`, or its answer.
     """
     if model.startswith(PREFIX):
-        rows = iter(trained_model(run, model).score([conversation(t) for group in groups for t in group]))
+        asked = [(*conversation(t), reference_of(t.problem)) for group in groups for t in group]
+        rows = iter(trained_model(run, model).score(asked))
         return [[Score(next(rows)) for _ in group] for group in groups]
     # one flat batch, for speed; the values come back in the order of the groups
     said = iter(last_values(_plain(reader(run, model)), [t for group in groups for t in group]))
@@ -66,9 +69,13 @@ def _plain(scorer: Any) -> Any:
 def conversation(t: Trajectory) -> tuple[list[Message], str]:
     """What was said before the last reply, and that reply."""
     messages = list(t.problem.prompt)
-    # the first turn is the prompt as the policy reads it
+    # the first turn is the prompt as the policy reads it, with the message by which an environment opens the episode
+    asked, read = "\n".join(m.text for m in messages), t.turns[0].text if t.turns else ""
+    if messages and read.startswith(f"{asked}\n"):
+        messages.append(Message("user", read[len(asked) + 1 :]))
+    opened = len(messages)
     messages += [Message("user" if turn.author is None else "assistant", turn.text) for turn in t.turns[1:]]
-    last = max((i for i, m in enumerate(messages) if m.role == "assistant" and i >= len(t.problem.prompt)), default=len(messages))
+    last = max((i for i, m in enumerate(messages) if m.role == "assistant" and i >= opened), default=len(messages))
     return messages[:last], messages[last].text if last < len(messages) else ""
 
 
