@@ -80,7 +80,7 @@ def test_pairs_are_turned_round_by_score_and_offset_of_the_policy(monkeypatch):
     pairs = [pair(0), pair(1), pair(2), pair(3)]
     same = method.replace(pairs[3], meta={**pairs[3].meta, "rejected_model": "loud", "rejected_elo": 1000})
     scores = np.array([[2.0, 1.0], [4.0, 1.0], [2.2, 1.2], [0.0, 3.0]])
-    monkeypatch.setattr(method, "pair_scores", lambda problems, run: scores)
+    monkeypatch.setattr(method, "pair_scores", lambda problems, run, model: scores)
     monkeypatch.setattr(method, "calibrating_offsets", lambda scores, elo, temperature: {"loud": -1.0, "plain": 0.5})
     run = Run(None)
     method.relabel([*pairs[:3], same], run, {}, 0.1)

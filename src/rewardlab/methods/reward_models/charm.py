@@ -25,19 +25,19 @@ from typing import Any
 import numpy as np
 
 from rewardlab.checks.claim import Check, Within
-from rewardlab.core import Loop, Problem, Recipe, Run, Trajectory, loop, measure
+from rewardlab.core import Loop, Problem, Recipe, Run, loop, measure
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.elo import calibrating_offsets, elo_table, mismatch_degrees, scores_by_model
 from rewardlab.data.strength import flipped
 from rewardlab.data.values import number_of
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.pairs import end_values, pairs_won
+from rewardlab.evals.pairs import pair_scores, pairs_won
 from rewardlab.methods.baselines.bradley_terry import bradley_terry, on_pairs
 from rewardlab.methods.baselines.rlhf import UNTAUGHT, Curated, labels_right, learn_from, pairs_in
 from rewardlab.scoreboard.correlation import spearman
 from rewardlab.settings.domain import PositiveFloat, PositiveInt, Share
 
-MODEL, NAME, SIDES = "reward", "charm", ("chosen", "rejected")
+MODEL, NAME = "reward", "charm"
 TURNED, OFFSETS = f"{NAME}.turned", f"{NAME}.offsets"
 
 
@@ -96,7 +96,7 @@ def calibrated(
 
 def relabel(problems: Sequence[Problem], run: Run, elo: Mapping[str, float], temperature: float) -> None:
     """Keep in the run's memory the offset of each policy, and for each pair whether its replies change places."""
-    scores, wrote = pair_scores(problems, run), [authors(p) for p in problems]
+    scores, wrote = pair_scores(problems, run, MODEL), [authors(p) for p in problems]
     offsets = calibrating_offsets(scores_by_model(scores, wrote), elo, temperature)
     run.memory[OFFSETS] = {f"offset.{name}": offset for name, offset in offsets.items()}
     run.memory[TURNED] = [
@@ -110,13 +110,6 @@ def turned_round(problem: Problem) -> Problem:
     return replace(problem, meta=flipped(problem.meta))
 
 
-def pair_scores(problems: Sequence[Problem], run: Run) -> np.ndarray:
-    """(n, 2) the scores of the chosen and the rejected reply by the reward model."""
-    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    sides = [run.policy.write(prompts, [p.meta[side] for p in problems]) for side in SIDES]
-    return np.stack([end_values(run.models[MODEL], side) for side in sides], 1).astype(float)
-
-
 # ---- what it is measured by ------------------------------------------------------------------------------------------
 
 
@@ -127,7 +120,7 @@ def mismatch(problems: Sequence[Problem], run: Run, *, elo: str | None = None) -
     mismatch: the mean over policies of the size of the mismatch degree.  mismatch.NAME: that of one policy; above 0, it is
     overrated.  elo_correlation: Spearman's, over policies, of their mean score and their rating.
     """
-    scores, wrote = pair_scores(problems, run), [authors(p) for p in problems]
+    scores, wrote = pair_scores(problems, run, MODEL), [authors(p) for p in problems]
     ratings = ratings_of(problems, elo)
     degrees = mismatch_degrees(scores, wrote, ratings)
     means = {name: float(np.mean(of)) for name, of in scores_by_model(scores, wrote).items()}
