@@ -236,7 +236,7 @@ check = Check(
     "the gold ones than PPO on one reward model of how far the symbols match",
     versus="restl", task="requirements", measure="equivalent", direction="higher", margin=0.05, settings=SAME,
     versus_settings={**SAME, "aspects": ("symbols",)}, problems=500, steps=15,
-    judge=Within("train.reward_semantics.pair_accuracy", low=0.65, says="held-out pairs that the model of semantics ranks right"),
     moved=Within("succinct", low=0.02, says="brevity beside the gold formula"),
+    judge=Within("train.reward_semantics.pair_accuracy", low=0.65, says="held-out pairs that the model of semantics ranks right"),
 )  # fmt: skip
 baseline = "ppo"
