@@ -121,11 +121,16 @@ def _wins(chosen: np.ndarray, rejected: np.ndarray) -> np.ndarray:
     return np.where(chosen == rejected, 0.5, chosen > rejected).astype(float)
 
 
-def pair_gaps(problems: Sequence[Problem], run: Run, model: str) -> np.ndarray:
-    """(n,) r(chosen) - r(rejected) by the run's model of this name."""
+def pair_scores(problems: Sequence[Problem], run: Run, model: str) -> np.ndarray:
+    """(n, 2) the scores of the chosen and the rejected reply by the run's model of this name."""
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     sides = [run.policy.write(prompts, [p.meta[side] for p in problems]) for side in ("chosen", "rejected")]
-    chosen, rejected = (end_values(run.models[model], side) for side in sides)
+    return np.stack([end_values(run.models[model], side) for side in sides], 1)
+
+
+def pair_gaps(problems: Sequence[Problem], run: Run, model: str) -> np.ndarray:
+    """(n,) r(chosen) - r(rejected) by the run's model of this name."""
+    chosen, rejected = pair_scores(problems, run, model).T
     return (chosen - rejected).astype(float)
 
 
