@@ -14,6 +14,7 @@ from rows import Replies
 from rewardlab import registry
 from rewardlab.api import evaluate, export, resume, train
 from rewardlab.core import Learner, Message, Recipe, Run, Task, Trajectory, ask
+from rewardlab.core.recipe import REFERENCE
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import end_values
 from rewardlab.methods.reward_models import polar as method
@@ -172,7 +173,7 @@ def trained(tmp_path_factory):
 
 def test_the_run_scores_text_as_it_was_trained_and_so_does_its_export(trained, tmp_path):
     policy = load_policy("untrained", "cpu", "float32", None, task())
-    model = learner_model(Learner("reward", str(trained), Recipe()), policy)
+    model = learner_model(Learner("reward", str(trained), Recipe(), reads=REFERENCE), policy)
     problems = [laid_out(ranked(p), LAYOUT) for p in ROWS[:3]]
     read = model.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     own = end_values(model, model.write(read, [p.meta["rejected"] for p in problems]))

@@ -57,6 +57,8 @@ class Update:
 
 PRINCIPLES = "principles"
 """What a learner reads whose prompts end with principles (`text/principles.py`)."""
+REFERENCE = "a reference beside the reply"
+"""What a learner reads whose prompts hold a reference (`text/reference.py`)."""
 
 
 @dataclass(frozen=True)

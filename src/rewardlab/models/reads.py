@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rewardlab import registry
 from rewardlab.core import Message, Problem
-from rewardlab.core.recipe import PRINCIPLES
+from rewardlab.core.recipe import PRINCIPLES, REFERENCE
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import Checkpoint
 from rewardlab.runs.config import config_of_run
@@ -61,7 +61,8 @@ def check_reads(place: str, reads: str, said: str, principles: Sequence[str]) ->
     if principles and (said or reads != PRINCIPLES):
         why = f"reads={PLAIN} says that prompts name them" if said else f"it reads {words(reads) or 'prompt and reply alone'}"
         raise RewardlabError(f"{place} takes no principle: {why}")
-    if reads and not said and not principles:
+    # a reference comes with each row, so that whoever scores one without is told there (`RewardModel`)
+    if reads and reads != REFERENCE and not said and not principles:
         raise RewardlabError(
             f"{place} is a reward model that reads {words(reads)}: of prompt and reply alone its score says nothing. "
             + _remedy(place, reads)

@@ -31,6 +31,7 @@ from typing import Any
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Loop, Problem, Recipe, Run, loop, measure, rollout, seed_of
+from rewardlab.core.recipe import REFERENCE
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of, map_of
 from rewardlab.errors import RewardlabError
@@ -202,7 +203,9 @@ def polar(
             raise RewardlabError(f"layout={layout!r} has no place {place}: the reward model reads both beside a reply")
     base = base or bradley_terry(reward_lr=reward_lr, problems=problems, init=init)
     taught = on_pairs(base, reward_lr=reward_lr, init=init, objective=preference_loss())
+    also = tuple(replace(learner, reads=REFERENCE) if learner.name == MODEL else learner for learner in taught.also)
     return taught.but(
+        also=also,
         rollout=against_reference(layout=layout),
         measure=by_reference(layout=layout),
         loop=policies_first(pretrain=pretrain, inner=taught.loop),
