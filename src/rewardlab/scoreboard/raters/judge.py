@@ -235,9 +235,12 @@ class Judge(Rater):
 
         A tie is not asked for: it is what equal chances say, and small models say it for any two replies if they may.
         """
-        names = [name for name, value in self.marks.values.items() if not self.places or value != 0.5]
-        texts = [f"[[{name.upper() if self.places else name}]]" for name in names]
-        return self._parting(texts, np.array([self.marks.values[name] for name in names]))
+        shown = [
+            (text, value)
+            for text, value in zip(self.marks.texts, self.marks.values.values(), strict=True)
+            if not self.places or value != 0.5
+        ]
+        return self._parting([text for text, _ in shown], np.array([value for _, value in shown]))
 
     def _parting(self, texts: Sequence[str], values: np.ndarray) -> tuple[np.ndarray, list[int], np.ndarray]:
         """The tokens that all texts begin with, the next one of each, and the values of those that it tells apart."""
