@@ -58,8 +58,8 @@ def _mean(said: Sequence[tuple[float | None, str]]) -> tuple[float | None, str]:
 
 class Judge(Rater):
     """kind: pairwise, scale, verdict or scores.  template: a text or a file; without it the benchmark's, else ours.  form: the name
-    of a published form instead, which has a kind of its own.  by: "chances" or "text".  votes: judgements, whose mean counts.
-    max_new: the longest judgement in tokens."""
+    of a published form instead, which has a kind of its own, or NAME:FILE.  by: "chances" or "text".  votes: judgements, whose mean
+    counts.  max_new: the longest judgement in tokens."""
 
     places = True
 
@@ -70,7 +70,7 @@ class Judge(Rater):
         super().__init__(name)
         if kind not in KINDS:
             raise unknown("kind of judge", kind, (*KINDS, "nway"))
-        if form and form not in FORMS:
+        if form and form.partition(":")[0] not in FORMS:
             raise unknown("form of judge", form, tuple(FORMS))
         self.form = form_of(form or template, kind, LOW, HIGH)
         self.template = form or template
