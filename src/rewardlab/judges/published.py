@@ -59,13 +59,13 @@ def ranked_scores(text: str, shown: int) -> tuple[float, ...] | None:
     names = [f"model-{i}" for i in range(1, shown + 1)]
     if said is None or not isinstance(scores, dict):
         return None
-    values = [scores.get(name) for name in names]
-    if not all(isinstance(x, int | float) and not isinstance(x, bool) and 1 <= x <= 5 for x in values):
+    values = [x for x in map(scores.get, names) if isinstance(x, int | float) and not isinstance(x, bool) and 1 <= x <= 5]
+    if len(values) < shown:
         return None
     order = said.get("best-to-worst")
-    whole = isinstance(order, list) and sorted(map(str, order)) == sorted(names)
-    places = {name: k for k, name in enumerate(order)} if whole else {}
-    return tuple(float(x) - 0.1 * places.get(name, 0) / shown for name, x in zip(names, values, strict=True))
+    listed = list(map(str, order)) if isinstance(order, list) else []
+    places = {name: k for k, name in enumerate(listed)} if sorted(listed) == sorted(names) else {}
+    return tuple(x - 0.1 * places.get(name, 0) / shown for name, x in zip(names, values, strict=True))
 
 
 def _last_object(text: str) -> dict[str, object] | None:
