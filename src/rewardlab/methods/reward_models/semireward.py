@@ -170,7 +170,8 @@ def trained(problem: FewLabels, filter: str, how: Training, seed: int) -> Traine
     (x, y), (other, hidden) = problem.labelled, problem.unlabelled
     student = Student(x.shape[1], problem.outputs)
     judge, adam = Judge(WIDTH, problem, how.rate), torch.optim.AdamW(student.parameters(), lr=how.rate, weight_decay=5e-4)
-    errors, seen = [], 0
+    errors: list[float] = []
+    seen = 0
     for step in range(how.steps):
         second = step >= how.start * how.steps
         at, to = (torch.from_numpy(rng.integers(0, len(rows), how.batch)) for rows in (x, other))
@@ -282,4 +283,7 @@ check = Check(
     "itself", versus=None, task="arithmetic", measure="reward.kept_error", direction="lower", margin=0.01,
     against="confidence.kept_error", settings={"repeats": 3},
     moved=Within("gain", low=0.0, says="held-out digits that are right with the rewarder and wrong without it"),
+    tried="one seed, three repeats: .18 of the kept labels wrong and .06, of held-out digits .29 and .23 (.24 with labelled rows "
+    "alone); angles (100 labels, one repeat): kept ones off by 7.0 and 8.3 degrees, held-out ones by 8.1 and 7.5. The reward tells right labels from wrong ones with an AUC of .44 to .50, confidence with .84 to .88: after 100 or 300 "
+    "updates on 20 rows the rewarder knows little (one run of the reward alone, without confidence: half of the digits wrong)",
 )  # fmt: skip
