@@ -183,6 +183,8 @@ def restl(
     """aspects: that have a reward model each.  weights: of their scores in the reward; none: all the same, of sum 1.
     pairs: problems whose pairs each model learns from.  stages, curriculum: in which order, from easy to hard or at random.
     reward_lr, init: as in `bradley_terry`.  n, problems: formulas of a problem and problems of a step, of PPO."""
+    # one name on the command line is a text
+    aspects = (aspects,) if isinstance(aspects, str) else tuple(aspects)
     for aspect in aspects:
         if aspect not in ASPECTS:
             raise unknown("aspect of a formula", aspect, ASPECTS)

@@ -284,6 +284,7 @@ check = Check(
     against="confidence.kept_error", settings={"repeats": 3},
     moved=Within("gain", low=0.0, says="held-out digits that are right with the rewarder and wrong without it"),
     tried="one seed, three repeats: .18 of the kept labels wrong and .06, of held-out digits .29 and .23 (.24 with labelled rows "
-    "alone); angles (100 labels, one repeat): kept ones off by 7.0 and 8.3 degrees, held-out ones by 8.1 and 7.5. The reward tells right labels from wrong ones with an AUC of .44 to .50, confidence with .84 to .88: after 100 or 300 "
-    "updates on 20 rows the rewarder knows little (one run of the reward alone, without confidence: half of the digits wrong)",
+    "alone); angles (100 labels, one repeat): kept ones off by 7.0 and 8.3 degrees, held-out ones by 8.1 and 7.5. The reward tells "
+    "right classes from wrong ones with an AUC of .44 to .50, confidence with .84 to .88: after 100 or 300 updates on 20 rows the "
+    "rewarder knows little (reward alone, without confidence: half of the digits wrong)",
 )  # fmt: skip
