@@ -240,8 +240,8 @@ check = Check(
     versus_settings={**SAME, "aspects": ("symbols",)}, problems=500, steps=15,
     moved=Within("succinct", low=0.02, says="brevity beside the gold formula"),
     judge=Within("train.reward_semantics.pair_accuracy", low=0.65, says="held-out pairs that the model of semantics ranks right"),
-    tried="one run of each: .44 to .82 equivalent with four models and with the one of symbols, which sees slips of every kind too; "
-    "held-out pairs .95 to .995 by aspect. Greedily nearly all are right at the start, since the writer slips at random, so that RL "
+    tried="one run of each: .44 to .82 equivalent with four models and with that of symbols, which sees slips of every kind too; "
+    "held-out pairs .95 to .995 by aspect. Greedily nearly all are right at first, since the writer slips at random, so that RL "
     "only sharpens",
 )  # fmt: skip
 baseline = "ppo"
