@@ -1,4 +1,4 @@
-"""How a reward model's input is written: in the recipe of the run that trained it, or in the config.json of its export."""
+"""How the input of a reward model or a judge is written, as the recipe of its run says, or the config.json of an export."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from rewardlab.models.checkpoint import Checkpoint
 from rewardlab.policies.ends import SCORED_AT
+from rewardlab.runs.config import config_of_run
 
 KEY, SETTING = "rewardlab", "layout"
 
@@ -35,10 +36,23 @@ def note_layout(exported: Path, layout: str) -> None:
     file.write_text(json.dumps(config | {KEY: {SETTING: layout, "scored_at": SCORED_AT}}, indent=2), "utf-8")
 
 
+def judge_form_of_run(model: str) -> tuple[str, str] | None:
+    """The form in which the judge of this run was asked, and its kind (`judges/named.py`); None for what is no run of a judge."""
+    document = config_of_run(model) or {}
+    recipe = document.get("recipe") or {}
+    asked = (settings for name in ("rollout", "measure") for settings in _settings(recipe.get(name)))
+    return next(((s["form"], str(s.get("kind") or "pairwise")) for s in asked if isinstance(s.get("form"), str)), None)
+
+
 def _layouts(part: Any) -> Iterator[str]:
     """The settings of that name in a rollout, as it is saved, and in what it wraps."""
+    return (settings[SETTING] for settings in _settings(part) if isinstance(settings.get(SETTING), str))
+
+
+def _settings(part: Any) -> Iterator[Mapping[str, Any]]:
+    """The settings of a part as it is saved, and of the parts in it."""
     settings = part.get("with", {}) if isinstance(part, Mapping) else {}
-    if isinstance(settings.get(SETTING), str):
-        yield settings[SETTING]
+    if settings:
+        yield settings
     for value in settings.values():
-        yield from _layouts(value)
+        yield from _settings(value)

@@ -4,11 +4,13 @@
     judge:MODEL?kind=scale           a score from 1 to 10 of each reply
     judge:MODEL?kind=verdict         whether a reply is right, or a step, where a benchmark asks about steps
     judge:MODEL?form=rm_r1           by a published form, which says what is shown and how the judgement is read (judges/)
+    judge:runs/X                     a judge that was trained here, in the form in which it was asked then
     judge:openai:URL#NAME?template=FILE&votes=4
 
 The verdict of a local model is read from the chances of the marks that it might write ([[A]] or [[B]]), as is a served one's where
-the server gives them; `by=text` has it write, and takes the last mark. Pictures of the item's prompt are shown before the text, to
-a local vision-language model scaled to the size that it reads; a judge that reads text alone gives no verdict on such an item.
+the server gives them; `by=text` has it write, and takes the last mark, as published forms and judges of runs do by themselves. With
+`votes`, so many judgements are sampled, and their mean counts. Pictures of the item's prompt are shown before the text, to a local
+vision-language model scaled to the size that it reads; a judge that reads text alone gives no verdict on such an item.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from rewardlab.judges.forms import Form, own_form
 from rewardlab.judges.marks import LIKELY, Marks
 from rewardlab.judges.named import form_of
 from rewardlab.judges.published import FORMS
+from rewardlab.models.layouts import judge_form_of_run
 from rewardlab.scoreboard.items import Item, Verdict, flat
 from rewardlab.scoreboard.raters.likelihood import weights
 from rewardlab.scoreboard.raters.passes import next_logits, seeing, shown
@@ -72,6 +75,8 @@ class Judge(Rater):
             raise unknown("kind of judge", kind, (*KINDS, "nway"))
         if form and form.partition(":")[0] not in FORMS:
             raise unknown("form of judge", form, tuple(FORMS))
+        if not (form or template) and kind == "pairwise" and not is_served(model) and (own := judge_form_of_run(model)):
+            form, kind = own
         self.form = form_of(form or template, kind, LOW, HIGH)
         self.template = form or template
         self.kind, self.model, self.max_new, self.votes = self.form.kind, model, max_new, votes
