@@ -31,6 +31,7 @@ WISHES: Mapping[str, str] = {
 }  # fmt: skip
 """What may be wished of a note, and the word that fulfils it."""
 NEEDS = ("corn", "rice", "bread", "milk", "wood", "wool", "salt", "fish", "tea", "soap")
+COLUMNS = ("kind", "wishes", "steps", "chosen", "rejected", "qualities")
 MARKS = ("A", "B")
 NEAR = (-10, -2, -1, 1, 2, 10)
 
