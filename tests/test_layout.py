@@ -66,8 +66,9 @@ MAY_IMPORT = {
     "backends": EVERYWHERE
     | TRAINING
     | {SLOT, "rewards.user", "backends", "policies", "models", "tasks.sources", "verifiers.contract"},
-    # a small policy is warmed up on its task, which is looked up by name
-    "models": EVERYWHERE | {"clients", "models", "policies", "prm", "engine", "runs.config", "registry"},
+    # a small policy is warmed up on its task, which is looked up by name; a reward model may read replies beside a reference
+    "models": EVERYWHERE
+    | {"clients", "models", "policies", "prm", "engine", "runs.config", "registry", "text.reference", "text.principles"},
     "methods": EVERYWHERE
     | SERVICES
     | PARTS

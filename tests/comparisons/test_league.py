@@ -80,6 +80,18 @@ def test_two_worlds_at_least_and_one_that_no_check_of_a_member_has_used(name):
     assert len(found.rates) >= 3
 
 
+def test_the_rate_of_a_member_is_that_of_the_model_which_it_trains(tmp_path):
+    found = league("reward_models")
+    under_way = Season(found, RunConfig(), tmp_path)
+    for member in found.members:
+        job = under_way.job(member, found.worlds[0], 100, {found.rate_of(member): 0.0123})
+        rates = {learner["recipe"]["update"]["lr"] for learner in job.recipe["also"] if learner["name"] in ("reward", "base")}
+        assert 0.0123 in rates, member.name
+        assert job.recipe["update"]["lr"] is None
+    grpo = league("length")
+    assert {grpo.rate_of(member) for member in grpo.members} == {"lr"}
+
+
 def test_a_league_says_what_is_wrong_with_it():
     with pytest.raises(RewardlabError, match="unknown baseline"):
         replace(TINY, baseline="grop")

@@ -5,6 +5,7 @@ Here they run scaled down. `make tutorials` runs them whole, with the real polic
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 import tutorials
 
+import rewardlab
 from rewardlab.commands import cli
 from rewardlab.rewards.length import length_penalty
 
@@ -49,6 +51,24 @@ def test_tutorial(page, tmp_path, monkeypatch, small_policies):
     monkeypatch.setenv("REWARDLAB_METHODS", "")
     monkeypatch.setenv("PATH", os.environ["PATH"])
     wrong = tutorials.run(page.read_text("utf-8"), cli.main, WHOLE)
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_chapter_on_reward_models(tmp_path, monkeypatch, small_policies):
+    from rewardlab.models import embedded
+
+    monkeypatch.chdir(tmp_path)
+    embedded.untrained().save(tmp_path / "path" / "to" / "model")
+    for name, first, count in (("pairs", 0, 12), ("held_out", 20, 6), ("prompts", 40, 4)):
+        rows = [
+            {"prompt": f"{i}+1=?", "answer": f"{i + 1}", "chosen": f"{i + 1}", "rejected": f"{i} is it"}
+            for i in range(first, first + count)
+        ]
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    chapter = (Path(rewardlab.__file__).parent / "leagues" / "reward_models.md").read_text("utf-8")
+    assert len(re.findall(r"^rewardlab ", chapter, re.MULTILINE)) == 10
+    wrong = tutorials.run(chapter.replace("--seconds 20", "--seconds 1"), cli.main)
     assert not wrong, "\n".join(wrong)
 
 

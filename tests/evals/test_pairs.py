@@ -9,13 +9,15 @@ import pytest
 import torch
 
 from rewardlab import registry
-from rewardlab.core import Run, Turn, ask
+from rewardlab.core import Learner, Recipe, Run, Turn, ask
 from rewardlab.engine.collate import add_columns, collate
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.pairs import pair_agreement, preference_margins
+from rewardlab.evals.pairs import pair_accuracy, pair_agreement, preference_margins, ranked_pairs
 from rewardlab.models.embedded import untrained
-from rewardlab.objectives.pairs import margin, row_sum
+from rewardlab.models.load import learner_model
+from rewardlab.objectives.pairs import margin, preference_loss, row_sum
+from rewardlab.policies.energy import WithEnergy
 from rewardlab.runs.config import RunConfig
 from rewardlab.verifiers.match import exact_match
 from rewardlab.verifiers.text import bleu
@@ -95,3 +97,24 @@ def test_pairs_count_ties_half_and_terms_in_the_direction_of_their_weight():
     assert found["pair_accuracy"] == pytest.approx(1.5 / 3)
     with pytest.raises(RewardlabError, match="no verdict on both replies"):
         pair_agreement(reward=exact_match())([replace(p, answer=None) for p in problems], Run(untrained()))
+
+
+def test_pairs_are_ranked_by_the_score_in_use_and_apart_from_length():
+    policy = untrained()
+    run = Run(policy)
+    plain = learner_model(Learner("reward", "value-head", Recipe(objective=preference_loss())), policy)
+    generator = torch.Generator().manual_seed(0)
+    plain.model.value_head.data.copy_(torch.randn(plain.model.value_head.shape, generator=generator))
+    pairs = [
+        ask(f"{i}+1=?", chosen=chosen, rejected=rejected)
+        for i, (chosen, rejected) in enumerate([("1", "2, 3"), ("5", "6, 7, 8"), ("4, 5", "6"), ("7, 8, 9", "1"), ("3, 2", "9")])
+    ]
+    run.models["reward"] = plain
+    found, parts = ranked_pairs()(pairs, run), pair_accuracy()(pairs, run)
+    assert found["pair_accuracy"] == parts["pair_accuracy"]
+    assert found["decorrelated"] == pytest.approx((parts["pair_accuracy.longer"] + parts["pair_accuracy.shorter"]) / 2)
+    # an energy that rises with the score and an own score that is turned round: what is refined decides
+    run.models["reward"] = WithEnergy(plain)
+    run.models["reward"].energy.refined = lambda states, own: -own
+    turned = ranked_pairs()(pairs, run)
+    assert turned["pair_accuracy"] == pytest.approx(1 - found["pair_accuracy"])

@@ -50,6 +50,8 @@ def batch_of(groups: Sequence[Sequence[tuple[str, Rewards]]], columns: Mapping[s
 class Replies:
     """A policy that says what it is told to, one reply for each row that asks."""
 
+    context = 1 << 40
+
     def __init__(self, replies: Sequence[str]):
         self.replies = replies
 

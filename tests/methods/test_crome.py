@@ -130,7 +130,8 @@ def test_an_oracle_rewrites_replies_in_attributes_that_it_names_once_for_each_ro
     ]  # fmt: skip
     assert pairs_of([LEAVES, EGG, EGG], run, neutrals=0) == found
     assert len(oracle.asked) == 5
-    (learner, _) = registry.build("crome", {"oracle": "copy:policy"}).also
+    # a run's model is that of its first learner
+    (_, learner) = registry.build("crome", {"oracle": "copy:policy"}).also
     assert (learner.name, learner.init, learner.every) == ("oracle", "copy:policy", 0)
 
 

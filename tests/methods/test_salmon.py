@@ -92,7 +92,7 @@ def test_it_learns_from_a_users_rows_to_rank_a_pair_both_ways_and_the_run_is_a_r
     # where principles are ignored, half of the pairs are right: the best model kept is one that reads them
     after, _ = taught("salmon", tmp_path, [], steps=60, noise=0.0, most=1, reward_lr=1e-2)
     assert after["pair_accuracy"] > 0.5
-    model = load_reward_model(str(tmp_path / "run"))
+    model = load_reward_model(str(tmp_path / "run"), written=True)
     replies = ("Trees save water in winter.", "Because of gravity alone.")
     for principle in ("Be accurate.", "Be brief."):
         asked_for = [Message("user", with_principles("Why do leaves fall?", [principle]))]

@@ -21,7 +21,7 @@ def scored(problems, replies, step=0, **settings):
         seen.extend((prompt[-1].text, reply) for prompt, reply in rows)
         return [float(prompt[-1].text.count("\n- ")) for prompt, _ in rows]
 
-    run = Run(Replies([]), step=step, models={RUN: SimpleNamespace(score=score)})
+    run = Run(Replies([]), step=step, models={f"{RUN} (written)": SimpleNamespace(score=score)})
     policy, asked = Replies([]), Turn(None, np.zeros(1, np.int64))
     groups = [policy.write([Trajectory(p, (asked,))] * len(texts), texts) for p, texts in zip(problems, replies, strict=True)]
     return [[s.value for s in row] for row in principled_score(model=RUN, **settings)(groups, run)], seen

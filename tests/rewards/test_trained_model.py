@@ -9,6 +9,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.api import answer, export, train
+from rewardlab.backends.reward_functions import as_trl_reward
 from rewardlab.core import Message, Problem, Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
@@ -26,6 +27,12 @@ from tests.helpers.checkpoints import checkpoint
 def folder(tmp_path):
     checkpoint(tmp_path / "rm", tokenizer(), "LlamaForSequenceClassification", num_labels=1)
     return tmp_path / "rm"
+
+
+def test_the_functions_of_other_frameworks_ask_it_too(folder):
+    asked = [([Message("user", "1+1=?")], text) for text in ("2", "3")]
+    paid = as_trl_reward(read_reward(f"model:{folder}"))(prompts=["1+1=?"] * 2, completions=["2", "3"])
+    assert paid == pytest.approx(load_reward_model(str(folder)).score(asked))
 
 
 def row(prompt: str, *texts: str) -> Trajectory:
@@ -50,6 +57,20 @@ def test_it_scores_the_conversation_up_to_the_last_reply(folder):
     assert len(set(scores)) == 3
     # half of a surrogate pair is a text that no tokenizer takes
     assert np.isfinite(model.score([([Message("user", "1+1=?")], "2\ud800")])).all()
+
+
+def test_it_reads_the_message_by_which_an_environment_opens_an_episode():
+    system, asked = Message("system", "Be brief."), Message("user", "Leave the house.")
+
+    def episode(read, prompt=(system, asked)):
+        turns = (Turn(None, np.zeros(1, np.int64), text=read), Turn("policy", np.zeros(2, np.int64), text="open it"))
+        return conversation(Trajectory(Problem(prompt), turns, "end"))
+
+    opened = episode("Be brief.\nLeave the house.\nYou see a door.\nIt is shut.")
+    assert opened == ([system, asked, Message("user", "You see a door.\nIt is shut.")], "open it")
+    for read in ("Be brief.\nLeave the house.", "Leave the house.", ""):
+        assert episode(read) == ([system, asked], "open it")
+    assert episode("Leave the house.", prompt=()) == ([], "open it")
 
 
 def registry_policy():

@@ -16,13 +16,16 @@ from rewardlab.core import Recipe, Task
 from rewardlab.engine import checkpoint
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.formats import FORMATS, cast, stored_dtype
+from rewardlab.models.layouts import layout_of_run, note_layout
 from rewardlab.policies.adapter import CONFIG
 from rewardlab.runs.config import read_config
 from rewardlab.settings.domain import PATH, POSITIVE, one_of
 from rewardlab.util.files import new_folder
+from rewardlab.util.reads import write_reads
 
 DTYPE = one_of("auto", *FORMATS.values())
 ENGINES = one_of("verl")
+SCORER = "reward model: a sequence classifier with one label"
 OWN = ("rewardlab_denoiser", "rewardlab_actor", "rewardlab_surprise")
 """Model types that rewardlab alone reads."""
 
@@ -59,6 +62,8 @@ def export(
     # the folder appears under its name only when it is complete
     with new_folder(Path(out)) as new:
         what = _copy(source, new) if adapter else _whole(source, new, document.get("loaded_dtype") if dtype == "auto" else dtype)
+        if what.get("kind") == SCORER and (layout := layout_of_run(folder)):
+            note_layout(new, layout)
     which = "best" if source.name == "best" else "last"
     return {"run": str(folder), "which": which, "out": str(out), **what, **choice(folder, source.name)}
 
@@ -105,7 +110,10 @@ def _learner(folder: Path, out: Path, name: str, dtype: str, adapter: bool) -> d
     checkpoint.load_weights(folder / "checkpoints", ops.learners)
     with new_folder(out) as new:
         ops.learners[name].model.save(new)
+        write_reads(new, getattr(ops.learners[name].model, "reads", ""))
         _refuse_own_kind(new)
+        if name == "reward" and (layout := layout_of_run(folder)):
+            note_layout(new, layout)
         if dtype != "auto":
             cast(new, dtype)
     return {"run": str(folder), "which": name, "out": str(out), "dtype": stored_dtype(out)}
@@ -145,4 +153,4 @@ def _whole(source: Path, new: Path, dtype: str | None) -> dict[str, Any]:
         cast(new, dtype)
     config = json.loads((new / "config.json").read_text("utf-8"))
     classifier = str((config.get("architectures") or [""])[0]).endswith("ForSequenceClassification")
-    return {"kind": "reward model: a sequence classifier with one label" if classifier else "model", "dtype": stored_dtype(new)}
+    return {"kind": SCORER if classifier else "model", "dtype": stored_dtype(new)}

@@ -15,6 +15,7 @@ from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model, load_policy
 from rewardlab.rewards.model import PREFIX as TRAINED
+from rewardlab.rewards.model import writes
 from rewardlab.rewards.process import PREFIX
 from rewardlab.runs.config import COLUMNS, RunConfig, config_of_run
 from rewardlab.tasks.sources import Listed, Shuffled
@@ -145,16 +146,20 @@ def require_scorers(recipe: Recipe) -> None:
     for name in dict.fromkeys([*scorers_in(recipe), *(learner.init for learner in recipe.also)]):
         if name.startswith(PREFIX):
             settings_of(name)
-    for name in scorers_in(recipe, TRAINED):
-        reward_settings_of(name)
+    for part, name in _naming(recipe, TRAINED):
+        reward_settings_of(name, written=writes(part))
 
 
 def scorers_in(recipe: Recipe, prefix: str = PREFIX) -> list[str]:
     """The process reward models that rewards of the recipe, or of its search, name by their checkpoints; or with another prefix,
     its reward models."""
+    return list(dict.fromkeys(name for _, name in _naming(recipe, prefix)))
+
+
+def _naming(recipe: Recipe, prefix: str) -> list[tuple[Any, str]]:
+    """The parts of the recipe's reward and search that name a scorer by such a prefix, each with the name."""
     parts = [part for of in (recipe.reward, recipe.rollout) if of is not None for part in of.walk()]
-    named = (part.settings.get("model") for part in parts)
-    return list(dict.fromkeys(x for x in named if isinstance(x, str) and x.startswith(prefix)))
+    return [(part, x) for part in parts if isinstance(x := part.settings.get("model"), str) and x.startswith(prefix)]
 
 
 def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:

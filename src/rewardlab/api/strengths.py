@@ -41,13 +41,14 @@ def strength_file(
     if not models:
         raise RewardlabError("strengths need reward models: name at least one")
     places = Places("strength", [source], out, dropped)
-    loaders = [_loader(model, device, dtype) for model in models]
+    loaders = [loader_of(model, device, dtype) for model in models]
     table = Table.load(source)
     added = (*COLUMNS, *([FLIPPED] if flip else []), *(OF_LABELS if labels else ()))
     if own := [name for name in added if table.has(name)]:
         raise RewardlabError(f"the rows of {table.source} have a column {own[0]}, which would be overwritten; rename that column")
     problems, fate = pair_problems(table, prompt_column)
-    gaps = np.array([_gaps(load(), problems, f"model {i} of {len(models)}") for i, load in enumerate(loaders, 1)])
+    scores = np.stack([scored_pairs(load(), problems, f"model {i} of {len(models)}") for i, load in enumerate(loaders, 1)])
+    gaps = scores[..., 0] - scores[..., 1]
     found = strengths(gaps)
     becomes = by_strength([mean for mean, _ in found], flip, soften=False)
     kept = staying(table.rows, fate)
@@ -57,7 +58,7 @@ def strength_file(
     return places.finish([table], left_out, rows, **_facts(found, becomes))
 
 
-def _loader(model: str | Scorer, device: str, dtype: str) -> Callable[[], Scorer]:
+def loader_of(model: str | Scorer, device: str, dtype: str) -> Callable[[], Scorer]:
     """What loads a model when its turn comes. Raises RewardlabError at once for a name that is none of a reward model."""
     if not isinstance(model, str):
         return lambda: model
@@ -84,12 +85,12 @@ def _no_pair(problem: Problem) -> Drop | None:
     return Drop("no pair", f"there is no text in column {' or '.join(lacking)}") if lacking else None
 
 
-def _gaps(score: Scorer, problems: Sequence[Problem], doing: str) -> list[float]:
-    gaps: list[float] = []
+def scored_pairs(score: Scorer, problems: Sequence[Problem], doing: str) -> np.ndarray:
+    """(n, 2) the scores of the chosen and the rejected reply of each pair."""
+    said: list[float] = []
     for batch in in_batches(f"scoring by {doing}", problems, BATCH):
-        said = score([(p.prompt, p.meta[side]) for p in batch for side in SIDES])
-        gaps += [a - b for a, b in zip(said[::2], said[1::2], strict=True)]
-    return gaps
+        said += score([(p.prompt, p.meta[side]) for p in batch for side in SIDES])
+    return np.array(said, float).reshape(-1, len(SIDES))
 
 
 def _row(row: Row, strength: Strength, gaps: np.ndarray, fate: Fate, labels: str | None, flips: bool) -> Row:

@@ -187,7 +187,9 @@ class _Scorer:
 
 
 class _Nobody:
-    """In the place of the policy, which is the other framework's."""
+    """In the place of the policy, which is the other framework's. device: of the models that a reward brings itself."""
+
+    device = "auto"
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

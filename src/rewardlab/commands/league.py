@@ -40,7 +40,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plan", action="store_true", help="say what it will take and tell, and run nothing")
     parser.add_argument("--members", metavar="LIST", help="of the members only these, and the baseline: hapo,laser")
     parser.add_argument("--worlds", metavar="LIST", help="of the worlds only these")
-    shared.number_flag(parser, "seeds", "seeds on which members meet (default 8)")
+    shared.number_flag(parser, "seeds", "seeds on which members meet (default: the league's, mostly 8)")
     shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
     shared.config_flag(parser, "steps", help="updates of each run (default: the league's)")
     shared.config_flag(parser, "eval_problems", also=("--problems",), help="held-out problems (default: the league's)")
@@ -86,7 +86,7 @@ def listed(name: str, record: Mapping[str, Any] | None) -> dict[str, Any]:
 def season_of(args: argparse.Namespace, found: Any) -> tuple[Any, bool]:
     """The season that is asked for, and whether it differs from the league as its file has it."""
     from rewardlab.comparisons.own import of_task, only
-    from rewardlab.comparisons.season import PAIRS, Season
+    from rewardlab.comparisons.season import Season
     from rewardlab.runs.config import RunConfig
 
     given = shared.given(args, OWN)
@@ -105,8 +105,8 @@ def season_of(args: argparse.Namespace, found: Any) -> tuple[Any, bool]:
             "rewards, steps, rates and problems of a league's own worlds are fixed in its file; with --task they are yours"
         )
     folder = args.out or Path("runs") / f"league-{args.league}{'-own' if own else ''}"
-    pairs = args.seeds or PAIRS
-    return Season(league, config, folder, pairs, args.jobs), own or league is not found or pairs < PAIRS
+    pairs = args.seeds or league.pairs
+    return Season(league, config, folder, pairs, args.jobs), own or league is not found or pairs < league.pairs
 
 
 def names_of(text: str | None) -> list[str]:

@@ -1,7 +1,8 @@
 """What a league is: methods that promise the same, the worlds in which they meet, and the numbers that decide between them.
 
-`leagues/NAME.py` makes `league = League(...)`. Worlds, outcome, guard and rates are fixed for the whole family before any member is
-run, so that no method is examined in a world of its own choosing.
+`leagues/NAME.py` makes `league = League(...)`; a text `leagues/NAME.md` opens its section of the guide, whether or not it was run.
+Worlds, outcome, guard and rates are fixed for the whole family before any member is run, so that no method is examined in a world
+of its own choosing.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Member:
     values: of one of its settings, `knob`, for the frontier: each is run on a few seeds, shown, and not decided.  small: settings
     that fit the league's own small worlds alone, such as a length in tokens; on a user's problems the method has its own.
     by: how it makes one number of a world's reward of steps (`aggregate`); "" takes the reward as it is.
-    reward: in place of the method's own, and of the world's.
+    reward: in place of the method's own, and of the world's.  rate: its setting that is the learning rate; "": the league's.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Member:
     small: Mapping[str, Any] = field(default_factory=dict)
     by: str = ""
     reward: Reward | None = None
+    rate: str = ""
 
     @property
     def stack(self) -> str:
@@ -128,6 +130,8 @@ class League:
     family that are not in it, and why.  advice: what was learnt, for the guide; {world/member} stands for a level of the record.
     needs: what rows of one's own must have, and what decides there.
     scorer: the process reward model that members read, by name; on rows of one's own it is the one of --reward prm:PATH.
+    rate: the setting that is the learning rate of what members train.  pairs: seeds on which members meet.
+    answers: whether what decides needs answers in rows of one's own.
     """
 
     question: str
@@ -149,6 +153,9 @@ class League:
     advice: str = ""
     needs: str = ""
     scorer: str = ""
+    rate: str = "lr"
+    pairs: int = PAIRS
+    answers: bool = True
 
     def __post_init__(self) -> None:
         names = [member.name for member in self.members]
@@ -162,6 +169,10 @@ class League:
 
     def member(self, name: str) -> Member:
         return next(member for member in self.members if member.name == name)
+
+    def rate_of(self, member: Member) -> str:
+        """The setting that is a member's learning rate."""
+        return member.rate or self.rate
 
     @property
     def rivals(self) -> tuple[Member, ...]:

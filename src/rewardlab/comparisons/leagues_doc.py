@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rewardlab.checks.levels import levels
 from rewardlab.comparisons import league_records
 from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.league_page import by_problem, differences, facts, points_of
@@ -16,6 +18,8 @@ from rewardlab.comparisons.standings import BASELINE, WORDS
 from rewardlab.comparisons.telling import advice, sentences, standing_words, summary
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import describe as catalogue
+from rewardlab.registry.find import file_of
+from rewardlab.registry.verdicts import last_of
 from rewardlab.util.files import write_text
 
 GUIDE, FOLDER = Path("docs") / "GUIDE.md", Path("docs") / "leagues"
@@ -29,8 +33,9 @@ You know TRL or verl, you have a model, rows and a reward, and you want to know 
 your GPU hours. Each section answers one wish. What it says was measured here, under these rules: all methods of a family meet in
 the same worlds, which were fixed before the league was run, one of them new to all of their checks; each learns at the learning
 rate that suits it, chosen on other seeds (other settings are the method's own); updates and rollouts are equal; eight runs each,
-from eight initial policies; all differences from the baseline in a world are decided together, so that in one world of twenty one
-of them is false. Only differences from the baseline are decided: the order of two other methods is not.
+from eight initial policies, where a section says no other number; all differences from the baseline in a world are decided
+together, so that in one world of twenty one of them is false. Only differences from the baseline are decided: the order of two
+other methods is not.
 
 The worlds are small: a policy of a million parameters, problems whose every step can be checked, a minute a run. They show what
 a method does and where it breaks. Annotators and scorers are simulated, so that the truth is known; where replies and scores were
@@ -46,9 +51,9 @@ PARTS = "reward and right replies part at update"
 
 def guide(folder: Path) -> str:
     known = {name: (league(name), league_records.read(name, folder)) for name in leagues()}
-    run = {name: (found, record) for name, (found, record) in known.items() if record}
-    contents = "\n".join(f"- [I want {found.want}](#{anchor(found)})" for found, _ in run.values())
-    sections = (section(name, found, record) for name, (found, record) in run.items() if record)
+    told = {name: (found, record) for name, (found, record) in known.items() if record or written(name)}
+    contents = "\n".join(f"- [I want {found.want}](#{anchor(found)})" for found, _ in told.values())
+    sections = (section(name, found, record) if record else unrun(name, found) for name, (found, record) in told.items())
     return INTRODUCTION.format(contents=contents) + "\n".join(sections) + ending()
 
 
@@ -64,7 +69,7 @@ def section(name: str, found: League, record: Record) -> str:
     return f"""
 ## I want {found.want}
 
-{said}{told}
+{chapter(name, found)}{said}{told}
 
 {overview(record)}
 {facts(record)} The whole table, with costs and rates: [{name}](leagues/{name}.md).
@@ -73,6 +78,50 @@ def section(name: str, found: League, record: Record) -> str:
 
 {found.needs} With `--plan` it first says how long it will take, and which differences it will be able to see.
 """
+
+
+def unrun(name: str, found: League) -> str:
+    """The section of a league that has a chapter and no record."""
+    return f"""
+## I want {found.want}
+
+{chapter(name, found)}**Which of them is better was not measured here:** they have not been compared with one another. The league
+that compares them is defined, and `rewardlab league {name}` runs it; on your own rows:
+
+    rewardlab league {name} --task mine.jsonl --model path/to/checkpoint --lora-rank 16
+
+{found.needs}
+"""
+
+
+def written(name: str) -> str:
+    """What stands in `leagues/NAME.md`; "" where there is no such file."""
+    file = leagues()[name].with_suffix(".md")
+    return file.read_text("utf-8").strip() if file.is_file() else ""
+
+
+def chapter(name: str, found: League) -> str:
+    """What is written of a league's family, and what the check of each of its methods measured."""
+    if not (text := written(name)):
+        return ""
+    methods = dict.fromkeys(method for member in found.members for method in member.stack.split("+"))
+    known = {method: told for method in methods if (told := checked(method))}
+    lines = [f"- {method}: {told}" for method, told in known.items()]
+    if unknown := [method for method in methods if method not in known]:
+        lines.append(f"- not measured: {', '.join(unknown)}")
+    heading = "What the check of each of them measured, in the world of its own claim:"
+    return "\n\n".join([text, heading, "\n".join(lines)]) + "\n\n"
+
+
+def checked(method: str) -> str:
+    """The levels, and the difference with its 95% interval, of the last run of a method's check; "" without one."""
+    file = catalogue.record_of(file_of(method))
+    last = last_of(json.loads(file.read_text("utf-8"))) if file else {}
+    low, high = last.get("interval") or last.get("ci95") or (None, None)
+    if low is None or high is None:
+        return ""
+    told = f"{last['measure']} {last['effect']:+.3g} [{low:+.3g}, {high:+.3g}], {len(last['effects'])} pairs of runs"
+    return f"{levels(method, last)} {told} (`{last['claim']['task']}`)"
 
 
 def overview(record: Record) -> str:

@@ -93,7 +93,8 @@ class Season:
         if is_small(world.model):
             return self.league.rates
         update = self.recipe(member, world).but(lr=None).update
-        kind = RATES[update.loss_kind]
+        # any other rate is that of a model beside the policy, which scores
+        kind = RATES[update.loss_kind if self.league.rate_of(member) == "lr" else "scorer"]
         middle = kind.adapters if world.lora_rank or self.config.lora_rank else kind.whole
         return tuple(float(f"{middle * times:.1g}") for times in (0.3, 1, 3))
 
@@ -258,7 +259,8 @@ def rate_jobs(season: Season, world: World, member: Member, rate: float) -> list
     """The runs of a member at a rate on the development seeds."""
     # what training logs need not be measured at the end
     measured = not season.league.chosen_by.startswith(("auc.", "train."))
-    return [season.job(member, world, seed, {"lr": rate}, measured=measured) for seed in range(season.league.rate_seeds)]
+    at = {season.league.rate_of(member): rate}
+    return [season.job(member, world, seed, at, measured=measured) for seed in range(season.league.rate_seeds)]
 
 
 def level_of(runs: Sequence[Outcome | None], number: str) -> float | None:
@@ -329,14 +331,14 @@ def play(season: Season, world: World, dear: float) -> Played:
 def _meet(season: Season, world: World, members: Sequence[Member], rates: Mapping[str, float | None]) -> dict[str, list[Outcome]]:
     seeds = season.seeds(world)
     # seed by seed, so that a league that is stopped early has whole pairs
-    jobs = [season.job(member, world, seed, _rate(rates, member)) for seed in seeds for member in members]
+    jobs = [season.job(member, world, seed, _rate(season, rates, member)) for seed in seeds for member in members]
     outcomes = run_jobs(f"{world.name}: members meet", jobs, season.processes)
     return {member.name: [outcomes[i * len(members) + j] for i in range(len(seeds))] for j, member in enumerate(members)}
 
 
-def _rate(rates: Mapping[str, float | None], member: Member) -> dict[str, float]:
+def _rate(season: Season, rates: Mapping[str, float | None], member: Member) -> dict[str, float]:
     rate = rates.get(member.name)
-    return {} if rate is None else {"lr": rate}
+    return {} if rate is None else {season.league.rate_of(member): rate}
 
 
 def _at_equal_tokens(
@@ -348,7 +350,9 @@ def _at_equal_tokens(
     base = [int(one.numbers["tokens"]) for one in runs[season.league.baseline] if isinstance(one, Done)]
     costly = [m for m in season.league.rivals if m.name in rates and (cost := tokens(runs[m.name])) and cost > dear * np.mean(base)]
     jobs = [
-        season.job(m, world, seed, _rate(rates, m), tokens=base[i]) for m in costly for i, seed in enumerate(season.seeds(world))
+        season.job(m, world, seed, _rate(season, rates, m), tokens=base[i])
+        for m in costly
+        for i, seed in enumerate(season.seeds(world))
     ]
     outcomes = run_jobs(f"{world.name}: at equal tokens", jobs, season.processes) if jobs else []
     n = season.pairs
@@ -360,7 +364,7 @@ def _knobs(
 ) -> dict[str, dict[float, list[Outcome]]]:
     seeds = list(season.seeds(world))[:KNOB_SEEDS]
     points = [(m, value) for m in members for value in m.values]
-    jobs = [season.job(m, world, seed, {**_rate(rates, m), m.knob: value}) for m, value in points for seed in seeds]
+    jobs = [season.job(m, world, seed, {**_rate(season, rates, m), m.knob: value}) for m, value in points for seed in seeds]
     outcomes = run_jobs(f"{world.name}: settings", jobs, season.processes) if jobs else []
     found: dict[str, dict[float, list[Outcome]]] = {}
     for i, (member, value) in enumerate(points):

@@ -55,6 +55,12 @@ class Update:
         return self.lr
 
 
+PRINCIPLES = "principles"
+"""What a learner reads whose prompts end with principles (`text/principles.py`)."""
+REFERENCE = "a reference beside the reply"
+"""What a learner reads whose prompts hold a reference (`text/reference.py`)."""
+
+
 @dataclass(frozen=True)
 class Learner:
     """A second model that learns beside the policy: a critic, a reward model, an opponent.
@@ -69,6 +75,8 @@ class Learner:
     problems: a part (groups, scores, run) -> the problems that this learner samples for itself; without it, the learner trains on
     the policy's rollouts, with its own credit and objective, and its own reward if it has one: on the policy's decisions, or on its
     own where it made some in these rollouts.  every: steps between its updates; 0 freezes it.
+    reads: what a reward model is taught to read besides prompt and reply. "": nothing.  PRINCIPLES: whoever uses it states them.
+    Else words that complete "it reads ...": whoever would show it prompt and reply alone is refused with these words.
     """
 
     name: str
@@ -76,6 +84,7 @@ class Learner:
     recipe: Recipe
     problems: Part | None = None
     every: NonNegativeInt = 1
+    reads: str = ""
 
     def __post_init__(self) -> None:
         check_values(Learner, {"every": self.every}, of=f" of the learner {self.name}")
@@ -88,6 +97,8 @@ class Learner:
             "recipe": self.recipe.to_json(),
             "problems": problems,
             "every": self.every,
+            # only where it says something, so that what is keyed by a recipe keeps its key
+            **({"reads": self.reads} if self.reads else {}),
         }
 
 

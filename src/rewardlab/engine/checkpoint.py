@@ -78,6 +78,13 @@ def load_weights(folder: Path, learners: dict[str, LearnerState]) -> None:
         learner.model.load_state(load_file(newest / f"{name}.safetensors"))
 
 
+def load_memory(folder: Path, run: Run) -> None:
+    """Give the run what its method remembered at the newest checkpoint, to measure it."""
+    newest = checkpoints(folder)[-1]
+    state = json.loads((newest / "state.json").read_text())
+    run.memory = unpack(state["memory"], load_file(newest / "arrays.safetensors"), run.policy.device)
+
+
 def keep_weights(folder: Path) -> None:
     """Remove all that `load_weights` does not need: older checkpoints, and the optimisers, twice as large as the weights."""
     *older, newest = checkpoints(folder)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rewardlab.core import Problem, Rollout, Run, measure
+from rewardlab.core import Group, Problem, Rollout, Run, measure
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
@@ -50,3 +50,31 @@ def right_by_the_way(problems: Sequence[Problem], run: Run, *, rollout: Rollout,
         "the_way": float(np.mean([np.mean(row) for row in well])), "right_by_the_way": by_it, "lucky": 1 - by_it,
         "turns": float(np.mean([len(t.ends) for group in groups for t in group])),
     }  # fmt: skip
+
+
+@measure
+def planned_success(
+    problems: Sequence[Problem], run: Run, *, score: Reward, sampled: Rollout, tree: Rollout, greedy: Rollout
+) -> dict[str, float]:  # fmt: skip
+    """best: how often the episode with the highest score of those that `sampled` gives is right by the task's verifier; beside it:
+
+    tree: that of the episodes of a tree search.  random: any one of `sampled`.  greedy: that of `greedy`, which gives one.
+    """
+    if run.verify is None:
+        raise RewardlabError("planned_success needs the task's verifier, and this run has none: name a task")
+    (best, each), (by_tree, _), (_, alone) = (
+        _chosen_and_each(plan(list(problems), run), score, run) for plan in (sampled, tree, greedy)
+    )
+    low, high = mean_interval(best)
+    return {
+        "best": float(np.mean(best)), "ci95_low": low, "ci95_high": high, "tree": float(np.mean(by_tree)),
+        "random": float(np.mean(each)), "greedy": float(np.mean(alone)), "n": float(len(best)),
+    }  # fmt: skip
+
+
+def _chosen_and_each(groups: list[Group], score: Reward, run: Run) -> tuple[list[float], list[float]]:
+    """Whether the episode with the highest score is right, problem by problem, and the mean of all of them."""
+    assert run.verify is not None
+    right = [[float(s.value is not None and s.value >= 1.0) for s in row] for row in run.verify(groups, run)]
+    worth = [[-np.inf if s.total is None else s.total for s in row] for row in score(groups, run)]
+    return [row[int(np.argmax(w))] for row, w in zip(right, worth, strict=True)], [float(np.mean(row)) for row in right]

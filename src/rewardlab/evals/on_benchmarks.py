@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rewardlab.core import Measure, Problem, Run, Trajectory, measure
+from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import PositiveInt
 
 
@@ -36,6 +37,11 @@ class _OfRun:
 
     def __init__(self, run: Run, name: str):
         self.policy: Any = run.models.get(name, run.policy)
+        if reads := getattr(self.policy, "reads", ""):
+            raise RewardlabError(
+                f"a benchmark shows prompt and reply alone, and the model {name!r} of this run reads {reads}: leave out the "
+                "benchmarks"
+            )
         self.reference: Any = run.reference if not self.policy.has_value_head else None
 
     def judge(self, items: Sequence[Any], benchmark: Any) -> list[Any]:

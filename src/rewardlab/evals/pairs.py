@@ -121,11 +121,16 @@ def _wins(chosen: np.ndarray, rejected: np.ndarray) -> np.ndarray:
     return np.where(chosen == rejected, 0.5, chosen > rejected).astype(float)
 
 
-def pair_gaps(problems: Sequence[Problem], run: Run, model: str) -> np.ndarray:
-    """(n,) r(chosen) - r(rejected) by the run's model of this name."""
+def pair_scores(problems: Sequence[Problem], run: Run, model: str) -> np.ndarray:
+    """(n, 2) the scores of the chosen and the rejected reply by the run's model of this name."""
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     sides = [run.policy.write(prompts, [p.meta[side] for p in problems]) for side in ("chosen", "rejected")]
-    chosen, rejected = (end_values(run.models[model], side) for side in sides)
+    return np.stack([end_values(run.models[model], side) for side in sides], 1)
+
+
+def pair_gaps(problems: Sequence[Problem], run: Run, model: str) -> np.ndarray:
+    """(n,) r(chosen) - r(rejected) by the run's model of this name."""
+    chosen, rejected = pair_scores(problems, run, model).T
     return (chosen - rejected).astype(float)
 
 
@@ -157,6 +162,37 @@ def pair_accuracy(problems: Sequence[Problem], run: Run, *, model: str = "reward
         **{f"pair_accuracy.{name}": float(won.mean()) for name, won in parts.items()},
         "ece": expected_calibration_error(sure.tolist(), wins.tolist()), "brier": float(np.mean((1 - chance) ** 2)),
     }  # fmt: skip
+
+
+@measure
+def ranked_pairs(problems: Sequence[Problem], run: Run, *, model: str = "reward") -> dict[str, float]:
+    """Share of held-out pairs in which the chosen reply scores higher, ties half, by the score that a user of the model gets: with
+    an energy head, the refined one.
+
+    decorrelated: the mean of two shares, of the pairs whose chosen reply is the longer one in tokens, and of those whose is the
+    shorter one: what is left where length tells nothing. Of pairs of one kind alone it is their share, without any all pairs'.
+    """
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    sides = [run.policy.write(prompts, [p.meta[side] for p in problems]) for side in ("chosen", "rejected")]
+    chosen, rejected = (_used_values(run.models[model], side) for side in sides)
+    wins = _wins(chosen, rejected)
+    longer = np.array([int(a.mask.sum()) - int(b.mask.sum()) for a, b in zip(*sides, strict=True)])
+    parts = [float(wins[of].mean()) for of in (longer > 0, longer < 0) if of.any()]
+    return pairs_won(chosen, rejected) | {"decorrelated": float(np.mean(parts or [wins.mean()]))}
+
+
+def _used_values(model: Any, rows: Sequence[Trajectory], rows_at_once: int = 64) -> np.ndarray:
+    """(n,) the scores at the ends of rows, refined where the model has an energy head (`policies/energy.py`)."""
+    if getattr(model, "energy", None) is None:
+        return end_values(model, rows)
+    found = []
+    for i in range(0, len(rows), rows_at_once):
+        batch = _texts(rows[i : i + rows_at_once], model.device)
+        with torch.no_grad():
+            out, ends = model.evaluate(batch, ("hidden", "value")), batch.length - 1
+        own = out.value.gather(1, ends[:, None]).squeeze(1)
+        found.append(model.energy.refined(out.hidden[torch.arange(len(ends)), ends], own).cpu().numpy())
+    return np.concatenate(found)
 
 
 @measure

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from rewardlab.clients.messages import Failure, Reply
@@ -43,8 +44,9 @@ class Form:
     text: the prompt, with the places of its kind (`SHOWN`), {prompt}, {answer}, and places that are columns of the row, such as
     {rubric}.  marks: what it may write; or listed: a reader of a score for each reply, of which top is the highest.  system: the
     system message.  answer_part: the part of the text that is left out where a row has no gold answer.  each: how a reply stands
-    among several, with {letter}, {number} and {text}.  at_once: whether the mark alone is asked for, without any words before it.
-    source: of a published form.
+    among several, with {letter}, {number} and {text}; between: what stands between two.  at_once: whether the mark alone is asked
+    for, without any words before it.  defaults: of columns that a row may lack.  quoted: whether the text is JSON, in which all
+    that is filled in stands as a string.  source: of a published form.
     """
 
     name: str
@@ -56,7 +58,10 @@ class Form:
     system: str = ""
     answer_part: str = ""
     at_once: bool = False
-    each: str = "[Reply {letter}]\n{text}\n\n"
+    each: str = "[Reply {letter}]\n{text}"
+    between: str = "\n\n"
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    quoted: bool = False
     source: str = ""
 
     @property
@@ -91,18 +96,27 @@ class Form:
         return Reading(values, "" if found else f"no scores of {shown} replies in the judgement {said.text[-200:]!r}")
 
     def _filled(self, text: str, question: str, answer: object, replies: Sequence[str], row: Mapping[str, Any]) -> str:
-        shown = {"reply": replies[0], "first": replies[0], "second": replies[-1]} if replies else {}
-        letters = (chr(ord("A") + i) for i in range(len(replies)))
-        each = zip(letters, replies, strict=False) if "{replies}" in text else ()
-        listed = [filled(self.each, letter=x, number=str(i), text=said) for i, (x, said) in enumerate(each, 1)]
-        own = {name: _told(row[name]) for name in self.columns if row.get(name) is not None}
-        if missing := [name for name in self.columns if name not in own and f"{{{name}}}" in text]:
+        own = {name: row[name] if row.get(name) is not None else self.defaults.get(name) for name in self.columns}
+        if missing := [name for name, value in own.items() if value is None and f"{{{name}}}" in text]:
             raise RewardlabError(
                 f"the judge's form {self.name} shows the column {missing[0]!r}, and the row of {question[:60]!r} has none "
                 f"(it has {', '.join(row) or 'no further columns'})"
             )
-        known = {"prompt": question, "answer": "" if answer is None else str(answer), "replies": "".join(listed).strip()}
-        return filled(text, **known, **shown, **own)
+        known = {name: _told(value) for name, value in own.items() if value is not None}
+        known |= {"prompt": question, "answer": "" if answer is None else str(answer)}
+        known |= {"reply": replies[0], "first": replies[0], "second": replies[-1]} if replies else {}
+        if self.quoted:
+            known = {name: _quoted(value) for name, value in known.items()}
+        return filled(text, **known, replies=self._listed(replies) if "{replies}" in text else "")
+
+    def _listed(self, replies: Sequence[str]) -> str:
+        shown = [_quoted(reply) if self.quoted else reply for reply in replies]
+        each = [filled(self.each, letter=chr(ord("A") + i), number=str(i + 1), text=said) for i, said in enumerate(shown)]
+        return self.between.join(each).strip()
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def conversation(problem: Problem) -> str:

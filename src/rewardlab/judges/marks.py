@@ -16,6 +16,7 @@ PREFERENCES = {"A": 1.0, "B": 0.0, "C": 0.5}
 DOUBLE = r"\[\[\s{0,3}([^\s\[\]]{1,12})\s{0,3}\]\]"
 """[[A]], as most judges are asked to write a mark."""
 _DOUBLE = re.compile(DOUBLE)
+_CLOSED = re.compile(r"[\])}<]")
 _NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,4})?")
 
 
@@ -29,13 +30,15 @@ class Marks:
     """The marks that a judge may give, and the value of each.
 
     values: of marks that are words.  low, high: of a scale instead, whose values are from 0 to 1.  written: how a mark is written,
-    with {} in its place; pattern: a regular expression that finds one, whose first group it is.  texts: all, as they are written.
+    with {} in its place; pattern: a regular expression that finds one, whose first group it is.  agreed: whether several marks that
+    differ say nothing, in place of the last one.  texts: all, as they are written.
     """
 
     def __init__(
-        self, values: Mapping[str, float] | None = None, low: int = 0, high: int = 0, written: str = "[[{}]]", pattern: str = DOUBLE
+        self, values: Mapping[str, float] | None = None, low: int = 0, high: int = 0, written: str = "[[{}]]",
+        pattern: str = DOUBLE, agreed: bool = False,
     ):  # fmt: skip
-        self.low, self.high = low, high
+        self.low, self.high, self.agreed = low, high, agreed
         self.pattern = re.compile(pattern)
         self.scale = values is None
         whole = {str(i): (i - low) / (high - low) for i in range(low, high + 1)} if values is None else values
@@ -50,6 +53,9 @@ class Marks:
         if isinstance(reply, Failure):
             return None, f"the judge failed: {reply.why}"
         found = list(self.pattern.finditer(reply.text))
+        differ = dict.fromkeys(match[1] for match in found) if self.agreed else ()
+        if len(differ) > 1:
+            return None, f"the judgement has several marks that differ: {', '.join(differ)[:200]}"
         mark = found[-1][1] if found else ""
         value = self._stated(mark)
         if value is None:
@@ -79,8 +85,8 @@ class Marks:
         return None
 
     def _begun(self, text: str, before: str) -> str | None:
-        """The mark that a token begins, which may have something before and behind it, such as the brackets."""
+        """The mark that a token begins, which may have something before and behind it, such as brackets."""
         if not text.startswith(before):
             return None
-        said = text[len(before) :].split("]")[0].strip().casefold()
+        said = _CLOSED.split(text[len(before) :])[0].strip().casefold()
         return next((name for name in self.values if said and name.startswith(said)), None)

@@ -1,13 +1,23 @@
-"""Forms of judges by name, by file, or as a text."""
+"""Forms of judges by name, by file, or as a text.
+
+rm_r1          a published form
+rm_r1:FILE     the same with the prompt of a file, as a judge was trained on it: its system message, a line `=== user ===`, and the
+               user's message; without that line all is the user's
+FILE, TEXT     a prompt of one's own
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.judges.forms import SHOWN, Form, Kind, own_form
 from rewardlab.judges.published import FORMS
+
+USER = "=== user ==="
+"""The line of a file between the system message and the user's."""
 
 
 def form_of(form: str, kind: str = "pairwise", low: int = 1, high: int = 5) -> Form:
@@ -23,9 +33,16 @@ def form_of(form: str, kind: str = "pairwise", low: int = 1, high: int = 5) -> F
     # a text with a place in it is neither a name nor a path
     if "{" in form:
         return own_form(of, _complete(form, of, "the judge's template"), "template", low, high)
-    if form in FORMS:
-        return FORMS[form]
+    if published := FORMS.get(form.partition(":")[0]):
+        return published if form == published.name else _reworded(published, form.partition(":")[2])
     return own_form(of, _complete(_file(form, of), of, f"the judge's template {form}"), form, low, high)
+
+
+def _reworded(form: Form, path: str) -> Form:
+    """The form with the prompt of a file."""
+    first, line, rest = _file(path, form.kind).partition(f"{USER}\n")
+    system, text = (first.strip(), rest) if line else ("", first)
+    return replace(form, text=_complete(text, form.kind, f"the judge's template {path}"), system=system)
 
 
 def _file(form: str, kind: Kind) -> str:

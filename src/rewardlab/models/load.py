@@ -6,6 +6,7 @@ import importlib
 import json
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from rewardlab.clients.endpoint import is_served
@@ -14,6 +15,7 @@ from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES, Checkpoint, find, parted
 from rewardlab.models.formats import stored_dtype
+from rewardlab.models.reads import reads_of, words
 from rewardlab.util.device import device_of
 from rewardlab.util.progress import console
 
@@ -216,10 +218,23 @@ def _say(text: str) -> None:
 
 def learner_model(learner: Learner, policy: Policy) -> Policy:
     """The model that a learner starts from (`Learner.init`). Raises RewardlabError where this policy cannot make it."""
+    _check_reads(learner)
     model = _initial(learner, policy)
     # turns and checkpoints carry the learner's name, whatever checkpoint it was loaded from
-    model.name = learner.name
+    model.name, model.reads = learner.name, learner.reads
     return model
+
+
+def _check_reads(learner: Learner) -> None:
+    """Refuse a reward model that was taught to read more than this learner is shown."""
+    place = learner.init.removeprefix(ENERGY)
+    if not Path(parted(place)[1]).expanduser().is_dir() or place.startswith((*NAMES, "prm:", PREFIX)):
+        return
+    if (reads := reads_of(find(place))) and reads != learner.reads:
+        raise RewardlabError(
+            f"the learner {learner.name!r} starts from {place}, a reward model that reads {words(reads)}, and it would be shown "
+            f"{words(learner.reads) or 'prompt and reply alone'}: start from one that was taught to read that"
+        )
 
 
 def _initial(learner: Learner, policy: Policy) -> Policy:

@@ -3,8 +3,10 @@
 A decoder's head is read at the last token of the conversation as its chat template writes it; whatever stands for padding cannot
 change that place. An encoder (DeBERTa, BERT) reads prompt and reply as a pair. One label is the score; of two labels, the second
 is the better one, and the score is the difference of their logits; of more, one is named: PATH?label=NAME.
-Runs and exports of rewardlab are read as they were trained, to the end token of the reply (`layout=ours`). Where an energy head
-lies beside the weights, the score is the one that it refines (`policies/energy.py`).
+Runs and exports of rewardlab are read as they were trained, to the end token of the reply (`layout=ours`), and beside a reference
+where they were trained so (`models/layouts.py`). One that was taught to read more is told its principles, PATH?principle=TEXT, or
+refused (`models/reads.py`). Where an energy head lies beside the weights, the score is the one that it refines
+(`policies/energy.py`).
 """
 
 from __future__ import annotations
@@ -19,19 +21,22 @@ from torch import Tensor, nn
 from rewardlab.core import Message, TokenCount
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint, find
+from rewardlab.models.layouts import layout_of
+from rewardlab.models.reads import PLAIN, beside, check_reads, reads_of, told
 from rewardlab.policies.ends import turn_end
 from rewardlab.policies.energy import load_energy
 from rewardlab.policies.hf.model import context_of, with_saved_adapter
 from rewardlab.policies.packing import by_tokens
+from rewardlab.text.reference import against
 from rewardlab.util.device import device_of, dtype_of
 
 CPU_TOKENS, GPU_TOKENS = 2048, 16384
 """Padded tokens in one pass: a processor gains nothing by more, and its caches lose."""
-SETTINGS = ("label", "layout", "max_tokens")
+SETTINGS = ("label", "layout", "max_tokens", "principle", "reads")
 PREFIX = "model:"
 """Before the checkpoint of a reward model that is to be the reward (`rewards/model.py`)."""
-Answered = tuple[Sequence[Message], str]
-"""A conversation up to the reply, and the reply."""
+Answered = tuple[Sequence[Message], str] | tuple[Sequence[Message], str, str | None]
+"""A conversation up to the reply, and the reply; and a reference, for a model that reads one."""
 
 
 class RewardModel:
@@ -46,12 +51,14 @@ class RewardModel:
         label: str = "",
         layout: str = "",
         max_tokens: int = 0,
+        principles: Sequence[str] = (),
     ):
         """label: of several, the one that is the score, by name or number.  layout: "template", the whole conversation as the chat
-        template writes it, or "ours".  max_tokens: of a conversation; without it, the model's context."""
+        template writes it, or "ours".  max_tokens: of a conversation; without it, the model's context.  principles: that it is
+        told at the end of each prompt."""
         from transformers import AutoTokenizer
 
-        self.found, self.device = found, device_of(device)
+        self.found, self.device, self.principles = found, device_of(device), tuple(principles)
         self.dtype = dtype_of(dtype, self.device)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), trust_remote_code=False)
         self.model = _loaded(found, self.dtype).to(self.device).eval()
@@ -60,6 +67,7 @@ class RewardModel:
         self.layout = layout or ("ours" if _is_ours(found) else "template")
         if self.layout not in ("ours", "template"):
             raise unknown("layout of a reward model", self.layout, ("ours", "template"))
+        self.beside = layout_of(found)
         self.label = _label(self.model.config, label)
         self.longest = max_tokens or min(context_of(self.model, self.tokenizer), self.tokenizer.model_max_length)
         self.token_count, self.name = TokenCount(), "reward-model"
@@ -70,7 +78,7 @@ class RewardModel:
 
     def read(self, rows: Sequence[Answered]) -> list[tuple[float, bool, int]]:
         """For each reply its score, whether the conversation was too long, and how many tokens of it were read."""
-        encoded = [self._encoded(prompt, reply) for prompt, reply in rows]
+        encoded = [self._encoded(*row) for row in rows]
         lengths = [len(row["input_ids"]) for row in encoded]
         scores = [0.0] * len(rows)
         for part in by_tokens(lengths, CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS):
@@ -91,8 +99,15 @@ class RewardModel:
 
     # ---- texts to tokens ------------------------------------------------------------------------------------------
 
-    def _encoded(self, prompt: Sequence[Message], reply: str) -> dict[str, Any]:
-        prompt, reply = [Message(m.role, readable(m.text)) for m in prompt], readable(reply)
+    def _encoded(self, prompt: Sequence[Message], reply: str, reference: str | None = None) -> dict[str, Any]:
+        if self.beside:
+            if reference is None:
+                raise RewardlabError(
+                    f"the reward model {self.found.folder} scores replies beside a reference, and there is none: rows need a text "
+                    "in the column 'reference', or an answer"
+                )
+            prompt = against(prompt, reference, self.beside)
+        prompt, reply = [Message(m.role, readable(m.text)) for m in told(prompt, self.principles)], readable(reply)
         if self.reads_pairs:
             asked = prompt[0].text if len(prompt) == 1 else "\n\n".join(f"{m.role}: {m.text}" for m in prompt)
             return self._pair(asked, reply)
@@ -139,19 +154,23 @@ class RewardModel:
         return logits[:, self.label or 0]
 
 
-def load_reward_model(name: str, device: str = "auto", dtype: str = "auto") -> RewardModel:
-    """The reward model of a name: a folder, a run or a model of the hub; PATH?label=NAME&layout=ours&max_tokens=N says more.
+def load_reward_model(name: str, device: str = "auto", dtype: str = "auto", *, written: bool = False) -> RewardModel:
+    """The reward model of a name: a folder, a run or a model of the hub; PATH?label=NAME&layout=ours&max_tokens=N says more, and
+    PATH?principle=TEXT what one judges by that was taught to read principles.
 
-    Raises RewardlabError for a checkpoint that is none, and for an unknown setting.
+    written: the caller writes prompts and replies as the model was taught to read them.
+    Raises RewardlabError for a checkpoint that is none, for an unknown setting, and for a model that reads more than it is shown.
     """
-    found, settings = reward_settings_of(name)
+    found, settings = reward_settings_of(name, written=written)
     return RewardModel(found, device, dtype, **settings)
 
 
-def reward_settings_of(name: str) -> tuple[Checkpoint, dict[str, Any]]:
+def reward_settings_of(name: str, *, written: bool = False) -> tuple[Checkpoint, dict[str, Any]]:
     """Where a reward model's checkpoint is, and what is said of it. No weights are read."""
     place, _, query = name.removeprefix(PREFIX).partition("?")
-    settings: dict[str, Any] = dict(parse_qsl(query, keep_blank_values=True))
+    pairs = parse_qsl(query, keep_blank_values=True)
+    settings: dict[str, Any] = {key: value for key, value in pairs if key != "principle"}
+    principles = tuple(value for key, value in pairs if key == "principle")
     for key in settings:
         if key not in SETTINGS:
             raise unknown(f"setting of the reward model {place}", key, SETTINGS)
@@ -163,9 +182,10 @@ def reward_settings_of(name: str) -> tuple[Checkpoint, dict[str, Any]]:
     kind = str((found.config.get("architectures") or [""])[0])
     if not kind.endswith("ForSequenceClassification"):
         raise RewardlabError(
-            f"{place} is no reward model: it is a {kind or 'model of unknown kind'}, and not a sequence classifier"
+            f"{place} is no reward model: it is a {kind or 'model of unknown kind'}, and not a sequence classifier{beside(found)}"
         )
-    return found, settings
+    check_reads(place, reads_of(found), settings.pop("reads", PLAIN if written else ""), principles)
+    return found, {**settings, **({"principles": principles} if principles else {})}
 
 
 def readable(text: str) -> str:

@@ -44,7 +44,7 @@ def judge(
     model: openai:URL#NAME, or a model of the run.  kind: "scale", a score [[s]] from low to high; "verdict", [[yes]] or [[no]];
     "pairwise", the share of comparisons [[A]], [[B]] or [[C]] (a tie) with other replies of the group that it wins, each made in
     both orders; "scores", a score for each reply of the group, all shown at once, from 0 for the worst to 1 for the best of it.
-    template: a published form by its name (`judges/published.py`), which has a kind of its own; or a text or a file with {prompt},
+    template: a published form by its name, which has a kind of its own, or NAME:FILE; or a text or a file with {prompt},
     {reply}, {answer}, {first} and {second} for pairs, {replies} for scores, and columns of the row. expected: take the mean over
     the chances of the mark's token, where the server gives them.  opponents: of each reply; 0: all others of its group.  max_new,
     temperature: of a judgement.  Zheng et al. 2023, arXiv:2306.05685; Liu et al. 2023, arXiv:2303.16634

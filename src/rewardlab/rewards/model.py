@@ -13,6 +13,7 @@ from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.settings.domain import PositiveInt
+from rewardlab.text.reference import reference_of
 from rewardlab.text.splitters import mark
 from rewardlab.util.outputs import last_values, values
 
@@ -26,31 +27,55 @@ def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -
 
     model: its name in the run (a `Learner` of the recipe), a model with a value head, which is read at the reply's end; or
     model:PATH, a trained sequence classifier (a run, an export, or any of transformers'). That reads text, so that its tokenizer
-    may be another than the policy's; PATH?label=NAME names one of several labels (`models/reward_model.py`).
+    may be another than the policy's; PATH?label=NAME names one of several labels (`models/reward_model.py`). One that was trained
+    to read a reference reads the row's `reference`, or its answer.
     """
     if model.startswith(PREFIX):
-        rows = iter(trained_model(run, model).score([conversation(t) for group in groups for t in group]))
+        asked = [(*conversation(t), reference_of(t.problem)) for group in groups for t in group]
+        rows = iter(trained_model(run, model).score(asked))
         return [[Score(next(rows)) for _ in group] for group in groups]
     # one flat batch, for speed; the values come back in the order of the groups
-    said = iter(last_values(_reader(run, model), [t for group in groups for t in group]))
+    said = iter(last_values(_plain(reader(run, model)), [t for group in groups for t in group]))
     return [[Score(next(said)) for _ in group] for group in groups]
 
 
-def trained_model(run: Run, model: str) -> Any:
-    """The reward model model:PATH, loaded when it is first needed; among the models of the run, its tokens are counted too."""
-    if model not in run.models:
+def trained_model(run: Run, model: str, *, written: bool = False) -> Any:
+    """The reward model model:PATH, loaded when it is first needed; among the models of the run, its tokens are counted too.
+
+    written: prompts and replies are written as the model was taught to read them; else one that reads more is refused.
+    """
+    # apart, or one that may be shown prompt and reply alone would be found where the other was loaded first
+    name = f"{model} (written)" if written else model
+    if name not in run.models:
         from rewardlab.models.reward_model import load_reward_model
 
-        run.models[model] = load_reward_model(model, "auto" if run.policy is None else str(run.policy.device))
-    return run.models[model]
+        device = "auto" if run.policy is None else str(run.policy.device)
+        run.models[name] = load_reward_model(model, device, written=written)
+    return run.models[name]
+
+
+def writes(part: Any) -> bool:
+    """Whether a reward writes what its reward model reads besides prompt and reply, as `principled_score` does."""
+    return "principles" in part.settings
+
+
+def _plain(scorer: Any) -> Any:
+    """The model of the run. Raises RewardlabError for one that was taught to read more than a reply."""
+    if reads := getattr(scorer, "reads", ""):
+        raise RewardlabError(f"the model {scorer.name!r} of this run reads {reads}: of a reply alone its score says nothing")
+    return scorer
 
 
 def conversation(t: Trajectory) -> tuple[list[Message], str]:
     """What was said before the last reply, and that reply."""
     messages = list(t.problem.prompt)
-    # the first turn is the prompt as the policy reads it
+    # the first turn is the prompt as the policy reads it, with the message by which an environment opens the episode
+    asked, read = "\n".join(m.text for m in messages), t.turns[0].text if t.turns else ""
+    if messages and read.startswith(f"{asked}\n"):
+        messages.append(Message("user", read[len(asked) + 1 :]))
+    opened = len(messages)
     messages += [Message("user" if turn.author is None else "assistant", turn.text) for turn in t.turns[1:]]
-    last = max((i for i, m in enumerate(messages) if m.role == "assistant" and i >= len(t.problem.prompt)), default=len(messages))
+    last = max((i for i, m in enumerate(messages) if m.role == "assistant" and i >= opened), default=len(messages))
     return messages[:last], messages[last].text if last < len(messages) else ""
 
 
@@ -66,7 +91,7 @@ def step_score(
     """
     policy = run.policy
     rows = [[t if t.steps else mark(t, splitter, policy.pieces, policy.name) for t in group] for group in groups]
-    said = iter(values(_reader(run, model), [t for row in rows for t in row]))
+    said = iter(values(reader(run, model), [t for row in rows for t in row]))
     return [[_at_ends(t, next(said)) for t in row] for row in rows]
 
 
@@ -74,7 +99,7 @@ def _at_ends(t: Trajectory, said: np.ndarray) -> Score:
     return Score(steps=[(at, float(said[at])) for at in t.steps], why="" if t.steps else "the policy wrote nothing")
 
 
-def _reader(run: Run, name: str) -> Any:
+def reader(run: Run, name: str) -> Any:
     """The model of this name. Replies are scored by token id, and an id must be the same text to both models."""
     if name not in run.models and (Path(name).expanduser() / "config.json").is_file():
         raise RewardlabError(

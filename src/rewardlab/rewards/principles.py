@@ -7,10 +7,11 @@ from typing import Any
 
 from rewardlab.core import Group, Problem, Run, Score, Scores, Trajectory, seed_of
 from rewardlab.data.values import list_of
-from rewardlab.rewards.model import PREFIX, conversation, model_score, trained_model
+from rewardlab.rewards.model import PREFIX, conversation, reader, trained_model
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import NonNegativeInt
 from rewardlab.text.principles import with_principles
+from rewardlab.util.outputs import last_values
 
 COLUMNS = ("principle", "principles")
 
@@ -52,7 +53,8 @@ def _scores(rows: list[tuple[Trajectory, tuple[str, ...]]], run: Run, model: str
         asked.append(problem.reworded(with_principles(problem.question, said)))
         replies.append(reply)
     if model.startswith(PREFIX):
-        read = trained_model(run, model).score([(list(p.prompt), text) for p, text in zip(asked, replies, strict=True)])
+        shown = [(list(p.prompt), text) for p, text in zip(asked, replies, strict=True)]
+        read = trained_model(run, model, written=True).score(shown)
         return [Score(score) for score in read]
     written = run.policy.write(run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked]), replies)
-    return [row[0] for row in model_score(model=model)([[t] for t in written], run)]
+    return [Score(value) for value in last_values(reader(run, model), written)]

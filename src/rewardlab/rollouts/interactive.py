@@ -65,6 +65,23 @@ def play(
         live = _answer(env, episodes, states, [i for i in live if i not in set(last)], run, last=False)
 
 
+def go_on(env: Environment, episodes: list[Trajectory], states: list[Any], run: Run, sampling: Sampling, turns: int) -> None:
+    """As `play`, of episodes that end with a reply which the environment has not answered yet."""
+    answer_once(env, episodes, states, run, turns)
+    live = [i for i, t in enumerate(episodes) if t.stop is None]
+    own, inside = [episodes[i] for i in live], [states[i] for i in live]
+    play(env, own, inside, run, sampling, turns)
+    for i, t, state in zip(live, own, inside, strict=True):
+        episodes[i], states[i] = t, state
+
+
+def answer_once(env: Environment, episodes: list[Trajectory], states: list[Any], run: Run, turns: int) -> None:
+    """The environment's answer to the last reply of each episode, which it ends there or not. Both lists are changed in place."""
+    last = [i for i, t in enumerate(episodes) if len(t.ends) >= turns]
+    _answer(env, episodes, states, last, run, last=True)
+    _answer(env, episodes, states, [i for i in range(len(episodes)) if i not in set(last)], run, last=False)
+
+
 def _fits(episodes: list[Trajectory], i: int, run: Run) -> bool:
     """Whether the next reply fits the context; if not, episode i is ended."""
     # the first reply is always tried: the policy raises an error if a prompt leaves too little room

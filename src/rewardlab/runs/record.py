@@ -24,6 +24,7 @@ from torch import Tensor
 from rewardlab.core import Batch, Group, Run, Score, Scores, Trajectory
 from rewardlab.runs.metrics import read_metrics
 from rewardlab.util.files import disk_errors, new_file, new_folder, sweep, write_json, write_text
+from rewardlab.util.reads import write_reads
 
 ROLLOUT = pa.schema(
     {
@@ -110,6 +111,7 @@ class Recorder:
     def model(self, model: Any, name: str) -> None:
         with disk_errors(self.folder / name), new_folder(self.folder / name) as new:
             model.save(new)
+            write_reads(new, getattr(model, "reads", ""))
 
     def summary(self, data: dict[str, Any]) -> None:
         with disk_errors(self.folder):

@@ -10,19 +10,21 @@ from typing import Any
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.figures import Marks, by_subset
 from rewardlab.scoreboard.items import Item, Verdict, said, users
+from rewardlab.text.reference import COLUMN, as_text
 
 NAME = "pairs"
 
 
 def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
-    """prompt, a text or messages; chosen and rejected, a text or a list of texts each; id and subset, if there are any."""
+    """prompt, a text or messages; chosen and rejected, a text or a list of texts each; id, subset, reference, if there are any."""
     chosen, rejected = (_texts(row[name], name) for name in ("chosen", "rejected"))
     prompt = users(row["prompt"]) if isinstance(row["prompt"], str) else said(row["prompt"])
     # rows of one's own have no id as a rule: what they hold tells them apart
     whole = json.dumps([str(row["prompt"]), chosen, rejected])
     name = str(row.get("id", hashlib.sha256(whole.encode()).hexdigest()[:12]))
     worth = (1.0,) * len(chosen) + (0.0,) * len(rejected)
-    yield Item(name, prompt, (*chosen, *rejected), worth, str(row.get("subset", "")), answer=row.get("answer"))
+    answer = as_text(row.get(COLUMN)) or row.get("answer")
+    yield Item(name, prompt, (*chosen, *rejected), worth, str(row.get("subset", "")), answer=answer)
 
 
 def _texts(value: Any, column: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from rewardlab.core.score import check_finite
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.model import PREFIX as TRAINED
-from rewardlab.rewards.model import trained_model
+from rewardlab.rewards.model import trained_model, writes
 from rewardlab.rewards.process import PREFIX, scorer_of
 from rewardlab.rewards.user.external import call_of
 from rewardlab.text.splitters import mark
@@ -59,7 +59,7 @@ class Scorer:
             if named.startswith(PREFIX):
                 scorer_of(self.run, named)
             elif named.startswith(TRAINED):
-                trained_model(self.run, named)
+                trained_model(self.run, named, written=writes(part))
         self.about = {"reward": str(self.reward), "alone": scores_alone(self.reward), "tokens": self.reader.tokens}
 
     def __call__(self, rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -25,12 +25,12 @@ def verified_notes(
     """gold: share of the training pairs that are verified. All else as in `notes`, whose pairs these are."""
     task = notes(care=care, flip=flip, noise=noise, taste=taste, writers=writers, test_size=test_size, size=size)
     return replace(
-        task, name="verified_notes", train=Paired(task.train, partial(_verified, share=gold)),
+        task, name="verified_notes", train=Paired(task.train, partial(verified, share=gold)),
         about=f"{task.about}; of the pairs to learn from, a few are verified", columns=(*task.columns, "gold"),
     )  # fmt: skip
 
 
-def _verified(problem: Problem, rng: random.Random, *, share: float) -> Problem:
+def verified(problem: Problem, rng: random.Random, *, share: float) -> Problem:
     """The same pair, rightly labelled with the chance `share`."""
     verified = random.Random(seed_of("verified", problem.key)).random() < share
     better, worse = problem.meta["qualities"]

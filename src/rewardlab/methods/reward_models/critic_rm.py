@@ -40,6 +40,7 @@ from rewardlab.settings.domain import PositiveFloat, PositiveInt, Share
 
 ASK = "Question: {question}\nAnswer: {answer}\nCriticise the answer, and end with a score from 1 to 10: Score: 7"
 SIDES = ("chosen", "rejected")
+READS = "a critique of the reply, and the question for it"
 _SCORE = re.compile(r"\bscore[\s*]{0,3}:[\s*]{0,3}(\d{1,2}(?:\.\d{1,3})?)(?![\d.]*\d)", re.IGNORECASE)
 
 
@@ -173,7 +174,7 @@ def critic_rm(
     return base.but(
         rollout=criticised_pairs(n=n, ask=ask, filtered=filtered),
         measure=criticised_accuracy(k=k, ask=ask),
-        also=(*others, Learner("reward", init, scorer), Learner("writer", "copy:policy", writer)),
+        also=(*others, Learner("reward", init, scorer, reads=READS), Learner("writer", "copy:policy", writer)),
     )
 
 

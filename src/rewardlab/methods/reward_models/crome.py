@@ -210,7 +210,7 @@ def crome(
     pairs = recorded(fields=("chosen", "rejected"))
     return base.but(
         rollout=augmented(inner=pairs, neutrals=neutrals, attributes=attributes, filter=filter, slack=slack),
-        also=(*others, *asked, Learner("reward", init, taught)),
+        also=(*others, Learner("reward", init, taught), *asked),
     )
 
 

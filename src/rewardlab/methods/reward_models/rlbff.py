@@ -4,7 +4,7 @@
 
 Written feedback names what is good or bad about a reply. Each such remark becomes a principle that can be answered by yes or no
 ("accuracy of information: yes"), so that the label of a reply says of what it is the label; a preference between two replies
-does not. Whoever uses the model chooses the principle: --reward 'principled_score(model="model:RUN", principles=["Be brief."])'.
+does not. Whoever uses the model chooses the principle: --reward 'model:RUN?principle=Be brief.'.
 
 Wang et al. 2025, arXiv:2509.21319; models at huggingface.co/collections/nvidia/reward-models-10-2025; no training code was found.
 The scalar model: one forward pass, no reasoning. The head starts as the difference of the rows of Yes and No in the vocabulary
@@ -22,6 +22,7 @@ import numpy as np
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Score, Trajectory, Update, measure, rollout
+from rewardlab.core.recipe import PRINCIPLES
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import number_of
 from rewardlab.evals.pairs import end_values, pair_accuracy
@@ -98,7 +99,7 @@ def rlbff(
     return base.but(
         rollout=under_principle(inner=recorded(fields=("reply",))),
         measure=entailment(),
-        also=(*others, Learner("reward", init, taught)),
+        also=(*others, Learner("reward", init, taught, reads=PRINCIPLES)),
     )
 
 

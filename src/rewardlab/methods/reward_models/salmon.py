@@ -7,6 +7,7 @@
 
 The same pair is labelled one way or the other, as the principles ask, so that the model has to read them. They are then chosen
 where it is used, and against what a policy exploits one more is added, without new labels:
+--reward 'model:RUN?principle=Be brief.&principle=Be true.', `scoreboard 'RUN?principle=Be true.'`, or one of several at each step:
 --reward 'principled_score(model="model:RUN", principles=["Be brief.", "Be true."], n=1)'.
 
 Sun et al. 2023, arXiv:2310.05910, and IBM/SALMON (aggregate_synthetic_preference.py, data_utils_rm.py): as many principles as a
@@ -27,6 +28,7 @@ from typing import Any, NamedTuple
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Update, measure, rollout, seed_of
+from rewardlab.core.recipe import PRINCIPLES
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of, map_of, number_of
 from rewardlab.errors import RewardlabError
@@ -175,7 +177,7 @@ def salmon(
     return base.but(
         rollout=by_largest_margin(inner=pairs, most=most, negated=negated, noise=noise),
         measure=by_principle(),
-        also=(*others, Learner("reward", init, taught)),
+        also=(*others, Learner("reward", init, taught, reads=PRINCIPLES)),
     )
 
 

@@ -39,6 +39,7 @@ CALL = "Thought: check {expression}\nAction: Calculator\nAction Input: {expressi
 OBSERVATION = "Observation: {value}"
 WORK = "Work: {right} of {all} results are right."
 SIDES = ("chosen", "rejected")
+READS = "a trace of tool calls about the reply, and the question for it"
 _EQUATION = re.compile(r"(?<![\d.])(\d{1,12}(?: ?[+\-*/×÷] ?\d{1,12}){1,8}) ?= ?(-?\d{1,12})(?![\d.]\d)")
 _INPUT = re.compile(r"^Action Input: ?([^\n]{1,200})", re.MULTILINE)
 
@@ -136,7 +137,7 @@ def themis_tool_augmented_rm(
     return base.but(
         rollout=traced_pairs(calls=calls, ask=ask),
         measure=traced_accuracy(calls=calls, ask=ask),
-        also=(*others, Learner("reward", init, scorer), Learner("writer", "copy:policy", writer)),
+        also=(*others, Learner("reward", init, scorer, reads=READS), Learner("writer", "copy:policy", writer)),
     )
 
 

@@ -48,6 +48,7 @@ from rewardlab.verifiers.contract import Pair
 CATALOG = "You can call these tools:\n{tools}"
 CALL = "<tool_call>\n{call}\n</tool_call>"
 NO_CALL = "None of the tools is of use here."
+READS = "the tools, as a system message 'You can call these tools:' lists them, and calls between <tool_call> and </tool_call>"
 SECONDS = 2.0
 """For the calls of a reply in Python syntax to be read."""
 
@@ -239,7 +240,7 @@ def toolrm_fc(
     return base.but(
         rollout=mined_calls(n=n, obfuscate=obfuscate, catalog=catalog, gold=gold),
         measure=fc_pairs(n=n, catalog=catalog, gold=gold),
-        also=(*others, Learner("reward", init, taught)),
+        also=(*others, Learner("reward", init, taught, reads=READS if catalog else "")),
     )
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from rewardlab.scoreboard.benchmark import Benchmark
 
 
+NO_REFERENCE = "reads replies beside a reference, and there is none"
+
+
 class Classifier(Rater):
     """Its scores are log-odds, if it was trained by a Bradley-Terry loss."""
 
@@ -27,9 +30,15 @@ class Classifier(Rater):
     def fingerprint(self) -> str:
         m = self.model
         head = f" energy {fingerprint((m.found.folder / FILE).parent)}" if m.energy else ""
-        return f"classifier {m.found.base.weights} {m.layout} {m.label} {m.longest} {m.dtype}{head}"
+        asked = f" by {list(m.principles)}" if m.principles else ""
+        beside = f" {m.beside!r}" if m.beside else ""
+        return f"classifier {m.found.base.weights} {m.layout}{beside} {m.label} {m.longest} {m.dtype}{head}{asked}"
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
-        found = self.model.read([(item.prompt, item.replies[k]) for item, k in flat(items)])
+        if self.model.beside and any(item.answer is None for item in items):
+            known = [item for item in items if item.answer is not None]
+            told = iter(self.judge(known, benchmark))
+            return [Verdict(why=NO_REFERENCE) if item.answer is None else next(told) for item in items]
+        found = self.model.read([(item.prompt, item.replies[k], item.answer) for item, k in flat(items)])
         scores, cut, tokens = zip(*found, strict=True) if found else ((), (), ())
         return verdicts(items, scores, (), [int(x) for x in cut], tokens)

@@ -58,8 +58,8 @@ def _mean(said: Sequence[tuple[float | None, str]]) -> tuple[float | None, str]:
 
 class Judge(Rater):
     """kind: pairwise, scale, verdict or scores.  template: a text or a file; without it the benchmark's, else ours.  form: the name
-    of a published form instead, which has a kind of its own.  by: "chances" or "text".  votes: judgements, whose mean counts.
-    max_new: the longest judgement in tokens."""
+    of a published form instead, which has a kind of its own, or NAME:FILE.  by: "chances" or "text".  votes: judgements, whose mean
+    counts.  max_new: the longest judgement in tokens."""
 
     places = True
 
@@ -70,7 +70,7 @@ class Judge(Rater):
         super().__init__(name)
         if kind not in KINDS:
             raise unknown("kind of judge", kind, (*KINDS, "nway"))
-        if form and form not in FORMS:
+        if form and form.partition(":")[0] not in FORMS:
             raise unknown("form of judge", form, tuple(FORMS))
         self.form = form_of(form or template, kind, LOW, HIGH)
         self.template = form or template
@@ -235,9 +235,12 @@ class Judge(Rater):
 
         A tie is not asked for: it is what equal chances say, and small models say it for any two replies if they may.
         """
-        names = [name for name, value in self.marks.values.items() if not self.places or value != 0.5]
-        texts = [f"[[{name.upper() if self.places else name}]]" for name in names]
-        return self._parting(texts, np.array([self.marks.values[name] for name in names]))
+        shown = [
+            (text, value)
+            for text, value in zip(self.marks.texts, self.marks.values.values(), strict=True)
+            if not self.places or value != 0.5
+        ]
+        return self._parting([text for text, _ in shown], np.array([value for _, value in shown]))
 
     def _parting(self, texts: Sequence[str], values: np.ndarray) -> tuple[np.ndarray, list[int], np.ndarray]:
         """The tokens that all texts begin with, the next one of each, and the values of those that it tells apart."""

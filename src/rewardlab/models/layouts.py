@@ -1,0 +1,44 @@
+"""How a reward model's input is written: in the recipe of the run that trained it, or in the config.json of its export."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rewardlab.models.checkpoint import Checkpoint
+from rewardlab.policies.ends import SCORED_AT
+
+KEY, SETTING = "rewardlab", "layout"
+
+
+def layout_of(found: Checkpoint) -> str:
+    """The text with {prompt} and {reference} that stands before each reply; "" for a model that reads the prompt alone."""
+    told = found.config.get(KEY)
+    if isinstance(told, Mapping):
+        return str(told.get(SETTING, ""))
+    return layout_of_run(found.folder.parent)
+
+
+def layout_of_run(folder: Path) -> str:
+    """The setting `layout` of the rollout by which the run in this folder learnt; "" where it has none, and for what is no run."""
+    file = folder / "config.json"
+    recipe = json.loads(file.read_text("utf-8")).get("recipe") if file.is_file() else None
+    return next(_layouts((recipe or {}).get("rollout")), "")
+
+
+def note_layout(exported: Path, layout: str) -> None:
+    """Write into the config.json of an exported reward model what stands before each reply."""
+    file = exported / "config.json"
+    config = json.loads(file.read_text("utf-8"))
+    file.write_text(json.dumps(config | {KEY: {SETTING: layout, "scored_at": SCORED_AT}}, indent=2), "utf-8")
+
+
+def _layouts(part: Any) -> Iterator[str]:
+    """The settings of that name in a rollout, as it is saved, and in what it wraps."""
+    settings = part.get("with", {}) if isinstance(part, Mapping) else {}
+    if isinstance(settings.get(SETTING), str):
+        yield settings[SETTING]
+    for value in settings.values():
+        yield from _layouts(value)

@@ -1,0 +1,168 @@
+"""Planning in an environment: bounds and returns of the tree by hand, what a search finds, and attempts after reflections."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewardlab.core import Message, Run, Score, Trajectory, ask, environment
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.episodes import planned_success
+from rewardlab.rewards.reward import reward
+from rewardlab.rollouts.episode_tree import Node, back_up, episode_tree, shown, with_reflection
+from rewardlab.rollouts.interactive import interactive
+from tests.helpers.scripted import ScriptedPolicy
+
+STEPS = []
+
+
+@environment(start=lambda problem, seed: (None, {"said": []}))
+def two_digits(state, turn):
+    """Ends after two replies; its state is changed in place, which a branch must not see."""
+    STEPS.append(turn.text)
+    state["said"].append(turn.text)
+    return Message("user", ",".join(state["said"]), last=len(state["said"]) == 2), state
+
+
+@reward
+def sum_of_digits(trajectory: Trajectory) -> Score:
+    return Score(float(sum(int(text) for text in trajectory.replies)))
+
+
+@reward
+def none(trajectory: Trajectory) -> Score:
+    return Score(None)
+
+
+ROW = Trajectory(ask("Q?"))
+
+
+def test_the_action_with_the_highest_bound_is_chosen():
+    # sqrt(ln 3) = 1.048: bounds 1 + 1.048 / 2 = 1.524, 0.2 + 1.048 / 2 = 0.724, and 1.048 of the one that was never taken
+    node = Node(ROW, None, actions=[ROW] * 3, returns={0: [1.0], 1: [0.2]}, visits=3)
+    assert node.chosen(1.0) == 0
+    # twice the bonus: 2.048, 1.248, 2.096
+    assert node.chosen(2.0) == 2
+    # four returns of mean 1: 1 + 2.096 / 5 = 1.419, below 0.2 + 2.096 / 2 = 1.248 it is not, and below 2.096 it is
+    assert Node(ROW, None, actions=[ROW] * 2, returns={0: [0.0, 2.0, 1.0, 1.0], 1: [0.2]}, visits=3).chosen(2.0) == 0
+    assert Node(ROW, None, actions=[ROW] * 2).chosen(9.0) == 0
+
+
+def test_a_value_counts_less_for_each_turn_above_the_leaf():
+    def path(stop):
+        root, inner = Node(ROW, None), Node(ROW, None)
+        inner.parent = (root, 2)
+        return root, inner, Node(Trajectory(ask("Q?"), stop=stop), None, (inner, 1))
+
+    root, inner, leaf = path(stop=None)
+    back_up(leaf, 10.0, 0.9)
+    back_up(leaf, None, 0.9)
+    assert (inner.returns, root.returns) == ({1: [9.0]}, {2: [pytest.approx(8.1)]})
+    assert [node.visits for node in (leaf, inner, root)] == [3, 3, 3]
+    # the last action of an episode earns the value itself
+    root, inner, leaf = path(stop="end")
+    back_up(leaf, 10.0, 0.9)
+    assert (inner.returns, root.returns) == ({1: [10.0]}, {2: [9.0]})
+
+
+def searched(says, problems=1, score=None, **settings):
+    STEPS.clear()
+    policy = ScriptedPolicy(says)
+    run = Run(policy, max_new=4)
+    search = episode_tree(env=two_digits(), score=score or sum_of_digits(), turns=2, **settings)
+    return [[t.replies for t in group] for group in search([ask(f"{i}?") for i in range(problems)], run)]
+
+
+def says(t):
+    """At first 1 or 5, but 1 when it is not asked for several; after 1 it may be 9."""
+    return ["1", "5"] if not t.replies else ["9", "2"] if t.replies[0] == "1" else ["0", "3"]
+
+
+def test_a_search_plays_one_episode_an_iteration_and_finds_the_best_one():
+    (found,) = searched(says, iterations=6, branch=2, explore=6.0)
+    assert len(found) == 6
+    assert ["1", "9"] in found
+    # every episode is one that the policy could play: no branch has seen the replies of another
+    assert all(len(replies) == 2 and replies[0] in "15" for replies in found)
+    # each iteration takes one action and plays on: two steps of the environment at most
+    assert len(STEPS) <= 12
+
+
+def test_without_a_bonus_it_stays_where_the_mean_is_higher_and_with_a_large_one_it_looks_elsewhere():
+    (stays,) = searched(says, iterations=4, branch=2, explore=0.0)
+    assert {replies[0] for replies in stays} == {"1"}
+    (looks,) = searched(says, iterations=4, branch=2, explore=100.0)
+    assert {replies[0] for replies in looks} == {"1", "5"}
+
+
+def test_problems_have_trees_of_their_own_and_scores_may_be_missing():
+    assert [len(group) for group in searched(says, problems=3, iterations=3, branch=2)] == [3, 3, 3]
+    assert [len(group) for group in searched(says, score=none(), iterations=3, branch=2)] == [3]
+
+
+@reward
+def is_small(trajectory: Trajectory) -> Score:
+    """Right is what the score of these tests likes least."""
+    return Score(float(sum(map(int, trajectory.replies)) <= 3))
+
+
+def test_the_success_of_plans_is_that_of_their_best_episodes_and_of_any_one():
+    play = {"env": two_digits(), "turns": 2}
+    plans = {
+        "sampled": interactive(n=2, **play),
+        "tree": episode_tree(score=sum_of_digits(), iterations=4, branch=2, **play),
+        "greedy": interactive(n=1, temperature=0.0, **play),
+    }
+    # of one problem the two episodes are 1 2 and 5 9, of the other 1 1 and 1 2; only 5 9 is not small
+    said = {"a": {0: ["1", "5"], "1": ["2"], "5": ["9"]}, "b": {0: ["1"], "1": ["1", "2"]}}
+    policy = ScriptedPolicy(lambda t: said[t.problem.question][t.replies[0] if t.replies else 0])
+    run = Run(policy, max_new=4, verify=is_small())
+    found = planned_success(score=sum_of_digits(), **plans)([ask("a"), ask("b")], run)
+    assert {name: found[name] for name in ("best", "random", "greedy", "n")} == {
+        "best": 0.5,
+        "random": 0.75,
+        "greedy": 1.0,
+        "n": 2.0,
+    }
+    # the tree of the first problem finds 5 9, too, and everything is small in the second
+    assert found["tree"] == 0.5
+    with pytest.raises(RewardlabError, match="verifier"):
+        planned_success(score=sum_of_digits(), **plans)([ask("a")], Run(policy, max_new=4))
+
+
+# ---- reflection --------------------------------------------------------------------------------------------------------------
+
+
+def attempts(low, threshold, n=3):
+    """A policy that says `low` twice, and 9 twice once it was told a reflection."""
+    asked = []
+
+    def replies(t):
+        if "STATUS: FAIL" in t.problem.question:
+            asked.append(t.problem.question)
+            return ["say more"]
+        return ["9"] if "say more" in t.problem.question else [low]
+
+    policy, problem = ScriptedPolicy(replies), ask("Big?")
+    run = Run(policy, max_new=20)
+    (group,) = with_reflection(env=two_digits(), score=sum_of_digits(), n=n, turns=2, threshold=threshold)([problem], run)
+    return group, asked, run.metrics["attempts"], problem
+
+
+def test_an_attempt_below_the_threshold_is_made_again_after_a_reflection():
+    (t,), asked, count, problem = attempts("2", threshold=5)
+    assert (t.replies, count) == (["9", "9"], 2)
+    # the row is one of the problem as it was asked
+    assert t.problem is problem
+    assert asked == [
+        "You were given a task:\n\nBig?\n\nThis is what you did:\n\nAction: 2\nObservation: ?\nAction: 2\nObservation: 2,2\n\n"
+        "STATUS: FAIL\n\nIn a few sentences: why, and what is your new plan?"
+    ]
+
+
+def test_a_good_attempt_stands_and_where_none_is_good_the_first_does():
+    (t,), asked, count, _ = attempts("8", threshold=5)
+    assert (t.replies, asked, count) == (["8", "8"], [], 1)
+    # a score at the threshold is not above it
+    (t,), asked, count, _ = attempts("2", threshold=18)
+    assert (t.replies, len(asked), count) == (["2", "2"], 2, 3)
+    assert shown(t).startswith("Action: 2\n")
