@@ -205,7 +205,7 @@ _PAIRS = (
             {"1": 1.0, "2": 0.0}, written=r"\boxed{Assistant {}}",
             pattern=r"\\boxed\{\s{0,9}(?:\\text\{)?Assistant\s{1,9}([12])",
         ),
-        source="after Guo et al. 2025, arXiv:2505.14674; the model card of Reward-Reasoning/RRM-7B, by code that uses it (inferred)",
+        source="after Guo et al. 2025, arXiv:2505.14674; the model card of RRM-7B, by code that uses it (inferred)",
     ),
     Form(
         "prometheus_pairwise", "pairwise", _PROMETHEUS_PAIR,
@@ -219,7 +219,7 @@ _PAIRS = (
         system="Judge, without taking sides, which of two AI assistants follows the user's instructions and answers the question "
         f"better. {VALUED} Compare the two answers in a short explanation first. {FAIR} Then give your verdict in this form alone: "
         "[[A]] if assistant A is better, [[B]] if assistant B is better, and [[C]] for a tie.",
-        source="after Zheng et al. 2023, arXiv:2306.05685; lm-sys/FastChat judge_prompts.jsonl, pair-v2, by code that uses it (inferred)",
+        source="after Zheng et al. 2023, arXiv:2306.05685; lm-sys/FastChat, pair-v2, by code that uses it (inferred)",
     ),
     Form(
         "rewardbench", "pairwise", PAIR, Marks(AB),
@@ -254,7 +254,7 @@ _PAIRS = (
             {"a": 1.0, "b": 0.0}, written="Therefore, Output ({}) is better.",
             pattern=r"(?i)\bOutput \(([ab])\) is (?:the )?better\b"
         ),
-        source="after Zeng et al. 2023, arXiv:2310.07641; princeton-nlp/LLMBar, the strategy CoT, by its published rationales (inferred)",
+        source="after Zeng et al. 2023, arXiv:2310.07641; princeton-nlp/LLMBar, CoT, by its rationales (inferred)",
     ),
     Form(
         "think_rm", "pairwise", _CONTEXT, Marks(AB, written="<answer>{}</answer>", pattern=ANSWERED % "([AB])"),
@@ -330,7 +330,7 @@ _ONE = (
         "Then rate the answer from 1 to 10 in this form alone: [[rating]], for example: Rating: [[5]].\n\n"
         "[Question]\n{prompt}\n\n" + _KEY + "[The Start of Assistant's Answer]\n{reply}\n[The End of Assistant's Answer]",
         Marks(low=1, high=10), answer_part=_KEY,
-        source="after Zheng et al. 2023, arXiv:2306.05685; lm-sys/FastChat judge_prompts.jsonl, single-v1, by code that uses it (inferred)",
+        source="after Zheng et al. 2023, arXiv:2306.05685; lm-sys/FastChat, single-v1, by code that uses it (inferred)",
     ),
     Form(
         "rewardbench2_ratings", "scale",
