@@ -82,6 +82,8 @@ def test_every_aspect_has_a_model_and_the_same_weight():
     recipe = registry.build("restl", {})
     assert [x.name for x in recipe.also][-4:] == [f"reward_{aspect}" for aspect in ASPECTS]
     assert str(recipe.reward).count("0.25 * ") == 4
+    # as the command line gives it
+    assert [x.name for x in registry.build("restl", {"aspects": "atoms"}).also][-1] == "reward_atoms"
     for settings, why in (
         ({"aspects": ("taste",)}, "taste"),
         ({"aspects": ()}, "needs an aspect"),

@@ -34,6 +34,7 @@ EXTRAS = {
     "control": "Gymnasium environments",
     "qd": "MAP-Elites and CMA-ES of pyribs: rewardlab study qd_suite",
     "momaland": "multi-agent environments with several objectives: rewardlab study momaland",
+    "digits": "the digits of scikit-learn: rewardlab study semireward",
     "embed": "rewards by similarity of sentences",
     "served": "models behind a server: --model openai:URL#NAME, judges",
     "serve": "servers: rewardlab serve, rewardlab serve-model",

@@ -240,6 +240,8 @@ check = Check(
     guard=Within("pair_accuracy", low=-0.03), moved=Within("goal_auroc", low=0.05),
     tried="prefix_auroc, Q half-way through the replies, in the place of auroc: one run of each, .46 with the contrastive loss and "
     ".49 without; a plain value head, 120 steps: .48 and .49, and auroc .59 and .56",
+    finding="AUROC .694, and .702 without the contrastive loss (12 seeds): no effect. The loss does what it is for, goals of right "
+    "replies are told from those of wrong ones (AUROC higher by .15), and the scores are no better for it",
 )  # fmt: skip
 baseline = "bradley_terry"
 kind = "reward-model"

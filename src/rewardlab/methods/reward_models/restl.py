@@ -183,6 +183,8 @@ def restl(
     """aspects: that have a reward model each.  weights: of their scores in the reward; none: all the same, of sum 1.
     pairs: problems whose pairs each model learns from.  stages, curriculum: in which order, from easy to hard or at random.
     reward_lr, init: as in `bradley_terry`.  n, problems: formulas of a problem and problems of a step, of PPO."""
+    # one name on the command line is a text
+    aspects = (aspects,) if isinstance(aspects, str) else tuple(aspects)
     for aspect in aspects:
         if aspect not in ASPECTS:
             raise unknown("aspect of a formula", aspect, ASPECTS)
@@ -238,5 +240,8 @@ check = Check(
     versus_settings={**SAME, "aspects": ("symbols",)}, problems=500, steps=15,
     moved=Within("succinct", low=0.02, says="brevity beside the gold formula"),
     judge=Within("train.reward_semantics.pair_accuracy", low=0.65, says="held-out pairs that the model of semantics ranks right"),
+    tried="one run of each: .44 to .82 equivalent with four models and with that of symbols, which sees slips of every kind too; "
+    "held-out pairs .95 to .995 by aspect. Greedily nearly all are right at first, since the writer slips at random, so that RL "
+    "only sharpens",
 )  # fmt: skip
 baseline = "ppo"

@@ -207,5 +207,7 @@ check = Check(
     settings={**SAME, "votes": 3, "passes": 3, "flip": 0.2}, versus_settings=SAME, problems=500, steps=100,
     tried="one run of each: .567 and .599 here; 600 pairs, 4 votes of one pass and 80 steps: .588 and .644. Small models that vote "
     "have learnt little: of the pairs flipped 35% and 38% were labelled wrong, of all 25%",
+    finding="59.5% of true pairs ranked right, 58.8% on the raw pairs (12 seeds): no effect, at three times the updates. Models "
+    "of a few hundred pairs vote little better than chance on which labels are wrong",
 )  # fmt: skip
 baseline = "bradley_terry"

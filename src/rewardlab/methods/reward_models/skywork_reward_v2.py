@@ -130,5 +130,7 @@ check = Check(
     versus="bradley_terry", task="verified_notes:gold=0.2,flip=0.3,size=400", measure="pair_accuracy", direction="higher",
     margin=0.03, settings={**SAME, "passes": 3, "gold_passes": 10}, versus_settings=SAME, problems=500, steps=100,
     tried="one run of each: .635 and .585, although the curated labels were right less often (62%) than the raw ones (71%)",
+    finding="63.3% of true pairs ranked right, 58.4% on all raw pairs (20 seeds); it makes two and a half times the updates, as "
+    "it also trains the model that curates",
 )  # fmt: skip
 baseline = "bradley_terry"
