@@ -28,7 +28,7 @@ BESIDES = 0.15
 
 
 def wishes(
-    *, wishes: PositiveInt = 3, care: Share = 0.55, error: Share = 0.1, judged: bool = False, test_size: PositiveInt = 500,
+    *, wishes: PositiveInt = 3, care: Share = 0.7, error: Share = 0.1, judged: bool = False, test_size: PositiveInt = 500,
     size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """wishes: of a note.  care: how often the writer fulfils one.  judged: the rows are a judge's prompts.  error: of its teacher,
@@ -44,7 +44,7 @@ def wishes(
         about="notes in which wishes are to be fulfilled",
         demonstrate=partial(_judge, error=error) if judged else partial(_demonstrate, care=care),
         columns=("prompt", "answer", "wishes", "checklist", "solution", *(("note", "item") if judged else ())),
-        warmup_steps=1000 if judged else 400,
+        warmup_steps=1000 if judged else 600,
     )
 
 
