@@ -43,7 +43,7 @@ def wishes(
         max_new=4 if judged else 6 * count + 12,
         about="notes in which wishes are to be fulfilled",
         demonstrate=partial(_judge, error=error) if judged else partial(_demonstrate, care=care),
-        columns=("prompt", "answer", "wishes", "checklist", "solution", *(("note", "item") if judged else ())),
+        columns=("prompt", "wishes", "checklist", "solution", *(("answer", "note", "item") if judged else ())),
         warmup_steps=1000 if judged else 600,
     )
 
