@@ -57,6 +57,22 @@ def judgements(
 Keep = Literal["first", "longest", "shortest"]
 
 
+def own_judgement(problem: Problem, judging: Judging, rng: random.Random, column: str = "judgement") -> tuple[Problem, str] | None:
+    """The question to which a row has a judgement, and that judgement; None for a row without one.
+
+    column: of a judgement of the row's replies in their order, the chosen one first; with `_reversed` behind its name, of one in
+    the reverse order, as half of all judgements should be: who imitates only the others learns to prefer what stands first. Of a
+    row that has both, one by chance.
+    """
+    sides = (problem.meta.get(column), 1), (problem.meta.get(f"{column}_reversed"), -1)
+    known = [(text, step) for text, step in sides if isinstance(text, str)]
+    if not known:
+        return None
+    text, step = rng.choice(known)
+    case = cases_of(problem, judging.of)[0]
+    return to_judge(problem, case.at(range(len(case.replies))[::step]), judging.of), text
+
+
 @rollout(rows=lambda **_: 1)
 def accepted_judgements(
     problems: list[Problem], run: Run, *, by: Reward, form: str = "", kind: Kind = "pairwise",
@@ -65,20 +81,19 @@ def accepted_judgements(
 ) -> list[Group]:  # fmt: skip
     """One judgement of each row that `by` pays above 0, recorded as the policy's own, to be imitated (rejection sampling).
 
-    The row's own, in `column` (a judgement of its replies in their order, the chosen one first), if it has one that is paid; else
-    of n that `writer` writes, a model of the run, the first, the longest or the shortest that is.  easy: keep rows of which all n
-    are paid. Rows without one are dropped. Logged: accepted, the share of written judgements that are paid. Where there is none,
-    the first question is returned without a judgement, from which nothing is learnt, so that there is a batch.
+    The row's own, if it has one that is paid (`own_judgement`, in `column`); else of n that `writer` writes, a model of the run,
+    the first, the longest or the shortest that is.  easy: keep rows of which all n are paid. Rows without one are dropped. Logged:
+    accepted, the share of written judgements that are paid. Where there is none, the first question is returned without a
+    judgement, from which nothing is learnt, so that there is a batch.
     """
     judging, kept = Judging(form, kind), []
-    own = [p for p in problems if isinstance(p.meta.get(column), str)]
-    if own:
-        first = [to_judge(p, cases_of(p, judging.of)[0], judging.of) for p in own]
-        done = _written(run, first, [p.meta[column] for p in own])
+    rngs = [random.Random(seed_of("judgements", run.seed, run.step, p.key)) for p in problems]
+    found = [own_judgement(p, judging, rng, column) for p, rng in zip(problems, rngs, strict=True)]
+    if own := [pair for pair in found if pair]:
+        done = _written(run, *zip(*own, strict=True))
         kept += [t for t, (score,) in zip(done, by([[t] for t in done], run), strict=True) if (score.value or 0.0) > 0]
-    others = [p for p in problems if not isinstance(p.meta.get(column), str)]
-    seeds = [random.Random(seed_of("judgements", run.seed, run.step, p.key)) for p in others]
-    asked = [p if WORTH in p.meta else judging.questions(p, rng) for p, rng in zip(others, seeds, strict=True)]
+    others = [(p, rng) for p, rng, pair in zip(problems, rngs, found, strict=True) if not pair]
+    asked = [p if WORTH in p.meta else judging.questions(p, rng) for p, rng in others]
     if asked:
         groups = _sampled(run, asked, writer, n, temperature)
         paid = [[(s.value or 0.0) > 0 for s in row] for row in by(groups, run)]

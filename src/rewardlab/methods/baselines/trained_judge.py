@@ -10,7 +10,7 @@ imitate judgements whose verdict is right: those of the rows, or the policy's ow
 from typing import Any
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Loop, Recipe, Run, loop
+from rewardlab.core import Loop, Recipe, Rollout, Run, loop
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.judgements import judgement_accuracy
 from rewardlab.judges.forms import Kind
@@ -27,16 +27,17 @@ from rewardlab.worlds.duels import FORM
 @loop(wraps="inner")
 def judgements_first(
     recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, by: Reward, form: str = "", kind: Kind = "pairwise",
-    n: PositiveInt = 4, writer: str = "policy", keep: Keep = "first", easy: bool = True, inner: Loop | None = None,
+    n: PositiveInt = 4, writer: str = "policy", keep: Keep = "first", easy: bool = True, kept: Rollout | None = None,
+    inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Imitate accepted judgements (`accepted_judgements`) in the first `first` training steps, and then train by the recipe.
 
-    inner: how a step of the recipe is taken.
+    kept: the rollout of what is imitated, in place of accepted judgements.  inner: how a step of the recipe is taken.
     """
     if run.step >= first:
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
         return
-    kept = accepted_judgements(by=by, form=form, kind=kind, n=n, writer=writer, keep=keep, easy=easy)
+    kept = kept or accepted_judgements(by=by, form=form, kind=kind, n=n, writer=writer, keep=keep, easy=easy)
     ops.standard_step(sft(problems=recipe.update.problems).but(rollout=kept, lr=recipe.update.rate, measure=None))
     if run.step == first - 1:
         # what imitation left in the optimiser is of another loss
@@ -64,6 +65,7 @@ left_out = "what each published judge adds: principles, rubrics, solving first, 
 data = Data(
     chosen="the better reply", rejected="the worse reply",
     judgement=Column("a judgement to imitate in the first steps, where the better reply stands first", optional=True),
+    judgement_reversed=Column("the same where the worse reply stands first", optional=True),
     rows=[
         {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
         {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
