@@ -74,7 +74,7 @@ def test_without_a_gold_answer_the_verdict_alone_counts_unless_something_scores_
 
 
 def test_the_gap_is_the_share_of_wrong_verdicts_where_the_question_is_solved():
-    # of the sum both orders, then of the question without a gold answer: solved and right, solved and wrong; the rest does not count
+    # the sum in both orders: solved and right, solved and wrong; the question without a gold answer does not count
     said = [MODEL_LIKE, "<solution>23</solution> [[A]]", "<solution>?</solution> [[B]]", "[[A]]"]
     policy = Replies(said)
     policy.context = 10**6
