@@ -159,7 +159,7 @@ def compassjudger_2(
     also = (*base.also, Learner("writer", writer, Recipe(), every=0)) if writer else base.also
     return base.but(
         rollout=both_verdicts(inner=kept, form=form, kind=kind), objective=verdict_margin(gamma=gamma, least=least),
-        weighting=None, measure=verdicts_apart(form=form, kind=kind), also=also,
+        weighting=None, measure=verdicts_apart(form=form, kind=kind), also=also, small_lr=1e-4,
     )  # fmt: skip
 
 
