@@ -42,6 +42,56 @@ def questions(problems: Sequence[Problem], form: Form) -> tuple[list[list[Case]]
     return cases, asked
 
 
+class Judged(NamedTuple):
+    """Judgements of held-out rows.
+
+    cases: of each row.  asked: the questions.  texts, values: of k judgements of each question; a value is None where a judgement
+    cannot be read.  tokens: of one judgement, on average.
+    """
+
+    cases: list[list[Case]]
+    asked: list[Asked]
+    texts: list[list[str]]
+    values: list[list[tuple[float, ...] | None]]
+    tokens: float
+
+    @property
+    def right(self) -> list[list[bool]]:
+        """Whether each judgement has the right verdict; one that cannot be read has not."""
+        worth = [a.question.meta["worth"] for a in self.asked]
+        return [[v is not None and agrees(v, w) for v in row] for row, w in zip(self.values, worth, strict=True)]
+
+
+def judged(
+    problems: Sequence[Problem], run: Run, of: Form, k: int = 1, model: str = "policy", temperature: float = 1.0,
+    max_new: int | None = None,
+) -> Judged:  # fmt: skip
+    """k judgements by `model` of each question about the rows, which are asked about in both orders.
+
+    A question that does not fit the model's context gets empty judgements.
+    """
+    cases, asked = questions(problems, of)
+    judge, longest = run.model(model), max_new or run.max_new
+    begun = judge.read([Trajectory(a.question) for a in asked], [a.question.prompt for a in asked])
+    fits = [i for i, t in enumerate(begun) if len(t) + longest <= judge.context]
+    said = judge.extend([begun[i] for i in fits for _ in range(k)], Sampling(longest, temperature), run.rng("judgements"))
+    known = {i: [t.reply for t in said[n * k : (n + 1) * k]] for n, i in enumerate(fits)}
+    texts = [known.get(i, [""] * k) for i in range(len(asked))]
+    values = [[of.read(text, len(a.order)).values for text in row] for a, row in zip(asked, texts, strict=True)]
+    return Judged(cases, asked, texts, values, float(np.mean([t.mask.sum() for t in said])) if said else 0.0)
+
+
+def accuracy_of(found: Judged) -> dict[str, float]:
+    """What `judgement_accuracy` says of judgements."""
+    right = [float(x) for row in found.right for x in row]
+    low, high = mean_interval(right)
+    return {
+        "judged": float(np.mean(right)), "ci95_low": low, "ci95_high": high, "n": float(len(found.cases)),
+        **_ranked(found.cases, found.asked, found.values),
+        "unread": float(np.mean([v is None for row in found.values for v in row])), "judgement_tokens": found.tokens,
+    }  # fmt: skip
+
+
 @measure
 def judgement_accuracy(
     problems: Sequence[Problem], run: Run, *, form: str = "", kind: Kind = "pairwise", k: PositiveInt = 1, model: str = "policy",
@@ -54,23 +104,7 @@ def judgement_accuracy(
     consistent: the share of pairs that both orders rank alike.  prefers_first: how often the reply that stands first is preferred;
     .5 for a judge that does not look at the order.  unread: judgements without a verdict.  judgement_tokens: of one, on average.
     """
-    of = form_of(form, kind)
-    cases, asked = questions(problems, of)
-    judge, longest = run.model(model), max_new or run.max_new
-    begun = judge.read([Trajectory(a.question) for a in asked], [a.question.prompt for a in asked])
-    fits = [i for i, t in enumerate(begun) if len(t) + longest <= judge.context]
-    said = judge.extend([begun[i] for i in fits for _ in range(k)], Sampling(longest, temperature), run.rng("judgements"))
-    texts = {i: [t.reply for t in said[n * k : (n + 1) * k]] for n, i in enumerate(fits)}
-    values = [[of.read(text, len(a.order)).values for text in texts.get(i, [""] * k)] for i, a in enumerate(asked)]
-    worth = [a.question.meta["worth"] for a in asked]
-    right = [v is not None and agrees(v, w) for row, w in zip(values, worth, strict=True) for v in row]
-    low, high = mean_interval([float(x) for x in right])
-    unread = [v is None for row in values for v in row]
-    return {
-        "judged": float(np.mean(right)), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
-        **_ranked(cases, asked, values), "unread": float(np.mean(unread)),
-        "judgement_tokens": float(np.mean([t.mask.sum() for t in said])) if said else 0.0,
-    }  # fmt: skip
+    return accuracy_of(judged(problems, run, form_of(form, kind), k, model, temperature, max_new))
 
 
 def _ranked(cases: list[list[Case]], asked: list[Asked], values: list[list[tuple[float, ...] | None]]) -> dict[str, float]:
