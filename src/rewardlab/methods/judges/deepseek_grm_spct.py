@@ -211,8 +211,10 @@ data = Data(
 )  # fmt: skip
 
 check = Check(
-    says="the half of the votes that the meta RM keeps finds the best of three notes more often than all of them do",
-    versus=None, task="graded", measure="guided", direction="higher", margin=0.02, against="voted",
-    settings={"form": BY_QUESTION, "rft": 5, "votes": 4, "temperature": 1.0}, problems=300, steps=30,
+    says="the summed scores of eight samples find the best of three notes more often than the scores of one do",
+    versus=None, task="graded", measure="voted", direction="higher", margin=0.05, against="judged",
+    settings={"form": BY_QUESTION, "rft": 5, "temperature": 1.0}, problems=200, steps=30,
+    tried="`guided` against `voted` of four votes, on this world: after 30 steps the meta RM tells right samples from wrong ones "
+    "no better than chance (AUC .46), and half of the votes do worse (.54) than all of them (.65)",
 )  # fmt: skip
 baseline = "trained_judge"
