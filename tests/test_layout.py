@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "sandbox": EVERYWHERE | {"processes", "sandbox"},
     "clients": EVERYWHERE | {"text", "clients"},
     # how a judge is asked and read, whoever asks
-    "judges": EVERYWHERE | {"text", "clients.messages", "judges"},
+    "judges": EVERYWHERE | {"text", "clients.messages", "data.values", "judges"},
     # it serves files of any kind, and needs no torch
     "data": {"errors", "util", "text", "data"},
     **{part: EVERYWHERE | SERVICES | {SLOT, part} for part in PARTS},

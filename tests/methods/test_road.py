@@ -92,9 +92,9 @@ RENAMED = [
     (name, parameter.flag.removeprefix("--").replace("-", "_"), parameter.default)
     for name in ROAD
     for parameter in registry.parameters(name)
-    if isinstance(parameter.default, str) and parameter.default in STATED[name].required
+    if isinstance(parameter.default, str) and parameter.default in STATED[name].required and "text" in parameter.values
 ]
-"""Settings by which a method reads another column in the place of one that its rows must have."""
+"""Settings by which a method reads another column in the place of one that its rows must have; a choice, as of a kind, is none."""
 READ_TWICE = {("ultramedical", "field")}
 """Its own SFT alone reads another column then: DPO and the reward model read `chosen`."""
 

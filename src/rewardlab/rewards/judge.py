@@ -52,7 +52,7 @@ def judge(
     form = form_of(template, kind, low, high)
 
     def ask(asked: list[Problem], shown: Sequence[int]) -> list[Judged]:
-        replies = _judgements(run, model, asked, max_new, temperature, expected, form)
+        replies = judgements_by(run, model, asked, max_new, temperature, expected, form)
         return [(form.read(reply, n), _text(reply)) for reply, n in zip(replies, shown, strict=True)]
 
     if form.kind == "pairwise":
@@ -134,9 +134,10 @@ def _shares(group: Group, pairs: Sequence[tuple[int, int]], judged: Sequence[tup
     ]  # fmt: skip
 
 
-def _judgements(
+def judgements_by(
     run: Run, model: str, asked: list[Problem], max_new: int, temperature: float, expected: bool, form: Form
 ) -> list[Reply | Failure]:
+    """What a judge says to each question: a model of the run, or openai:URL#NAME.  expected: ask for the chances of its marks."""
     if not is_served(model):
         return _by_model(run, model, asked, max_new, temperature)
     client = client_of(model)

@@ -1,0 +1,80 @@
+"""A trained judge: the policy compares two replies in words, and is rewarded for right verdicts alone.
+
+    y ~ pi(. | x, reply A, reply B);     r(y) = 1 if the verdict in y is the label, else -1;     GRPO over n judgements of a pair
+
+What published judges have in common (Chen et al. 2025, arXiv:2505.02387; Guo et al. 2025, arXiv:2505.14674; Liu et al. 2025,
+arXiv:2504.02495), without what makes each of them special. Replies stand in a random order. With `distil`, so many first steps
+imitate judgements whose verdict is right: those of the rows, or the policy's own.
+"""
+
+from typing import Any
+
+from rewardlab.checks.claim import Check
+from rewardlab.core import Loop, Recipe, Rollout, Run, loop
+from rewardlab.data.columns import Column, Data
+from rewardlab.evals.judgements import judgement_accuracy
+from rewardlab.judges.forms import Kind
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.methods.baselines.sft import sft
+from rewardlab.rewards.judgements import right_judgement
+from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.judgements import Keep, accepted_judgements, judgements
+from rewardlab.settings.domain import NonNegativeInt, PositiveInt
+from rewardlab.worlds.duels import FORM
+
+
+@loop(wraps="inner")
+def judgements_first(
+    recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, by: Reward, form: str = "", kind: Kind = "pairwise",
+    n: PositiveInt = 4, writer: str = "policy", keep: Keep = "first", easy: bool = True, kept: Rollout | None = None,
+    inner: Loop | None = None,
+) -> None:  # fmt: skip
+    """Imitate accepted judgements (`accepted_judgements`) in the first `first` training steps, and then train by the recipe.
+
+    kept: the rollout of what is imitated, in place of accepted judgements.  inner: how a step of the recipe is taken.
+    """
+    if run.step >= first:
+        inner(recipe, run, ops) if inner else ops.standard_step(recipe)
+        return
+    kept = kept or accepted_judgements(by=by, form=form, kind=kind, n=n, writer=writer, keep=keep, easy=easy)
+    ops.standard_step(sft(problems=recipe.update.problems).but(rollout=kept, lr=recipe.update.rate, measure=None))
+    if run.step == first - 1:
+        # what imitation left in the optimiser is of another loss
+        ops.policy.reset_optimizer()
+
+
+def trained_judge(
+    base: Recipe | None = None, *, form: str = "mt_bench_pairwise", kind: Kind = "pairwise", n: int = 8, problems: int = 16,
+    distil: int = 0, keep: Keep = "first", votes: int = 1, wrong: float = -1.0, lr: float | None = None,
+) -> Recipe:  # fmt: skip
+    """form: what the judge is asked, a published form by name, a file, or a text with {prompt}, {first} and {second}.  kind: of a
+    text.  n: judgements of a row.  problems: rows of a step.  distil: first steps that imitate right judgements.  keep: which of
+    several right ones.  votes: judgements of a held-out row in each order.  wrong: what a wrong verdict is paid."""
+    base = base or grpo(n=n)
+    asked = judgements(inner=base.rollout or independent(n=n), form=form, kind=kind)
+    paid = right_judgement(form=form, kind=kind, wrong=wrong)
+    first = judgements_first(first=distil, by=paid, form=form, kind=kind, keep=keep, inner=base.loop) if distil else base.loop
+    return base.but(
+        rollout=asked, reward=paid, measure=judgement_accuracy(form=form, kind=kind, k=votes), problems=problems, loop=first, lr=lr
+    )
+
+
+fidelity = "core"
+left_out = "what each published judge adds: principles, rubrics, solving first, branches, critiques by others; a KL to the start"
+data = Data(
+    chosen="the better reply", rejected="the worse reply",
+    judgement=Column("a judgement to imitate in the first steps, where the better reply stands first", optional=True),
+    judgement_reversed=Column("the same where the worse reply stands first", optional=True),
+    rows=[
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)  # fmt: skip
+
+check = Check(
+    says="rewarded for its verdicts alone, a judge names more of what it has to check, and its verdicts are right more often",
+    versus=None, task="duels", measure="judged", direction="higher", margin=0.1, against="before.judged",
+    settings={"form": FORM}, problems=300, steps=60,
+)  # fmt: skip
+baseline = None

@@ -1,0 +1,189 @@
+"""CompassJudger-2: a judge imitates its right judgements, with a margin between right and wrong verdict at the token that gives it.
+
+    y: of n judgements one whose verdict is the label (rejection sampling);     t: the token at which its verdict stands
+    L = -mean log pi(y)  +  gamma max(0, m - [log pi(right verdict | y_<t) - log pi(wrong verdict | y_<t)])
+
+The reward of a judgement can be verified, and it hangs on one token of hundreds. Likelihood weighs that token like any other; the
+margin is a policy gradient on it alone, which ends once the right verdict is e^m times as likely as the wrong one.
+
+Zhang et al. 2025, arXiv:2507.09104, by its abstract and texts that quote its loss; the repository (open-compass/CompassJudger) has
+no training code. (inferred): gamma = 1, m = 3, n = 8, the mean over the tokens of a judgement, and that the wrong verdict is the
+mark furthest from the right one, and the words of the prompt. Here the two verdicts are two rows that share all tokens before t, so
+that the marks of any form will do, whatever their tokens are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rewardlab.checks.claim import Check, Within
+from rewardlab.core import Batch, Group, Learner, Outputs, Problem, Recipe, Rollout, Run, Trajectory, measure, objective, rollout
+from rewardlab.data.columns import Column, Data
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.judgements import accuracy_of, judged
+from rewardlab.judges.cases import WORTH, agrees
+from rewardlab.judges.forms import Form, Kind
+from rewardlab.judges.marks import Marks
+from rewardlab.judges.named import form_of
+from rewardlab.methods.baselines.sft import sft
+from rewardlab.objectives.pairs import margin, row_sum
+from rewardlab.rewards.judgements import right_judgement
+from rewardlab.rollouts.judgements import accepted_judgements
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
+from rewardlab.worlds.duels import FORM as SMALL_FORM
+
+FORM = """Two assistants reply to a question. Which reply is better?
+
+Say what the question asks for, then what is good and what is bad in reply A, then the same of reply B, and compare them. End with
+your verdict: [[A]] if reply A is better, [[B]] if reply B is.
+
+[Question]
+{prompt}
+
+[Reply A]
+{first}
+
+[Reply B]
+{second}
+
+[End of the replies]"""
+WRONG = "wrong verdict"
+"""The tag of a judgement with its verdict reversed."""
+
+
+def with_other_verdict(judgement: str, marks: Marks) -> str | None:
+    """The judgement with the mark whose value is the furthest from its last one's in that one's place; None where it has none."""
+    found = list(marks.pattern.finditer(judgement))
+    values: Mapping[str, float] = marks.values
+    if not found or (said := found[-1][1]).casefold() not in values:
+        return None
+    # of equally far ones, for a tie say, the first, so that the same is taken each time
+    other = max(values, key=lambda name: abs(values[name] - values[said.casefold()]))
+    start, end = found[-1].span(1)
+    return judgement[:start] + (other.upper() if said.isupper() else other) + judgement[end:]
+
+
+def marks_of(form: str, kind: str = "pairwise") -> Marks:
+    """The marks of a form; RewardlabError for one that has scores of several replies instead."""
+    if (marks := form_of(form, kind).marks) is None:
+        raise RewardlabError(f"a margin between verdicts needs a form with marks, and {form or kind} has scores of several replies")
+    return marks
+
+
+def check_marks(form: str, kind: str, **_: Any) -> None:
+    marks_of(form, kind)
+
+
+@rollout(wraps="inner", check=check_marks)
+def both_verdicts(problems: list[Problem], run: Run, *, inner: Rollout, form: str = "", kind: Kind = "pairwise") -> list[Group]:
+    """Each judgement of `inner`, which has one of a row, followed by the same with the opposite verdict (tagged `WRONG`)."""
+    marks, groups = marks_of(form, kind), []
+    for (t,) in inner(problems, run):
+        text = with_other_verdict(t.reply, marks)
+        begun = run.policy.read([Trajectory(t.problem)], [t.problem.prompt])
+        other = run.policy.write(begun, [text])[0] if text is not None else t
+        groups.append([t, replace(other, tag=WRONG)])
+    return groups
+
+
+def at_verdict(values: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    """(B,) the value of each row at the token where the two rows of its pair first differ; and (G,) whether they do."""
+    differ = (batch.ids[::2] != batch.ids[1::2]) & batch.mask[::2] & batch.mask[1::2]  # (G, T)
+    place = differ.int().argmax(1).repeat_interleave(2)[:, None]
+    return values.gather(1, place).squeeze(1), differ.any(1)
+
+
+@objective(unit="group")
+def verdict_margin(out: Outputs, batch: Batch, run: Run, *, gamma: NonNegativeFloat = 1.0, least: NonNegativeFloat = 3.0) -> Tensor:
+    """(G,) the mean of -log p of the first row's tokens, and gamma max(0, least - difference of log p of the two verdicts).
+
+    Of a pair without a verdict the second term is 0.
+    """
+    said = (row_sum(-out.logprobs, batch) / batch.mask.sum(1).clamp(min=1))[::2]
+    chances, known = at_verdict(out.logprobs, batch)
+    return said + gamma * torch.where(known, (least - margin(chances, batch)).clamp(min=0), 0.0)
+
+
+@measure
+def verdicts_apart(
+    problems: Sequence[Problem], run: Run, *, form: str = "", kind: Kind = "pairwise", k: PositiveInt = 1
+) -> dict[str, float]:
+    """As `judgement_accuracy`; and verdict_margin, the mean of log p(right verdict) - log p(wrong one) after what each held-out
+    judgement says before its verdict, over those that have one."""
+    of = form_of(form, kind)
+    found = judged(problems, run, of, k)
+    rows = []
+    for a, texts in zip(found.asked, found.texts, strict=True):
+        for text in texts:
+            if (other := with_other_verdict(text, marks_of(form, kind))) is not None:
+                right, wrong = (_right(of, x, a.question) for x in (text, other))
+                # after a tie both may be wrong
+                rows += [(a.question, *((text, other) if right else (other, text)))] if right != wrong else []
+    apart = _apart(run.policy, rows)
+    return accuracy_of(found) | ({"verdict_margin": float(np.mean(apart))} if apart else {})
+
+
+def _right(form: Form, judgement: str, question: Problem) -> bool:
+    values = form.read(judgement, len(question.meta[WORTH])).values
+    return values is not None and agrees(values, question.meta[WORTH])
+
+
+def _apart(policy: Any, rows: Sequence[tuple[Problem, str, str]]) -> list[float]:
+    """log p of the verdict of the first judgement of a question - log p of that of the second, which differs in it alone."""
+    if not rows:
+        return []
+    asked = policy.read([Trajectory(p) for p, *_ in rows], [p.prompt for p, *_ in rows])
+    right, wrong = (policy.write(asked, [row[i] for row in rows]) for i in (1, 2))
+    apart = []
+    for a, b, x, y in zip(right, wrong, policy.score(right), policy.score(wrong), strict=True):
+        both = min(len(a), len(b))
+        if len(differ := np.flatnonzero(a.ids[:both] != b.ids[:both])):
+            apart.append(float(x[differ[0]] - y[differ[0]]))
+    return apart
+
+
+def compassjudger_2(
+    base: Recipe | None = None, *, form: str = FORM, kind: Kind = "pairwise", n: int = 8, gamma: float = 1.0,
+    least: float = 3.0, writer: str = "", problems: int = 16, lr: float | None = None,
+) -> Recipe:  # fmt: skip
+    """form, kind: what the judge is asked (`trained_judge`).  n: judgements of a row, of which one with the right verdict is kept.
+    gamma, least: weight of the margin, and its m.  writer: another model that writes the judgements (`Learner.init`), a larger
+    one, say; empty: the policy itself."""
+    base = base or sft(problems=problems, lr=lr)
+    paid = right_judgement(form=form, kind=kind)
+    kept = accepted_judgements(by=paid, form=form, kind=kind, n=n, writer="writer" if writer else "policy")
+    also = (*base.also, Learner("writer", writer, Recipe(), every=0)) if writer else base.also
+    return base.but(
+        rollout=both_verdicts(inner=kept, form=form, kind=kind), objective=verdict_margin(gamma=gamma, least=least),
+        weighting=None, measure=verdicts_apart(form=form, kind=kind), also=also, small_lr=1e-4,
+    )  # fmt: skip
+
+
+fidelity = "core"
+left_out = (
+    "the curated mixture of judge data of several domains and general instructions, which is the user's rows; JudgerBenchV2; the "
+    "other two losses that the paper compares with the margin"
+)
+data = Data(
+    chosen="the better reply", rejected="the worse reply",
+    judgement=Column("a judgement to imitate, where the better reply stands first", optional=True),
+    rows=[
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {
+            "prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow.",
+            "judgement": "A says how long, B says nothing that one could do. [[A]]",
+        },
+    ],
+)  # fmt: skip
+
+check = Check(
+    says="with a margin between the two verdicts, a judge that imitates its right judgements gives more right verdicts than one "
+    "that imitates them alone",
+    versus="compassjudger_2", task="duels", measure="judged", direction="higher", margin=0.02, settings={"form": SMALL_FORM},
+    versus_settings={"form": SMALL_FORM, "gamma": 0.0}, problems=300, steps=60, moved=Within("verdict_margin", low=0.5),
+)  # fmt: skip
+baseline = "trained_judge"

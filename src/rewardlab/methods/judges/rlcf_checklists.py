@@ -1,0 +1,299 @@
+r"""RLCF: replies are scored by a checklist of their instruction, item by item; pairs that differ most in one item are learnt from.
+
+    s_k(x, y) = mean of m sampled scores, 0 to 100, of "does y fulfil item k?", as a share;  (s_k + v_k(y)) / 2 where a program v_k
+                checks item k exactly
+    r(x, y)   = sum_k w_k s_k / sum_k w_k
+    pairs: two samples for x, the better one by r first;   kept: the 40% with the largest max_k |s_k(y) - s_k(y')|;   DPO
+
+One score of a whole reply hides which demand was missed; a question about one demand is easy to judge, and a pair that differs
+clearly in one is likely to be labelled right. Items are yes/no questions with weights: the row's `checklist`, or written, once for
+each instruction, from it and from candidate replies, whose ways of failing show what to ask. One universal item is added.
+
+Viswanathan et al. 2025, arXiv:2507.18624, and viswavi/RLCF, 643ebee: prompt.py (weights of 0 to 100), write_code_batch.py (what a
+program cannot check exactly is left to the judge), construct_offline_preference_data.py (25 scores at temperature 1.3 and top-p .9,
+their mean, the universal item of weight 100) and train_rlcf.sh (beta = .1, lr 3e-6). Sampling at 1.3, the mean with a program's
+verdict and the filter are the paper's and not in the code, as our summary of the paper has them. (inferred): the wording of
+prompts; the filter acts on the pairs of a training step; a program runs in the sandbox, on all replies at once, and one that fails
+leaves its item to the judge. `overall` asks one question in place of a checklist.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rewardlab.checks.claim import Check
+from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Score, Scores, Term, Trajectory, rollout
+from rewardlab.data.columns import Column, Data
+from rewardlab.data.values import list_of
+from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rollouts.ranked import recorded_pairs, written
+from rewardlab.sandbox import Limits, ProgramRun, Sandbox
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare
+from rewardlab.text.blocks import last_block
+from rewardlab.text.filled import filled
+from rewardlab.worlds.wishes import ASK, WHOLE
+
+JUDGE = (
+    "An instruction and a reply follow, and one question about the reply. Say how well the reply does by this question alone, "
+    "as a number from 0 to 100:\n100: perfectly; 75: very well, with room for small improvements; 50: acceptably, with one clear "
+    "flaw; 25: it tries, but hardly succeeds; 0: not at all, or with an error that defeats the purpose. Where the question is "
+    "objective, the smallest deviation is no 100.\nSay only the number.\n\nInstruction:\n{prompt}\n\nReply:\n{reply}\n\n"
+    "Question:\n{item}\n\nScore:"
+)
+WRITE = (
+    "Write a checklist by which any reply to an instruction can be judged. Look at the instruction, and at how the replies below "
+    "depart from it. Each item is a yes/no question about one demand, short, objective, put positively; 1 to 7 items, fewer if "
+    "these are enough. After each stands its weight: 100 for what no reply may miss, 75 for what a good reply needs although the "
+    "instruction does not say so, 50 for what it should have, 25 for a preference.\n\nInstruction:\n{prompt}\n\n{replies}\n"
+    "Write one item a line, in this form:\n- Is the reply about cats? (100)\n- Does it have exactly 280 characters? (95)\n"
+)
+PROGRAM = (
+    "Can a short Python program decide exactly, without any approximation, whether a reply meets this demand? That is so only for "
+    "demands on form, such as punctuation, a word that must occur, or a number of lines. If it can, write verify_requirement(text) "
+    "in a ```python block, which returns True or False. In any doubt say only NONE.\n\n"
+    "Instruction:\n{prompt}\n\nDemand:\n{item}\n"
+)
+UNIVERSAL = (
+    "Does the reply address the instruction directly, without excess or matters beside the point, and in a tone that suits it?"
+)
+SCORER, TRY, MOST = "judge", "This is for a test.", 12
+"""The model that scores items; a reply on which a program must run; items of a checklist, at most."""
+_ITEM = re.compile(r"^[ \t]{0,8}[-*] (.{4,400}?)[ \t]{0,4}\((\d{1,3})\)[ \t]{0,8}$", re.MULTILINE)
+_SCORE = re.compile(r"(?<![\d.-])(\d{1,3})(?![\d])")
+_RUN = """
+import json, sys
+def _verdict(text):
+    try:
+        return bool(verify_requirement(text))
+    except Exception:
+        return None
+print("\\n" + json.dumps([_verdict(text) for text in json.load(sys.stdin)]))
+"""
+
+
+class Item(NamedTuple):
+    """A demand on replies to one instruction. program: source of verify_requirement(text), where one decides it exactly."""
+
+    text: str
+    weight: float = 100.0
+    program: str = ""
+
+
+def items_of(said: Any) -> list[Item]:
+    """A checklist as items: lines "- question? (weight)", or a list of texts, of [text, weight], or of objects with `item`,
+    `weight` and `program`. Items without weight are left out, and the same text twice is one item."""
+    if isinstance(said, str) and _ITEM.search(said):
+        found = [Item(text.strip(), float(weight)) for text, weight in _ITEM.findall(said)]
+    else:
+        found = [_item(x) for x in list_of(said) or []]
+    return list({item.text: item for item in found if item.weight > 0 and item.text}.values())[:MOST]
+
+
+def _item(said: Any) -> Item:
+    if isinstance(said, Mapping):
+        return Item(str(said.get("item", "")), float(said.get("weight", 100.0)), str(said.get("program") or ""))
+    text, weight = said if isinstance(said, list | tuple) else (said, 100.0)
+    return Item(str(text), float(weight))
+
+
+def score_of(judgement: str) -> float | None:
+    """The first number from 0 to 100 of a judgement, as a share; None without one."""
+    found = _SCORE.search(judgement)
+    return float(found[1]) / 100 if found and float(found[1]) <= 100 else None
+
+
+def program_verdicts(program: str, replies: Sequence[str]) -> list[float | None]:
+    """1 or 0 for each reply, by a program in the sandbox; None where it fails, and for all if it does not run."""
+    (ran,) = Sandbox(Limits(seconds=5.0)).run_programs([ProgramRun(program + _RUN, json.dumps(list(replies)))])
+    try:
+        found = json.loads(ran.stdout.strip().splitlines()[-1])
+        return [None if found[i] is None else float(bool(found[i])) for i in range(len(replies))]
+    except (ValueError, IndexError, TypeError, KeyError):
+        return [None] * len(replies)
+
+
+# ---- checklists, written once for each instruction -----------------------------------------------------------------------
+
+
+def checklists(groups: list[Group], run: Run, writer: str, column: str, programs: bool, universal: bool) -> list[list[Item]]:
+    """The items for each group: the row's own, or those that `writer` wrote when the instruction came for the first time."""
+    known = run.memory.setdefault("rlcf_checklists.items", {})
+    problems = {group[0].problem.key: group for group in groups if group and not items_of(group[0].problem.meta.get(column))}
+    new = [group for key, group in problems.items() if key not in known]
+    shown = ["\n\n".join(f"Reply {i}:\n{t.reply}" for i, t in enumerate(group, 1)) for group in new]
+    asked = [g[0].problem.reworded(filled(WRITE, prompt=g[0].problem.question, replies=s)) for g, s in zip(new, shown, strict=True)]
+    for group, said in zip(new, _said(asked, run, writer, Sampling(run.max_new * 4, 0.0)), strict=True):
+        known[group[0].problem.key] = [[*item] for text in said for item in items_of(text)]
+    own = [items_of(g[0].problem.meta.get(column)) or [Item(*x) for x in known.get(g[0].problem.key, [])] for g in groups]
+    if programs:
+        own = _with_programs(groups, own, run, writer)
+    return [[*items, Item(UNIVERSAL)] if universal or not items else items for items in own]
+
+
+def _with_programs(groups: list[Group], own: list[list[Item]], run: Run, writer: str) -> list[list[Item]]:
+    """Items with a program that the writer wrote and that runs, where it says that one decides them."""
+    known = run.memory.setdefault("rlcf_checklists.programs", {})
+    at = {
+        f"{group[0].problem.key} {item.text}": (group[0].problem, item)
+        for group, items in zip(groups, own, strict=True) for item in items if not item.program
+    }  # fmt: skip
+    new = [key for key in at if key not in known]
+    asked = [at[key][0].reworded(filled(PROGRAM, prompt=at[key][0].question, item=at[key][1].text)) for key in new]
+    for key, said in zip(new, _said(asked, run, writer, Sampling(run.max_new * 4, 0.0)), strict=True):
+        code = last_block(said[0], "python", "") or "" if said else ""
+        runs = "verify_requirement" in code and program_verdicts(code, [TRY]) != [None]
+        known[key] = code if runs else ""
+    return [
+        [item._replace(program=item.program or known[f"{group[0].problem.key} {item.text}"]) for item in items]
+        for group, items in zip(groups, own, strict=True)
+    ]  # fmt: skip
+
+
+def _said(asked: Sequence[Problem], run: Run, model: str, sampling: Sampling, n: int = 1) -> list[list[str]]:
+    """n texts of a model of the run to each prompt; none to one that does not fit its context."""
+    writer = run.model(model)
+    read = writer.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
+    fits = [i for i, t in enumerate(read) if len(t) + sampling.max_new <= getattr(writer, "context", math.inf)]
+    done = writer.extend([read[i] for i in fits for _ in range(n)], sampling, run.rng("checklists")) if fits else []
+    texts = {i: [t.reply for t in done[k * n : (k + 1) * n]] for k, i in enumerate(fits)}
+    return [texts.get(i, []) for i in range(len(asked))]
+
+
+# ---- scores, and the pairs that they choose --------------------------------------------------------------------------------
+
+
+@reward(over="groups")
+def checklist_score(
+    groups: list[Group], run: Run, *, model: str = SCORER, writer: str = SCORER, ask: str = JUDGE, samples: PositiveInt = 25,
+    temperature: NonNegativeFloat = 1.3, top_p: PositiveShare = 0.9, programs: bool = True, universal: bool = True,
+    overall: str = "", max_new: PositiveInt = 8, column: str = "checklist",
+) -> Scores:  # fmt: skip
+    """The weighted mean over the items of the instruction's checklist, from 0 to 1; a term for each item, named by its text.
+
+    model, writer: models of the run, who judge items, and write checklists and programs.  ask: what the judge reads, with {prompt},
+    {reply} and {item}.  samples: scores of an item.  overall: one question in place of a checklist. An item without a score, and
+    without a program's verdict, does not count; a reply without any item that counts has no verdict.
+    """
+    own = [[Item(overall)]] * len(groups) if overall else checklists(groups, run, writer, column, programs, universal)
+    cells = [(g, i, k) for g, group in enumerate(groups) for i in range(len(group)) for k in range(len(own[g]))]
+    texts = [{"prompt": groups[g][i].problem.question, "reply": groups[g][i].reply, "item": own[g][k].text} for g, i, k in cells]
+    asked = [groups[g][i].problem.reworded(filled(ask, **text)) for (g, i, _), text in zip(cells, texts, strict=True)]
+    said = _said(asked, run, model, Sampling(max_new, temperature, top_p), samples)
+    judged = {cell: _mean([score_of(text) for text in row]) for cell, row in zip(cells, said, strict=True)}
+    checked = _checked(groups, own)
+    return [
+        [_score(own[g], [_mean([judged[g, i, k], checked.get((g, i, k))]) for k in range(len(own[g]))]) for i in range(len(group))]
+        for g, group in enumerate(groups)
+    ]
+
+
+def _checked(groups: list[Group], own: list[list[Item]]) -> dict[tuple[int, int, int], float | None]:
+    """The verdicts of programs, each of which runs once, on all replies that it is for."""
+    places: dict[str, list[tuple[int, int, int]]] = {}
+    for g, items in enumerate(own):
+        for k, item in enumerate(items):
+            if item.program:
+                places.setdefault(item.program, []).extend((g, i, k) for i in range(len(groups[g])))
+    found = {p: program_verdicts(p, [groups[g][i].reply for g, i, _ in cells]) for p, cells in places.items()}
+    return {cell: verdict for p, cells in places.items() for cell, verdict in zip(cells, found[p], strict=True)}
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [x for x in values if x is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _score(items: Sequence[Item], values: Sequence[float | None]) -> Score:
+    known = [(item, value) for item, value in zip(items, values, strict=True) if value is not None]
+    total = sum(item.weight for item, _ in known)
+    if not known:
+        return Score(None, why="no item of the checklist could be judged")
+    return Score(terms={item.text: Term(value, weight=item.weight / total) for item, value in known})
+
+
+def largest_gap(better: Score, worse: Score) -> float:
+    """The largest difference between two replies in an item that both are judged by."""
+    both = [(term.value, worse.terms[name].value) for name, term in better.terms.items() if name in worse.terms]
+    return max((abs(a - b) for a, b in both if a is not None and b is not None), default=0.0)
+
+
+@rollout(rows=lambda **_: 2, across_problems=True)
+def widest_pairs(
+    problems: list[Problem], run: Run, *, by: Reward, n: PositiveInt = 2, keep: PositiveShare = 0.4, model: str = "reference",
+    temperature: NonNegativeFloat = 1.3, top_p: PositiveShare = 0.9,
+) -> list[Group]:  # fmt: skip
+    """The best and the worst of n replies to each problem under `by`; of these pairs the share `keep` with the largest gap in one
+    of its terms, recorded as the policy's own.
+
+    model: who writes the replies.  Logged: gap, its mean over kept pairs; all_pairs_gap. Where no two replies differ they stand
+    beside themselves, which teaches nothing, so that a step always has a batch.
+    """
+    groups = written(problems, run, n, model, Sampling(run.max_new, temperature, top_p))
+    pairs: list[tuple[float, Problem, list[str]]] = []
+    for group, row in zip(groups, by(groups, run), strict=True):
+        order = sorted((i for i, s in enumerate(row) if s.total is not None), key=lambda i: -(row[i].total or 0.0))
+        if order and (row[order[0]].total or 0.0) > (row[order[-1]].total or 0.0):
+            first, last = order[0], order[-1]
+            pairs.append((largest_gap(row[first], row[last]), group[0].problem, [group[first].reply, group[last].reply]))
+    if not pairs:
+        return recorded_pairs([(group[0].problem, [group[0].reply] * 2) for group in groups], run)
+    # a stable sort: of equal gaps the earlier pair
+    kept = sorted(pairs, key=lambda pair: -pair[0])[: math.ceil(keep * len(pairs))]
+    run.log("gap", sum(gap for gap, *_ in kept) / len(kept))
+    run.log("all_pairs_gap", sum(gap for gap, *_ in pairs) / len(pairs))
+    return recorded_pairs([(problem, texts) for _, problem, texts in kept], run)
+
+
+def rlcf_checklists(
+    base: Recipe | None = None, *, judge: str = "copy:policy", writer: str = "", ask: str = JUDGE, samples: int = 25, n: int = 2,
+    keep: float = 0.4, programs: bool = True, universal: bool = True, overall: str = "", temperature: float = 1.3,
+    beta: float = 0.1, lr: float | None = None, problems: int = 32,
+) -> Recipe:  # fmt: skip
+    """judge: who scores items, openai:URL#NAME or a model (`Learner.init`).  writer: who writes checklists and programs; empty: the
+    judge.  ask: what the judge reads, with {prompt}, {reply} and {item}.  samples: scores of an item.  n: replies to a prompt, of
+    which the best and the worst are a pair.  keep: share of pairs.  programs, universal: whether programs check items, and the
+    universal item is added.  overall: one question in place of checklists.  temperature: of replies and of scores."""
+    base = base or dpo(beta=beta, lr=lr, problems=problems)
+    paid = checklist_score(
+        writer="writer" if writer else SCORER, ask=ask, samples=samples, programs=programs, universal=universal, overall=overall,
+        temperature=temperature,
+    )  # fmt: skip
+    others = [Learner(name, init, Recipe(), every=0) for name, init in ((SCORER, judge), ("writer", writer)) if init]
+    return base.but(rollout=widest_pairs(by=paid, n=n, keep=keep, temperature=temperature), also=(*base.also, *others))
+
+
+fidelity = "core"
+left_out = (
+    "a second, stronger writer of an expert's reply that the checklist is written beside; the filter over a whole data set, where "
+    "here each step keeps its own share; its schedule of rates, and two to six epochs on the same pairs"
+)
+data = Data(
+    checklist=Column(
+        "yes/no questions with weights: a list of texts, of [text, weight], or of objects with `item`, `weight` and `program`, "
+        "Python that defines verify_requirement(text); or lines '- question? (100)'; without it the writer writes one",
+        optional=True, setting="column",
+    ),
+    rows=[
+        {
+            "prompt": "Write a slogan for a bakery in at most six words.",
+            "checklist": [
+                {"item": "Is it a slogan for a bakery?", "weight": 100},
+                {"item": "Has it six words at most?", "program": "def verify_requirement(text):\n    return len(text.split()) < 7"},
+            ],
+        },
+        {"prompt": "Name three rivers of Europe, one a line.", "checklist": [["Are three rivers of Europe named?", 100]]},
+        {"prompt": "Explain in two sentences why the sky is blue."},
+    ],
+)  # fmt: skip
+
+SMALL = {"judge": "embedded:wishes:judged=true", "ask": ASK, "samples": 4, "programs": False, "universal": False, "lr": 1e-4}
+check = Check(
+    says="pairs that a small judge labels item by item teach a policy to fulfil all wishes more often than pairs that the same "
+    "judge labels by one score of the whole",
+    versus="rlcf_checklists", task="wishes", measure="pass@1", direction="higher", margin=0.05,
+    settings=SMALL, versus_settings={**SMALL, "overall": WHOLE}, problems=300, steps=40, learns=None,
+)  # fmt: skip
+baseline = "dpo"

@@ -1,0 +1,126 @@
+"""Judgements: rows of pairs, of single replies or of lists of replies become questions to a judge, which is the policy."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from rewardlab.core import Group, Problem, Rollout, Run, Sampling, Trajectory, rollout, seed_of
+from rewardlab.judges.cases import WORTH, cases_of, to_judge
+from rewardlab.judges.forms import Form, Kind
+from rewardlab.judges.named import form_of
+from rewardlab.rewards.reward import Reward
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How rows become questions, and what is right of the replies to them.
+
+    form: a published form, a file, or a text with its places; empty: ours of this kind.
+    """
+
+    form: str = ""
+    kind: str = "pairwise"
+
+    @property
+    def of(self) -> Form:
+        return form_of(self.form, self.kind)
+
+    def questions(self, problem: Problem, rng: random.Random) -> Problem:
+        """One question about the row, its replies in a random order."""
+        case = (found := cases_of(problem, self.of))[rng.randrange(len(found))]
+        return to_judge(problem, case.at(rng.sample(range(len(case.replies)), len(case.replies))), self.of)
+
+
+@rollout(wraps="inner")
+def judgements(
+    problems: list[Problem], run: Run, *, inner: Rollout, form: str = "", kind: Kind = "pairwise"
+) -> list[Group]:  # fmt: skip
+    """`inner` on the question of a judge about each row, whose replies stand in a random order, another one in each epoch.
+
+    form: a published form by name, a file, or a text; empty: ours of this kind. A row that is a judge's prompt itself, with the
+    columns `shown` and `worth`, is asked as it is.
+    """
+    judging = Judging(form, kind)
+    asked = [
+        p if WORTH in p.meta else judging.questions(p, random.Random(seed_of("judgements", run.seed, run.step, p.key)))
+        for p in problems
+    ]  # fmt: skip
+    return inner(asked, run)
+
+
+Keep = Literal["first", "longest", "shortest"]
+
+
+def own_judgement(problem: Problem, judging: Judging, rng: random.Random, column: str = "judgement") -> tuple[Problem, str] | None:
+    """The question to which a row has a judgement, and that judgement; None for a row without one.
+
+    column: of a judgement of the row's replies in their order, the chosen one first; with `_reversed` behind its name, of one in
+    the reverse order, as half of all judgements should be: who imitates only the others learns to prefer what stands first. Of a
+    row that has both, one by chance.
+    """
+    sides = (problem.meta.get(column), 1), (problem.meta.get(f"{column}_reversed"), -1)
+    known = [(text, step) for text, step in sides if isinstance(text, str)]
+    if not known:
+        return None
+    text, step = rng.choice(known)
+    case = cases_of(problem, judging.of)[0]
+    return to_judge(problem, case.at(range(len(case.replies))[::step]), judging.of), text
+
+
+@rollout(rows=lambda **_: 1)
+def accepted_judgements(
+    problems: list[Problem], run: Run, *, by: Reward, form: str = "", kind: Kind = "pairwise",
+    n: PositiveInt = 4, writer: str = "policy", keep: Keep = "first", easy: bool = True, column: str = "judgement",
+    temperature: NonNegativeFloat = 1.0,
+) -> list[Group]:  # fmt: skip
+    """One judgement of each row that `by` pays above 0, recorded as the policy's own, to be imitated (rejection sampling).
+
+    The row's own, if it has one that is paid (`own_judgement`, in `column`); else of n that `writer` writes, a model of the run,
+    the first, the longest or the shortest that is.  easy: keep rows of which all n are paid. Rows without one are dropped. Logged:
+    accepted, the share of written judgements that are paid. Where there is none, the first question is returned without a
+    judgement, from which nothing is learnt, so that there is a batch.
+    """
+    judging, kept = Judging(form, kind), []
+    rngs = [random.Random(seed_of("judgements", run.seed, run.step, p.key)) for p in problems]
+    found = [own_judgement(p, judging, rng, column) for p, rng in zip(problems, rngs, strict=True)]
+    if own := [pair for pair in found if pair]:
+        done = _written(run, *zip(*own, strict=True))
+        kept += [t for t, (score,) in zip(done, by([[t] for t in done], run), strict=True) if (score.value or 0.0) > 0]
+    others = [(p, rng) for p, rng, pair in zip(problems, rngs, found, strict=True) if not pair]
+    asked = [p if WORTH in p.meta else judging.questions(p, rng) for p, rng in others]
+    if asked:
+        groups = _sampled(run, asked, writer, n, temperature)
+        paid = [[(s.value or 0.0) > 0 for s in row] for row in by(groups, run)]
+        run.log("accepted", float(np.mean(paid)))
+        chosen = [_chosen(g, row, keep) for g, row in zip(groups, paid, strict=True) if any(row) and (easy or not all(row))]
+        kept += _written(run, [t.problem for t in chosen], [t.reply for t in chosen])
+    if kept:
+        return [[t] for t in kept]
+    question = judging.questions(problems[0], random.Random(0)) if WORTH not in problems[0].meta else problems[0]
+    return [run.policy.read([Trajectory(question)], [question.prompt])]
+
+
+def _sampled(run: Run, asked: list[Problem], writer: str, n: int, temperature: float) -> list[Group]:
+    model = run.model(writer)
+    begun = model.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
+    said = model.extend([t for t in begun for _ in range(n)], Sampling(run.max_new, temperature), run.rng("judgements"))
+    return [said[i : i + n] for i in range(0, len(said), n)]
+
+
+def _chosen(group: Group, paid: Sequence[bool], keep: Keep) -> Trajectory:
+    right = [t for t, ok in zip(group, paid, strict=True) if ok]
+    length: Mapping[str, Any] = {"longest": lambda t: -t.mask.sum(), "shortest": lambda t: t.mask.sum()}
+    return right[0] if keep == "first" else min(right, key=length[keep])
+
+
+def _written(run: Run, asked: Sequence[Problem], texts: Sequence[str]) -> list[Trajectory]:
+    if not asked:
+        return []
+    begun = run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
+    return run.policy.write(begun, list(texts))
