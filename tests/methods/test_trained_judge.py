@@ -1,0 +1,48 @@
+"""The plain trained judge: it learns right verdicts, imitates first where asked, and is asked elsewhere as it was in training."""
+
+import json
+
+from rewardlab import api, registry
+from rewardlab.core import Message
+from rewardlab.scoreboard.items import Item
+from rewardlab.scoreboard.raters import load_rater
+
+ROWS = [
+    {"prompt": "Name a planet.", "chosen": "Mars.", "rejected": "The sun."},
+    {"prompt": "What is 2 + 2?", "chosen": "4", "rejected": "5"},
+    {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+    {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+]
+TEXT = "{prompt}\n1: {first}\n2: {second}"
+
+
+def run_of(folder, **settings):
+    file = folder / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    settings = {"form": TEXT, "n": 2, "problems": 2, **settings}
+    common = {"steps": 2, "eval_problems": 2, "max_new": 8, "device": "cpu"}
+    return api.train("trained_judge", "untrained", str(file), out=folder / "run", settings=settings, **common)
+
+
+def test_a_run_is_asked_on_the_scoreboard_as_in_training(tmp_path):
+    run = run_of(tmp_path).out
+    judge = load_rater(f"judge:{run}", "cpu")
+    assert (judge.form.text, judge.form.kind, judge.by) == (TEXT, "pairwise", "text")
+    # unless something else is asked for
+    assert load_rater(f"judge:{run}?kind=verdict", "cpu").form.kind == "verdict"
+    assert load_rater(f"judge:{run}?form=rm_r1", "cpu").form.name == "rm_r1"
+    item = Item("1", (Message("user", "What is 1 + 1?"),), ("2", "3"), (1.0, 0.0))
+    (verdict,) = judge.judge([item], registry.method("llmbar").__globals__["benchmark"])
+    assert set(verdict.orders) == {(0, 1), (1, 0)}
+
+
+def test_it_imitates_first_and_then_learns_from_verdicts(tmp_path):
+    run = run_of(tmp_path, distil=1).out
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert ["accepted" in row for row in rows if "loss" in row] == [True, False]
+    assert {"eval/judged", "eval/pair_accuracy", "eval/unread"} <= rows[-1].keys()
+
+
+def test_a_wrong_verdict_costs_what_is_asked():
+    recipe = registry.build("trained_judge", {"wrong": 0.0})
+    assert recipe.reward.settings["wrong"] == 0.0
