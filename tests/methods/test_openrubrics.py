@@ -23,6 +23,8 @@ FORMS = {
 class Model(Replies):
     """It writes `rubrics` in turn, and judges by them: "long" prefers the longer reply, "short" the other, others say nothing."""
 
+    context = 10_000
+
     def __init__(self, *rubrics):
         super().__init__([])
         self.rubrics, self.asked, self.at = rubrics, [], 0

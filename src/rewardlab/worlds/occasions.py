@@ -124,4 +124,5 @@ def _demonstrate(problem: Problem, rng: random.Random) -> str:
     rubric = problem.meta["rubric"]
     if not rubric:
         return " ".join(rng.sample(sorted(WISHES), rng.randint(2, 4)))
-    return judgement(rubric.split(), *problem.meta["shown"], rng)
+    first, second = problem.meta["shown"]
+    return judgement(rubric.split(), first, second, rng)

@@ -18,7 +18,6 @@ Rows may bring `rubrics`, which someone wrote of the pair, with judgements or wi
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,6 +34,7 @@ from rewardlab.judges.cases import agrees, best_of, cases_of, to_judge
 from rewardlab.judges.forms import Form
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.sft import sft
+from rewardlab.rewards.critiques import answers
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.filled import filled
 from rewardlab.worlds.occasions import JUDGE as SMALL_JUDGE
@@ -109,14 +109,14 @@ def judged_rubrics(
     own = [[_own(x) for x in list_of(p.meta.get(column)) or []] for p in problems]
     lacking = [i for i, rubrics in enumerate(own) if not rubrics]
     asked = [problems[i].reworded(_contrasted(problems[i], contrast)) for i in lacking]
-    for i, texts in zip(lacking, _said(run, writer, asked, n, sampling), strict=True):
+    for i, texts in zip(lacking, answers(run, writer, asked, n, sampling)[0], strict=True):
         own[i] = [(text, "", None) for text in dict.fromkeys(x.strip() for x in texts) if text]
     rows = [
         [_question(p, k, *rubric, form, run) for k, rubric in enumerate(rubrics)]
         for p, rubrics in zip(problems, own, strict=True)
     ]  # fmt: skip
     silent = [x.question for row in rows for x in row if not x.judgement]
-    said = iter(_said(run, writer, silent, 1, sampling))
+    said = iter(answers(run, writer, silent, 1, sampling)[0])
     return [[x if x.judgement else x._replace(judgement="".join(next(said))) for x in row] for row in rows]
 
 
@@ -142,16 +142,6 @@ def _question(problem: Problem, k: int, rubric: str, judgement: str, swapped: bo
     return Judged(problem, rubric, to_judge(known, case.at((1, 0) if swapped else (0, 1)), form), judgement)
 
 
-def _said(run: Run, model: str, asked: Sequence[Problem], n: int, sampling: Sampling) -> list[list[str]]:
-    """n texts of a model of the run to each question; none to one that does not fit its context."""
-    writer: Any = run.model(model)
-    read = writer.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
-    fits = [i for i, t in enumerate(read) if len(t) + sampling.max_new <= getattr(writer, "context", math.inf)]
-    done = writer.extend([read[i] for i in fits for _ in range(n)], sampling, run.rng("rubrics")) if fits else []
-    texts = {i: [t.reply for t in done[k * n : (k + 1) * n]] for k, i in enumerate(fits)}
-    return [texts.get(i, []) for i in range(len(asked))]
-
-
 # ---- judging by rubrics of its own ---------------------------------------------------------------------------------------
 
 
@@ -166,12 +156,12 @@ def rubric_accuracy(
     """
     form, sampling = form_of(judge), Sampling(run.max_new)
     asked = [p.reworded(filled(write, prompt=p.question)) for p in problems]
-    rubrics = _said(run, "policy", asked, k, sampling)
+    rubrics, _ = answers(run, "policy", asked, k, sampling)
     rows = [
         [_question(p, 0, text.strip() or "-", "", swapped, form, run) for text in texts for swapped in (False, True)]
         for p, texts in zip(problems, rubrics, strict=True)
     ]
-    said = iter(_said(run, "policy", [x.question for row in rows for x in row], 1, sampling))
+    said = iter(answers(run, "policy", [x.question for row in rows for x in row], 1, sampling)[0])
     judged = [[x._replace(judgement="".join(next(said))) for x in row] for row in rows]
     right = [float(x.right(form)) for row in judged for x in row]
     wins = [_won(row, form) for row in judged]
