@@ -10,15 +10,17 @@ import torch
 from rows import Replies, batch_of, outcome
 
 from rewardlab import registry
-from rewardlab.core import Run, Turn, ask
+from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.methods.judges.mirror_critique import mirrored_critiques, verified_votes, weighed_answer
-from rewardlab.worlds.mirrors import mirrors
+from rewardlab.worlds.mirrors import mirrors, right_verdict
 
 PLAIN, SHOWN = "{prompt}\n{reply}", "{prompt}\nGold: {solution}\n{reply}"
 
 
 class Says(Replies):
     """A model that says these texts in turn to each question, and remembers what it is asked."""
+
+    context = 10_000
 
     def __init__(self, *texts):
         super().__init__([])
@@ -108,3 +110,12 @@ def test_judges_of_the_world_are_right_without_doubt_and_candidates_have_labels(
         assert [s == 1.0 for s in p.meta["scores"]] == right
         assert p.meta["chosen"].endswith(f"Answer: {p.answer}")
         assert not p.meta["rejected"].endswith(f"Answer: {p.answer}")
+
+
+def test_the_worlds_verdict_is_that_of_the_mark_and_none_is_wrong():
+    policy = Says()
+    (row,) = mirrors(judged=True, test_size=1).test
+    marks = ("[[yes]]", "[[no]]") if row.meta["worth"] == [1.0] else ("[[no]]", "[[yes]]")
+    group = policy.write(policy.read([Trajectory(row)] * 3, []), [f"1+1=2 + {marks[0]}", marks[1], "no mark"])
+    assert [s.value for s in right_verdict()([group])[0]] == [1.0, 0.0, 0.0]
+    assert right_verdict()([policy.write([Trajectory(ask("x"))], ["[[yes]]"])])[0][0].missing

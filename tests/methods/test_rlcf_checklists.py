@@ -30,6 +30,8 @@ def reply(text: str, **meta) -> Trajectory:
 class Models(Replies):
     """A model that answers by the text of what it is asked, and remembers that."""
 
+    context = 10_000
+
     def __init__(self, answers):
         super().__init__([])
         self.answers, self.asked = answers, []

@@ -28,6 +28,8 @@ def length(trajectory):
 class Judge(Replies):
     """It scores texts by their length, and adds to the first one what stands first is liked for."""
 
+    context = 10_000
+
     def __init__(self, first: float = 0.0, said: str = ""):
         super().__init__([])
         self.first, self.said, self.asked = first, said, []

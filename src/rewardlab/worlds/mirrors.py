@@ -17,7 +17,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from rewardlab.core import Problem, Task, seed_of
+from rewardlab.core import Problem, Score, Task, Trajectory, seed_of
+from rewardlab.judges.cases import agrees
+from rewardlab.judges.forms import own_form
+from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.pairs import Paired, all_paired
@@ -47,7 +50,7 @@ def mirrors(
         name="mirrors",
         train=Paired(train, ask) if asks else train,
         test=changed(test, partial(_held_out, ask=ask)) if asks else test,
-        verifier="right_judgement",
+        verifier="right_verdict",
         max_new=13 * (difficulty + 1) + 8,
         about="solutions to be judged right or wrong",
         demonstrate=partial(_demonstrate, doubt=doubt / 5 if shown else doubt) if asks else None,
@@ -118,3 +121,13 @@ def _demonstrate(problem: Problem, rng: random.Random, *, doubt: float) -> str:
         if thought != line:
             return " ".join([*said, "[[no]]"])
     return " ".join([*said, "[[yes]]"])
+
+
+@reward
+def right_verdict(trajectory: Trajectory) -> Score:
+    """1 where a judgement's verdict on the solution that its question shows is right; 0 where it has none."""
+    worth = trajectory.problem.meta.get("worth")
+    if not worth:
+        return Score(None, why="the problem is no question to a judge: it has no column 'worth'")
+    values, said = own_form("verdict").read(trajectory.reply)
+    return Score(float(values is not None and agrees(values, worth)), why=f"said {said}")

@@ -33,10 +33,11 @@ from rewardlab.credit.value import to_go
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.passk import mean_interval
 from rewardlab.judges.cases import SHOWN, WORTH, agrees, cases_of, to_judge
-from rewardlab.judges.forms import Form
+from rewardlab.judges.forms import Form, Kind
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.methods.baselines.trained_judge import trained_judge
+from rewardlab.rewards.critiques import answers
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 from rewardlab.text.votes import answer_of
 from rewardlab.util.ranking import auc_of
@@ -54,7 +55,8 @@ MIRROR = (
     "never mention that there is one. End with a line that holds nothing but [[yes]] if the final answer of the student's solution "
     "is right, or [[no]] if it is not.\n\n## Question\n{prompt}\n\n## Correct solution\n{solution}\n\n## Solution\n{reply}\n"
 )
-CRITIC, KIND = "critic", "verdict"
+CRITIC = "critic"
+KIND: Kind = "verdict"
 
 
 # ---- critiques by a critic who sees the gold solution --------------------------------------------------------------------------
@@ -78,7 +80,7 @@ def mirrored_critiques(
         case = (found := cases_of(p, plain))[rng.randrange(len(found))]
         asked.append(to_judge(p, case, plain))
         helped.append(to_judge(p, case, mirror))
-    said = _said(run, writer, helped, n, Sampling(run.max_new, temperature))
+    said, _ = answers(run, writer, helped, n, Sampling(run.max_new, temperature))
     kept = [[text for text in texts if _right(p, text, plain)] for p, texts in zip(asked, said, strict=True)]
     run.log("accepted", sum(map(len, kept)) / max(1, sum(map(len, said))))
     chosen = [(p, texts[0]) for p, texts in zip(asked, kept, strict=True) if texts]
@@ -91,16 +93,6 @@ def mirrored_critiques(
 def _right(question: Problem, critique: str, form: Form) -> bool:
     values = form.read(critique).values
     return values is not None and agrees(values, question.meta[WORTH])
-
-
-def _said(run: Run, model: str, asked: Sequence[Problem], n: int, sampling: Sampling) -> list[list[str]]:
-    """n texts of a model of the run to each question; none to one that does not fit its context."""
-    writer: Any = run.model(model)
-    read = writer.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
-    fits = [i for i, t in enumerate(read) if len(t) + sampling.max_new <= getattr(writer, "context", math.inf)]
-    done = writer.extend([read[i] for i in fits for _ in range(n)], sampling, run.rng("critiques")) if fits else []
-    texts = {i: [t.reply for t in done[k * n : (k + 1) * n]] for k, i in enumerate(fits)}
-    return [texts.get(i, []) for i in range(len(asked))]
 
 
 @loop(wraps="inner")
@@ -154,7 +146,7 @@ def verified_votes(
     """
     of = form_of(form, KIND)
     cases = [[to_judge(p, case, of) for case in cases_of(p, of)] for p in problems]
-    said = iter(_said(run, "policy", [q for row in cases for q in row], critiques, Sampling(run.max_new)))
+    said = iter(answers(run, "policy", [q for row in cases for q in row], critiques, Sampling(run.max_new))[0])
     rows = [[(q, next(said)) for q in row] for row in cases]
     right = [_right(q, text, of) for row in rows for q, texts in row for text in texts or [""]]
     scores = [[_score(texts, of) for _, texts in row] for row in rows]

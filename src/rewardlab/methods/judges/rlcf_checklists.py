@@ -24,10 +24,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Score, Scores, Term, Trajectory, rollout
+from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Score, Scores, Term, rollout
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.ranked import recorded_pairs, written
 from rewardlab.sandbox import Limits, ProgramRun, Sandbox
@@ -125,7 +126,7 @@ def checklists(groups: list[Group], run: Run, writer: str, column: str, programs
     new = [group for key, group in problems.items() if key not in known]
     shown = ["\n\n".join(f"Reply {i}:\n{t.reply}" for i, t in enumerate(group, 1)) for group in new]
     asked = [g[0].problem.reworded(filled(WRITE, prompt=g[0].problem.question, replies=s)) for g, s in zip(new, shown, strict=True)]
-    for group, said in zip(new, _said(asked, run, writer, Sampling(run.max_new * 4, 0.0)), strict=True):
+    for group, said in zip(new, answers(run, writer, asked, 1, Sampling(run.max_new * 4, 0.0))[0], strict=True):
         known[group[0].problem.key] = [[*item] for text in said for item in items_of(text)]
     own = [items_of(g[0].problem.meta.get(column)) or [Item(*x) for x in known.get(g[0].problem.key, [])] for g in groups]
     if programs:
@@ -142,7 +143,7 @@ def _with_programs(groups: list[Group], own: list[list[Item]], run: Run, writer:
     }  # fmt: skip
     new = [key for key in at if key not in known]
     asked = [at[key][0].reworded(filled(PROGRAM, prompt=at[key][0].question, item=at[key][1].text)) for key in new]
-    for key, said in zip(new, _said(asked, run, writer, Sampling(run.max_new * 4, 0.0)), strict=True):
+    for key, said in zip(new, answers(run, writer, asked, 1, Sampling(run.max_new * 4, 0.0))[0], strict=True):
         code = last_block(said[0], "python", "") or "" if said else ""
         runs = "verify_requirement" in code and program_verdicts(code, [TRY]) != [None]
         known[key] = code if runs else ""
@@ -150,16 +151,6 @@ def _with_programs(groups: list[Group], own: list[list[Item]], run: Run, writer:
         [item._replace(program=item.program or known[f"{group[0].problem.key} {item.text}"]) for item in items]
         for group, items in zip(groups, own, strict=True)
     ]  # fmt: skip
-
-
-def _said(asked: Sequence[Problem], run: Run, model: str, sampling: Sampling, n: int = 1) -> list[list[str]]:
-    """n texts of a model of the run to each prompt; none to one that does not fit its context."""
-    writer = run.model(model)
-    read = writer.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
-    fits = [i for i, t in enumerate(read) if len(t) + sampling.max_new <= getattr(writer, "context", math.inf)]
-    done = writer.extend([read[i] for i in fits for _ in range(n)], sampling, run.rng("checklists")) if fits else []
-    texts = {i: [t.reply for t in done[k * n : (k + 1) * n]] for k, i in enumerate(fits)}
-    return [texts.get(i, []) for i in range(len(asked))]
 
 
 # ---- scores, and the pairs that they choose --------------------------------------------------------------------------------
@@ -181,7 +172,7 @@ def checklist_score(
     cells = [(g, i, k) for g, group in enumerate(groups) for i in range(len(group)) for k in range(len(own[g]))]
     texts = [{"prompt": groups[g][i].problem.question, "reply": groups[g][i].reply, "item": own[g][k].text} for g, i, k in cells]
     asked = [groups[g][i].problem.reworded(filled(ask, **text)) for (g, i, _), text in zip(cells, texts, strict=True)]
-    said = _said(asked, run, model, Sampling(max_new, temperature, top_p), samples)
+    said, _ = answers(run, model, asked, samples, Sampling(max_new, temperature, top_p))
     judged = {cell: _mean([score_of(text) for text in row]) for cell, row in zip(cells, said, strict=True)}
     checked = _checked(groups, own)
     return [

@@ -20,7 +20,6 @@ names a column with a fixed text to compare with, the rival of the paper's idea.
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -52,6 +51,7 @@ from rewardlab.evals.rewards import mean_reward
 from rewardlab.judges.forms import Form, Kind
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.imperfect import votes
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
@@ -142,15 +142,12 @@ class Preferring(NamedTuple):
             self.form.asked(groups[g][i].problem, pair if first else pair[::-1])
             for (g, i, first), pair in zip(cells, pairs, strict=True)
         ]  # fmt: skip
-        judge: Any = run.model(self.model)
-        begun = judge.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
-        fits = [k for k, t in enumerate(begun) if len(t) + self.sampling.max_new <= getattr(judge, "context", math.inf)]
-        said = judge.extend([begun[k] for k in fits], self.sampling, run.rng("judge")) if fits else []
+        said, _ = answers(run, self.model, asked, 1, self.sampling)
         found: list[list[list[float]]] = [[[] for _ in group] for group in groups]
-        for k, t in zip(fits, said, strict=True):
-            g, i, first = cells[k]
-            if values := self.form.read(t.reply, 2).values:
-                found[g][i].append(values[0] - values[1] if first else values[1] - values[0])
+        for (g, i, first), texts in zip(cells, said, strict=True):
+            for text in texts:
+                if values := self.form.read(text, 2).values:
+                    found[g][i].append(values[0] - values[1] if first else values[1] - values[0])
         return [[sum(gaps) / len(gaps) if gaps else None for gaps in row] for row in found]
 
 

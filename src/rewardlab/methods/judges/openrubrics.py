@@ -1,0 +1,237 @@
+"""OpenRubrics: rubrics are made by contrasting the better reply with the worse; those by which the better one wins are imitated.
+
+    CRG:    R ~ q(. | x, y+, y-): hard rules that the request states, and principles that tell y+ from y-
+    kept:   the first of n rubrics with  judge(x, y_A, y_B, R) = label, its judgement c with it
+    learnt: -log pi(R | x) - log pi(c | x, y_A, y_B, R);      judging:  R' ~ pi(. | x),  then a verdict  ~ pi(. | x, y_A, y_B, R')
+
+A rubric that is written from the request alone lists what any reply should have. Seeing a pair whose label is known shows what made
+the difference; but a writer who is told the outcome also finds reasons that are none, and the filter takes those out by which the
+judge decides otherwise. The generator then writes rubrics without any reply in view.
+
+Liu et al. 2025, arXiv:2510.07743, by its abstract, reviews of it and our summary; models and data are at
+huggingface.co/OpenRubrics, and no training code was found. (inferred): the wording of prompts and marks; n; that one model learns
+both parts, where there two are tuned; and one judgement of each rubric, with the replies in a random order. `filtered=False` keeps
+any rubric.
+
+Rows may bring `rubrics`, which someone wrote of the pair, with judgements or without; else `writer` writes them, and judges.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rewardlab.checks.claim import Check
+from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Trajectory, measure, rollout, seed_of
+from rewardlab.data.columns import Column, Data
+from rewardlab.data.values import list_of
+from rewardlab.evals.passk import mean_interval
+from rewardlab.judges.cases import agrees, best_of, cases_of, to_judge
+from rewardlab.judges.forms import Form
+from rewardlab.judges.named import form_of
+from rewardlab.methods.baselines.sft import sft
+from rewardlab.rewards.critiques import answers
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
+from rewardlab.text.filled import filled
+from rewardlab.worlds.occasions import JUDGE as SMALL_JUDGE
+from rewardlab.worlds.occasions import WRITE as SMALL_WRITE
+
+HOW = (
+    "Write it as a numbered list, each item one sentence that can be checked in a reply by itself, without naming the replies or "
+    "their subject matter: first the hard rules, which the request states, each ending with [Hard Rule]; then the principles of a "
+    "good reply, each ending with [Principle]. Write only the list."
+)
+CONTRAST = (
+    "A request and two replies follow, of which the first was preferred. Compare them, find what makes the first one better, and "
+    "write a rubric for judging any reply to this request.\n" + HOW + "\n\n[Request]\n{prompt}\n\n[Preferred reply]\n{chosen}\n\n"
+    "[Other reply]\n{rejected}\n\n[Rubric]\n"
+)
+WRITE = "Write a rubric for judging replies to the request below.\n" + HOW + "\n\n[Request]\n{prompt}\n\n[Rubric]\n"
+JUDGE = (
+    "Compare two replies to a request by a rubric. Go through its items one by one and say of each how well either reply meets it; "
+    "hard rules come first: a reply that breaks one loses to one that keeps all. The order of the replies says nothing. "
+    "End with your verdict, [[A]] or [[B]].\n\n[Request]\n{prompt}\n\n[Reply A]\n{first}\n\n[Reply B]\n{second}\n\n"
+    "[Rubric]\n{rubric}\n"
+)
+WRITER = "writer"
+
+
+class Judged(NamedTuple):
+    """A rubric of a pair, the question to judge the pair by it, and a judgement; "" where there is none."""
+
+    problem: Problem
+    rubric: str
+    question: Problem
+    judgement: str
+
+    def right(self, form: Form) -> bool:
+        values = form.read(self.judgement, len(self.question.meta["worth"])).values
+        return values is not None and agrees(values, self.question.meta["worth"])
+
+
+# ---- contrastive rubrics, and the filter by their judgements ----------------------------------------------------------------
+
+
+@rollout(rows=lambda **_: 1)
+def consistent_rubrics(
+    problems: list[Problem], run: Run, *, contrast: str = CONTRAST, write: str = WRITE, judge: str = JUDGE, n: PositiveInt = 4,
+    writer: str = WRITER, filtered: bool = True, column: str = "rubrics", temperature: NonNegativeFloat = 1.0,
+) -> list[Group]:  # fmt: skip
+    """For each pair the first of its rubrics by which the judge finds the better reply, recorded as the policy's reply to `write`;
+    and the judgement, as its reply to `judge`.
+
+    Rubrics are those of the row's column, or n that the model `writer` writes of the pair; it judges by those that come without a
+    judgement.  filtered: else the first rubric is taken, whatever is judged by it. Pairs without one are dropped. Logged: accepted,
+    the share of all rubrics by which the label comes out. Where none is left the first question is returned without a reply, from
+    which nothing is learnt, so that there is a batch.
+    """
+    form, sampling = form_of(judge), Sampling(run.max_new, temperature)
+    groups = judged_rubrics(problems, run, contrast, form, n, writer, column, sampling)
+    flat = [x.right(form) for row in groups for x in row]
+    run.log("accepted", sum(flat) / max(1, len(flat)))
+    kept = [x for row in groups for x in [x for x in row if x.right(form) or not filtered][:1]]
+    taught = [(x.problem.reworded(filled(write, prompt=x.problem.question)), x.rubric) for x in kept]
+    taught += [(x.question, x.judgement) for x in kept if x.judgement]
+    begun = run.policy.read([Trajectory(p) for p, _ in taught], [p.prompt for p, _ in taught]) if taught else []
+    if not taught:
+        return [run.policy.read([Trajectory(problems[0])], [problems[0].prompt])]
+    return [[t] for t in run.policy.write(begun, [text for _, text in taught])]
+
+
+def judged_rubrics(
+    problems: Sequence[Problem], run: Run, contrast: str, form: Form, n: int, writer: str, column: str, sampling: Sampling
+) -> list[list[Judged]]:
+    """The rubrics of each pair, each with a judgement of the pair by it."""
+    own = [[_own(x) for x in list_of(p.meta.get(column)) or []] for p in problems]
+    lacking = [i for i, rubrics in enumerate(own) if not rubrics]
+    asked = [problems[i].reworded(_contrasted(problems[i], contrast)) for i in lacking]
+    for i, texts in zip(lacking, answers(run, writer, asked, n, sampling)[0], strict=True):
+        own[i] = [(text, "", None) for text in dict.fromkeys(x.strip() for x in texts) if text]
+    rows = [
+        [_question(p, k, *rubric, form, run) for k, rubric in enumerate(rubrics)]
+        for p, rubrics in zip(problems, own, strict=True)
+    ]  # fmt: skip
+    silent = [x.question for row in rows for x in row if not x.judgement]
+    said = iter(answers(run, writer, silent, 1, sampling)[0])
+    return [[x if x.judgement else x._replace(judgement="".join(next(said))) for x in row] for row in rows]
+
+
+def _contrasted(problem: Problem, contrast: str) -> str:
+    problem.required("chosen", "rejected", by="openrubrics")
+    return filled(contrast, prompt=problem.question, chosen=str(problem.meta["chosen"]), rejected=str(problem.meta["rejected"]))
+
+
+def _own(said: Any) -> tuple[str, str, bool | None]:
+    """A row's rubric, its judgement, and whether that saw the worse reply first."""
+    if isinstance(said, Mapping):
+        text = said.get("rubric")
+        lines = "\n".join(map(str, text)) if isinstance(text, list | tuple) else str(text or "")
+        return lines, str(said.get("judgement") or ""), bool(said.get("swapped")) if said.get("judgement") else None
+    return str(said), "", None
+
+
+def _question(problem: Problem, k: int, rubric: str, judgement: str, swapped: bool | None, form: Form, run: Run) -> Judged:
+    case = cases_of(problem, form)[0]
+    if swapped is None:
+        swapped = random.Random(seed_of("openrubrics", run.seed, run.step, problem.key, k)).random() < 0.5
+    known = replace(problem, meta={**problem.meta, "rubric": rubric})
+    return Judged(problem, rubric, to_judge(known, case.at((1, 0) if swapped else (0, 1)), form), judgement)
+
+
+# ---- judging by rubrics of its own ---------------------------------------------------------------------------------------
+
+
+@measure
+def rubric_accuracy(
+    problems: Sequence[Problem], run: Run, *, write: str = WRITE, judge: str = JUDGE, k: PositiveInt = 1
+) -> dict[str, float]:  # fmt: skip
+    """The policy writes k rubrics for each held-out request, and judges its pair by each, in both orders.
+
+    judged: the share of judgements with a right verdict, an unread one being wrong.  pair_accuracy: of pairs that the mean over
+    rubrics and orders ranks right, ties half.  unread: judgements without a verdict.
+    """
+    form, sampling = form_of(judge), Sampling(run.max_new)
+    asked = [p.reworded(filled(write, prompt=p.question)) for p in problems]
+    rubrics, _ = answers(run, "policy", asked, k, sampling)
+    rows = [
+        [_question(p, 0, text.strip() or "-", "", swapped, form, run) for text in texts for swapped in (False, True)]
+        for p, texts in zip(problems, rubrics, strict=True)
+    ]
+    said = iter(answers(run, "policy", [x.question for row in rows for x in row], 1, sampling)[0])
+    judged = [[x._replace(judgement="".join(next(said))) for x in row] for row in rows]
+    right = [float(x.right(form)) for row in judged for x in row]
+    wins = [_won(row, form) for row in judged]
+    low, high = mean_interval(wins)
+    return {
+        "pair_accuracy": float(np.mean(wins)), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
+        "judged": float(np.mean(right)) if right else 0.0,
+        "unread": float(np.mean([form.read(x.judgement, 2).values is None for row in judged for x in row])) if right else 1.0,
+    }  # fmt: skip
+
+
+def _won(row: Sequence[Judged], form: Form) -> float:
+    gaps = []
+    for x in row:
+        if values := form.read(x.judgement, 2).values:
+            better = best_of(x.question.meta["worth"]) or 0
+            gaps.append(values[better] - values[1 - better])
+    mean = sum(gaps) / len(gaps) if gaps else 0.0
+    return 0.5 if mean == 0.0 else float(mean > 0)
+
+
+# ---- the recipe ---------------------------------------------------------------------------------------------------------
+
+
+def openrubrics(
+    base: Recipe | None = None, *, writer: str = "copy:policy", contrast: str = CONTRAST, write: str = WRITE, judge: str = JUDGE,
+    n: int = 4, filtered: bool = True, k: int = 1, lr: float | None = None, problems: int = 16,
+) -> Recipe:  # fmt: skip
+    """writer: who writes rubrics of pairs and judges by them, openai:URL#NAME or a model (`Learner.init`).  contrast, write, judge:
+    what is asked: for a rubric of a pair, for one without replies, for a judgement by {rubric}.  n: rubrics of a pair.  filtered:
+    whether the label must come out.  k: rubrics of a held-out pair.  problems: pairs of a step."""
+    base = base or sft()
+    kept = consistent_rubrics(contrast=contrast, write=write, judge=judge, n=n, filtered=filtered)
+    also = (*base.also, Learner(WRITER, writer, Recipe(), every=0))
+    measured = rubric_accuracy(write=write, judge=judge, k=k)
+    return base.but(rollout=kept, measure=measured, also=also, lr=lr, small_lr=3e-4, problems=problems)
+
+
+fidelity = "core"
+left_out = (
+    "two models, one for rubrics and one for judgements; the choice of pairs from many preference sets; and the DPO of a policy by "
+    "the verdicts, for which the trained judge is a model like any other (`writing_zero_brpo` and `rlhf_workflow_online` take one)"
+)
+data = Data(
+    chosen="the better reply", rejected="the worse reply",
+    rubrics=Column(
+        "rubrics that someone wrote of the pair: texts, or objects with `rubric`, `judgement`, and `swapped`, true where that saw "
+        "the worse reply first", optional=True, setting="column",
+    ),
+    rows=[
+        {
+            "prompt": "Name a planet, in at most three words.", "chosen": "Mars.", "rejected": "There are many, and one is Mars.",
+            "rubrics": [
+                {
+                    "rubric": ["1. The reply has at most three words. [Hard Rule]", "2. It names a planet. [Principle]"],
+                    "judgement": "1: only A keeps it. 2: both. [[A]]",
+                },
+                "1. The reply mentions that there are several. [Principle]",
+            ],
+        },
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)  # fmt: skip
+
+SMALL = {"write": SMALL_WRITE, "judge": SMALL_JUDGE, "lr": 3e-4}
+check = Check(
+    says="a model that learns from rubrics by which the label comes out judges held-out pairs right more often, by rubrics that it "
+    "writes itself, than one that learns from any rubric of the pair",
+    versus="openrubrics", task="occasions", measure="pair_accuracy", direction="higher", margin=0.03,
+    settings=SMALL, versus_settings={**SMALL, "filtered": False}, problems=300, steps=60, learns=None,
+)  # fmt: skip
+baseline = "trained_judge"

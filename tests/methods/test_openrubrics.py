@@ -1,0 +1,130 @@
+"""OpenRubrics: rubrics of a pair, the filter by their judgements, and judging by rubrics of one's own."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from rows import Replies
+
+from rewardlab.core import Run, Turn, ask
+from rewardlab.errors import RewardlabError
+from rewardlab.methods.judges.openrubrics import consistent_rubrics, rubric_accuracy
+from rewardlab.worlds.occasions import WISHES, fulfilled, occasions, wished
+
+FORMS = {
+    "contrast": "{prompt} + {chosen} - {rejected}",
+    "write": "{prompt} Rubric?",
+    "judge": "{prompt} {first} | {second} by {rubric}",
+}
+
+
+class Model(Replies):
+    """It writes `rubrics` in turn, and judges by them: "long" prefers the longer reply, "short" the other, others say nothing."""
+
+    context = 10_000
+
+    def __init__(self, *rubrics):
+        super().__init__([])
+        self.rubrics, self.asked, self.at = rubrics, [], 0
+
+    def extend(self, trajectories, sampling, rng):
+        return [t.plus(Turn("writer", np.zeros(1, np.int64), text=self._said(t.problem.question)), "end") for t in trajectories]
+
+    def _said(self, question):
+        self.asked.append(question)
+        if " by " not in question:
+            self.at += 1
+            return self.rubrics[(self.at - 1) % len(self.rubrics)]
+        replies, rubric = question.removeprefix("Why? ").split(" by ")
+        first, second = map(len, replies.split(" | "))
+        marks = {"long": "AB"[first < second], "short": "AB"[first > second]}
+        return f"[[{marks[rubric]}]]" if rubric in marks else "Hm."
+
+
+def pair(**meta):
+    return ask("Why?", None, chosen="because of this", rejected="so", **meta)
+
+
+def recorded(problems, model, **settings):
+    run = Run(Replies([]), models={"writer": model})
+    groups = consistent_rubrics(**FORMS, **settings)(problems, run)
+    return [(t.problem.question, t.reply) for (t,) in groups], run
+
+
+def test_the_first_rubric_by_which_the_better_reply_wins_is_learnt_with_its_judgement():
+    model = Model("short", "vague", "long")
+    (rubric, judgement), run = recorded([pair()], model, n=3)
+    assert model.asked[:3] == ["Why? + because of this - so"] * 3
+    assert rubric == ("Why? Rubric?", "long")
+    question, said = judgement
+    # the better reply stands in either place, and the verdict names it
+    assert question in ("Why? because of this | so by long", "Why? so | because of this by long")
+    assert said == ("[[A]]" if question.startswith("Why? because") else "[[B]]")
+    assert run.metrics["accepted"] == pytest.approx(1 / 3)
+
+
+def test_pairs_without_such_a_rubric_are_dropped_unless_any_rubric_will_do():
+    rows, _ = recorded([pair()], Model("short"), n=2)
+    assert rows == [("Why?", "")]
+    (rubric, judgement), run = recorded([pair()], Model("short"), n=2, filtered=False)
+    assert rubric == ("Why? Rubric?", "short")
+    assert judgement[1] == ("[[B]]" if judgement[0].startswith("Why? because") else "[[A]]")
+    assert run.metrics["accepted"] == 0.0
+
+
+def test_rows_may_bring_rubrics_with_judgements_or_without():
+    own = [
+        {"rubric": "told", "judgement": "[[A]]", "swapped": True},
+        {"rubric": ["1. long", "2. clear"], "judgement": "[[B]]", "swapped": True},
+        "long",
+    ]
+    model = Model("never asked")
+    rows, run = recorded([pair(rubrics=own)], model)
+    # the first judgement prefers what stands first, which is the worse reply
+    assert rows == [("Why? Rubric?", "1. long\n2. clear"), ("Why? so | because of this by 1. long\n2. clear", "[[B]]")]
+    assert run.metrics["accepted"] == pytest.approx(2 / 3)
+    assert len(model.asked) == 1
+
+
+def test_both_orders_come_up():
+    problems = [ask(f"Why {i}?", None, chosen="because", rejected="so", rubrics=["x"]) for i in range(12)]
+    shown = [recorded([p], Model("x"), filtered=False)[0][1][0] for p in problems]
+    assert {text.partition("? ")[2].split(" ")[0] for text in shown} == {"because", "so"}
+
+
+def test_a_row_without_a_pair_is_refused():
+    with pytest.raises(RewardlabError, match="chosen"):
+        recorded([ask("Why?", None)], Model("long"))
+
+
+def test_held_out_pairs_are_judged_by_rubrics_that_the_policy_writes_without_them():
+    problems = [pair(), pair(), pair()]
+    policy = Model("long", "short", "vague")
+    found = rubric_accuracy(write=FORMS["write"], judge=FORMS["judge"])(problems, Run(policy))
+    assert policy.asked[:3] == ["Why? Rubric?"] * 3
+    # long: right in both orders; short: wrong in both; vague: unread, a tie
+    assert (found["pair_accuracy"], found["judged"], found["unread"]) == pytest.approx((0.5, 1 / 3, 1 / 3))
+
+
+def test_rubrics_of_the_world_contrast_the_replies_and_some_of_them_mislead():
+    rng, right, of_wishes = random.Random(0), [], []
+    train = occasions(size=200).train
+    for i in range(200):
+        p = train[i]
+        for x in p.meta["rubrics"]:
+            right.append(x["judgement"].endswith("[[B]]" if x["swapped"] else "[[A]]"))
+            of_wishes += [word in wished(p) for word in x["rubric"].split()]
+    assert 0.55 < np.mean(right) < 0.95
+    assert 3 / 8 < np.mean(of_wishes) < 0.75
+    task = occasions(judged=True, test_size=60)
+    for p in task.test:
+        said = task.demonstrate(p, rng)
+        if p.meta["rubric"]:
+            first, second = p.meta["shown"]
+            word = p.meta["rubric"].split()[0]
+            signs = ["+" if fulfilled(x, word) else "-" for x in (first, second)]
+            assert said.split()[:3] == [word, *signs]
+        else:
+            assert set(said.split()) <= set(WISHES)
