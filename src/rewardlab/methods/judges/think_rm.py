@@ -185,9 +185,11 @@ data = Data(
 )  # fmt: skip
 
 check = Check(
-    says="a judge that imitated the longest of its right judgements, which name more of what has to be checked, is right more "
-    "often than one that imitated the first",
-    versus="trained_judge", task="duels:kinds=wishes", measure="judged", direction="higher", margin=0.03,
-    settings={"form": FORM, "distil": 40}, versus_settings={"form": FORM, "distil": 40}, problems=300, steps=40,
+    says="a judge that imitated the longest of its right judgements for 10 steps is right more often after 50 of reinforcement "
+    "than one that imitated the first",
+    versus="trained_judge", task="duels", measure="judged", direction="higher", margin=0.03,
+    settings={"form": FORM, "distil": 10}, versus_settings={"form": FORM, "distil": 10}, problems=300, steps=60,
+    tried="40 steps of imitation alone on duels:kinds=wishes, one run: right 65% at the start, 50% with the longest, of which many "
+    "ramble (27 tokens instead of 16), and 55% with the first",
 )  # fmt: skip
 baseline = "trained_judge"
