@@ -1,0 +1,208 @@
+r"""Branch and rethink: a judge first says what matters here and what may be wrong, then rereads both replies for just that.
+
+    turn 1:  (D, h_1, h_2) ~ pi(. | x, y_1, y_2),   D at most 3 of a list of dimensions, h_j what may be wrong with reply j
+    turn 2:  verdict       ~ pi(. | x, y_1, y_2, D, h_1, h_2)
+    r = 0 if the verdict is right, -10 if it is wrong, -100 if either turn breaks its form;   GRPO over both turns
+
+Who looks at everything at once looks at nothing closely, and misses what is small and decides. Naming a few dimensions first makes
+the second look a search; it is learnt from the verdict alone, through both turns.
+
+Jiao et al. 2025, arXiv:2510.23596, by its abstract, and a training environment of its authors that is public without the name of
+its repository (two turns, "unified quality assessment": prompts, sections, seven dimensions, rewards). There the form of the first
+turn was read and never refused; the paper says that it is, and here it is checked (inferred): one to three dimensions of the list,
+and both analyses. A verdict is \boxed{1} or \boxed{2} in its section; `strict=False` asks for no sections, and reads [[A]] too.
+(inferred): n, and no KL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rewardlab.checks.claim import Check
+from rewardlab.core import Message, Problem, Recipe, Run, Score, Trajectory, Turn, environment, measure
+from rewardlab.data.columns import Data
+from rewardlab.evals.judgements import questions
+from rewardlab.evals.passk import mean_interval
+from rewardlab.judges.cases import WORTH, agrees
+from rewardlab.judges.named import form_of
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.rewards.reward import reward
+from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.judgements import judgements
+from rewardlab.worlds.duels import FORM
+
+DIMENSIONS = (
+    "Factual Accuracy", "Computational Correctness", "Reasoning Quality", "Code Quality", "Safety Concern",
+    "Response Thoroughness", "Instruction Following",
+)  # fmt: skip
+FIRST = f"""Two responses answer the conversation below. Find out which aspects of quality matter most for this very query, and \
+what may be wrong with each response in these. Be brief, and keep to the form.
+
+**Context:**
+{{prompt}}
+
+**Response 1:**
+{{first}}
+
+**Response 2:**
+{{second}}
+
+**Form:**
+[Quality Assessment Focus]
+One to three of: {", ".join(DIMENSIONS)}
+[End of Quality Assessment Focus]
+
+[Quality Analysis for Response 1]
+- Critical Issues: what may be wrong in these aspects, or "None identified"
+[End of Quality Analysis for Response 1]
+
+[Quality Analysis for Response 2]
+- Critical Issues: the same of the other one
+[End of Quality Analysis for Response 2]"""
+SECOND = r"""Now read both responses again with these issues in mind: does each of them hold, and how much does it matter? Say \
+which response serves the user better, and keep to the form:
+
+[The Begin of Analysis on Response 1]
+...
+[The End of Analysis on Response 1]
+
+[The Begin of Analysis on Response 2]
+...
+[The End of Analysis on Response 2]
+
+[The Begin of Ranking Score]
+\boxed{1 or 2}
+[The End of Ranking Score]"""
+_BOXED = re.compile(r"\\boxed\{\s{0,9}([12])\s{0,9}\}")
+_MARK = re.compile(r"\\boxed\{\s{0,9}([12])\s{0,9}\}|\[\[([AB])\]\]")
+
+
+# ---- the form of both turns ----------------------------------------------------------------------------------------------
+
+
+def between(text: str, start: str, end: str) -> str | None:
+    """What stands between two marks; None where one of them is missing, or nothing stands there."""
+    _, found, rest = text.partition(start)
+    inside, closed, _ = rest.partition(end)
+    return inside.strip() or None if found and closed else None
+
+
+def branches(text: str) -> tuple[str, ...] | None:
+    """The dimensions that a first turn chooses; None where it chooses none or more than three, or lacks an analysis."""
+    focus = between(text, "[Quality Assessment Focus]", "[End of Quality Assessment Focus]") or ""
+    chosen = tuple(name for name in DIMENSIONS if name.casefold() in focus.casefold())
+    analysed = all(
+        between(text, f"[Quality Analysis for Response {i}]", f"[End of Quality Analysis for Response {i}]") for i in (1, 2)
+    )
+    return chosen if 1 <= len(chosen) <= 3 and analysed else None
+
+
+def verdict(text: str, strict: bool) -> tuple[float, float] | None:
+    """(1, 0) where a second turn prefers the first reply, (0, 1) the second; None without a verdict in its form."""
+    if strict:
+        found = _BOXED.findall(between(text, "[The Begin of Ranking Score]", "[The End of Ranking Score]") or "")
+        first = found[0] == "1" if len(found) == 1 else None
+    else:
+        marks = ["".join(pair) for pair in _MARK.findall(text)]
+        first = marks[-1] in ("1", "A") if marks else None
+    return None if first is None else (float(first), float(not first))
+
+
+def judged_twice(trajectory: Trajectory, strict: bool) -> tuple[float, float] | None:
+    """The verdict of both turns; None where either breaks its form."""
+    said = trajectory.replies
+    if len(said) != 2 or not said[0].strip() or (strict and branches(said[0]) is None):
+        return None
+    return verdict(said[1], strict)
+
+
+@environment(start=lambda problem, seed, **_: (None, 1))
+def rethink(state: Any, turn: Turn, *, second: str = SECOND) -> tuple[Message | None, Any]:
+    """Asks for a second look after the first turn, and ends after the second."""
+    return (Message("user", second) if state == 1 else None), state + 1
+
+
+@reward
+def right_verdict_in_form(
+    trajectory: Trajectory, *, strict: bool = True, right: float = 0.0, wrong: float = -10.0, unformed: float = -100.0
+) -> Score:  # fmt: skip
+    """`right` or `wrong`, as the verdict of the second turn is; `unformed` where either turn breaks its form."""
+    worth = trajectory.problem.meta.get(WORTH)
+    if not worth:
+        return Score(None, why=f"the problem is no question to a judge: it has no column {WORTH!r}")
+    values = judged_twice(trajectory, strict)
+    if values is None:
+        return Score(unformed, why="a turn breaks its form")
+    return Score(right if agrees(values, worth) else wrong, why=f"prefers the {'first' if values[0] else 'second'}")
+
+
+@measure
+def rethought_accuracy(
+    problems: Sequence[Problem], run: Run, *, form: str = FIRST, second: str = SECOND, strict: bool = True
+) -> dict[str, float]:  # fmt: skip
+    """Held-out pairs, judged in two turns and in both orders.
+
+    judged: the share of right verdicts, where those out of form are wrong.  consistent: pairs that both orders rank alike.
+    unread: verdicts out of form.  first_tokens, second_tokens: of each turn, on average.
+    """
+    _, asked = questions(problems, form_of(form))
+    groups = interactive(env=rethink(second=second), n=1, turns=2)([a.question for a in asked], run)
+    values = [judged_twice(group[0], strict) for group in groups]
+    right = [v is not None and agrees(v, a.question.meta[WORTH]) for v, a in zip(values, asked, strict=True)]
+    low, high = mean_interval([float(x) for x in right])
+    # the orders of a row stand side by side, and the second one is turned round
+    same = [a is not None and b is not None and a == b[::-1] for a, b in zip(values[::2], values[1::2], strict=True)]
+    lengths = np.array([_lengths(group[0]) for group in groups])  # (questions, 2)
+    return {
+        "judged": float(np.mean(right)), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
+        "consistent": float(np.mean(same)), "unread": float(np.mean([v is None for v in values])),
+        "first_tokens": float(lengths[:, 0].mean()), "second_tokens": float(lengths[:, 1].mean()),
+    }  # fmt: skip
+
+
+def _lengths(trajectory: Trajectory) -> list[int]:
+    """Tokens of the first turn and of the second; 0 where there is none."""
+    ends = trajectory.ends[:2]
+    decided = trajectory.mask.cumsum()
+    total = [int(decided[end]) for end in ends]
+    return [b - a for a, b in zip([0, *total], total, strict=False)] + [0] * (2 - len(total))
+
+
+def br_rm(
+    base: Recipe | None = None, *, form: str = FIRST, second: str = SECOND, strict: bool = True, n: int = 8, problems: int = 16,
+    wrong: float = -10.0, unformed: float = -100.0, lr: float | None = None,
+) -> Recipe:  # fmt: skip
+    """form: what the judge is asked at first, a text or a file with {prompt}, {first} and {second}.  second: and then.  strict:
+    whether both turns need their sections.  n: judgements of a row.  problems: rows of a step.  wrong, unformed: what a wrong
+    verdict is paid, and a turn out of form; a right one gets 0."""
+    base = base or grpo(n=n)
+    return base.but(
+        rollout=judgements(inner=interactive(env=rethink(second=second), n=n, turns=2), form=form),
+        reward=right_verdict_in_form(strict=strict, wrong=wrong, unformed=unformed),
+        measure=rethought_accuracy(form=form, second=second, strict=strict),
+        problems=problems,
+        lr=lr,
+    )
+
+
+fidelity = "core"
+left_out = "three replies and more, which it compares pair by pair; scores beside the verdict, and the stops after each section"
+data = Data(
+    chosen="the better reply", rejected="the worse reply",
+    rows=[
+        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
+    ],
+)  # fmt: skip
+
+check = Check(
+    says="rewarded for the verdict of its second turn alone, a judge names more of what has to be checked in its first, and its "
+    "verdicts are right more often",
+    versus=None, task="second_looks", measure="judged", direction="higher", margin=0.05, against="before.judged",
+    settings={"form": FORM, "second": "Look.", "strict": False}, problems=200, steps=50,
+)  # fmt: skip
+baseline = "trained_judge"

@@ -1,0 +1,160 @@
+"""BR-RM: the form of both turns, what a verdict earns, that both turns learn from it, and how it is measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from rewardlab import registry
+from rewardlab.core import Run, Trajectory, Turn, ask
+from rewardlab.engine.collate import collate
+from rewardlab.judges.cases import Case, to_judge
+from rewardlab.judges.named import form_of
+from rewardlab.methods.judges.br_rm import (
+    FIRST,
+    SECOND,
+    between,
+    br_rm,
+    branches,
+    rethought_accuracy,
+    right_verdict_in_form,
+    verdict,
+)
+from rewardlab.models.embedded import untrained
+from rewardlab.worlds.duels import FORM
+
+PAIR = ask("Name a planet.", None, chosen="Mars", rejected="The Moon")
+LOOKED = """[Quality Assessment Focus]
+{}
+[End of Quality Assessment Focus]
+
+[Quality Analysis for Response 1]
+- Critical Issues: None identified
+[End of Quality Analysis for Response 1]
+
+[Quality Analysis for Response 2]
+- Critical Issues: it may be no planet
+[End of Quality Analysis for Response 2]"""
+RANKED = """[The Begin of Analysis on Response 1]
+\\boxed{{2}} would be wrong: Mars is a planet.
+[The End of Analysis on Response 1]
+[The Begin of Ranking Score]
+{}
+[The End of Ranking Score]"""
+GOOD = LOOKED.format("Factual Accuracy")
+
+
+def row(*replies: str, better_first: bool = True) -> Trajectory:
+    case = Case(("Mars", "The Moon"), (1.0, 0.0)).at([0, 1] if better_first else [1, 0])
+    turns = []
+    for i, text in enumerate(replies):
+        if i:
+            turns.append(Turn(None, np.zeros(1, np.int64), text=SECOND))
+        zeros = np.zeros(2, np.float32)
+        turns.append(Turn("policy", np.zeros(2, np.int64), zeros, zeros, text=text))
+    return Trajectory(to_judge(PAIR, case, form_of(FIRST)), tuple(turns), "end")
+
+
+def paid(*replies: str, better_first: bool = True, **settings) -> float:
+    return right_verdict_in_form(**settings)([[row(*replies, better_first=better_first)]], Run(policy=None))[0][0].value
+
+
+@pytest.mark.parametrize(
+    ("first", "chosen"),
+    [
+        (GOOD, ("Factual Accuracy",)),
+        (LOOKED.format("Safety concern, reasoning quality"), ("Reasoning Quality", "Safety Concern")),
+        # judging everything is judging nothing closely
+        (LOOKED.format("Factual Accuracy, Reasoning Quality, Code Quality, Safety Concern"), None),
+        (LOOKED.format("Beauty"), None),
+        (GOOD.replace("[Quality Analysis for Response 2]", ""), None),
+        (GOOD.replace("- Critical Issues: None identified", ""), None),
+        ("Factual Accuracy", None),
+        ("", None),
+    ],
+)
+def test_a_first_turn_chooses_a_few_dimensions_and_analyses_both(first, chosen):
+    assert branches(first) == chosen
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "values"),
+    [
+        (RANKED.format("\\boxed{1}"), True, (1.0, 0.0)),
+        (RANKED.format("\\boxed{ 2 }"), True, (0.0, 1.0)),
+        (RANKED.format("\\boxed{1} or \\boxed{2}"), True, None),
+        (RANKED.format("\\boxed{3}"), True, None),
+        ("\\boxed{1}", True, None),
+        (RANKED.format("\\boxed{1}").replace("[The End of Ranking Score]", ""), True, None),
+        ("\\boxed{1}", False, (1.0, 0.0)),
+        ("polite + - [[B]]", False, (0.0, 1.0)),
+        ("[[A]] no, [[B]]", False, (0.0, 1.0)),
+        ("polite", False, None),
+    ],
+)
+def test_the_verdict_of_a_second_turn(text, strict, values):
+    assert verdict(text, strict) == values
+
+
+def test_right_wrong_and_out_of_form():
+    first, second = RANKED.format("\\boxed{1}"), RANKED.format("\\boxed{2}")
+    assert (paid(GOOD, first), paid(GOOD, second)) == (0.0, -10.0)
+    assert (paid(GOOD, first, better_first=False), paid(GOOD, second, better_first=False)) == (-10.0, 0.0)
+    # a right verdict does not mend a first turn without its form, nor one turn alone
+    assert [paid("Mars is fine.", first), paid(GOOD, "The first."), paid(GOOD), paid("", first)] == [-100.0] * 4
+    assert paid("polite", "polite + - [[A]]", strict=False) == 0.0
+    assert paid("", "polite + - [[A]]", strict=False) == -100.0
+    assert paid(GOOD, second, wrong=-1.0) == -1.0
+
+
+def test_both_turns_learn_from_the_verdict():
+    """Rewards 0 and -10: centred 5 and -5, over a standard deviation of 7.071: .707 for each token of both turns, none read."""
+    rows = [row(GOOD, RANKED.format("\\boxed{1}")), row(GOOD, RANKED.format("\\boxed{2}"))]
+    recipe = br_rm()
+    batch = collate([rows], recipe.reward([rows], Run(policy=None)), torch.device("cpu"))
+    credit = recipe.credit(batch.reward, batch, Run(policy=None))
+    expected = torch.tensor([1.0, 1, 0, 1, 1]) * 0.7071
+    assert torch.allclose(credit, torch.stack([expected, -expected]), atol=1e-3)
+
+
+def test_sections():
+    assert between("a [x] b [y] c", "[x]", "[y]") == "b"
+    assert [between(text, "[x]", "[y]") for text in ("[x] b", "b [y]", "[x]  [y]", "[y] b [x]")] == [None] * 4
+
+
+class TwoTurns:
+    """Names a wish, and when it is asked to look, prefers the longer reply, or what stands first."""
+
+    context = 10_000
+
+    def __init__(self, by_length: bool):
+        self.by_length, self.heard = by_length, []
+        self.recorded = untrained(0, task=registry.task("second_looks:judged=true", test_size=1))
+
+    def read(self, trajectories, messages):
+        self.heard += [m.text for row in messages for m in row]
+        return self.recorded.read(trajectories, messages)
+
+    def extend(self, trajectories, sampling, rng):
+        return self.recorded.write(trajectories, [self._said(t) for t in trajectories])
+
+    def _said(self, t) -> str:
+        if not t.replies:
+            return "polite"
+        first, second = t.problem.meta["shown"]
+        return "polite + - [[A]]" if not self.by_length or len(first) > len(second) else "polite - + [[B]]"
+
+
+def test_it_is_measured_in_both_orders():
+    rows = [ask("We need corn.", None, chosen="we need corn please", rejected="corn")] * 3
+    settings = {"form": FORM, "second": "Look.", "strict": False}
+    longer, first = TwoTurns(by_length=True), TwoTurns(by_length=False)
+    found = rethought_accuracy(**settings)(rows, Run(longer, max_new=16))
+    assert (found["judged"], found["consistent"], found["unread"]) == (1.0, 1.0, 0.0)
+    # "polite", and "polite + - [[A]]" in words, signs and brackets, each with its end
+    assert found["first_tokens"] < found["second_tokens"]
+    assert longer.heard.count("Look.") == 6
+    found = rethought_accuracy(**settings)(rows, Run(first, max_new=16))
+    assert (found["judged"], found["consistent"]) == (0.5, 0.0)
+    assert rethought_accuracy(form=FORM, second="Look.")(rows, Run(first, max_new=16))["unread"] == 1.0
