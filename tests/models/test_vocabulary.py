@@ -43,5 +43,8 @@ def test_nothing_is_said_of_another_model_or_of_words_that_were_taught(tmp_path,
         inputs.policy_of(None, config, inputs.task_of(None, config))
         # problems of one's own in the same words
         warn_of_untaught(registry.task(name, test_size=50).test)
+    # it has a policy of its own, which is taught on rows of another kind
+    config = RunConfig(task="duels:test_size=50")
+    inputs.policy_of(None, config, inputs.task_of(None, config))
     warn_of_untaught([ask("Start with 7. Add 5. Multiply by 3.")])
     assert capfd.readouterr().err == ""

@@ -169,8 +169,8 @@ def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Poli
             raise RewardlabError("shard divides a model that is given by its name; this one is an object, which is loaded already")
         return model
     name = config.model or task.model
-    # a task without demonstrations has no policy of its own: it gets the one that was taught other tasks
-    if name == "embedded" and task.demonstrate is None:
+    # without demonstrations, its own or those of a task like it, it has no policy of its own: it gets one that was taught others
+    if name == "embedded" and task.demonstrate is None and task.warmed_as is None:
         _warn_of_untaught(task)
     if config.shard:
         return _sharded(name, config, task)

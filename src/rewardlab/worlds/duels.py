@@ -60,7 +60,7 @@ def duels(
         verifier="right_judgement",
         max_new=max(13 * difficulty + 12, 6 * wishes + 12),
         about="two replies to a sum or to wishes, of which one is better",
-        demonstrate=partial(_demonstrate, **teacher) if judged else None,
+        demonstrate=partial(_demonstrate, error=error, named=named, direct=direct) if judged else None,
         columns=(
             "prompt",
             "answer",

@@ -50,7 +50,7 @@ def graded(
     settings = {"by": by, "replies": replies, "counted": counted}
     key, sample = ("graded", *settings.values()), partial(_sample, by=by, counted=counted)
     train, test = (partial(_with_notes, by=by, replies=replies, counted=counted, unseen=x, judged=judged) for x in (False, True))
-    given = ("rubric", "reply", "feedback", "score") if by == "rubric" else ("replies", "scores", "principle")
+    given = ("answer", "rubric", "reply", "feedback", "score") if by == "rubric" else ("replies", "scores", "principle")
     return Task(
         name="graded",
         train=Paired(training(sample, key, size), train),
@@ -59,7 +59,7 @@ def graded(
         max_new=6 * counted + 12 if by == "rubric" else (replies + 5) * counted + 3 * replies + 8,
         about="notes to be scored by the wishes that count",
         demonstrate=partial(_demonstrate, named=named) if judged else None,
-        columns=("prompt", "answer", "wishes", "criteria", *given, *(("shown", "worth") if judged else ())),
+        columns=("prompt", "wishes", "criteria", *given, *(("shown", "worth") if judged else ())),
         warmup_steps=800,
         warmed_as=None if judged else _warmed_as(**settings, named=named),
     )

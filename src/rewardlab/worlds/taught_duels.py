@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from rewardlab.core import Problem, Task, seed_of
 from rewardlab.settings.domain import PositiveInt, Share
@@ -26,13 +27,14 @@ def taught_duels(
     """
     plain = duels(kinds=kinds, size=size, test_size=test_size)
     writes = duels(judged=True, error=taught_error, named=taught_named, test_size=1).demonstrate
+    assert writes is not None
     return replace(
         plain, name="taught_duels", train=Paired(plain.train, partial(_judged, writes=writes)),
         columns=(*plain.columns, "judgement", "judgement_reversed"), about="duels with judgements to learn from",
     )  # fmt: skip
 
 
-def _judged(problem: Problem, _: random.Random, *, writes: Callable[[Problem, random.Random], str]) -> Problem:
+def _judged(problem: Problem, _: random.Random, *, writes: Callable[[Problem, random.Random], Any]) -> Problem:
     # a stream of its own: that of the pair would tie the judge's slips to the replies
     rng = random.Random(seed_of("taught_duels", problem.key))
     pair = [problem.meta["chosen"], problem.meta["rejected"]]

@@ -165,5 +165,6 @@ check = Check(
     "more than those of one that learnt scores alone",
     versus="prometheus", task="graded:by=rubric,counted=4", measure="pearson", direction="higher", margin=0.05,
     settings=OF_NOTES, versus_settings={**OF_NOTES, "feedback": "none"}, problems=300, steps=60,
+    tried="once, on a development seed: .63 with feedback and .65 without, from .50",
 )  # fmt: skip
 baseline = "sft"

@@ -184,7 +184,8 @@ def _shuffled(problem: Problem, shown: int) -> list[int]:
     return random.Random(seed_of("ranking", problem.key)).sample(range(shown), shown)
 
 
-def _mean(read: Sequence[tuple[float, ...] | None], shown: int) -> np.ndarray:
+def _mean(read: Sequence[tuple[float, ...] | None], shown: int) -> Any:
+    """(shown,) the mean scores; zeros where none can be read."""
     known = [v for v in read if v is not None]
     return np.mean(known, axis=0) if known else np.zeros(shown)
 
@@ -234,10 +235,10 @@ data = Data(
 )  # fmt: skip
 
 check = Check(
-    says="paid for the order of all notes, a judge ranks them better by principles that stand in no training row than one that is "
-    "paid for finding the best",
-    versus="trained_judge", task="graded:by=principle", measure="tau", direction="higher", margin=0.03,
-    settings={"form": BY_PRINCIPLE}, versus_settings={"form": BY_PRINCIPLE, "kind": "scores"},
-    by=ranking_agreement(form=BY_PRINCIPLE), problems=300, steps=40,
+    says="by principles that stand in no training row, a judge that is told them ranks notes better than one that is told the same "
+    "principle for all, which can only learn what is liked in general",
+    versus="rewardanything", task="graded:by=principle", measure="tau", direction="higher", margin=0.05,
+    settings={"form": BY_PRINCIPLE}, versus_settings={"form": BY_PRINCIPLE, "own": False}, problems=300, steps=40,
+    tried="against `trained_judge`, which is paid for finding the best alone, on one development seed: tau .25 and .26, from .12",
 )  # fmt: skip
 baseline = "trained_judge"
