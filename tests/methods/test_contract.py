@@ -67,7 +67,9 @@ def small_recipe(name: str) -> Recipe:
     claim, known = registry.claim_of(name), hyperparameters(registry.method(name)).keys()
     taught = {"pairs", "utterances"} & known if "reward_model" in known else set()
     given = {k: v for k, v in claim.settings.items() if isinstance(v, Part) or k in OF_ITS_CLAIM} if claim else {}
-    recipe = registry.build(name, SMALL | given | dict.fromkeys(taught, 4))
+    # a stage of imitation lasts a step, so that the next one is run too
+    stages = {"distil": 1} if hyperparameters(registry.method(name)).get("distil") else {}
+    recipe = registry.build(name, SMALL | given | stages | dict.fromkeys(taught, 4))
     also = tuple(replace(x, init=x.init.replace("embedded:", "untrained:")) for x in recipe.also)
     return recipe.but(also=also)
 
