@@ -1,0 +1,276 @@
+"""Mix-GRM: a judge learns two styles, many principles for matters of taste and solving first for matters of fact, and then RL.
+
+    breadth:  of n right judgements the units (principle: what is said of the replies) are merged, each principle once;  verdict
+    depth:    of n right judgements one that solves the question rightly first, and judges by that;                      verdict
+    SFT on style tag + judgement, breadth where a question is subjective and depth where it is objective
+    then GRPO with r = 1[the verdict is right];     measured: P(style | kind of question), which RL is to polarise
+
+Longer judgements are better ones on average, but not for one reason: matters of taste need more principles, matters of fact a
+verification that is right, and the wrong one of the two does harm. The tag lets a judge choose before it writes.
+
+Zhang et al. 2026, arXiv:2603.01571, by its abstract and texts that quote it; the code (Don-Joey/Mix-GRM) could not be read.
+(inferred): the prompts and tags, that the raw judgements of either style are asked for by a prompt of its own, that of a principle
+counts what most judgements say that name it, n = 4, the rates and steps, and that questions with a gold answer are objective. The
+raw judgements are those of the policy as it begins, unless `writer` names another model.
+"""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from rewardlab.checks.claim import Check, Within
+from rewardlab.core import (
+    Group,
+    Learner,
+    Loop,
+    Problem,
+    Recipe,
+    Rollout,
+    Run,
+    Sampling,
+    Trajectory,
+    loop,
+    measure,
+    rollout,
+    seed_of,
+)
+from rewardlab.data.columns import Column, Data
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.judgements import accuracy_of, judged
+from rewardlab.judges.cases import WORTH, Case, agrees, cases_of, to_judge
+from rewardlab.judges.forms import Form, Kind
+from rewardlab.judges.named import form_of
+from rewardlab.methods.baselines.sft import sft
+from rewardlab.methods.baselines.trained_judge import trained_judge
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
+from rewardlab.verifiers.match import final_answer
+from rewardlab.worlds.duels import FORM as SMALL_FORM
+
+_PAIR = "\n\n[Question]\n{prompt}\n\n[Reply A]\n{first}\n\n[Reply B]\n{second}\n\n[End of the replies]"
+_VERDICT = "End with your verdict: [[A]] if reply A is better, [[B]] if reply B is."
+FORM = f"Two assistants reply to a question. Judge which reply is better. {_VERDICT}{_PAIR}"
+BREADTH_FORM = (
+    "Two assistants reply to a question. Judge which reply is better by as many principles as matter to whoever asked. Write a "
+    f"line for each, 'PRINCIPLE: what each reply does for it'. {_VERDICT}{_PAIR}"
+)
+DEPTH_FORM = (
+    "Two assistants reply to a question. Solve it yourself first, step by step, and write your solution in "
+    f"<solution>...</solution>. Then verify both replies by it. {_VERDICT}{_PAIR}"
+)
+UNIT = r"(?m)^[-*#\d.\s]{0,9}\**([^\s:*][^:\n*]{0,60}?)\**:[^\n]+$"
+"""A principle and what is said of the replies under it, in a line; the principle is the first group."""
+SOLUTION = r"(?s)<solution>(.*?)</solution>"
+TAGS = ("Breadth:", "Depth:")
+Style = Literal["breadth", "depth"]
+Match = Literal["matched", "mismatched", "both"]
+
+
+def objective(problem: Problem) -> bool:
+    """Whether a question is one of fact: by its column `objective`, or else because it has a gold answer."""
+    stated = problem.meta.get("objective")
+    return problem.answer is not None if stated is None else bool(stated)
+
+
+def merged(judgements: Sequence[str], unit: str = UNIT) -> str:
+    """The units of several judgements, each principle once, in the order in which they first come; empty without any.
+
+    Of what is said under a principle, the most frequent counts, and of equally frequent ones the first.
+    """
+    said: dict[str, Counter[str]] = {}
+    for text in judgements:
+        for match in re.finditer(unit, text):
+            said.setdefault(match[1].strip().casefold(), Counter())[match[0].strip()] += 1
+    # Counter.most_common keeps the order of equal counts
+    units = [counts.most_common(1)[0][0] for counts in said.values()]
+    return ("\n" if any("\n" in text.strip() for text in judgements) else " ").join(units)
+
+
+def in_breadth(judgements: Sequence[str], form: Form, unit: str) -> str:
+    """The merged units of right judgements with their verdict; the first judgement as it is where there are no units."""
+    assert form.marks is not None
+    verdict = list(form.marks.pattern.finditer(judgements[0]))[-1][0]
+    # what looks like a unit in the verdict's own words is none
+    bodies = [text[: list(form.marks.pattern.finditer(text))[-1].start()] for text in judgements]
+    units = merged(bodies, unit)
+    return f"{units}{chr(10) if chr(10) in units else ' '}{verdict}" if units else judgements[0]
+
+
+def in_depth(judgements: Sequence[str], answer: object, solution: str) -> str | None:
+    """The first of right judgements whose own solution has the gold answer; without a gold answer the first; None if none has."""
+    if answer is None:
+        return judgements[0]
+    solved = [(text, found[-1]) for text in judgements if (found := [m[1] for m in re.finditer(solution, text)])]
+    return next((text for text, own in solved if final_answer().check(own, answer).correct), None)
+
+
+def check_mix(unit: str, solution: str, form: str, kind: str, **_: Any) -> None:
+    """Refuse patterns without a group, and forms without marks."""
+    for name, pattern in (("unit", unit), ("solution", solution)):
+        try:
+            groups = re.compile(pattern).groups
+        except re.error as problem:
+            raise RewardlabError(f"the pattern {name}={pattern!r} is no regular expression: {problem}") from None
+        if not groups:
+            raise RewardlabError(f"the pattern {name}={pattern!r} has no group: put the part that is meant in parentheses")
+    if form_of(form, kind).marks is None:
+        raise RewardlabError(f"judgements in two styles need a form with marks, and {form or kind} has scores of several replies")
+
+
+@rollout(rows=lambda **_: 1, check=check_mix)
+def mixed_judgements(
+    problems: list[Problem], run: Run, *, form: str = FORM, kind: Kind = "pairwise", breadth_form: str = BREADTH_FORM,
+    depth_form: str = DEPTH_FORM, n: PositiveInt = 4, unit: str = UNIT, solution: str = SOLUTION, tags: tuple[str, str] = TAGS,
+    match: Match = "matched", merge: bool = True, writer: str = "writer",
+) -> list[Group]:  # fmt: skip
+    """A judgement of each row in the style that suits its question, recorded as the policy's own reply to the plain form.
+
+    form: what the judge is asked.  breadth_form, depth_form: what the writer is asked for n judgements in a style, of which those
+    with the right verdict count.  match: "mismatched", the other style; "both", either style of each row.  merge: else the first
+    judgement in breadth stands for all. Rows without a right judgement are dropped. Logged: accepted, and principles, the units of
+    one in breadth. Where nothing is kept, a question is returned without a judgement, from which nothing is learnt.
+    """
+    plain, asks = form_of(form, kind), {"breadth": form_of(breadth_form, kind), "depth": form_of(depth_form, kind)}
+    cases = [_case(p, plain, run) for p in problems]
+    wanted = [(p, case, style) for p, case in zip(problems, cases, strict=True) for style in styles_of(p, match)]
+    groups = _written(run, [to_judge(p, case, asks[style]) for p, case, style in wanted], writer, n)
+    right = [[t.reply for t in group if _agrees(asks[s], t)] for group, (*_, s) in zip(groups, wanted, strict=True)]
+    run.log("accepted", float(np.mean([len(texts) / n for texts in right])))
+    kept, named = [], []
+    for (problem, case, style), texts in zip(wanted, right, strict=True):
+        if not texts:
+            continue
+        text = in_depth(texts, problem.answer, solution)
+        if style == "breadth":
+            text = in_breadth(texts if merge else texts[:1], asks[style], unit)
+            named.append(len(re.findall(unit, text)))
+        if text is not None:
+            kept.append((to_judge(problem, case, plain), f"{tags[style == 'depth']} {text}"))
+    if named:
+        run.log("principles", float(np.mean(named)))
+    asked = [question for question, _ in kept] or [to_judge(problems[0], cases[0], plain)]
+    begun = run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
+    return [[t] for t in (run.policy.write(begun, [text for _, text in kept]) if kept else begun)]
+
+
+def styles_of(problem: Problem, match: Match) -> list[Style]:
+    if match == "both":
+        return ["breadth", "depth"]
+    return ["depth"] if objective(problem) == (match == "matched") else ["breadth"]
+
+
+def _case(problem: Problem, form: Form, run: Run) -> Case:
+    """The row's replies, in a random order."""
+    case, rng = cases_of(problem, form)[0], random.Random(seed_of("mix_grm", run.seed, run.step, problem.key))
+    return case.at(rng.sample(range(len(case.replies)), len(case.replies)))
+
+
+def _agrees(form: Form, t: Trajectory) -> bool:
+    values = form.read(t.reply, len(t.problem.meta[WORTH])).values
+    return values is not None and agrees(values, t.problem.meta[WORTH])
+
+
+def _written(run: Run, asked: Sequence[Problem], writer: str, n: int) -> list[Group]:
+    """n judgements of each question; none where they do not fit the writer's context."""
+    model = run.model(writer)
+    begun = model.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
+    fits = [i for i, t in enumerate(begun) if len(t) + run.max_new <= model.context]
+    said = model.extend([begun[i] for i in fits for _ in range(n)], Sampling(run.max_new), run.rng("judgements")) if fits else []
+    known = {i: said[k * n : (k + 1) * n] for k, i in enumerate(fits)}
+    return [known.get(i, []) for i in range(len(asked))]
+
+
+@loop(wraps="inner")
+def styles_first(
+    recipe: Recipe, run: Run, ops: Any, *, first: PositiveInt, kept: Rollout, sft_lr_scale: PositiveFloat = 3.0,
+    inner: Loop | None = None,
+) -> None:  # fmt: skip
+    """Imitate the judgements of `kept` in the first `first` training steps, and then train by the recipe.
+
+    sft_lr_scale: the learning rate of these steps, as a multiple of the recipe's.  inner: how the others are taken.
+    """
+    if run.step >= first:
+        inner(recipe, run, ops) if inner else ops.standard_step(recipe)
+        return
+    lr = sft_lr_scale * recipe.update.rate
+    ops.standard_step(sft(problems=recipe.update.problems).but(rollout=kept, lr=lr, measure=None))
+    if run.step == first - 1:
+        # what imitation left in the optimiser is of another loss
+        ops.policy.reset_optimizer()
+
+
+@measure
+def styles(
+    problems: Sequence[Problem], run: Run, *, form: str = FORM, kind: Kind = "pairwise", unit: str = UNIT,
+    tags: tuple[str, str] = TAGS, k: PositiveInt = 1,
+) -> dict[str, float]:  # fmt: skip
+    """As `judgement_accuracy`, and by kind of question:
+
+    judged_subjective, judged_objective: the share of right verdicts.  breadth_subjective, depth_objective: the share of judgements
+    that begin with the tag of the style that suits the question.  principles: units of a judgement of a subjective question.
+    """
+    found = judged(problems, run, form_of(form, kind), k)
+    rows = [
+        (objective(problems[a.row]), text, ok)
+        for a, texts, right in zip(found.asked, found.texts, found.right, strict=True)
+        for text, ok in zip(texts, right, strict=True)
+    ]  # fmt: skip
+    said = {}
+    for fact, name, tag, style in ((False, "subjective", tags[0], "breadth"), (True, "objective", tags[1], "depth")):
+        if own := [(text, ok) for of, text, ok in rows if of == fact]:
+            said[f"judged_{name}"] = float(np.mean([ok for _, ok in own]))
+            said[f"{style}_{name}"] = float(np.mean([text.lstrip().startswith(tag) for text, _ in own]))
+    named = [len({m[1].strip().casefold() for m in re.finditer(unit, text)}) for fact, text, _ in rows if not fact]
+    return accuracy_of(found) | said | ({"principles": float(np.mean(named))} if named else {})
+
+
+def mix_grm(
+    base: Recipe | None = None, *, form: str = FORM, kind: Kind = "pairwise", breadth_form: str = BREADTH_FORM,
+    depth_form: str = DEPTH_FORM, distil: int = 30, sft_lr_scale: float = 3.0, n: int = 4, unit: str = UNIT,
+    solution: str = SOLUTION, tags: tuple[str, str] = TAGS, match: Match = "matched", merge: bool = True,
+    writer: str = "copy:policy", problems: int = 16, lr: float | None = None,
+) -> Recipe:  # fmt: skip
+    """form: what the judge is asked, which names no style.  breadth_form, depth_form: what the writer is asked; empty: as `form`.
+    distil, sft_lr_scale: first steps, which imitate both styles, and their learning rate as a multiple of the recipe's.  n, writer:
+    judgements of a row, and the model that writes them (`Learner.init`).  unit, solution: regular expressions, whose first group is
+    a principle, or the own solution.  tags: how judgements in each style begin.  match: which style which question gets.  merge:
+    whether principles of several judgements are merged."""
+    base = base or trained_judge(form=form, kind=kind, problems=problems, wrong=0.0, lr=lr)
+    kept = mixed_judgements(
+        form=form, kind=kind, breadth_form=breadth_form or form, depth_form=depth_form or form, n=n, unit=unit,
+        solution=solution, tags=tags, match=match, merge=merge,
+    )  # fmt: skip
+    first = styles_first(first=distil, kept=kept, sft_lr_scale=sft_lr_scale, inner=base.loop) if distil else base.loop
+    also = (*base.also, Learner("writer", writer, Recipe(), every=0)) if distil else base.also
+    return base.but(loop=first, measure=styles(form=form, kind=kind, unit=unit, tags=tags), also=also)
+
+
+fidelity = "reading"
+left_out = "taking apart the rationales of a larger model by another one; here each style is asked for, and `writer` may be larger"
+data = Data(
+    chosen="the better reply", rejected="the worse reply",
+    answer=Column("the gold answer, by which solutions in depth are verified", optional=True),
+    objective=Column("true where the question is one of fact; without it, where it has a gold answer", optional=True),
+    rows=[
+        {"prompt": "What is half of 46?", "objective": True, "chosen": "23.", "rejected": "Half of 46 is 28."},
+        {
+            "prompt": "Write a line of thanks to Ann.", "objective": False,
+            "chosen": "Dear Ann, thank you so much for the tea!", "rejected": "ok thanks",
+        },
+    ],
+)  # fmt: skip
+
+SMALL = {
+    "form": SMALL_FORM, "breadth_form": "", "depth_form": "", "unit": r"([a-z]+) [+-] [+-]", "solution": r"=(\d+) A [+-]",
+    "tags": ("B:", "D:"),
+}  # fmt: skip
+check = Check(
+    says="taught judgements whose principles are merged from several, a judge names more principles and gives more right verdicts "
+    "where the question is one of taste, before and during RL, than one taught single judgements",
+    versus="mix_grm", task="duels", measure="judged_subjective", direction="higher", margin=0.03, settings=SMALL,
+    versus_settings={**SMALL, "merge": False}, problems=300, steps=60, moved=Within("principles", low=0.3),
+)  # fmt: skip
+baseline = "trained_judge"
