@@ -26,6 +26,7 @@ def taught_duels(
     """
     plain = duels(kinds=kinds, size=size, test_size=test_size)
     writes = duels(judged=True, error=taught_error, named=taught_named, test_size=1).demonstrate
+    assert writes is not None
     return replace(
         plain, name="taught_duels", train=Paired(plain.train, partial(_judged, writes=writes)),
         columns=(*plain.columns, "judgement", "judgement_reversed"), about="duels with judgements to learn from",
