@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from rows import Replies, batch_of, outcome
 
 from rewardlab import registry
 from rewardlab.core import Run, Score, Trajectory, ask
-from rewardlab.methods.judges.deepseek_grm_spct import Vote, chance_of_best, guided_votes, right_of_hard_rows, summed
+from rewardlab.methods.judges.deepseek_grm_spct import Vote, and_hinted, chance_of_best, guided_votes, right_of_hard_rows, summed
+from rewardlab.rollouts.independent import independent
 
 FORM = "{prompt}\n{replies}\n"
 VOTES = [Vote((7.0, 7.0, 2.0), -1.0), Vote((5.0, 8.0, 9.0), -3.0), Vote(None, 9.0), Vote((6.0, 4.0, 3.0), 0.5)]
@@ -72,6 +75,30 @@ def test_right_samples_are_imitated_and_those_of_rows_that_are_always_right_are_
     assert weight.sum(1).tolist() == [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
     assert weight[3].tolist() == [0.0, 0.5, 0.5]
     assert float(right_of_hard_rows()(batch_of([[("rd", {"": outcome(1.0)})]])).sum()) == 0.0
+
+
+def test_a_sample_that_was_told_the_best_reply_counts_if_it_is_right_and_does_not_make_a_row_hard():
+    batch = batch_of([[("rd", {"": outcome(x)}) for x in row] for row in ((1.0, 1.0, -1.0), (-1.0, -1.0, 1.0))])
+    batch.rows = [(replace(t, tag="hinted" if i % 3 == 2 else ""), s) for i, (t, s) in enumerate(batch.rows)]
+    # without a hint all of the first row are right, so that it is trivial; of the second the hinted one alone is right
+    assert right_of_hard_rows()(batch).sum(1).tolist() == [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+
+
+def test_the_hint_names_the_best_reply_where_it_stands_and_is_not_in_what_is_learnt():
+    asked = []
+
+    class Told(Replies):
+        def extend(self, trajectories, sampling, rng):
+            asked.extend(t.problem.question for t in trajectories)
+            return super().extend(trajectories, sampling, rng)
+
+    run = Run(Told(["[[1, 2, 3]]"]), max_new=9)
+    row = ask("Why?", shown=["a", "b", "c"], worth=[0.0, 1.0, 0.5])
+    ((sample, hinted),) = and_hinted(inner=independent(n=1))([row], run)
+    assert asked == ["Why?", "Why?\n\nThe best of these responses is number 2 (B)."]
+    assert (sample.tag, hinted.tag, hinted.problem.question, hinted.reply) == ("", "hinted", "Why?", "[[1, 2, 3]]")
+    labels = registry.build("deepseek_grm_spct", {"form": FORM}).also[0].recipe.reward
+    assert [s.missing for s in labels([[sample, hinted]], Run(None))[0]] == [False, True]
 
 
 def test_the_highest_score_must_go_to_the_best_reply_alone():

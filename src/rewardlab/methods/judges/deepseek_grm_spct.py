@@ -1,7 +1,8 @@
 """DeepSeek-GRM: a judge writes principles for the question, a critique, and a score of every reply; many such scores are summed.
 
     S_1 .. S_n ~ pi(. | x, y_1 .. y_n);      r = 1 if the best reply's score is the highest alone, else -1
-    first   imitate samples with r = 1, of rows where not all of n_rft samples have it         (rejective fine-tuning)
+    first   imitate samples with r = 1: of n_rft of a row, unless all have it; and one whose prompt says which reply is best
+            (rejective fine-tuning)
     then    GRPO on r over n samples, with beta KL(pi || pi after the first stage)             (rule-based online RL)
     held out:   S*_i = sum over the k_meta samples, of k, that a meta RM scores highest, of S_i;   the replies in another order each
     meta RM:    L = -log sigmoid(V) of samples with r = 1, -log sigmoid(-V) of the others
@@ -12,14 +13,15 @@ r has no term for the form; the KL keeps it, and with a small one the judge beca
 
 Liu et al. 2025, arXiv:2504.02495 (self-principled critique tuning, SPCT), by the paper; training code was not released. n = 4,
 beta = 0.08, n_rft = 3 and k_meta = k / 2 are the paper's. (inferred): temperature 0.5 for votes; the meta RM learns beside the
-judge, from all samples of both stages; samples that cannot be read have no vote; where the highest sum is tied, each of these
-replies is chosen equally often.
+judge, from all samples of both stages but hinted ones; the words of the hint; samples that cannot be read have no vote; where the
+highest sum is tied, each of these replies is chosen equally often.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,22 +31,26 @@ from torch import Tensor
 from rewardlab.checks.claim import Check
 from rewardlab.core import (
     Batch,
+    Group,
     Learner,
     Loop,
     Problem,
     Recipe,
+    Rollout,
     Run,
     Sampling,
+    Score,
     Trajectory,
     Update,
     loop,
     measure,
+    rollout,
     seed_of,
     weighting,
 )
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.passk import mean_interval
-from rewardlab.judges.cases import cases_of, to_judge
+from rewardlab.judges.cases import WORTH, cases_of, to_judge
 from rewardlab.judges.forms import Kind
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
@@ -54,8 +60,13 @@ from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.regularise import kl_to_reference
 from rewardlab.rewards.judgements import right_judgement
 from rewardlab.rewards.model import model_score
+from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
+from rewardlab.text.filled import filled
 from rewardlab.worlds.graded import BY_QUESTION
+
+HINTED = "hinted"
+HINT = "\n\nThe best of these responses is number {number} ({letter})."
 
 # ---- votes ---------------------------------------------------------------------------------------------------------------------
 
@@ -137,29 +148,62 @@ def _told(worth: list[tuple[float, ...]], votes: list[list[Vote]], best: int) ->
 # ---- rejective fine-tuning -------------------------------------------------------------------------------------------------------
 
 
+@rollout(wraps="inner")
+def and_hinted(problems: list[Problem], run: Run, *, inner: Rollout, hint: str = HINT) -> list[Group]:
+    """The samples of `inner`, and one more of each row, which is told which reply is best; it is recorded as if it were not."""
+    groups = inner(problems, run)
+    asked = [group[0].problem for group in groups]
+    told = [q.reworded(q.question + filled(hint, number=str(_best(q) + 1), letter=chr(ord("A") + _best(q)))) for q in asked]
+    begun = run.policy.read([Trajectory(q) for q in told], [q.prompt for q in told])
+    said = run.policy.extend(begun, Sampling(run.max_new), run.rng("hinted"))
+    plain = run.policy.read([Trajectory(q) for q in asked], [q.prompt for q in asked])
+    written = run.policy.write(plain, [t.reply for t in said])
+    return [[*group, replace(t, tag=HINTED)] for group, t in zip(groups, written, strict=True)]
+
+
+def _best(question: Problem) -> int:
+    """The place of the best reply among those that the question shows."""
+    worth = question.meta[WORTH]
+    return max(range(len(worth)), key=lambda i: worth[i])
+
+
 @weighting
 def right_of_hard_rows(batch: Batch) -> Tensor:
-    """Every decision of right samples counts the same, those of wrong ones nothing, nor of rows of which all samples are right."""
+    """Every decision of right samples counts the same, those of wrong ones nothing, nor of rows that all samples get right.
+
+    Samples that were told the best reply count if they are right, and say nothing of how hard a row is.
+    """
     right = torch.where(batch.mask, batch.reward, 0.0).sum(1) > 0
-    easy = torch.stack([right[batch.group == g].all() for g in batch.group])
-    weight = batch.mask & (right & ~easy)[:, None]
+    hinted = torch.tensor([t.tag == HINTED for t, _ in batch.rows], dtype=torch.bool, device=right.device)
+    easy = torch.stack([(right | hinted)[batch.group == g].all() for g in batch.group])
+    weight = batch.mask & (right & (hinted | ~easy))[:, None]
     # where no sample is kept all weights are 0 and the update is empty, instead of 0 / 0
     return weight / weight.sum().clamp(min=1)
 
 
+@reward
+def right_unhinted(trajectory: Trajectory, *, form: str = "", kind: Kind = "scores") -> Score:
+    """1 for a right judgement, 0 for a wrong one; no verdict where the judge was told the best reply."""
+    if trajectory.tag == HINTED:
+        return Score(None, why="the judge was told which reply is best")
+    return right_judgement(form=form, kind=kind, wrong=0.0)([[trajectory]], Run(None))[0][0]
+
+
 @loop(wraps="inner")
 def rejective_first(
-    recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, n: PositiveInt = 3, inner: Loop | None = None
+    recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, n: PositiveInt = 3, hinted: bool = True,
+    inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Imitate right samples of rows that are not trivial, of n of each, in the first `steps` steps, from which the meta RM learns
     too. Then the policy so far becomes the reference, and training goes on by the recipe.
 
-    inner: how a step of the recipe is taken.
+    hinted: one sample of each row more, which is told the best reply.  inner: how a step of the recipe is taken.
     """
     if run.step >= steps:
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
         return
-    sampled = recipe.required("rollout").but_innermost(n=n)
+    plain = recipe.required("rollout").but_innermost(n=n)
+    sampled = and_hinted(inner=plain) if hinted else plain
     ops.standard_step(recipe.but(rollout=sampled, credit=None, objective=imitate(), weighting=right_of_hard_rows()))
     if run.step == steps - 1:
         # what imitation left in the optimiser is of another loss
@@ -172,21 +216,21 @@ def rejective_first(
 
 def deepseek_grm_spct(
     base: Recipe | None = None, *, form: str = "deepseek_grm", kind: Kind = "scores", n: int = 4, problems: int = 16,
-    rft: NonNegativeInt = 20, n_rft: PositiveInt = 3, beta: NonNegativeFloat = 0.08, votes: int = 8, k_meta: int = 0,
-    temperature: float = 0.5, init: str = "value-head", meta_lr: float | None = None, lr: float | None = None,
+    rft: NonNegativeInt = 20, n_rft: PositiveInt = 3, hinted: bool = True, beta: NonNegativeFloat = 0.08, votes: int = 8,
+    k_meta: int = 0, temperature: float = 0.5, init: str = "value-head", meta_lr: float | None = None, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """form, kind, problems: as in `trained_judge`; a text has {prompt} and {replies}.  n: samples of a row in RL.
 
-    rft: first steps, which imitate right ones of n_rft samples.  beta: weight of the KL to the policy after them.  votes: samples
-    of a held-out row.  k_meta: of these, so many that the meta RM chooses vote; 0: half.  temperature: of votes.  init, meta_lr: of
-    the meta RM (`Learner.init`)."""
+    rft: first steps, which imitate right ones of n_rft samples.  hinted: and of one more, which is told the best reply.  beta:
+    weight of the KL to the policy after them.  votes: samples of a held-out row.  k_meta: of these, so many that the meta RM
+    chooses vote; 0: half.  temperature: of votes.  init, meta_lr: of the meta RM (`Learner.init`)."""
     base = trained_judge(base or grpo(n=n), form=form, kind=kind, problems=problems, lr=lr)
-    labels = right_judgement(form=form, kind=kind, wrong=0.0)
+    labels = right_unhinted(form=form, kind=kind)
     scorer = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=meta_lr, loss_kind="scorer"))
     objective = base.required("objective")
     return base.but(
         objective=objective + beta * kl_to_reference() if beta else objective,
-        loop=rejective_first(steps=rft, n=n_rft, inner=base.loop) if rft else base.loop,
+        loop=rejective_first(steps=rft, n=n_rft, hinted=hinted, inner=base.loop) if rft else base.loop,
         measure=guided_votes(form=form, kind=kind, k=votes, best=k_meta, temperature=temperature),
         also=(*base.also, Learner("meta", init, scorer)),
     )
@@ -194,8 +238,8 @@ def deepseek_grm_spct(
 
 fidelity = "core"
 left_out = (
-    "hinted sampling, in which rows are asked once more with the best reply named; fine-tuning data of other kinds beside the "
-    "judgements; scores of a single reply, which its label must equal"
+    "fine-tuning data of other kinds beside the judgements; scores of a single reply, which its label must equal; a first stage "
+    "over a fixed set of samples: here the judge samples as it learns"
 )
 data = Data(
     replies=Column("a list of replies to score together (or a pair, `chosen` and `rejected`)", optional=True),
