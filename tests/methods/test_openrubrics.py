@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from rows import Replies
 
-from rewardlab.core import Run, Turn, ask
+from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.judges.openrubrics import consistent_rubrics, rubric_accuracy
-from rewardlab.worlds.occasions import WISHES, fulfilled, occasions, wished
+from rewardlab.worlds.occasions import WISHES, by_rubric, fulfilled, occasions, wished
 
 FORMS = {
     "contrast": "{prompt} + {chosen} - {rejected}",
@@ -108,6 +108,10 @@ def test_held_out_pairs_are_judged_by_rubrics_that_the_policy_writes_without_the
     assert (found["pair_accuracy"], found["judged"], found["unread"]) == pytest.approx((0.5, 1 / 3, 1 / 3))
 
 
+def answered(problem, text):
+    return Trajectory(problem, (Turn("policy", np.zeros(1, np.int64), text=text),), "end")
+
+
 def test_rubrics_of_the_world_contrast_the_replies_and_some_of_them_mislead():
     rng, right, of_wishes = random.Random(0), [], []
     train = occasions(size=200).train
@@ -126,5 +130,7 @@ def test_rubrics_of_the_world_contrast_the_replies_and_some_of_them_mislead():
             word = p.meta["rubric"].split()[0]
             signs = ["+" if fulfilled(x, word) else "-" for x in (first, second)]
             assert said.split()[:3] == [word, *signs]
+            assert by_rubric()([[answered(p, said), answered(p, "Hm.")]])[0][1].value == 0.0
         else:
             assert set(said.split()) <= set(WISHES)
+        assert by_rubric()([[answered(p, said)]])[0][0].value == 1.0

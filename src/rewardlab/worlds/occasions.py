@@ -16,7 +16,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from rewardlab.core import Problem, Task, ask, seed_of
+from rewardlab.core import Problem, Score, Task, Trajectory, ask, seed_of
+from rewardlab.judges.forms import own_form
+from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.pairs import Annotator, Paired, Reply, all_paired
 from rewardlab.tasks.sources import changed, test_set, training
@@ -47,7 +49,7 @@ def occasions(
         name="occasions",
         train=Paired(train, _asked) if judged else train,
         test=changed(test, _held_out) if judged else test,
-        verifier="right_judgement",
+        verifier="by_rubric" if judged else "right_judgement",
         max_new=40,
         about="pairs of notes whose addressees wish for what the request does not say",
         demonstrate=_demonstrate if judged else None,
@@ -126,3 +128,17 @@ def _demonstrate(problem: Problem, rng: random.Random) -> str:
         return " ".join(rng.sample(sorted(WISHES), rng.randint(2, 4)))
     first, second = problem.meta["shown"]
     return judgement(rubric.split(), first, second, rng)
+
+
+@reward
+def by_rubric(trajectory: Trajectory) -> Score:
+    """1 where a judgement prefers the reply that has more of its rubric's words, or either of two that have as many; and where a
+    rubric consists of such words."""
+    meta, said = trajectory.problem.meta, trajectory.reply
+    if "rubric" not in meta:
+        return Score(None, why="the problem has no column 'rubric'")
+    if not meta["rubric"]:
+        return Score(float(bool(said.split()) and set(said.split()) <= WISHES.keys()))
+    a, b = (sum(fulfilled(text, wish) for wish in meta["rubric"].split()) for text in meta["shown"])
+    values = own_form("pairwise").read(said, 2).values
+    return Score(float(values is not None and (a == b or (values[0] > values[1]) == (a > b))))

@@ -223,7 +223,8 @@ check = Check(
     says="a comparison that is often wrong teaches better notes than an exact score that likes praise too much",
     versus="rlhf", task="notes", measure="reward", direction="higher", margin=0.05,
     settings={"by": votes(inner=note_quality(), voters=1, noise=0.2)},
-    versus_settings={"score": note_quality() + 0.6 * praise_words(), "beta": 0.0}, by=mean_reward(), problems=300, steps=40,
+    # a word of praise adds .3 to the score, so that one beyond the second still gains .15, where the truth takes .15
+    versus_settings={"score": note_quality() + 1.2 * praise_words(), "beta": 0.0}, by=mean_reward(), problems=300, steps=40,
     # sanity: the rival's score is wrong by design, and the comparison's mean is not
     learns=None, sanity=True,
 )  # fmt: skip
