@@ -30,6 +30,7 @@ from rewardlab.core import Group, Learner, Problem, Recipe, Run, Score, Scores, 
 from rewardlab.data.columns import Data
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.best_of_n import best_of_n
+from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import trained_judge
 from rewardlab.rewards.judge import judgements_by
 from rewardlab.rewards.reward import reward
@@ -135,8 +136,13 @@ def rrm_reward_reasoning(
     a pair, held out (in each order) and in tournaments.  candidates: 0 trains a judge; more: so many replies to a prompt, of which
     a tournament of this `strategy` chooses one (`rewardlab answer`).  judge: who judges there, a model that is loaded beside the
     policy; empty: the policy itself."""
-    if not candidates:
-        return trained_judge(base, form=form, n=n, problems=problems, votes=votes, lr=lr)
+    base = base or (best_of_n(n=candidates) if candidates else grpo(n=n))
+    if candidates:
+        return _by_tournament(base, form, votes, candidates, strategy, judge)
+    return trained_judge(base, form=form, n=n, problems=problems, votes=votes, lr=lr)
+
+
+def _by_tournament(base: Recipe, form: str, votes: int, candidates: int, strategy: str, judge: str) -> Recipe:
     model = "judge" if judge else "policy"
     others = (Learner("judge", judge, Recipe(), every=0),) if judge else ()
     chosen = (knockout if strategy == "knockout" else highest_elo)(model=model, form=form, votes=votes)
