@@ -272,5 +272,6 @@ check = Check(
     "where the question is one of taste, before and during RL, than one taught single judgements",
     versus="mix_grm", task="duels", measure="judged_subjective", direction="higher", margin=0.03, settings=SMALL,
     versus_settings={**SMALL, "merge": False}, problems=300, steps=50, moved=Within("principles", low=0.3),
+    tried="16 rows a step, and tags of several tokens or that the prompt has too: the small judge hardly learnt them",
 )  # fmt: skip
 baseline = "trained_judge"
