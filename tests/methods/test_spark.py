@@ -171,5 +171,5 @@ def test_verdicts_are_read_as_models_write_them():
 
 
 def test_texts_must_show_what_is_judged():
-    with pytest.raises(RewardlabError, match=r"'pair' has no .second."):
+    with pytest.raises(RewardlabError, match="the text 'pair' has no"):
         build("spark", {"pair": "{prompt} {first}"})

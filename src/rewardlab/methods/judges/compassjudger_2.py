@@ -185,5 +185,6 @@ check = Check(
     "that imitates them alone",
     versus="compassjudger_2", task="duels", measure="judged", direction="higher", margin=0.02, settings={"form": SMALL_FORM},
     versus_settings={"form": SMALL_FORM, "gamma": 0.0}, problems=300, steps=60, moved=Within("verdict_margin", low=0.5),
+    tried="a rate of 1e-3, at which right verdicts fall from 64% to 47% with the margin and to 52% without it",
 )  # fmt: skip
 baseline = "trained_judge"

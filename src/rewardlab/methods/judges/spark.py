@@ -185,8 +185,8 @@ def self_reflection(
 ) -> dict[str, float]:
     """pass@1 of greedy replies; `reflected`: of those after at most `rounds` of judging them and solving again what is found wrong.
 
-    judged: the share of right verdicts on the first replies, the mean of those on right and of those on wrong ones: 1/2 is chance.
-    asked_again: the share of replies that were solved again at least once.
+    judged: the share of right verdicts on the first replies, the mean of those on right and of those on wrong ones: 1/2 is chance,
+    and what cannot be read is wrong, and no consent.  asked_again: the share of replies that were solved again at least once.
     """
     now = _said(list(problems), run)
     first, wrong, held = _right(now, run), list(range(len(now))), []

@@ -147,11 +147,10 @@ def think_rm(
     written_each that the policy writes where a row has none.  n: judgements of a row, or replies to a prompt (G).  beta: of the KL.
     problems, votes: as in `trained_judge`.  judge: a trained judge, a model or openai:URL#NAME: it is then a policy that is
     trained.  by_length: as in `preferred`; False suits think_rm_graded.  max_judgement: tokens of its judgements, if not 2048."""
+    base = base or grpo(n=n, beta=beta)
     if judge:
-        return _by_preferences(base or grpo(n=n, beta=beta), judge, form, by_length, max_judgement or TOKENS).but(
-            problems=problems, lr=lr
-        )
-    base = trained_judge(base or grpo(n=n, beta=beta), form=form, n=n, problems=problems, votes=votes, lr=lr)
+        return _by_preferences(base, judge, form, by_length, max_judgement or TOKENS).but(problems=problems, lr=lr)
+    base = trained_judge(base, form=form, n=n, problems=problems, votes=votes, lr=lr)
     paid = right_strength(form=form)
     first = judgements_first(first=distil, by=paid, form=form, n=written_each, keep="longest", inner=base.loop)
     return base.but(reward=paid, loop=first if distil else base.loop)
