@@ -224,7 +224,8 @@ def deepseek_grm_spct(
     rft: first steps, which imitate right ones of n_rft samples.  hinted: and of one more, which is told the best reply.  beta:
     weight of the KL to the policy after them.  votes: samples of a held-out row.  k_meta: of these, so many that the meta RM
     chooses vote; 0: half.  temperature: of votes.  init, meta_lr: of the meta RM (`Learner.init`)."""
-    base = trained_judge(base or grpo(n=n), form=form, kind=kind, problems=problems, lr=lr)
+    base = base or grpo(n=n)
+    base = trained_judge(base, form=form, kind=kind, problems=problems, lr=lr)
     labels = right_unhinted(form=form, kind=kind)
     scorer = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=meta_lr, loss_kind="scorer"))
     objective = base.required("objective")

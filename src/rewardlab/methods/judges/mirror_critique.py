@@ -35,6 +35,7 @@ from rewardlab.evals.passk import mean_interval
 from rewardlab.judges.cases import SHOWN, WORTH, agrees, cases_of, to_judge
 from rewardlab.judges.forms import Form, Kind
 from rewardlab.judges.named import form_of
+from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.methods.baselines.trained_judge import trained_judge
 from rewardlab.rewards.critiques import answers
@@ -196,6 +197,7 @@ def mirror_critique(
     with {prompt} and {reply}.  shown: what the critic is, with {solution} too; empty: the same.  first: steps that imitate.
     tries: critiques of a candidate.  n: the verifier's, in RL.  problems: rows of a step.  critiques: of a held-out candidate.
     threshold: of the score below which no answer is given."""
+    base = base or grpo(n=n)
     base = trained_judge(base, form=form, kind=KIND, n=n, problems=problems, wrong=0.0, lr=lr)
     return base.but(
         credit=center() >> to_go(),

@@ -37,6 +37,7 @@ from rewardlab.evals.passk import mean_interval
 from rewardlab.judges.cases import cases_of, to_judge
 from rewardlab.judges.forms import Kind
 from rewardlab.judges.named import form_of
+from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import trained_judge
 from rewardlab.rewards.judgements import reading_of
 from rewardlab.rewards.reward import reward
@@ -205,6 +206,7 @@ def rewardanything(
     """form: what the judge is asked, a published form by name, a file, or a text with {principle}, {prompt} and {replies}.  kind:
     of a text.  own: whether the judge is told the rows' own principles, or one for all.  n: judgements of a row.  problems: rows of
     a step.  formed: weight of the reward for the form.  votes: judgements of a held-out row, whose scores are averaged."""
+    base = base or grpo(n=n)
     base = trained_judge(base, form=form, kind=kind, n=n, problems=problems, lr=lr)
     return base.but(
         rollout=by_principle(inner=base.required("rollout"), own=own),

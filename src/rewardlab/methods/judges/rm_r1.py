@@ -141,7 +141,8 @@ def rm_r1(
     the question to a writer whose judgement was wrong, with {verdict} and {judgement}; empty: nobody is asked again.  tail:
     characters at the end in which the verdict must stand.  n: judgements of a row.  beta: of the KL to the start.  problems, votes:
     as in `trained_judge`."""
-    base = trained_judge(base or grpo(n=n, beta=beta), form=form, n=n, problems=problems, votes=votes, lr=lr)
+    base = base or grpo(n=n, beta=beta)
+    base = trained_judge(base, form=form, n=n, problems=problems, votes=votes, lr=lr)
     paid = right_at_the_end(form=form, tail=tail)
     kept = distilled_judgements(by=paid, form=form, again=again)
     first = judgements_first(first=distil, by=paid, form=form, kept=kept, inner=base.loop) if distil else base.loop

@@ -26,6 +26,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.judgements import accuracy_of, judged
 from rewardlab.judges.forms import Kind
 from rewardlab.judges.named import form_of
+from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import trained_judge
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.settings.domain import PositiveInt
@@ -151,7 +152,8 @@ def s2j(
     """form, kind: what the judge is asked (`trained_judge`); it must ask for a solution first.  solution: a regular expression
     whose first group is the own solution.  weight: of its reward beside the verdict's; 0: the verdict alone is paid.  by: what pays
     solutions of questions without a gold answer.  alone: whether the gap counts what is solved when the question is asked alone."""
-    base = base or trained_judge(form=form, kind=kind, n=n, problems=problems, wrong=0.0, lr=lr)
+    base = base or grpo(n=n)
+    base = trained_judge(base, form=form, kind=kind, n=n, problems=problems, wrong=0.0, lr=lr)
     paid = base.required("reward")
     return base.but(
         reward=paid + weight * own_solution_right(solution=solution, by=by) if weight else paid,
