@@ -36,6 +36,16 @@ def test_a_run_is_asked_on_the_scoreboard_as_in_training(tmp_path):
     assert set(verdict.orders) == {(0, 1), (1, 0)}
 
 
+def test_a_run_is_evaluated_as_a_judge_with_gold_answers_or_without(tmp_path):
+    run = run_of(tmp_path).out
+    found = api.evaluate(str(run), str(tmp_path / "rows.jsonl"), device="cpu", problems=2)
+    assert list(found["judged"]) == ["value", "ci95"]
+    assert {"pair_accuracy", "unread", "judgement_tokens"} <= found.keys()
+    answered = tmp_path / "answered.jsonl"
+    answered.write_text("".join(json.dumps(row | {"answer": "4"}) + "\n" for row in ROWS))
+    assert "judged" in api.evaluate(str(run), str(answered), device="cpu", problems=2)
+
+
 def test_it_imitates_first_and_then_learns_from_verdicts(tmp_path):
     run = run_of(tmp_path, distil=1).out
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]

@@ -14,7 +14,7 @@ from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, requ
 from rewardlab.api.measuring import need_answers, without_answers
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
-from rewardlab.api.scorers import evaluate_scorer, scorer_recipe
+from rewardlab.api.scorers import evaluate_judge, evaluate_scorer, judge_recipe, scorer_recipe
 from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import judged_samples, mean_interval, pass_at
@@ -31,7 +31,8 @@ def evaluate(
     model: str | Path | Result | Policy, task: Task | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
     temperature: float = 1.0, judge: str | None = None, workers: str | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """pass@k on held-out problems, with 95% intervals over problems; of a reward model's run its method's own measure.
+    """pass@k on held-out problems, with 95% intervals over problems; of a run that trained a reward model or a judge, its
+    method's own measure.
 
     task: None means that of the run that `model` names, with its columns, system message and length of replies.
     judge: the verifier in place of the task's own: a name, or openai:URL#NAME, a served model that compares the answers. Replies
@@ -47,6 +48,8 @@ def evaluate(
     task = task_of(task, config)
     if (recipe := scorer_recipe(model)) is not None:
         return evaluate_scorer(str(model), recipe, task, config, problems)
+    if judge is None and (recipe := judge_recipe(model)) is not None:
+        return evaluate_judge(str(model), recipe, task, config, problems)
     if judge is not None:
         task = replace(task, verifier=judge)
         require_packages(Recipe(), task)

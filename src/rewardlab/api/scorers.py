@@ -1,4 +1,4 @@
-"""How good the model is that a run trained beside a policy that stood still: a reward model, by the measure of its method."""
+"""How good the model is that a run trained to score or to judge, by the measure of its method: a reward model, or a judge."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rewardlab.engine import checkpoint
 from rewardlab.engine.learner import learners_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import find
+from rewardlab.models.layouts import judge_form_of_run
 from rewardlab.models.reads import reads_of
 from rewardlab.runs.config import RunConfig, config_of_run
 
@@ -66,6 +67,34 @@ def evaluate_scorer(model: str, recipe: Recipe, task: Task, config: RunConfig, p
         run = begin_run(recipe.but(also=(learner,)), policy, task, config)
     else:
         run = _as_it_ended(Path(model), recipe, policy, task, config)
+    return _measured(model, recipe, run, task, problems)
+
+
+def judge_recipe(model: Any) -> Recipe | None:
+    """The recipe of a run that trained a judge: its policy judges replies, and answers no problems. None for any other model."""
+    if not isinstance(model, str) or judge_form_of_run(model) is None:
+        return None
+    document = config_of_run(model)
+    assert document is not None
+    recipe = registry.load_recipe(document["recipe"])
+    return recipe if recipe.objective is not None and recipe.measure is not None else None
+
+
+def evaluate_judge(model: str, recipe: Recipe, task: Task, config: RunConfig, problems: int) -> dict[str, Any]:
+    """What the method's own measure says of the judge that the run trained, on held-out rows.
+
+    Raises RewardlabError for rows that lack the method's columns.
+    """
+    check_columns(recipe, task)
+    policy = policy_of(model, config, task)
+    task, _ = fit_prompts(task, policy, config, recipe)
+    # models that learn beside the judge, such as one that weighs its votes, are those of the run
+    learns = any(learner.recipe.objective is not None for learner in recipe.also)
+    run = _as_it_ended(Path(model), recipe, policy, task, config) if learns else begin_run(recipe, policy, task, config)
+    return _measured(model, recipe, run, task, problems)
+
+
+def _measured(model: str, recipe: Recipe, run: Run, task: Task, problems: int) -> dict[str, Any]:
     assert recipe.measure is not None
     found = recipe.measure(held_out(task, problems), run)
     low, high, n = (found.pop(name, None) for name in ("ci95_low", "ci95_high", "n"))

@@ -7,7 +7,8 @@ rewardlab eval runs/mine --judge openai:http://localhost:8000/v1#my-judge
 
 With --workers ray, processes of a Ray cluster sample and judge; each loads the model.
 
-A reward model's run is measured on held-out pairs, by the measure of its method: rewardlab eval runs/rm --task pairs.jsonl
+The run of a reward model or of a judge is measured on held-out pairs, by the measure of its method: rewardlab eval runs/rm --task
+pairs.jsonl
 
 A run is measured on the held-out problems of its own task, read as in the run, unless flags say otherwise.
 """
