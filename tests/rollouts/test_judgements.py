@@ -109,3 +109,11 @@ def test_single_replies_are_judged_one_by_one_and_ranked():
     )
     assert (found["judged"], found["pair_accuracy"]) == (1.0, 1.0)
     assert "consistent" not in found
+
+
+def test_a_question_that_does_not_fit_the_context_is_left_out():
+    run = run_of(right)
+    run.policy.context = 30
+    kept = accepted_judgements(by=right_judgement(form=FORM), form=FORM, n=1)([PAIR], run)
+    assert kept[0][0].reply == ""
+    assert run.policy.calls == []
