@@ -239,7 +239,7 @@ check = Check(
     "by one principle, and can only learn what is liked in general",
     versus="rewardanything", task="graded:by=principle", measure="tau", direction="higher", margin=0.05, settings=OF_NOTES,
     versus_settings={**OF_NOTES, "told": "polite, urgent, signed"}, problems=300, steps=40,
-    tried="one development seed: tau .25 from .12 with the rows' principles, .24 from .14 with one for all; .26 of `trained_judge`, "
+    tried="one seed: tau .25 from .12 with the rows' principles, .24 from .14 with one for all; .26 of `trained_judge`, "
     "which is paid for finding the best alone; .00 of a judge told a principle in words that the small judge does not know",
 )  # fmt: skip
 baseline = "trained_judge"
