@@ -119,8 +119,8 @@ def test_replies_are_ranked_in_any_order_and_silence_ties_them():
 
 def test_a_row_is_judged_by_its_own_principle_unless_all_have_the_same():
     rows = [ask("Why?", replies=["a", "b"], scores=[1, 0], principle="Be brief."), ask("How?", replies=["a", "b"], scores=[1, 0])]
-    brief, general = ["By Be brief. Why?", f"By {PRINCIPLE} How?"], [f"By {PRINCIPLE} Why?", f"By {PRINCIPLE} How?"]
-    for own, expected in ((True, brief), (False, general)):
-        recipe = registry.build("rewardanything", {"form": FORM, "own": own, "n": 2})
+    own, same = ["By Be brief. Why?", f"By {PRINCIPLE} How?"], ["By Be kind. Why?", "By Be kind. How?"]
+    for told, expected in (("", own), ("Be kind.", same)):
+        recipe = registry.build("rewardanything", {"form": FORM, "told": told, "n": 2})
         groups = recipe.rollout(rows, Run(Replies(["[[1, 0]]"] * 4), max_new=9))
         assert [g[0].problem.question.partition("\n")[0] for g in groups] == expected

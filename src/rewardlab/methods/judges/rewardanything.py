@@ -50,16 +50,15 @@ PRINCIPLE = "Prefer the reply that is right, does what was asked, and is clear."
 """The principle of rows that bring none."""
 
 
-def with_principle(problem: Problem, own: bool = True) -> Problem:
-    """The row with its own principle, or with the one for all."""
-    said = problem.meta.get("principle") if own else None
-    return replace(problem, meta={**problem.meta, "principle": said or PRINCIPLE})
+def with_principle(problem: Problem, told: str = "") -> Problem:
+    """The row with this principle; without one with its own, or the general one where it has none."""
+    return replace(problem, meta={**problem.meta, "principle": told or problem.meta.get("principle") or PRINCIPLE})
 
 
 @rollout(wraps="inner")
-def by_principle(problems: list[Problem], run: Run, *, inner: Rollout, own: bool = True) -> list[Group]:
-    """`inner` on rows that all have a principle: their own, or without `own` and where they have none, the one for all."""
-    return inner([with_principle(p, own) for p in problems], run)
+def by_principle(problems: list[Problem], run: Run, *, inner: Rollout, told: str = "") -> list[Group]:
+    """`inner` on rows that all have a principle: `told`, or without it their own, or the general one where they have none."""
+    return inner([with_principle(p, told) for p in problems], run)
 
 
 # ---- the two rewards -------------------------------------------------------------------------------------------------------------
@@ -151,16 +150,16 @@ def ndcg(said: Sequence[float], gold: Sequence[float]) -> float:
 
 @measure
 def ranking_agreement(
-    problems: Sequence[Problem], run: Run, *, form: str = FORM, kind: Kind = "scores", own: bool = True, k: PositiveInt = 1,
+    problems: Sequence[Problem], run: Run, *, form: str = FORM, kind: Kind = "scores", told: str = "", k: PositiveInt = 1,
     temperature: NonNegativeFloat = 1.0,
 ) -> dict[str, float]:  # fmt: skip
     """How held-out replies are ranked by the mean of k judgements, against the rows' scores; replies stand in a random order.
 
     tau: Kendall's tau-b, mean over rows.  pairs: the share of pairs in the right order, ties half.  ndcg.  Judgements without
-    scores, counted as `unread`, tie all replies.  own: whether the judge is told the rows' own principles.
+    scores, counted as `unread`, tie all replies.  told: a principle for all rows, in place of their own.
     """
     of = form_of(form, kind)
-    rows = [with_principle(p, own) for p in problems]
+    rows = [with_principle(p, told) for p in problems]
     cases = [cases_of(p, of)[0] for p in rows]
     orders = [_shuffled(p, len(c.replies)) for p, c in zip(rows, cases, strict=True)]
     asked = [to_judge(p, c.at(o), of) for p, c, o in zip(rows, cases, orders, strict=True)]
@@ -200,18 +199,18 @@ def _pairs(said: Sequence[float], gold: Sequence[float]) -> float:
 
 
 def rewardanything(
-    base: Recipe | None = None, *, form: str = FORM, kind: Kind = "scores", own: bool = True, n: int = 8, problems: int = 16,
+    base: Recipe | None = None, *, form: str = FORM, kind: Kind = "scores", told: str = "", n: int = 8, problems: int = 16,
     formed: NonNegativeFloat = 1.0, votes: int = 1, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked, a published form by name, a file, or a text with {principle}, {prompt} and {replies}.  kind:
-    of a text.  own: whether the judge is told the rows' own principles, or one for all.  n: judgements of a row.  problems: rows of
-    a step.  formed: weight of the reward for the form.  votes: judgements of a held-out row, whose scores are averaged."""
+    of a text.  told: a principle for all rows, in place of their own.  n: judgements of a row.  problems: rows of a step.
+    formed: weight of the reward for the form.  votes: judgements of a held-out row, whose scores are averaged."""
     base = base or grpo(n=n)
     base = trained_judge(base, form=form, kind=kind, n=n, problems=problems, lr=lr)
     return base.but(
-        rollout=by_principle(inner=base.required("rollout"), own=own),
+        rollout=by_principle(inner=base.required("rollout"), told=told),
         reward=in_agreement(form=form, kind=kind) + formed * well_formed(form=form, kind=kind),
-        measure=ranking_agreement(form=form, kind=kind, own=own, k=votes),
+        measure=ranking_agreement(form=form, kind=kind, told=told, k=votes),
     )
 
 
@@ -236,11 +235,13 @@ data = Data(
     ],
 )  # fmt: skip
 
+OF_NOTES = {"form": BY_PRINCIPLE}
 check = Check(
-    says="by principles that stand in no training row, a judge that is told them ranks notes better than one that is told the same "
-    "principle for all, which can only learn what is liked in general",
-    versus="rewardanything", task="graded:by=principle", measure="tau", direction="higher", margin=0.05,
-    settings={"form": BY_PRINCIPLE}, versus_settings={"form": BY_PRINCIPLE, "own": False}, problems=300, steps=40,
-    tried="against `trained_judge`, which is paid for finding the best alone, on one development seed: tau .25 and .26, from .12",
+    says="by principles that stand in no training row, a judge that is told them ranks notes better than one that judges all rows "
+    "by one principle, and can only learn what is liked in general",
+    versus="rewardanything", task="graded:by=principle", measure="tau", direction="higher", margin=0.05, settings=OF_NOTES,
+    versus_settings={**OF_NOTES, "told": "polite, urgent, signed"}, problems=300, steps=40,
+    tried="one seed: tau .25 from .12 with the rows' principles, .24 from .14 with one for all; .26 of `trained_judge`, "
+    "which is paid for finding the best alone; .00 of a judge told a principle in words that the small judge does not know",
 )  # fmt: skip
 baseline = "trained_judge"
