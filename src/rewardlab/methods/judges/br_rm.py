@@ -200,9 +200,8 @@ data = Data(
 )  # fmt: skip
 
 check = Check(
-    says="rewarded for the verdict of its second turn alone, a judge names more of what has to be checked in its first, and its "
-    "verdicts are right more often",
+    says="rewarded for the verdict of its second turn alone, a judge that looks twice is right more often than at its start",
     versus=None, task="second_looks", measure="judged", direction="higher", margin=0.05, against="before.judged",
-    settings={"form": FORM, "second": "Look.", "strict": False}, problems=200, steps=50,
+    settings={"form": FORM, "second": "Look.", "strict": False}, problems=200, steps=40,
 )  # fmt: skip
 baseline = "trained_judge"
