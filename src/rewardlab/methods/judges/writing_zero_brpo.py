@@ -227,5 +227,6 @@ check = Check(
     versus_settings={"score": note_quality() + 1.2 * praise_words(), "beta": 0.0}, by=mean_reward(), problems=300, steps=40,
     # sanity: the rival's score is wrong by design, and the comparison's mean is not
     learns=None, sanity=True,
+    tried="a score with .6 for praise, which takes as much as the truth does beyond two words: there was no fault to mend",
 )  # fmt: skip
 baseline = "grpo"
