@@ -10,8 +10,8 @@ any format, where rules need a reference and a fixed form. A verifier that only 
 what is imitated must come from cases that it does not always get right.
 
 Zhou et al. 2025, arXiv:2507.21645, by its abstract and by the dataset card of meituan/Libra-Bench, since no code was released:
-pointwise judging, labels of correctness, rejection sampling with SFT and then RL, accuracy by subset and then averaged (here a row's
-column `subset`), as many right as wrong replies. (inferred): the reward, 1 for the right verdict and 0 otherwise; GRPO; m = 8; 20
+pointwise judging, labels of correctness, rejection sampling with SFT and then RL, accuracy by subset and then averaged (the column
+`subset` of a row), as many right as wrong replies. (inferred): the reward, 1 for the right verdict and 0 otherwise; GRPO; m = 8; 20
 steps of imitation; the words, and [[yes]] and [[no]] for the verdict; that cases of which all judgements are right are left out.
 
 `libra_rm` trains the verifier; with `judge`, the policy that this one pays.
@@ -44,8 +44,8 @@ from rewardlab.worlds.mirrors import FORM as SMALL
 
 VERIFY = (
     "Below are a problem and a response to it. No reference answer is given. Think step by step whether the final answer of the "
-    "response is correct: work on the problem yourself where that helps, and check what the response does. End with your verdict on "
-    "a line of its own, [[yes]] if the final answer is correct, or [[no]] if it is not.\n\n## Problem\n{prompt}\n\n## Response\n"
+    "response is correct: work on the problem yourself where that helps, and check what the response does. End with your verdict "
+    "on a line of its own, [[yes]] if the final answer is correct, or [[no]] if it is not.\n\n## Problem\n{prompt}\n\n## Response\n"
     "{reply}\n"
 )
 KIND: Kind = "verdict"
@@ -101,9 +101,10 @@ def held_right(
     held = [v is not None and v[0] > 0.5 for v in values]
     truth = [row[0].value for row in aside.verify(groups, aside)] if aside.verify else []
     known = [(x >= 1, h) for x, h in zip(truth, held, strict=False) if x is not None]
+    right, trusted = [ok for ok, _ in known], [ok == h for ok, h in known]
     return {
         "held_right": float(np.mean(held)), "n": float(len(held)),
-        **({"pass@1": float(np.mean([x for x, _ in known])), "trusted": float(np.mean([x == h for x, h in known]))} if known else {}),
+        **({"pass@1": float(np.mean(right)), "trusted": float(np.mean(trusted))} if known else {}),
     }  # fmt: skip
 
 
@@ -115,9 +116,9 @@ def libra_rm(
     problems: int = 16, votes: int = 1, lr: float | None = None, judge: str = "", max_judgement: PositiveInt | None = None,
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked, with {prompt} and {reply} and without {answer}.  distil: first steps that imitate accepted
-    judgements, of `tries` of a reply.  easy: imitate those of replies that all are right about, too.  n: judgements of a reply in RL,
-    or replies to a prompt.  problems: rows of a step.  votes: judgements of a held-out reply.  judge: a trained verifier, a model or
-    openai:URL#NAME: it is then a policy that is trained.  max_judgement: tokens of its judgements, if not 2048."""
+    judgements, of `tries` of a reply.  easy: imitate those of replies that all are right about, too.  n: judgements of a reply,
+    or replies to a prompt, in RL.  problems: rows of a step.  votes: judgements of a held-out reply.  judge: a trained verifier, a
+    model or openai:URL#NAME: it is then a policy that is trained.  max_judgement: tokens of its judgements, if not 2048."""
     without_reference(form)
     if judge:
         return _by_verdicts(base or grpo(n=n), judge, form, max_judgement or TOKENS).but(problems=problems, lr=lr)
@@ -140,8 +141,8 @@ def _by_verdicts(base: Recipe, judge: str, form: str, max_new: int) -> Recipe:
 
 fidelity = "reading"
 left_out = (
-    "Libra Bench itself, whose rows can be read as `reply` and `label`; ordinary problems of reasoning, which are trained on beside "
-    "those of judging; sampling the replies that are judged, which rows bring"
+    "Libra Bench itself, whose rows can be read as `reply` and `label`; ordinary problems of reasoning, which are trained on "
+    "beside those of judging; sampling the replies that are judged, which rows bring"
 )
 data = Data(
     chosen=Column("a reply that is right, for a verifier that is trained", optional=True),
