@@ -163,6 +163,7 @@ check = Check(
     says="a verifier that first imitates right judgements of replies that it does not always judge right, and then is rewarded for "
     "its verdicts, gives more right verdicts without a reference than at its start",
     versus=None, task="mirrors", measure="judged", direction="higher", margin=0.05, against="before.judged",
-    settings={"form": SMALL, "lr": 3e-4}, problems=150, steps=40,
+    settings={"form": SMALL, "lr": 3e-4}, problems=150, steps=120,
+    tried="40 steps, of which 20 imitate, one run: 62% to 63%; of right replies 42% to 63%, of wrong ones 81% to 64%",
 )  # fmt: skip
 baseline = "trained_judge"
