@@ -17,21 +17,18 @@ prompts; the filter acts on the pairs of a training step; a program runs in the 
 leaves its item to the judge. `overall` asks one question in place of a checklist.
 """
 
-import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Score, Scores, Term, rollout
 from rewardlab.data.columns import Column, Data
-from rewardlab.data.values import list_of
 from rewardlab.methods.baselines.dpo import dpo
+from rewardlab.rewards.checklists import Item, items_of, program_verdicts
 from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.ranked import recorded_pairs, written
-from rewardlab.sandbox import Limits, ProgramRun, Sandbox
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare
 from rewardlab.text.blocks import last_block
 from rewardlab.text.filled import filled
@@ -60,60 +57,15 @@ PROGRAM = (
 UNIVERSAL = (
     "Does the reply address the instruction directly, without excess or matters beside the point, and in a tone that suits it?"
 )
-SCORER, TRY, MOST = "judge", "This is for a test.", 12
-"""The model that scores items; a reply on which a program must run; items of a checklist, at most."""
-_ITEM = re.compile(r"^[ \t]{0,8}[-*] (.{4,400}?)[ \t]{0,4}\((\d{1,3})\)[ \t]{0,8}$", re.MULTILINE)
+SCORER, TRY = "judge", "This is for a test."
+"""The model that scores items; a reply on which a program must run."""
 _SCORE = re.compile(r"(?<![\d.-])(\d{1,3})(?![\d])")
-_RUN = """
-import json, sys
-def _verdict(text):
-    try:
-        return bool(verify_requirement(text))
-    except Exception:
-        return None
-print("\\n" + json.dumps([_verdict(text) for text in json.load(sys.stdin)]))
-"""
-
-
-class Item(NamedTuple):
-    """A demand on replies to one instruction. program: source of verify_requirement(text), where one decides it exactly."""
-
-    text: str
-    weight: float = 100.0
-    program: str = ""
-
-
-def items_of(said: Any) -> list[Item]:
-    """A checklist as items: lines "- question? (weight)", or a list of texts, of [text, weight], or of objects with `item`,
-    `weight` and `program`. Items without weight are left out, and the same text twice is one item."""
-    if isinstance(said, str) and _ITEM.search(said):
-        found = [Item(text.strip(), float(weight)) for text, weight in _ITEM.findall(said)]
-    else:
-        found = [_item(x) for x in list_of(said) or []]
-    return list({item.text: item for item in found if item.weight > 0 and item.text}.values())[:MOST]
-
-
-def _item(said: Any) -> Item:
-    if isinstance(said, Mapping):
-        return Item(str(said.get("item", "")), float(said.get("weight", 100.0)), str(said.get("program") or ""))
-    text, weight = said if isinstance(said, list | tuple) else (said, 100.0)
-    return Item(str(text), float(weight))
 
 
 def score_of(judgement: str) -> float | None:
     """The first number from 0 to 100 of a judgement, as a share; None without one."""
     found = _SCORE.search(judgement)
     return float(found[1]) / 100 if found and float(found[1]) <= 100 else None
-
-
-def program_verdicts(program: str, replies: Sequence[str]) -> list[float | None]:
-    """1 or 0 for each reply, by a program in the sandbox; None where it fails, and for all if it does not run."""
-    (ran,) = Sandbox(Limits(seconds=5.0)).run_programs([ProgramRun(program + _RUN, json.dumps(list(replies)))])
-    try:
-        found = json.loads(ran.stdout.strip().splitlines()[-1])
-        return [None if found[i] is None else float(bool(found[i])) for i in range(len(replies))]
-    except (ValueError, IndexError, TypeError, KeyError):
-        return [None] * len(replies)
 
 
 # ---- checklists, written once for each instruction -----------------------------------------------------------------------
