@@ -20,13 +20,14 @@ Votes are cast wherever it is measured; with `candidates`, it answers prompts by
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Group, Learner, Problem, Recipe, Run, Score, Scores, Trajectory, seed_of, select
+from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, seed_of, select
 from rewardlab.data.columns import Data
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.best_of_n import best_of_n
@@ -35,10 +36,10 @@ from rewardlab.methods.baselines.trained_judge import trained_judge
 from rewardlab.rewards.judge import judgements_by
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.best import best
+from rewardlab.rollouts.knockout import Pair, knocked_out
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.worlds.duels import FORM
 
-Pair = tuple[Problem, str, str]
 START, SCALE = 1000.0, 400.0
 
 
@@ -104,15 +105,8 @@ def knockout(
     model, votes, max_new: as in `elo`.
     """
     rng = random.Random(seed_of("knockout", run.seed, run.moment, group[0].problem.key))
-    left = rng.sample(group, len(group))
-    while len(left) > 1:
-        matches = list(zip(left[::2], left[1::2], strict=False))
-        pairs = [(a.problem, a.reply, b.reply) for a, b in matches]
-        shares = shares_won(pairs, run, model=model, form=form, votes=votes, temperature=temperature, max_new=max_new)
-        lots = [share if share != 0.5 else rng.random() for share in shares]
-        won = [a if lot > 0.5 else b for (a, b), lot in zip(matches, lots, strict=True)]
-        left = left[2 * len(matches) :] + won
-    return left[0]
+    asked = partial(shares_won, run=run, model=model, form=form, votes=votes, temperature=temperature, max_new=max_new)
+    return knocked_out(group, asked, rng)
 
 
 @select
