@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import numpy as np
-import pytest
 
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory
@@ -43,7 +42,7 @@ def test_a_judgement_of_the_gold_labels_is_right_and_the_careless_judges_often_a
     gold = [written(sentences_of(p), LINE) for p in rows]
     assert _paid(rows, gold) == 1.0
     rng = random.Random(0)
-    assert 0.7 < _paid(rows, [judged.demonstrate(p, rng) for p in rows]) < 0.98
+    assert 0.45 < _paid(rows, [judged.demonstrate(p, rng) for p in rows]) < 0.75
     assert all(read(text, PATTERN, 2) == [tuple(x) for x in p.meta[LABELS]] for p, text in zip(rows, gold, strict=True))
 
 
@@ -52,10 +51,11 @@ def test_a_row_that_is_no_question_has_no_verdict():
     assert right_labels()([Replies([]).write([Trajectory(row)], ["1 Ann 1"])], Run(None))[0][0].missing
 
 
-@pytest.mark.parametrize("said", ["", "1 Ann 1", "1 Ann 1\n1 Bob 1\n1 Cal 1"])
-def test_labels_of_fewer_or_more_sentences_are_paid_nothing(said):
+def test_a_wrong_label_and_fewer_or_more_labels_than_sentences_are_paid_nothing():
     row = registry.task("documented:judged=true").train[0]
-    assert _paid([row], [said]) == 0.0
+    gold = written(sentences_of(row), LINE)
+    wrong = gold[:-1] + str(1 - int(gold[-1]))
+    assert [_paid([row], [said]) for said in (gold, wrong, "", gold.splitlines()[0], f"{gold}\n1 Ann 1")] == [1, 0, 0, 0, 0]
 
 
 def _paid(rows, texts):

@@ -38,7 +38,7 @@ def truth(person: str, relation: str) -> str:
 
 
 def documented(
-    *, wrong: Share = 0.35, false: Share = 0.4, error: Share = 0.1, trusts: Share = 0.3, judged: bool = False,
+    *, wrong: Share = 0.35, false: Share = 0.4, error: Share = 0.2, trusts: Share = 0.6, judged: bool = False,
     test_size: PositiveInt = 300, size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Answers of two sentences.
@@ -59,7 +59,7 @@ def documented(
         about="sentences about people to be judged right or wrong, beside documents that may be wrong",
         demonstrate=partial(_demonstrate, error=error, trusts=trusts) if judged else None,
         columns=("prompt", "documents", "sentences", *((LABELS,) if judged else ())),
-        warmup_steps=800,
+        warmup_steps=400,
         warmed_as=None if judged else f"documented:judged=true,{teacher}",
     )
 
@@ -103,8 +103,8 @@ def _demonstrate(problem: Problem, rng: random.Random, *, error: float, trusts: 
 
 @reward
 def right_labels(trajectory: Trajectory) -> Score:
-    """The share of labels of a small judge's that are right; 0 where there is not one of each sentence."""
+    """1 where a small judge's labels are all right, else 0."""
     labels = trajectory.problem.meta.get(LABELS)
     if not labels:
         return Score(None, why=f"the problem is no question to a judge: it has no column {LABELS!r}")
-    return Score(agreement(read(trajectory.reply, PATTERN, len(labels)), labels))
+    return Score(float(agreement(read(trajectory.reply, PATTERN, len(labels)), labels) == 1.0))
