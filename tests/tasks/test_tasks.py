@@ -33,7 +33,7 @@ NO_BEST = {"packings", "graded", "duels", "taught_duels", "mirrors", "occasions"
 """Tasks of which nobody knows the best answer, and those whose replies are judgements of what a rollout chooses to show."""
 BY_FORM = {"smelly_tests"}
 """Tasks whose verifier reads the form of a reply alone: other numbers in it change nothing."""
-SHARES = {"boxes", "module"}
+SHARES = {"boxes", "module", "exemplar"}
 """Columns of problems whose replies are paid for what they have in common with the gold answer."""
 
 
