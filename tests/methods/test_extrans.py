@@ -47,7 +47,7 @@ class Judge(Replies):
 
     def _of(self, question: str) -> str:
         if "[Thought]" in question:
-            return "[[4]]"
+            return "Hm." if self.way == "silent" else "[[4]]"
         a, b = question.partition("[Translation A]\n")[2].partition("\n\n[End of")[0].split("\n\n[Translation B]\n")
         mark = "A" if self.way == "first" or len(a) > len(b) else "B"
         return "Neither." if self.way == "silent" else f"B is plainer. [[{mark}]]"
@@ -105,6 +105,8 @@ def test_a_judge_that_goes_by_the_order_finds_all_on_a_par_and_one_that_is_silen
 def test_the_quality_of_the_thought_is_added_where_there_is_one():
     # 4 on a scale from 1 to 5 is .75
     assert paid([thought("Nebel."), reply("Nebel.")], alpha=2.0) == [1.0 + 2 * 0.75, 0.0]
+    # a score that cannot be read is the judge's failure, not the reply's
+    assert paid([thought("Nebel kam."), reply("Nebel.")], Judge("silent"), alpha=2.0) == [None, 0.0]
 
 
 def test_a_reward_may_compare_in_place_of_the_judge():

@@ -23,6 +23,7 @@ from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Score, Scores, Trajectory, measure
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.passk import mean_interval
+from rewardlab.judges.forms import Reading
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.critiques import answers
@@ -137,14 +138,17 @@ def against_exemplar(
 def thought_quality(
     groups: list[Group], run: Run, *, model: str = JUDGE, form: str = THOUGHT, max_new: PositiveInt = 512
 ) -> Scores:
-    """The judge's score of the thought, from 0 to 1; 0 for a reply without the form, or where no score can be read."""
+    """The judge's score of the thought, from 0 to 1; 0 for a reply without the form, and no verdict where no score can be read."""
     scale, flat = form_of(form, "scale"), [t for group in groups for t in group]
     found = [parts(t.reply) for t in flat]
     asked = [scale.asked(t.problem, [both[0]]) for t, both in zip(flat, found, strict=True) if both]
     said = iter(answers(run, model, asked, 1, Sampling(max_new))[0])
-    values = [scale.read("".join(next(said))).values if both else None for both in found]
-    scores = iter([Score(0.0 if v is None else v[0]) for v in values])
+    scores = iter([_scored(scale.read("".join(next(said)))) if both else Score(0.0, why="not of the form") for both in found])
     return [[next(scores) for _ in group] for group in groups]
+
+
+def _scored(reading: Reading) -> Score:
+    return Score(None if reading.values is None else reading.values[0], why=reading.said)
 
 
 @measure
