@@ -12,11 +12,10 @@ from rewardlab.methods.judges.rrm_reward_reasoning import (
     elo,
     elo_ratings,
     highest_elo,
-    knockout,
     rrm_reward_reasoning,
-    shares_won,
 )
 from rewardlab.models.embedded import untrained
+from rewardlab.rollouts.knockout import knockout, shares_won
 
 PROBLEM = ask("Name a large number.")
 FORM = "{prompt}|{first}|{second}"

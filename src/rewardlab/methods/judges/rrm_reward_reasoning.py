@@ -17,49 +17,23 @@ result moves little and their order hardly counts.
 Votes are cast wherever it is measured; with `candidates`, it answers prompts by a tournament; `elo` is a reward by name.
 """
 
-import random
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from itertools import combinations
 from typing import Literal
 
-import numpy as np
-
 from rewardlab.checks.claim import Check
-from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, seed_of, select
+from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, select
 from rewardlab.data.columns import Data
-from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.best_of_n import best_of_n
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import trained_judge
-from rewardlab.rewards.judge import judgements_by
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.best import best
-from rewardlab.rollouts.knockout import Pair, knocked_out
+from rewardlab.rollouts.knockout import knockout, shares_won
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.worlds.duels import FORM
 
 START, SCALE = 1000.0, 400.0
-
-
-def shares_won(
-    pairs: Sequence[Pair], run: Run, *, model: str, form: str, votes: int, temperature: float = 1.0, max_new: int = 0
-) -> list[float]:  # fmt: skip
-    """For each pair of replies the share of its votes for the first: 1/2 for the same text twice, or where none can be read.
-
-    Every second vote reads the pair in the reverse order. No judge is shown the gold answer.
-    """
-    of = form_of(form)
-    differ = [i for i, (_, a, b) in enumerate(pairs) if a != b]
-    asked = [of.asked(replace(pairs[i][0], answer=None), pairs[i][1:][:: -1 if k % 2 else 1]) for i in differ for k in range(votes)]
-    said = judgements_by(run, model, asked, max_new or run.max_new, temperature, False, of) if asked else []
-    found = [values[k % votes % 2] if (values := of.read(text, 2).values) else None for k, text in enumerate(said)]
-    shares = [0.5] * len(pairs)
-    for n, i in enumerate(differ):
-        read = [v for v in found[n * votes : (n + 1) * votes] if v is not None]
-        shares[i] = float(np.mean(read)) if read else 0.5
-    return shares
 
 
 def winner(share: float) -> float:
@@ -93,20 +67,6 @@ def elo(
     for (g, a, b), share in zip(matches, shares, strict=True):
         results[g].append((a, b, winner(share)))
     return [[Score(x) for x in elo_ratings(len(group), own, k)] for group, own in zip(groups, results, strict=True)]
-
-
-@select
-def knockout(
-    group: Group, scores: list[Score], run: Run, *, model: str = "policy", form: str = "rrm", votes: PositiveInt = 1,
-    temperature: NonNegativeFloat = 1.0, max_new: NonNegativeInt = 0,
-) -> Trajectory:  # fmt: skip
-    """The reply that wins a tournament: in each round pairs are compared, and the winners go on. It reads no scores.
-
-    model, votes, max_new: as in `elo`.
-    """
-    rng = random.Random(seed_of("knockout", run.seed, run.moment, group[0].problem.key))
-    asked = partial(shares_won, run=run, model=model, form=form, votes=votes, temperature=temperature, max_new=max_new)
-    return knocked_out(group, asked, rng)
 
 
 @select
