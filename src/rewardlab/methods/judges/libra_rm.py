@@ -119,9 +119,10 @@ def libra_rm(
     judgements, of `tries` of a reply.  easy: imitate those of replies that all are right about, too.  n: judgements of a reply,
     or replies to a prompt, in RL.  problems: rows of a step.  votes: judgements of a held-out reply.  judge: a trained verifier, a
     model or openai:URL#NAME: it is then a policy that is trained.  max_judgement: tokens of its judgements, if not 2048."""
+    base = base or grpo(n=n)
     without_reference(form)
     if judge:
-        return _by_verdicts(base or grpo(n=n), judge, form, max_judgement or TOKENS).but(problems=problems, lr=lr)
+        return _by_verdicts(base, judge, form, max_judgement or TOKENS).but(problems=problems, lr=lr)
     base = trained_judge(base, form=form, kind=KIND, n=n, problems=problems, wrong=0.0, lr=lr)
     first = judgements_first(
         first=distil, by=right_judgement(form=form, kind=KIND, wrong=0.0), form=form, kind=KIND, n=tries, easy=easy, inner=base.loop

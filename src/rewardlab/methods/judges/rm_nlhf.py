@@ -31,6 +31,7 @@ from rewardlab.evals.judgements import accuracy_of, judged
 from rewardlab.judges.cases import WORTH, agrees
 from rewardlab.judges.forms import Kind
 from rewardlab.judges.named import form_of
+from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import trained_judge
 from rewardlab.objectives.labels import label_squared_error
 from rewardlab.rewards.judgements import right_judgement
@@ -202,7 +203,8 @@ def rm_nlhf(
     """form, kind, n, problems, votes: as in `trained_judge`; the form must ask for a critique.  weight: of the process reward; 0:
     verdicts alone are paid.  argument, match, by: how critiques are compared (`critique_similarity`).  meta: whether a MetaRM pays
     rows without a human critique.  init, meta_lr: of the MetaRM (`Learner.init`)."""
-    base = base or trained_judge(form=form, kind=kind, n=n, problems=problems, wrong=0.0, lr=lr)
+    base = base or grpo(n=n)
+    base = trained_judge(base, form=form, kind=kind, n=n, problems=problems, wrong=0.0, lr=lr)
     near = critique_similarity(argument=argument, match=match, by=by)
     name = META if meta else ""
     paid = base.required("reward")

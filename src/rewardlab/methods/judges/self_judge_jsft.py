@@ -178,11 +178,11 @@ def self_judge_jsft(
     today's policy.  beta: of DPO.  n: replies to a prompt, of which the best and the worst make a pair.  jsft_steps: imitation
     first.  lr_scale: its rate in DPO's.  problems: rows of a step.  candidates: more than 0: so many replies to a prompt, of which
     the policy's own tournament chooses one, and nothing is trained."""
+    base = base or (best_of_n(n=candidates) if candidates else dpo(beta=beta, lr=lr, problems=problems))
     asked = {"form": form, "says": says}
     check_form(**asked)
     if candidates:
         return best_of_n(base, n=candidates).but(reward=None, select=self_tournament(**asked))
-    base = base or dpo(beta=beta, lr=lr, problems=problems)
     first = jsft_first(steps=jsft_steps, lr_scale=lr_scale, inner=base.loop, **asked) if jsft_steps else base.loop
     return base.but(
         rollout=ranked(by=own_preference(model=judge, **asked), n=n, model="policy", top_p=0.9),

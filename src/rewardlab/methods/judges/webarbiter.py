@@ -65,13 +65,14 @@ def webarbiter(
     the KL to the start.  n: judgements of a pair.  problems, votes: as in `trained_judge`.  candidates: 0 trains a judge; more: so
     many actions are sampled in a state, and a knockout of pairs takes one (`rewardlab answer`; the paper: 5).  judge: who judges
     there, such as a run of this method, loaded beside the policy; empty: the policy itself."""
+    base = base or (best_of_n(n=candidates) if candidates else grpo(n=n, beta=beta))
     if candidates:
         acting = best_of_n(base, n=candidates)
         others = (Learner("judge", judge, Recipe(), every=0),) if judge else ()
         # a knockout reads no scores
         chosen = knockout(model="judge" if judge else "policy", form=form, votes=votes)
         return acting.but(reward=None, select=chosen, also=(*acting.also, *others))
-    base = trained_judge(base or grpo(n=n, beta=beta), form=form, n=n, problems=problems, votes=votes, lr=lr)
+    base = trained_judge(base, form=form, n=n, problems=problems, votes=votes, lr=lr)
     taught = imitable(form=form, filtered=filtered)
     return base.but(loop=judgements_first(first=distil, by=taught, form=form, inner=base.loop) if distil else base.loop)
 
