@@ -12,7 +12,7 @@ Xie, Chen, Chen, Mao, Xu & Kong 2025, arXiv:2502.03492, and HKUNLP/critic-rl, ae
 from tests, the turn that asks for a revision), cleanup_sft.py (only critiques whose revision passes, without "the hint"),
 critic_rm.py (the three parts, or -1) and train_rl_new.sh (n = 5, KL .001). The words of the prompts are ours. (inferred): drafts
 are sampled from the generator when their problem comes up, unless the row brings one; the hint of a wrong answer is what the
-verifier says of it; one written critique a draft and step. `first` steps imitate; 0 leaves it out.
+verifier says of it; one critique a draft and step, by the generator. `first` steps imitate; 0 leaves it out.
 
 The verifier may be any: tests of code, a gold answer, a reward (`by`). The generator is the policy's start, or another model.
 """
@@ -178,21 +178,19 @@ def revision_passes(
 
 @rollout(rows=lambda **_: 1)
 def hinted_critiques(
-    problems: list[Problem], run: Run, *, ask: str = ASK, hinted: str = HINTED, writer: str = "reference", model: str = GENERATOR,
+    problems: list[Problem], run: Run, *, ask: str = ASK, hinted: str = HINTED, writer: str = GENERATOR, model: str = GENERATOR,
     revise: str = REVISE, parts: tuple[str, ...] = PARTS, by: Reward | None = None,
 ) -> list[Group]:  # fmt: skip
     """A critique of a draft of each row, kept where its revision passes, recorded as the policy's reply to the plain question.
 
-    The row's own `critique`, or one by `writer`, who reads `hinted` with the verifier's {hint} on the draft. A critique that speaks
-    of the hint, or lacks a part, is dropped. Logged: accepted. Where there is none, the first question is returned without a
-    critique, from which nothing is learnt, so that there is a batch.
+    The row's own `critique`, if it brings the draft, or one by `writer`, who reads `hinted` with the verifier's {hint}. One that
+    speaks of the hint, or lacks a part, is dropped. Logged: accepted. Where there is none, the first question is returned without
+    a critique, from which nothing is learnt, so that there is a batch.
     """
     drafts = drafts_of(problems, run, model)
     asked = [criticised(p, draft, ask) for p, draft in zip(problems, drafts, strict=True)]
     hints = map(hint_of, paid(problems, drafts, run, by))
-    helped = [criticised(p, d, hinted, hint=hint) for p, d, hint in zip(problems, drafts, hints, strict=True)]
-    written = said(helped, run, writer)
-    # a row's critique is of its own draft
+    written = said([criticised(p, d, hinted, hint=h) for p, d, h in zip(problems, drafts, hints, strict=True)], run, writer)
     own = [p.meta.get(CRITIQUE) if p.meta.get(DRAFT) else None for p in problems]
     texts = [str(mine or text or "") for mine, text in zip(own, written, strict=True)]
     begun = run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
@@ -205,11 +203,14 @@ def hinted_critiques(
 
 @loop(wraps="inner")
 def hinted_first(recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, kept: Rollout, inner: Loop | None = None) -> None:
-    """Imitate what `kept` keeps in the first `first` steps, and then train by the recipe.  inner: how it takes a step."""
-    if run.step >= first:
+    """Imitate what `kept` keeps in the first `first` steps, and then train by the recipe.  inner: how it takes a step.
+
+    A step in which nothing is accepted is taken by the recipe, too: it has nothing to imitate.
+    """
+    if run.step < first:
+        ops.standard_step(sft(problems=recipe.update.problems).but(rollout=kept, lr=recipe.update.rate, measure=None))
+    if run.step >= first or run.metrics.get("accepted") == 0.0:
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
-        return
-    ops.standard_step(sft(problems=recipe.update.problems).but(rollout=kept, lr=recipe.update.rate, measure=None))
     if run.step == first - 1:
         # what imitation left in the optimiser is of another loss
         ops.policy.reset_optimizer()
@@ -256,10 +257,10 @@ def ctrl_critic(
     parts: tuple[str, ...] = PARTS, by: Reward | None = None, first: int = 20, n: int = 5, beta: float = 0.001,
     unformed: float = -1.0, rounds: int = 1, problems: int = 16, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
-    """generator: who drafts and revises, a model (`Learner.init`).  ask, hinted, revise: what critic, writer of hinted critiques
-    and generator read, with {question}, {attempt}, {hint}, {critique}.  parts: headings of a critique.  by: a reward in place of
-    the verifier; 1 passes.  first: steps of imitation.  n: critiques of a draft.  beta: weight of the KL.  unformed: pay of a
-    critique without its parts.  rounds: of critique and revision, held out.  problems: of a step."""
+    """generator: who drafts, revises and is told hints, openai:URL#NAME or a model.  ask, hinted, revise: what critic, who is told
+    hints, and generator read, with {question}, {attempt}, {hint}, {critique}.  parts: headings of a critique.  by: a reward for the
+    verifier; 1 passes.  first: steps of imitation.  n: critiques of a draft.  beta: weight of the KL.  unformed: pay of a critique
+    without its parts.  rounds: of critique and revision, held out.  problems: of a step."""
     base = base or grpo(n=n, beta=beta)
     revising: dict[str, Any] = {"revise": revise, "parts": parts, "by": by}
     kept = hinted_critiques(ask=ask, hinted=hinted, **revising)
