@@ -38,7 +38,7 @@ def truth(person: str, relation: str) -> str:
 
 
 def documented(
-    *, wrong: Share = 0.35, false: Share = 0.4, error: Share = 0.2, trusts: Share = 0.6, judged: bool = False,
+    *, wrong: Share = 0.35, false: Share = 0.4, error: Share = 0.1, trusts: Share = 0.3, judged: bool = False,
     test_size: PositiveInt = 300, size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Answers of two sentences.

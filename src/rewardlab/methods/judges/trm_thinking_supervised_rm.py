@@ -231,5 +231,6 @@ check = Check(
     "sentences than its faithfulness labels do",
     versus=None, task="documented", measure="error_f1", direction="higher", margin=0.05, against="faithful_f1",
     settings=OF_PEOPLE, problems=300, steps=60,
+    tried="a judge taught by one who trusts documents more (trusts=0.6, error=0.2) had not learnt the facts: .50 against .52",
 )  # fmt: skip
 baseline = "trained_judge"
