@@ -32,7 +32,7 @@ COLUMNS = ("prompt", "here", "goal", "traps", "chosen", "rejected", "qualities")
 
 
 def crossings(
-    *, looks: Share = 0.3, taught_looks: Share = 0.6, error: Share = 0.05, judged: bool = False, test_size: PositiveInt = 500,
+    *, looks: Share = 0.6, taught_looks: Share = 0.8, error: Share = 0.05, judged: bool = False, test_size: PositiveInt = 500,
     size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Pairs of actions on grids, of which one is better.
@@ -56,6 +56,8 @@ def crossings(
         demonstrate=partial(judges, looks=looks) if judged else None,
         columns=(*COLUMNS, *(("shown", "worth") if judged else ("judgement", "judgement_reversed"))),
         warmup_steps=800,
+        # its verifier pays -1 for a wrong verdict: chance is 0
+        window=(0.0, 0.6),
         warmed_as=None if judged else f"crossings:judged=true,looks={looks},error={error}",
     )
 
