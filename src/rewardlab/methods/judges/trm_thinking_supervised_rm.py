@@ -227,10 +227,11 @@ data = Data(
 
 OF_PEOPLE = {"form": SMALL, "line": SMALL_LINE, "pattern": SMALL_PATTERN}
 check = Check(
-    says="the correctness labels of a judge that was trained on faithfulness, reasons and correctness find more of the incorrect "
-    "sentences than its faithfulness labels do",
-    versus=None, task="documented", measure="error_f1", direction="higher", margin=0.05, against="faithful_f1",
+    says="imitated and then paid sentence by sentence, a judge finds more of the incorrect sentences by its correctness labels than "
+    "it did at its start",
+    versus=None, task="documented", measure="error_f1", direction="higher", margin=0.05, against="before.error_f1",
     settings=OF_PEOPLE, problems=300, steps=60,
-    tried="a judge taught by one who trusts documents more (trusts=0.6, error=0.2) had not learnt the facts: .50 against .52",
+    tried="correctness labels against faithfulness labels of the same judge: .70 and .52 before any training, as its warm-up makes "
+    "it; taught by one who trusts documents more (trusts=0.6, error=0.2) it had not learnt the facts, .50 and .52 after 60 steps",
 )  # fmt: skip
 baseline = "trained_judge"
