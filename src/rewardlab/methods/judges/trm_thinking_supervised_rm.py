@@ -227,8 +227,8 @@ data = Data(
 
 OF_PEOPLE = {"form": SMALL, "line": SMALL_LINE, "pattern": SMALL_PATTERN}
 check = Check(
-    says="imitated and then paid sentence by sentence, a judge finds more of the incorrect sentences by its correctness labels than "
-    "it did at its start",
+    says="imitated and then paid sentence by sentence, a judge finds more of the incorrect sentences by its correctness labels "
+    "than it did at its start",
     versus=None, task="documented", measure="error_f1", direction="higher", margin=0.05, against="before.error_f1",
     settings=OF_PEOPLE, problems=300, steps=60,
     tried="correctness labels against faithfulness labels of the same judge: .70 and .52 before any training, as its warm-up makes "
