@@ -52,6 +52,11 @@ CASES: dict[str, tuple[dict[str, Any], Pairs, Pairs]] = {
         [("The answer is Rome.", "Rome"), ("\\boxed{4}", "4"), ("I think so.\n\nParis", "Paris")],
         [("The answer is Paris.", "Rome"), ("5", "4"), ("not Rome", "Rome")],
     ),
+    "stl_equivalent": (
+        {"signals": 64},
+        [("G[0,5] (x > 3)", "always[0,5] x > 3"), ("So:\nFormula: `not (x <= 3)`", "x > 3")],
+        [("F[0,5] (x > 3)", "G[0,5] (x > 3)"), ("x > 2", "x > 3"), ("none", "x > 3")],
+    ),
     "exact_match": ({}, [("yes", "yes"), (" yes\n", "yes")], [("Yes", "yes"), ("yes.", "yes"), ("no", "yes")]),
     "tagged_answer": (
         {},

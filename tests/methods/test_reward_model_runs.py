@@ -23,7 +23,8 @@ from rewardlab.scoreboard.raters import load_rater
 from rewardlab.servers.scoring import Scorer
 from rewardlab.util.reads import FILE
 
-ROOM = sorted(name for name, path in registry.methods().items() if path.parent.name == "reward_models")
+STUDIES = {row["name"] for row in registry.rows() if row["kind"] == "study"}
+ROOM = sorted(name for name, path in registry.methods().items() if path.parent.name == "reward_models" and name not in STUDIES)
 FEW = {"problems": 2, "n": 2, "pairs": 2, "votes": 1, "passes": 1, "rounds": 1, "gold_passes": 1, "tests": 2, "grid": 2, "k": 1}
 ASKED = [Message("user", "What is 1 + 1?")]
 

@@ -116,9 +116,9 @@ def test_the_study_reads_rows_of_ones_own_and_writes_pseudo_labels(tmp_path):
     settings = {
         "file": str(tmp_path / "rows.jsonl"),
         "label": "kind",
-        "out": str(tmp_path / "out.jsonl"),
+        "labelled": str(tmp_path / "out.jsonl"),
         "repeats": 1,
-        "steps": 80,
+        "updates": 80,
     }
     found = study("semireward", 0, settings)
     assert {"labelled.error", "confidence.error", "reward.error", "reward.kept", "gain"} <= found.keys()

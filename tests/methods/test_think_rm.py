@@ -152,6 +152,8 @@ def test_exact_strengths_are_paid_whole_and_sides_half(first, strength, said, va
 class Writer:
     """Writes these judgements in turn."""
 
+    context = 1000
+
     def __init__(self, *texts: str):
         self.texts, self.recorded = texts, untrained(0, task=registry.task("duels:judged=true", test_size=1))
 

@@ -29,7 +29,18 @@ NAMES = sorted(registry.task_files())
 NEED_OPTIONS = {"records", "reasoning_gym", "strictprm"}
 WHOLE_EPISODES = {"screens", "inspections", "errands"}
 """Tasks in which the last turn alone is not the answer."""
-NO_BEST = {"packings", "graded", "duels", "taught_duels", "criticised_duels", "mirrors", "occasions", "documented", "crossings"}
+NO_BEST = {
+    "packings",
+    "graded",
+    "duels",
+    "taught_duels",
+    "second_looks",
+    "criticised_duels",
+    "mirrors",
+    "occasions",
+    "documented",
+    "crossings",
+}
 """Tasks of which nobody knows the best answer, and those whose replies are judgements of what a rollout chooses to show."""
 BY_FORM = {"smelly_tests"}
 """Tasks whose verifier reads the form of a reply alone: other numbers in it change nothing."""

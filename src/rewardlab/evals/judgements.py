@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rewardlab.core import Problem, Run, Sampling, Trajectory, measure
 from rewardlab.evals.passk import mean_interval
 from rewardlab.judges.cases import Case, agrees, best_of, cases_of, to_judge
-from rewardlab.judges.forms import Form, Kind
+from rewardlab.judges.forms import Form
 from rewardlab.judges.named import form_of
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
@@ -94,7 +94,8 @@ def accuracy_of(found: Judged) -> dict[str, float]:
 
 @measure
 def judgement_accuracy(
-    problems: Sequence[Problem], run: Run, *, form: str = "", kind: Kind = "pairwise", k: PositiveInt = 1, model: str = "policy",
+    problems: Sequence[Problem], run: Run, *, form: str = "",
+    kind: Literal["scale", "verdict", "pairwise", "scores"] = "pairwise", k: PositiveInt = 1, model: str = "policy",
     temperature: NonNegativeFloat = 1.0, max_new: PositiveInt | None = None,
 ) -> dict[str, float]:  # fmt: skip
     """Judgements of held-out replies, k of each in both orders, by `model`.

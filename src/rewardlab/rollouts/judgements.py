@@ -11,7 +11,7 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, Sampling, Trajectory, rollout, seed_of
 from rewardlab.judges.cases import WORTH, cases_of, to_judge
-from rewardlab.judges.forms import Form, Kind
+from rewardlab.judges.forms import Form
 from rewardlab.judges.named import form_of
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
@@ -39,7 +39,8 @@ class Judging:
 
 @rollout(wraps="inner")
 def judgements(
-    problems: list[Problem], run: Run, *, inner: Rollout, form: str = "", kind: Kind = "pairwise"
+    problems: list[Problem], run: Run, *, inner: Rollout, form: str = "",
+    kind: Literal["scale", "verdict", "pairwise", "scores"] = "pairwise",
 ) -> list[Group]:  # fmt: skip
     """`inner` on the question of a judge about each row, whose replies stand in a random order, another one in each epoch.
 
@@ -75,8 +76,9 @@ def own_judgement(problem: Problem, judging: Judging, rng: random.Random, column
 
 @rollout(rows=lambda **_: 1)
 def accepted_judgements(
-    problems: list[Problem], run: Run, *, by: Reward, form: str = "", kind: Kind = "pairwise",
-    n: PositiveInt = 4, writer: str = "policy", keep: Keep = "first", easy: bool = True, column: str = "judgement",
+    problems: list[Problem], run: Run, *, by: Reward, form: str = "",
+    kind: Literal["scale", "verdict", "pairwise", "scores"] = "pairwise", n: PositiveInt = 4, writer: str = "policy",
+    keep: Literal["first", "longest", "shortest"] = "first", easy: bool = True, column: str = "judgement",
     temperature: NonNegativeFloat = 1.0,
 ) -> list[Group]:  # fmt: skip
     """One judgement of each row that `by` pays above 0, recorded as the policy's own, to be imitated (rejection sampling).

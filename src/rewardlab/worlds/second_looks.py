@@ -40,7 +40,8 @@ def second_looks(
     played = {"demonstrate": careless, "environment": "look_again", "turns": 2, "warmed_as": None}
     kept = {"demonstrate": None, "warmed_as": f"second_looks:judged=true,wishes={wishes},named={named},error={error}"}
     return replace(
-        pairs, name="second_looks", about="two notes, judged in two turns", max_new=6 * min(wishes, len(WISHES)) + 8,
+        pairs, name="second_looks", columns=tuple(name for name in pairs.columns if name != "answer"),
+        about="two notes, judged in two turns", max_new=6 * min(wishes, len(WISHES)) + 8,
         # right verdicts are 1 and wrong ones -1: half of them right is 0
         warmup_steps=600, window=(0.0, 0.6), **(played if judged else kept),
     )  # fmt: skip

@@ -50,6 +50,7 @@ from rewardlab.core import (
 from rewardlab.core.part import decorator
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import accuracy
 from rewardlab.judges.forms import own_form
 from rewardlab.objectives.pairs import row_sum
@@ -254,20 +255,18 @@ def rlac(
     frozen; empty: nobody.  choice: of the demand that is checked.  ask: what the critic reads, with {prompt} and {reply}.
     validate: what the validator does, with {item} too.  n: replies to a prompt.  critiques: of each of `each` replies, from which
     the critic learns, every `every` steps; 0: it is frozen.  beta: of the pairs.  max_critique: tokens of a critique."""
-    base = base or Recipe(name="rlac", measure=accuracy(), update=Update())
+    base = base or Recipe(name="rlac", update=Update())
     learnt = Recipe(update=Update(lr=critic_lr)).but(
         rollout=critiques_of(inner=independent(n=critiques), max_new=max_critique),
         reward=finds_failure(validate=validate), objective=online_pairs(beta=beta),
     )  # fmt: skip
-    others = (
-        [Learner(CRITIC, critic, learnt, to_criticise(each=each, ask=ask, max_new=max_critique), every)]
-        if choice == "critic"
-        else []
-    )
+    asked = to_criticise(each=each, ask=ask, max_new=max_critique)
+    others = [Learner(CRITIC, critic, learnt, asked, every)] if choice == "critic" else []
     others += [Learner(VALIDATOR, validator, Recipe(), every=0)] if validator else []
+    paid = survives(choice=choice, ask=ask, validate=validate, max_critique=max_critique)
     return base.but(
-        rollout=base.rollout or independent(n=n),
-        reward=survives(choice=choice, ask=ask, validate=validate, max_critique=max_critique),
+        rollout=base.rollout or independent(n=n), reward=paid,
+        measure=base.measure or own_reward(reward=paid, rollout=independent(n=1)),
         objective=online_pairs(beta=beta), problems=problems, lr=lr, also=(*base.also, *others),
     )  # fmt: skip
 
@@ -294,7 +293,7 @@ check = Check(
     "whose demands are chosen by chance",
     versus="rlac", task="failings", measure="pass@1", direction="higher", margin=0.05,
     settings={**SMALL, "critic": "embedded:failings:judged=true", "ask": ASK, "critic_lr": 1e-4, "each": 1, "max_critique": 6},
-    versus_settings={**SMALL, "choice": "random", "n": 8}, problems=300, steps=40, learns=None,
+    versus_settings={**SMALL, "choice": "random", "n": 8}, problems=300, steps=40, learns=None, by=accuracy(),
     tried="its own side once: all wishes fulfilled in 23% and 45%, 119 checks in the last step; failures_found 12% there",
 )  # fmt: skip
 baseline = "dpo"

@@ -19,7 +19,7 @@ falls with distance; the share of rows; the small student and its noise. The lay
 
     rewardlab study semireward                                                   digits of scikit-learn
     rewardlab study semireward --goal number                                     the angle by which digits are rotated
-    rewardlab study semireward --file rows.csv --label kind --out labelled.jsonl
+    rewardlab study semireward --file rows.csv --label kind --labelled labelled.jsonl
 """
 
 from __future__ import annotations
@@ -223,20 +223,20 @@ def second_stage(problem: FewLabels, student: Student, judge: Judge, share: floa
 
 @study
 def filters_compared(
-    run: Run, *, goal: Literal["class", "number"], labels: PositiveInt, file: str, label: str, out: str, repeats: PositiveInt,
-    steps: PositiveInt, batch: PositiveInt, rate: PositiveFloat, start: Share, every: PositiveInt, share: Share, noise: float,
+    run: Run, *, goal: Literal["class", "number"], labels: PositiveInt, file: str, label: str, labelled: str, repeats: PositiveInt,
+    updates: PositiveInt, batch: PositiveInt, rate: PositiveFloat, start: Share, every: PositiveInt, share: Share, noise: float,
 ) -> dict[str, float]:  # fmt: skip
     """FILTER.error: of held-out rows, the share of wrong classes, or how far numbers are off; FILTER.kept_error: of pseudo-labels
     kept in stage 2, where the truth is known; FILTER.kept: how many are kept. Filters: labelled (none is used), confidence (above
     0.95; of numbers all), reward. gain, cleaner: by how much confidence's errors exceed reward's, on the same rows."""
-    how, found = Training(steps, batch, rate, start, every, share, noise), []
+    how, found = Training(updates, batch, rate, start, every, share, noise), []
     for repeat in range(repeats):
         seed = seed_of("semireward", run.seed, repeat) % 2**31
         rng = np.random.default_rng(seed)
         problem = from_file(file, label, goal, rng) if file else digits(goal, labels, rng)
         found.append({name: trained(problem, name, how, seed) for name in FILTERS})
-    if out:
-        _write(problem, found[-1]["reward"], out)
+    if labelled:
+        _write(problem, found[-1]["reward"], labelled)
     each = {
         f"{name}.{what}": np.array([getattr(one[name], field) for one in found])
         for name in FILTERS for what, field in (("error", "test"), ("kept_error", "kept_error"), ("kept", "kept"))
@@ -259,16 +259,16 @@ def _write(problem: FewLabels, done: Trained, out: str) -> None:
 
 def semireward(
     base: Recipe | None = None, *, goal: Literal["class", "number"] = "class", labels: int = 20, file: str = "",
-    label: str = "label", out: str = "", repeats: int = 3, steps: int = 1000, batch: int = 8, rate: float = 5e-4,
+    label: str = "label", labelled: str = "", repeats: int = 3, updates: int = 1000, batch: int = 8, rate: float = 5e-4,
     start: float = 0.1, every: int = 10, share: float = 0.1, noise: float = 0.1,
 ) -> Recipe:  # fmt: skip
     """goal: whether labels are classes or numbers.  labels: of the digits.  file, label: rows of numbers of one's own, and the
-    column of their labels, empty where there is none.  out: a file for the pseudo-labels of the last repeat.  repeats: on other
-    rows, from other weights.  The rest: `Training`."""
+    column of their labels, empty where there is none.  labelled: a file for the pseudo-labels of the last repeat.  repeats: on
+    other rows, from other weights.  updates: steps of the student.  The rest: `Training`."""
     base = base or Recipe(name="semireward")
     return base.but(study=filters_compared(
-        goal=goal, labels=labels, file=file, label=label, out=out, repeats=repeats, steps=steps, batch=batch, rate=rate,
-        start=start, every=every, share=share, noise=noise,
+        goal=goal, labels=labels, file=file, label=label, labelled=labelled, repeats=repeats, updates=updates, batch=batch,
+        rate=rate, start=start, every=every, share=share, noise=noise,
     ))  # fmt: skip
 
 

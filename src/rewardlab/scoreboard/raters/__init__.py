@@ -17,6 +17,7 @@ length, mine.py:score              a reward of rewardlab, or a function of your 
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from rewardlab.settings.domain import ABOVE_ZERO, POSITIVE
 
 __all__ = ["OUTPUTS", "Rater", "load_rater"]
 
+LENGTH = "length"
 SETTINGS = {
     "likelihood": ("norm", "end"), "implicit": ("reference", "norm", "beta", "end"),
     "judge": ("kind", "template", "form", "by", "votes", "max_new", "orders"), "steps": ("by", "splitter"), "tests": ("k",),
@@ -63,7 +65,10 @@ def load_rater(name: str, device: str = "auto", dtype: str = "auto") -> Rater:
         return _of_checkpoint(name, device, dtype)
     from rewardlab.scoreboard.raters.formula import Formula
 
-    return Formula(name, "tokens()" if name in ("length", "length()") else name)
+    # of rewards whose names are nearer there are many
+    if name != LENGTH and difflib.get_close_matches(name, [LENGTH], cutoff=0.8):
+        raise unknown("rater", name, (LENGTH,))
+    return Formula(name, "tokens()" if name in (LENGTH, f"{LENGTH}()") else name)
 
 
 def _of_language_model(kind: str, name: str, rest: str, device: str, dtype: str) -> Rater:
