@@ -46,10 +46,12 @@ def audit(page: str, asked: Mapping[str, Any], most: int, doctype: bool, seconds
 def _audit(browser: Browser, page: str, asked: Mapping[str, Any], most: int, picture: bool) -> dict[str, Any]:
     browser.show(page)
     browser.let_pass(SETTLING)
-    if browser.errors or browser.left:
+    # asked before it is judged: the answer comes after all that the page did, which the end of its time does not
+    snapshot = None if browser.errors or browser.left else browser.layout()
+    if snapshot is None or browser.errors or browser.left:
         went = [f"goes away to {browser.left[:100]}"] if browser.left else []
         return {"faults": [*(f"its script fails: {error}" for error in browser.errors), *went]}
-    layout = read(browser.layout())
+    layout = read(snapshot)
     found = {"faults": [], "looks": looks(layout, asked)}
     if picture:
         found["picture"] = base64.b64encode(browser.picture()).decode()
