@@ -38,8 +38,8 @@ MAY_IMPORT = {
     # it serves files of any kind, and needs no torch
     "data": {"errors", "util", "text", "data"},
     **{part: EVERYWHERE | SERVICES | {SLOT, part} for part in PARTS},
-    # an environment in a file of the user's own is found as a reward is
-    "envs": EVERYWHERE | SERVICES | {SLOT, "envs", "rewards.user"},
+    # an environment or a tool in a file of the user's own is found as a reward is; calls are read as their verifier reads them
+    "envs": EVERYWHERE | SERVICES | {SLOT, "envs", "rewards.user", "verifiers.calls"},
     # a run may be watched by benchmarks of rewards
     "evals": EVERYWHERE | SERVICES | {SLOT, "evals", "scoreboard"},
     # what a scorer of steps is to learn from is written as it will be read; a reply may be chosen by asking a judge
@@ -84,7 +84,9 @@ MAY_IMPORT = {
     # programs are rated by tests
     | {"evals.process", "sandbox.asserts"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
-    "registry": EVERYWHERE | {SLOT, "envs.external", "rewards.user", "data.columns", "registry"},
+    "registry": EVERYWHERE
+    | {SLOT, "envs", "rollouts.independent", "rollouts.interactive", "evals.episodes", "evals.passk"}
+    | {"rewards.user", "data.columns", "registry"},
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.user", "verifiers", "registry", "audit"},
     # scoring.py is what its worker processes load
     "servers": EVERYWHERE

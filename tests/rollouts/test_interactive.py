@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 from rewardlab import registry
-from rewardlab.core import Message, Run, ask, environment
+from rewardlab.core import Message, Run, Sampling, Trajectory, ask, environment
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.environment import paid
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import answer_once, interactive
+from tests.helpers.scripted import ScriptedPolicy
 
 
 def start_counting(problem, seed, *, upto=3):
@@ -139,3 +142,66 @@ def test_an_exception_in_an_environment_names_its_line(policy):
     says = r"the environment broken of .*test_interactive.py, line \d+: TypeError: .* \(problem 'Please\.', turn 1\)"
     with pytest.raises(RewardlabError, match=says):
         episodes(policy, env=broken(), n=1)
+
+
+# ---- environments that wait ------------------------------------------------------------------------------------------
+
+
+def start_waiting(problem, seed, *, seconds, upto=3):
+    return Message("user", problem.question), {"at": 0, "wait": (seed % 7) * seconds}
+
+
+@environment(start=start_waiting, waits=True)
+def waiting(state, turn, *, seconds, upto=3):
+    """As `counting`, after a while that differs from episode to episode."""
+    time.sleep(state["wait"])
+    at = state["at"] + 1
+    return Message("user", f"that was {at}", reward=float(at), last=at == upto), {**state, "at": at}
+
+
+def test_replies_are_the_same_whenever_an_answer_comes(policy):
+    """Each reply has random numbers of its own: the order of the answers changes nothing."""
+    runs = [episodes(policy, env=waiting(seconds=seconds), n=3, turns=5)[0] for seconds in (0.0, 0.004, 0.0)]
+    said = [[[turn.text for turn in t.turns] for g in groups for t in g] for groups in runs]
+    assert said[0] == said[1] == said[2]
+    assert len({tuple(texts) for texts in said[0]}) == 6
+    assert all([r for _, r in t.paid] == [1.0, 2.0, 3.0] and t.stop == "end" for g in runs[1] for t in g)
+
+
+def test_the_policy_replies_in_some_episodes_while_others_wait():
+    """One of six answers takes long: the five others are at their end before it comes."""
+
+    @environment(
+        start=lambda problem, seed: (Message("user", problem.question), {"at": 0, "slow": problem.question == "0?"}), waits=True
+    )
+    def one_is_slow(state, turn):
+        time.sleep(0.5 if state["slow"] and state["at"] == 0 else 0.0)
+        at = state["at"] + 1
+        return Message("user", "on", last=at == 3), {**state, "at": at}
+
+    policy = ScriptedPolicy(lambda t: [f"{t.problem.question} {len(t.replies)}"])
+    groups = interactive(env=one_is_slow(), n=1, turns=9)([ask(f"{i}?") for i in range(6)], Run(policy, seed=0, max_new=20))
+    assert [[t.replies for t in g] for g in groups] == [[[f"{i}? {k}" for k in range(3)]] for i in range(6)]
+    # the slow one replies for the second and third time when nobody else is left
+    assert [len(call) for call in policy.calls][-2:] == [1, 1]
+
+
+def test_an_error_in_one_answer_stops_the_step_and_names_the_place(policy):
+    @environment(start=lambda problem, seed: (None, 0), waits=True)
+    def breaks(state, turn):
+        raise ValueError("no server")
+
+    with pytest.raises(RewardlabError, match="no server"):
+        episodes(policy, env=breaks(), n=2)
+
+
+def test_answers_that_are_asked_for_at_once_come_in_order():
+    policy = ScriptedPolicy(lambda t: ["yes"])
+    problems = [ask(f"{i}?") for i in range(8)]
+    began = time.monotonic()
+    rows = policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    rows = policy.extend(rows, Sampling(9), None)
+    states = [{"at": 0, "wait": 0.2} for _ in problems]
+    answer_once(waiting(seconds=0.0), rows, states, Run(policy, seed=0, max_new=9), turns=9)
+    assert time.monotonic() - began < 1.0
+    assert [s["at"] for s in states] == [1] * 8

@@ -7,7 +7,17 @@ from typing import Any
 
 from rewardlab.api.arguments import check_settings, named_model
 from rewardlab.api.evaluation import with_interval
-from rewardlab.api.inputs import as_in_run, begin_run, configured, held_out, policy_of, recipe_of, require_scorers, task_of
+from rewardlab.api.inputs import (
+    as_in_run,
+    begin_run,
+    configured,
+    held_out,
+    in_environment,
+    policy_of,
+    recipe_of,
+    require_scorers,
+    task_of,
+)
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Task, Trajectory, ask
 from rewardlab.errors import RewardlabError
@@ -41,6 +51,7 @@ def answer_each(
         raise RewardlabError(f"{recipe.name or 'this recipe'} trains a policy and selects no answer; majority_vote does")
     require_scorers(recipe)
     config, task = _asked(model, task, prompt, settings)
+    recipe = in_environment(recipe, task)
     policy = policy_of(model, config, task)
     task, _ = fit_prompts(task, policy, config)
     run = begin_run(recipe, policy, task, config)

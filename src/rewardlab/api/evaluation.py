@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from rewardlab import registry
 from rewardlab.api.arguments import named_model
 from rewardlab.api.cluster import check_named, spread
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
@@ -15,10 +16,12 @@ from rewardlab.api.measuring import need_answers, without_answers
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.api.scorers import evaluate_judge, evaluate_scorer, judge_recipe, scorer_recipe
-from rewardlab.core import Problem, Recipe, Run, Task
+from rewardlab.core import Environment, Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import judged_samples, mean_interval, pass_at
 from rewardlab.models.load import Policy
+from rewardlab.registry.playing import TURNS
+from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE, WORKERS
 from rewardlab.util.progress import in_batches
@@ -29,7 +32,8 @@ BATCH = 32
 
 def evaluate(
     model: str | Path | Result | Policy, task: Task | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
-    temperature: float = 1.0, judge: str | None = None, workers: str | None = None, **settings: Any,
+    temperature: float = 1.0, judge: str | None = None, workers: str | None = None, env: Environment | None = None,
+    turns: int = TURNS, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """pass@k on held-out problems, with 95% intervals over problems; of a run that trained a reward model or a judge, its
     method's own measure.
@@ -37,11 +41,11 @@ def evaluate(
     task: None means that of the run that `model` names, with its columns, system message and length of replies.
     judge: the verifier in place of the task's own: a name, or openai:URL#NAME, a served model that compares the answers. Replies
     without a verdict count as wrong; `no_verdict` is their share.
+    env, turns: what answers the replies, for at most so many of them; by default that of the run, or of the task.
     workers: "ray" or "ray:N", to sample and judge over a Ray cluster, each batch of problems with random numbers of its own: the
     same whatever the processes, and others than without workers.
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
-    # all values are checked before a policy is loaded, which may take minutes
     _check(k, problems, temperature, workers)
     model = _given(named_model(model), task)
     config, task = as_in_run(model, task, settings)
@@ -58,7 +62,7 @@ def evaluate(
     # refused before a model is loaded, if there are none
     held_out(task, problems)
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
-    n, what = max(k), (model, config, task, problems, (max(k), temperature))
+    n, what = max(k), (model, config, task, problems, Sampled(max(k), temperature, *_played(model, task, env, turns)))
     right, unjudged = [], Counter[str]()
     for counts, reasons in _right_over(workers, *what) if workers else _right_here(*what):
         right += counts
@@ -89,12 +93,21 @@ def _check(k: Sequence[int], problems: int, temperature: float, workers: str | N
         WORKERS.check("workers", workers)
 
 
+class Sampled(NamedTuple):
+    """How each problem is answered: n times, alone or in an environment."""
+
+    n: int
+    temperature: float
+    env: Environment | None
+    turns: int
+
+
 Counted = tuple[list[int], Counter[str]]
 """How many of n replies to each problem are right, and why others have no verdict."""
 
 
 def _right_here(
-    model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: tuple[int, float]
+    model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: Sampled
 ) -> Iterable[Counted]:  # fmt: skip
     policy = policy_of(model, config, task)
     task, _ = fit_prompts(task, policy, config)
@@ -103,7 +116,7 @@ def _right_here(
 
 
 def _right_over(
-    workers: str, model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: tuple[int, float]
+    workers: str, model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: Sampled
 ) -> Iterable[Counted]:
     """The same over a cluster, whose processes load the model; this one reads prompts alone."""
     check_named(model)
@@ -117,7 +130,7 @@ def _right_over(
 
 
 def counting(
-    model: str, config: RunConfig, task: Task, sampling: tuple[int, float]
+    model: str, config: RunConfig, task: Task, sampling: Sampled
 ) -> Callable[[int, Sequence[Problem]], Counted]:  # fmt: skip
     """What a process of a cluster does: count the right replies to a batch of problems."""
     run = begin_run(Recipe(), policy_of(model, config, task), task, config)
@@ -130,10 +143,26 @@ def counting(
     return count
 
 
-def _counted(problems: Sequence[Problem], run: Run, sampling: tuple[int, float]) -> Counted:
-    judged = judged_samples(problems, run, *sampling)
-    right = [sum(s.value is not None and s.value >= 1.0 for _, s in row) for row in judged]
-    return right, Counter(s.why for row in judged for _, s in row if s.missing)
+def _counted(problems: Sequence[Problem], run: Run, sampling: Sampled) -> Counted:
+    n, temperature, env, turns = sampling
+    if env is None:
+        judged = [[s for _, s in row] for row in judged_samples(problems, run, n, temperature)]
+    else:
+        judged = run.verdicts(interactive(env=env, n=n, turns=turns, temperature=temperature)(list(problems), run))
+    right = [sum(s.value is not None and s.value >= 1.0 for s in row) for row in judged]
+    return right, Counter(s.why for row in judged for s in row if s.missing)
+
+
+def _played(model: str | Policy, task: Task, env: Environment | None, turns: int) -> tuple[Environment | None, int]:
+    """What answers the replies, and how often: as given, else as in the run, else as the task says."""
+    if env is not None:
+        return env, turns
+    document = config_of_run(model)
+    rollout = registry.load_recipe(document["recipe"]).rollout if document else None
+    found = None if rollout is None else rollout.innermost.settings
+    if found and isinstance(found.get("env"), Environment):
+        return found["env"], found.get("turns", turns)
+    return (registry.part("environment", task.environment), task.turns) if task.environment else (None, turns)
 
 
 def _no_verdict(why: Counter[str], replies: int) -> dict[str, Any]:

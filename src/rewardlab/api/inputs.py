@@ -79,6 +79,15 @@ def recipe_of(recipe: Recipe | str, settings: Mapping[str, Any] | None = None) -
     return registry.build(recipe, settings or {}) if isinstance(recipe, str) else recipe.validate()
 
 
+def in_environment(recipe: Recipe, task: Task) -> Recipe:
+    """The recipe as it plays the task: episodes in the task's environment in the place of single replies."""
+    from rewardlab.registry.playing import played, samples_replies
+
+    if task.environment is None or recipe.rollout is None or not samples_replies(recipe.rollout):
+        return recipe
+    return played(recipe, registry.part("environment", task.environment), task.turns)
+
+
 def require_learning(recipe: Recipe) -> None:
     """Raise RewardlabError for a recipe that cannot be trained, since no model would change."""
     name = recipe.name or "this recipe"

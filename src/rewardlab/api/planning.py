@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab.api.arguments import check_settings, named_model
-from rewardlab.api.inputs import configured, policy_of, recipe_of, require_learning, task_of
+from rewardlab.api.inputs import configured, in_environment, policy_of, recipe_of, require_learning, task_of
 from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import check_columns, measured
 from rewardlab.api.prompt_lengths import fit_prompts
@@ -46,7 +46,7 @@ def plan(
     require_learning(recipe)
     task = task_of(task, config)
     check_columns(recipe, task)
-    recipe = measured(recipe, task)
+    recipe = measured(in_environment(recipe, task), task)
     policy = policy_of(model, config, task)
     task, prompts = fit_prompts(task, policy, config, recipe)
     rows = recipe.update.problems * recipe.rows_per_problem

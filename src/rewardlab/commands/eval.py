@@ -5,6 +5,9 @@ rewardlab eval runs/mine --problems 500
 rewardlab eval runs/mine --test held.jsonl
 rewardlab eval runs/mine --judge openai:http://localhost:8000/v1#my-judge
 
+A run that was trained in an environment is measured there. Any model is with --tools, --corpus or --env:
+rewardlab eval hf:Qwen/Qwen3-0.6B --task questions.jsonl --tools mine.py:search
+
 With --workers ray, processes of a Ray cluster sample and judge; each loads the model.
 
 The run of a reward model or of a judge is measured on held-out pairs, by the measure of its method: rewardlab eval runs/rm --task
@@ -39,6 +42,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.workers_flag(parser)
     text = "judge of the answers: openai:URL#NAME (served), or a verifier's name (default: the task's own)"
     parser.add_argument("--judge", metavar="VERIFIER", help=text)
+    shared.environment_flags(parser)
     shared.config_flags(parser, FIELDS)
 
 
@@ -51,7 +55,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab import api
 
     about = {"k": args.k, "problems": args.problems, "temperature": args.temperature, "judge": args.judge, "workers": args.workers}
-    return api.evaluate(args.model, **about, **shared.given(args, FIELDS))
+    return api.evaluate(args.model, **about, **shared.load_environment(args), **shared.given(args, FIELDS))
 
 
 def show(document: Mapping[str, Any]) -> None:

@@ -148,6 +148,25 @@ def reward_flag(parser: Any, instead: str = "in place of the method's own") -> N
     parser.add_argument("--reward", action="append", default=[], metavar="REWARD", help=text)
 
 
+def environment_flags(parser: Any) -> None:
+    """The flags of an environment, for commands that take no settings of a method."""
+    from rewardlab.registry.names import PLAYED
+
+    for name, help in PLAYED.items():
+        options: dict[str, Any] = {"type": functools.partial(read, "--turns", POSITIVE)} if name == "turns" else {}
+        parser.add_argument(flag_of(name), metavar=name.upper(), help=help, **options)
+
+
+def load_environment(args: argparse.Namespace) -> dict[str, Any]:
+    """`env` and `turns` as these flags say; nothing where they say nothing."""
+    from rewardlab.registry.formula import with_parts
+    from rewardlab.registry.names import PLAYED
+    from rewardlab.registry.playing import environment_in
+
+    given = {name: value for name in PLAYED if (value := getattr(args, name)) is not None}
+    return environment_in(with_parts([], given), [])[1]
+
+
 def workers_flag(parser: Any) -> None:
     """The flag of commands that a Ray cluster can do."""
     text = "ray, or ray:N for N processes: over a Ray cluster, or without one on this machine (default: here alone)"
@@ -183,10 +202,12 @@ def check_names(args: argparse.Namespace, *methods: str) -> None:
 def method_settings(args: argparse.Namespace, *methods: str) -> dict[str, Any]:
     """The flags that are settings of these methods, as values. Raises RewardlabError for one that none of them has."""
     from rewardlab import registry
+    from rewardlab.registry.names import PLAYED
 
     check_names(args, *methods)
     # a setting may be given without the method's name before it: --dapo.n as --n
     known = {re.sub(r"^--.*\.", "--", p.flag): p.type for method in methods for p in registry.parameters(method)}
+    known = dict.fromkeys(map(flag_of, PLAYED), "value") | known
     for flag, text in args.settings.items():
         # flags with a dot name one method; they are checked where the recipe is built
         if "." not in flag and flag.replace("_", "-") not in known:

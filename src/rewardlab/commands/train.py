@@ -7,6 +7,12 @@
   rewardlab train --resume runs/mine --steps 80
   rewardlab train grpo --task arithmetic --engine trl --model ORG/NAME --trl per_device_train_batch_size=8
 
+Methods that sample replies take an environment, and then sample episodes:
+
+  rewardlab train grpo --task questions.jsonl --model hf:Qwen/Qwen3-0.6B --tools mine.py:search,mine.py:lookup --turns 6
+  rewardlab train grpo --task questions.jsonl --model hf:Qwen/Qwen3-0.6B --corpus docs.jsonl
+  rewardlab train grpo --task rows.jsonl --env mine.py:game
+
 Methods stack (grpo+a+b). Their settings are flags: `rewardlab show METHOD` lists them.
 
 --resume takes everything from the run's config.json. Only these may be given anew: --steps, --budget, --device, --micro-tokens,

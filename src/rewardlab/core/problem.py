@@ -21,6 +21,9 @@ class Message:
     data: an observation as an array, for policies that read arrays instead of text.  reward: for the turn that this message
     answers (set by environments).  to: the name of the policy that reads it.  last: the episode ends with it, so no policy
     reads it; it only carries a reward.
+    tools: functions that the policy may call, as the JSON text of a list of their schemas, for the chat template; `text` says the
+    same in words, for a template that knows no tools.  results: what several calls gave, each a message of its own in the chat
+    template; `text` holds them together.
     """
 
     role: str
@@ -30,6 +33,8 @@ class Message:
     reward: float | None = None
     to: str | None = None
     last: bool = False
+    tools: str = ""
+    results: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

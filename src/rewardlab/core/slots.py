@@ -89,6 +89,11 @@ class Environment(Part):
         """Texts at which a reply to it ends: its setting of that name, if it has one."""
         return tuple(self.settings.get("stop") or ())
 
+    @property
+    def waits(self) -> bool:
+        """Whether its answers take time elsewhere, by its option or its setting of that name."""
+        return bool(self.settings.get("waits", self.options.waits))
+
     def __call__(self, state: Any, turn: Any, place: str = "") -> tuple[Any, Any]:
         """One step. place: of the episode, for messages."""
         with naming(self.function, self.name, place):

@@ -176,6 +176,7 @@ class Sampling:
     enough: return as soon as this many rows have finished; the others stay open (`stop is None`).
     max_entropy: a reply of at least `min_new` tokens pauses before one whose distribution, before temperature, top-k and top-p, has
         more entropy than this, in nats.
+    seeds: one for each row of a call, which then samples the same whatever else is sampled with it, or when.
     """
 
     max_new: int = 128
@@ -188,6 +189,7 @@ class Sampling:
     enough: int | None = None
     max_entropy: float = math.inf
     min_new: int = 1
+    seeds: tuple[int, ...] | None = None
 
     @property
     def raw(self) -> bool:

@@ -20,17 +20,32 @@ def environment_in(path: Path | str, function: str, settings: dict[str, Any] | N
 
 
 def _start(
-    problem: Problem, seed: int, *, path: str, function: str, settings: dict[str, Any] | None, stop: tuple[str, ...]
+    problem: Problem,
+    seed: int,
+    *,
+    path: str,
+    function: str,
+    settings: dict[str, Any] | None,
+    stop: tuple[str, ...],
+    waits: bool,
 ) -> tuple[Message | None, Any]:
     return environment_in(path, function, settings).start(problem, seed)
 
 
 @environment(start=_start)
 def from_file(
-    state: Any, turn: Turn, *, path: str, function: str, settings: dict[str, Any] | None = None, stop: tuple[str, ...] = ()
+    state: Any,
+    turn: Turn,
+    *,
+    path: str,
+    function: str,
+    settings: dict[str, Any] | None = None,
+    stop: tuple[str, ...] = (),
+    waits: bool = False,
 ) -> tuple[Message | None, Any]:
     """The environment that `function`, decorated with @environment, makes in the Python file `path`.
 
-    stop: texts at which replies end.  Raises RewardlabError, with file and line, for any error in it.
+    stop: texts at which replies end.  waits: whether it is asked by threads, for several episodes at once.
+    Raises RewardlabError, with file and line, for any error in it.
     """
     return environment_in(path, function, settings)(state, turn)

@@ -50,7 +50,7 @@ class Replies:
         self.marks = StopMarks(policy, sampling, vocab)
         # greedy decoding uses no random numbers
         random = sampling.temperature != 0
-        self._uniforms = torch.rand(shape, generator=rng, dtype=torch.float64, device=rng.device).cpu().numpy() if random else None
+        self._uniforms = _uniforms(shape, sampling.seeds, rng) if random else None
 
     def uniform(self, rows: np.ndarray) -> torch.Tensor:
         """(n,) the random numbers for the next token of `rows`, which may have ended."""
@@ -101,6 +101,13 @@ class Replies:
         # copies: a view would keep the whole (rows, max_new) table alive with each trajectory
         ids, raw, sampled = (x[row, : self.count[row]].copy() for x in (self.ids, self.raw, self.sampled))
         return trajectory.plus(Turn(self.policy.name, ids, raw, sampled, text, step=self.policy.step), self.stops[row])
+
+
+def _uniforms(shape: tuple[int, int], seeds: Sequence[int] | None, rng: torch.Generator) -> np.ndarray:
+    """(rows, max_new) in [0, 1), of one generator, or of one for each row."""
+    if seeds is None:
+        return torch.rand(shape, generator=rng, dtype=torch.float64, device=rng.device).cpu().numpy()
+    return np.stack([np.random.default_rng(seed).random(shape[1]) for seed in seeds])
 
 
 class StopMarks:

@@ -15,6 +15,7 @@ from rewardlab.clients.messages import Failure, Reply, Request
 from rewardlab.clients.retries import Trouble, checked
 from rewardlab.core import Message, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.chat import in_words, rendered
 from rewardlab.policies.text import pay_of
 
 UNLIMITED = 1 << 40
@@ -107,19 +108,18 @@ class ServedPolicy:
     def _prompt_ids(self, messages: Sequence[Message]) -> np.ndarray:
         if self._characters or not self.tokenizer.chat_template:
             return self.encode("".join(f"{m.text}\n" for m in messages))
-        turns = [{"role": m.role, "content": m.text} for m in messages]
-        return self.encode(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        return self.encode(rendered(self.tokenizer, messages))
 
     # ---- the calls of a policy ---------------------------------------------------------------------------------------
 
     def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
         if any(m.images for new in messages for m in new):
             raise RewardlabError("a served model is sent text only, and the prompt holds images; use a vision-language model here")
+        # a server may take tools, too, but then it reads the calls from replies, which are to be read here
+        said = [tuple(in_words(new)) for new in messages]
         return [
-            t.plus(
-                ReadTurn(None, self._prompt_ids(new), text="\n".join(m.text for m in new), reward=pay_of(new), messages=tuple(new))
-            )
-            for t, new in zip(trajectories, messages, strict=True)
+            t.plus(ReadTurn(None, self._prompt_ids(new), text="\n".join(m.text for m in new), reward=pay_of(new), messages=new))
+            for t, new in zip(trajectories, said, strict=True)
         ]
 
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
@@ -134,7 +134,8 @@ class ServedPolicy:
         """
         for t in trajectories:
             self.check_fits(t, sampling.max_new)
-        seeds = torch.randint(SEEDS, (len(trajectories),), generator=rng).tolist()
+        own = sampling.seeds and [seed % SEEDS for seed in sampling.seeds]
+        seeds = own or torch.randint(SEEDS, (len(trajectories),), generator=rng).tolist()
         # greedy replies do not depend on it: the same prompt is sent once
         requests = [
             self._request(t, sampling, seed if sampling.temperature > 0 else None)

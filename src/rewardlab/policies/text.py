@@ -16,6 +16,7 @@ from torch import Tensor
 from rewardlab.core import Batch, Message, Outputs, Policy, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
+from rewardlab.policies.chat import rendered
 from rewardlab.policies.ends import GENERATION, REPLY, end_ids, generation_ends, turn_end
 from rewardlab.policies.head import divergences, gradient_products, joint_head, nucleus_logprobs, token_logprobs
 from rewardlab.policies.joint import check_joined
@@ -122,8 +123,7 @@ class TextPolicy(ReadsVectors):
     def _render(self, messages: tuple[Message, ...]) -> str:
         if not self.tokenizer.chat_template:
             return "".join(f"{m.text}\n" for m in messages)
-        turns = [{"role": m.role, "content": m.text} for m in messages]
-        return self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        return rendered(self.tokenizer, messages)
 
     def _encode(self, text: str) -> list[int]:
         # a chat template writes the special tokens itself

@@ -61,6 +61,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) 
     "correct").
     Raises RewardlabError for an unknown name, and for a setting that two methods take.
     """
+    from rewardlab.registry.playing import environment_in, played
     from rewardlab.registry.settings import compose
 
     if not isinstance(name, str):
@@ -70,8 +71,11 @@ def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) 
     if settings is not None and not isinstance(settings, Mapping):
         raise RewardlabError(f'settings must be a dict, such as {{"n": 8}}, not {settings!r}')
     methods, given = stacked(name), settings or {}
+    functions = [function for _, function in methods]
     if any(isinstance(value, str) for value in given.values()):
         from rewardlab.registry.formula import with_parts
 
-        given = with_parts([function for _, function in methods], given)
-    return compose(methods, given)
+        given = with_parts(functions, given)
+    given, episodes = environment_in(given, functions)
+    recipe = compose(methods, given)
+    return played(recipe, **episodes) if episodes else recipe

@@ -71,15 +71,17 @@ def read_environment(written: str) -> Environment:
     from rewardlab.envs.external import environment_in
 
     # what is missing or wrong is reported now, not after the model is loaded
-    stop = environment_in(where, function, settings).stop
-    path = str(Path(where).expanduser().resolve())
-    return part("environment", "from_file", path=path, function=function, **_given(settings=settings, stop=stop or None))
+    env = environment_in(where, function, settings)
+    own = _given(settings=settings, stop=env.stop or None, waits=env.waits or None)
+    return part("environment", "from_file", path=str(Path(where).expanduser().resolve()), function=function, **own)
 
 
 def with_parts(functions: Iterable[Callable], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a stack of methods, in which a text for a setting that is a reward or an environment is what it stands for."""
     kinds = (("Reward", read_reward), ("Environment", read_environment))
-    takers = {name: reader for function in functions for kind, reader in kinds for name in _settings_of_kind(function, kind)}
+    of_methods = {name: reader for function in functions for kind, reader in kinds for name in _settings_of_kind(function, kind)}
+    # every method that samples replies takes an environment (`playing.py`)
+    takers = {"env": read_environment, **of_methods}
     readers = {key: takers.get(key.rpartition(".")[2]) for key in settings}
     return {key: reader(value) if isinstance(value, str) and (reader := readers[key]) else value for key, value in settings.items()}
 

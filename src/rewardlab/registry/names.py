@@ -21,6 +21,13 @@ PREFIX = "prm:"
 TRAINED = "model:"
 """Before the checkpoint of a reward model, a sequence classifier."""
 
+PLAYED = {
+    "env": "what answers replies: FILE.py:NAME, or an environment of rewardlab, NAME or NAME(x=1)",
+    "tools": "Python functions that the policy may call: FILE.py:NAME, several with commas between them",
+    "corpus": "a file of documents to search",
+    "turns": "replies of an episode at most (default 6)",
+}
+"""Settings of every method that samples replies (`playing.py`), and what they are."""
 A_MODEL = (
     "the folder of a model: a reward model is the reward as --reward model:{0} (docs/REWARDS.md, A reward model), a process reward "
     "model as --reward prm:{0}"
@@ -41,7 +48,7 @@ def check_methods(stack: str) -> None:
 
 def settings_of(stack: str) -> set[str] | None:
     """The names of a stack's settings, those of the update among them; None if a method's file does not tell."""
-    known = set(class_fields_in(PACKAGE / "core" / "recipe.py", "Update"))
+    known = {*class_fields_in(PACKAGE / "core" / "recipe.py", "Update"), *PLAYED}
     for name in names_in(stack):
         try:
             known |= {setting for setting, _, _ in function_in(file_of(name), spell(name), "method").settings}

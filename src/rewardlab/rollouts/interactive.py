@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +14,11 @@ from rewardlab.core import Environment, Group, Message, Problem, Run, Sampling, 
 from rewardlab.core.episode import place_of
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.splitters import mark
+
+SHARE = 0.25
+"""Of the answers that are awaited, how many must have come before the policy goes on."""
+WAITING = 64
+"""Episodes for which an environment is asked at the same time."""
 
 
 @rollout
@@ -27,7 +34,7 @@ def interactive(
     """
     rows = [(p, i) for p in problems for i in range(n)]
     # the seed depends on problem and row, not on their order, so any worker starts the same episode
-    openings = [env.start(p, seed_of(run.seed, "environment", run.moment, p.key, i)) for p, i in rows]
+    openings = _asked(env, env.start, [(p, seed_of(run.seed, "environment", run.moment, p.key, i)) for p, i in rows])
     prompts = [p.prompt if message is None else (*p.prompt, message) for (p, _), (message, _) in zip(rows, openings, strict=True)]
     episodes = run.policy.read([Trajectory(p, path=(i,)) for p, i in rows], prompts)
     states = [state for _, state in openings]
@@ -47,9 +54,13 @@ def play(
 ) -> None:  # fmt: skip
     """Let policy and environment go on from where the episodes are, until each of them ends, or has `turns` replies.
 
-    Both lists are changed in place. The environment has read all that an episode holds.
+    Both lists are changed in place. The environment has read all that an episode holds. Where it waits for tools, the episodes do
+    not wait for one another.
     together: where episodes are the sides of one game, asked before every reply and after it, before the environment answers.
     """
+    if env.waits and together is None:
+        _play_apart(env, episodes, states, run, sampling, turns)
+        return
     rng = run.rng("rollout")
     # indices of the episodes that still run; all of them advance together, one call of the policy per turn
     live = list(range(len(episodes)))
@@ -60,9 +71,7 @@ def play(
             episodes[i] = t
         if together:
             live = together(episodes, states, live, True)
-        last = [i for i in live if len(episodes[i].ends) >= turns]
-        _answer(env, episodes, states, last, run, last=True)
-        live = _answer(env, episodes, states, [i for i in live if i not in set(last)], run, last=False)
+        live = _answer(env, episodes, states, live, run, turns)
 
 
 def go_on(env: Environment, episodes: list[Trajectory], states: list[Any], run: Run, sampling: Sampling, turns: int) -> None:
@@ -77,9 +86,7 @@ def go_on(env: Environment, episodes: list[Trajectory], states: list[Any], run: 
 
 def answer_once(env: Environment, episodes: list[Trajectory], states: list[Any], run: Run, turns: int) -> None:
     """The environment's answer to the last reply of each episode, which it ends there or not. Both lists are changed in place."""
-    last = [i for i, t in enumerate(episodes) if len(t.ends) >= turns]
-    _answer(env, episodes, states, last, run, last=True)
-    _answer(env, episodes, states, [i for i in range(len(episodes)) if i not in set(last)], run, last=False)
+    _answer(env, episodes, states, list(range(len(episodes))), run, turns)
 
 
 def _fits(episodes: list[Trajectory], i: int, run: Run) -> bool:
@@ -91,12 +98,67 @@ def _fits(episodes: list[Trajectory], i: int, run: Run) -> bool:
     return fits
 
 
-def _answer(env: Environment, episodes: list[Trajectory], states: list[Any], live: list[int], run: Run, last: bool) -> list[int]:
+def _play_apart(
+    env: Environment, episodes: list[Trajectory], states: list[Any], run: Run, sampling: Sampling, turns: int
+) -> None:  # fmt: skip
+    """As `play`: while the environment is at work on some episodes, the policy replies in those that it has answered.
+
+    Each reply has random numbers of its own, so it is the same whenever its turn comes.
+    """
+    rng = run.rng("rollout")
+    seeds = [seed_of(run.seed, "rollout", run.moment, t.problem.key, *t.path) for t in episodes]
+    ready, asked = list(range(len(episodes))), dict[Future, int]()
+    with _threads(len(episodes)) as threads:
+        while ready or asked:
+            if ready := [i for i in ready if _fits(episodes, i, run)]:
+                own = replace(sampling, seeds=tuple(seed_of(seeds[i], len(episodes[i].turns)) for i in ready))
+                for i, t in zip(ready, run.policy.extend([episodes[i] for i in ready], own, rng), strict=True):
+                    episodes[i] = t
+                    asked[threads.submit(env, states[i], t.turns[-1], place_of(t))] = i
+            answers = {asked.pop(done): done.result() for done in _some(asked)}
+            ready = _take(episodes, states, answers, run, turns)
+
+
+def _some(asked: Collection[Future]) -> list[Future]:
+    """The answers that have come, once they are a good part of those awaited: the policy replies to many at the cost of few."""
+    done = [future for future in asked if future.done()]
+    coming = as_completed(set(asked).difference(done))
+    while len(done) < SHARE * len(asked):
+        done.append(next(coming))
+    return done
+
+
+@contextmanager
+def _threads(most: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads in which an environment is asked. After an error or Ctrl-C nobody waits for what they still do."""
+    threads = ThreadPoolExecutor(min(most, WAITING), thread_name_prefix="environment")
+    try:
+        yield threads
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _answer(env: Environment, episodes: list[Trajectory], states: list[Any], live: list[int], run: Run, turns: int) -> list[int]:
     """Let the environment answer the rows in `live`; returns the rows that continue."""
+    answers = _asked(env, env, [(states[i], episodes[i].turns[-1], place_of(episodes[i])) for i in live])
+    return _take(episodes, states, dict(zip(live, answers, strict=True)), run, turns)
+
+
+def _asked(env: Environment, function: Callable, arguments: list[tuple[Any, ...]]) -> list[Any]:
+    """What the environment's function gives for each of these arguments; all at once where it waits for something."""
+    if not env.waits or len(arguments) < 2:
+        return [function(*one) for one in arguments]
+    with _threads(len(arguments)) as threads:
+        return list(threads.map(lambda one: function(*one), arguments))
+
+
+def _take(
+    episodes: list[Trajectory], states: list[Any], answers: Mapping[int, tuple[Message | None, Any]], run: Run, turns: int
+) -> list[int]:  # fmt: skip
+    """Give the environment's answers to their rows; returns the rows that continue."""
     continuing, messages = [], []
-    for i in live:
-        message, states[i] = env(states[i], episodes[i].turns[-1], place_of(episodes[i]))
-        if message is None or message.last or last:
+    for i, (message, states[i]) in answers.items():
+        if message is None or message.last or len(episodes[i].ends) >= turns:
             episodes[i] = _closed(episodes[i], message, "turns" if message is not None and not message.last else "end")
         else:
             # read together below, in one call

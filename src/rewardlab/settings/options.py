@@ -48,9 +48,13 @@ class RolloutOptions(PartOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentOptions(PartOptions):
-    """start: begins an episode, (problem, seed) -> (message or None, state), with the same hyperparameters."""
+    """start: begins an episode, (problem, seed) -> (message or None, state), with the same hyperparameters.
+
+    waits: its answers take time elsewhere (a server, a tool, the sandbox), so it is asked by threads, for several episodes at once.
+    """
 
     start: Callable
+    waits: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -505,9 +505,9 @@ def test_a_conversation_reads_as_the_template_renders_it_and_earlier_turns_stay(
         rows = greedy(policy, rows, max_new=9 if ended else 2)
         before = rows[0].ids
         assert rows[0].reply == ("abc" if ended else "ab")
-        rows = policy.read(rows, [[Message("tool", "7"), Message("user", question)]])
+        rows = policy.read(rows, [[Message("system", "7"), Message("user", question)]])
         assert np.array_equal(rows[0].ids[: len(before)], before)
-        told += [{"role": "assistant", "content": rows[0].reply}, {"role": "tool", "content": "7"}]
+        told += [{"role": "assistant", "content": rows[0].reply}, {"role": "system", "content": "7"}]
         told += [{"role": "user", "content": question}]
         rendered = words.apply_chat_template(told, tokenize=False, add_generation_prompt=True)
         assert words.decode(rows[0].ids) == rendered

@@ -1,0 +1,188 @@
+"""Python functions as tools: a function with type hints and a docstring is one, and the policy calls it as its model has learnt to.
+
+    def search(query: str, limit: int = 3) -> str:
+        \"""Search the handbook.
+
+        Args:
+            query: what to look for
+            limit: how many passages are shown
+        \"""
+
+    rewardlab train grpo --task problems.jsonl --model hf:Qwen/Qwen3-0.6B --tools mine.py:search,mine.py:lookup
+
+Schemas follow from the functions (transformers.utils.get_json_schema) and reach the model through its chat template. Calls are
+read in every form that models write (`verifiers/calls`). What goes wrong is told to the policy, which may try again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from rewardlab.core import Message, Problem, Turn, environment
+from rewardlab.errors import RewardlabError
+from rewardlab.rewards.user.functions import find
+from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
+from rewardlab.text.answers import after_thinking
+from rewardlab.util.background import wait_for
+from rewardlab.util.extras import require
+from rewardlab.verifiers.calls.calls import Call, Malformed, read_all, tools_from, tries
+
+State = dict[str, Any]
+
+TOLD = (
+    "You may call these functions, as often as you need to:\n\n{schemas}\n\nTo call one, write its name and arguments as JSON "
+    'between <tool_call> and </tool_call>, such as <tool_call>{{"name": "NAME", "arguments": {{"ARGUMENT": "VALUE"}}}}'
+    "</tool_call>. What it returns is shown to you. When you need no further call, give your answer."
+)
+"""For models whose chat template has no words of its own for tools."""
+OVER = "no call is left: answer with what you know"
+CUT = " ... ({n} more characters)"
+
+
+class Tool:
+    """A function that the policy may call.  schema: as chat templates take it, {"type": "function", "function": ...}."""
+
+    def __init__(self, function: Callable, path: Path):
+        self.function, self.name = function, function.__name__
+        self.path, self.schema = path, schema_of(function, path)
+
+    def __call__(self, call: Call) -> Any:
+        """What it returns. Raises TypeError where the arguments do not fit, and whatever the function raises."""
+        given = call.bound(tools_from([self.schema]), defaults=False).arguments
+        # before it runs, so that a TypeError within it is not taken for wrong arguments
+        inspect.signature(self.function).bind(**given)
+        _check_types(given, self.schema["function"]["parameters"])
+        made = self.function(**given)
+        # of asynchronous tools all run in one loop, to which their clients belong
+        return wait_for(made, "tools") if asyncio.iscoroutine(made) else made
+
+
+def schema_of(function: Callable, path: Path) -> dict[str, Any]:
+    """The JSON schema of a function. Raises RewardlabError that says what its hints or its docstring lack."""
+    from transformers.utils import get_json_schema
+
+    try:
+        return get_json_schema(function)
+    except Exception as problem:
+        raise RewardlabError(
+            f"{function.__name__} of {path} cannot be a tool: {problem}. A tool has type hints, and a docstring that says what it "
+            "does and, under Args:, what each argument is"
+        ) from problem
+
+
+@lru_cache(maxsize=32)
+def tools_of(names: tuple[str, ...]) -> dict[str, Tool]:
+    """The tools FILE.py:NAME, by their functions' names. Raises RewardlabError for one that is none, and for two of one name."""
+    require("verify", "jsonschema", what="a tool")
+    if not names:
+        raise RewardlabError("functions needs tools: --tools FILE.py:NAME, several with commas between them")
+    tools: dict[str, Tool] = {}
+    for written in names:
+        where, _, name = written.rpartition(":")
+        if not where.endswith(".py"):
+            raise RewardlabError(f"a tool is written FILE.py:NAME, not {written!r}")
+        path = Path(where).expanduser()
+        function = find(path, name)
+        if not inspect.isfunction(function):
+            raise RewardlabError(f"{name} of {path} is no function, and tools are functions")
+        tool = Tool(function, path)
+        if tool.name in tools:
+            raise RewardlabError(f"two tools are called {tool.name}: {tools[tool.name].path} and {path}")
+        tools[tool.name] = tool
+    return tools
+
+
+def _start(
+    problem: Problem, seed: int, *, tools: Sequence[str], calls: int, at_once: int, seconds: float, shown: int
+) -> tuple[Message | None, State]:
+    schemas = json.dumps([tool.schema for tool in tools_of(tuple(tools)).values()])
+    told = TOLD.format(schemas="\n".join(json.dumps(tool.schema["function"]) for tool in tools_of(tuple(tools)).values()))
+    return Message("system", told, tools=schemas), {"calls": 0}
+
+
+@environment(start=_start, waits=True)
+def functions(
+    state: State, turn: Turn, *, tools: tuple[str, ...] = (), calls: NonNegativeInt = 16, at_once: PositiveInt = 8,
+    seconds: PositiveFloat = 30.0, shown: PositiveInt = 4000,
+) -> tuple[Message | None, State]:  # fmt: skip
+    """Runs the calls of a reply, all at the same time, and answers with what they give. A reply without calls is final.
+
+    tools: functions FILE.py:NAME, which run in this process: they are yours, and trusted.  calls: the most of an episode, and
+    at_once: of one reply; those above are not run, and the policy is told.  seconds: for one call.  shown: characters of a result.
+    """
+    known = tools_of(tuple(tools))
+    asked = calls_of(turn.text, known)
+    if asked is None:
+        return None, state
+    if isinstance(asked, Malformed):
+        return _answer([f"error: the calls cannot be read: {asked}"]), state
+    left = calls - state["calls"]
+    if left <= 0:
+        return _answer([f"error: {OVER}"]), state
+    run = asked[: min(left, at_once)]
+    told = [f"error: not run, as one reply may hold {at_once} calls and {left} of the episode are left"] * (len(asked) - len(run))
+    results = _results([partial(_called, known, call, shown) for call in run], seconds)
+    return _answer(results + told), {"calls": state["calls"] + len(run)}
+
+
+def calls_of(reply: str, known: dict[str, Tool]) -> list[Call] | Malformed | None:
+    """The calls of a reply after its thinking, in whatever form; None where it makes none. Malformed: they cannot be read."""
+    said = after_thinking(reply)
+    # Llama's JSON and calls in Python's syntax have no mark: they are calls where they name a tool
+    if not tries(said) and not (said.lstrip()[:1] in ("{", "[", "`") and any(name in said for name in known)):
+        return None
+    (found,) = read_all([said], "auto", 1.0)
+    if isinstance(found, Malformed):
+        return found if tries(said) else None
+    return (found if tries(said) or any(call.name in known for call in found) else None) or None
+
+
+def _called(known: dict[str, Tool], call: Call, shown: int) -> str:
+    """What a call gives, as a text, also where it fails."""
+    if call.name not in known:
+        return f"error: there is no function {call.name[:60]!r}; there are {', '.join(known)}"
+    tool = known[call.name]
+    try:
+        value = tool(call)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    except Exception as problem:
+        return f"error: {type(problem).__name__}: {problem}"[:shown]
+    return text if len(text) <= shown else text[:shown] + CUT.format(n=len(text) - shown)
+
+
+def _results(works: Sequence[Callable[[], str]], seconds: float) -> list[str]:
+    """What each gives, all at once; one that takes longer is left behind, since a thread cannot be stopped."""
+    found: list[str | None] = [None] * len(works)
+
+    def work(i: int) -> None:
+        found[i] = works[i]()
+
+    # daemons, so that one that never returns does not keep the process from ending
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(len(works))]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    return [f"error: it took longer than {seconds:g} seconds" if text is None else text for text in found]
+
+
+def _answer(results: Sequence[str]) -> Message:
+    return Message("tool", "\n\n".join(results), results=tuple(results))
+
+
+def _check_types(given: Mapping[str, Any], schema: dict[str, Any]) -> None:
+    """Raise TypeError where an argument is not of the type that its hint says."""
+    import jsonschema
+
+    found = jsonschema.Draft202012Validator(schema).iter_errors(given)
+    if problem := jsonschema.exceptions.best_match(found):
+        raise TypeError(f"{'.'.join(map(str, problem.absolute_path)) or 'the arguments'}: {problem.message[:200]}")

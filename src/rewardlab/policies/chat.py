@@ -1,0 +1,89 @@
+"""Messages through a chat template, with the tools that a policy may call and what these gave.
+
+A template that knows tools writes their schemas and their results in its own form (Qwen's and Hermes's <tool_call>, Llama's JSON).
+For one that does not, what the message says in words goes before the first message, and results come from the user between
+<tool_response> and </tool_response>.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from rewardlab.core import Message
+
+RESULT = "\u241fRESULT\u241f"
+"""Stands for a tool's result where a template is asked whether it writes any."""
+
+
+def rendered(tokenizer: Any, messages: Sequence[Message]) -> str:
+    """The text of messages by the chat template, up to where the next reply begins. The tokenizer must have a template."""
+    schemas = [schema for m in messages if m.tools for schema in json.loads(m.tools)]
+    theirs = bool(schemas) and _writes_tools(tokenizer)
+    said = [m for m in messages if not m.tools] if theirs else _tools_in_words(messages)
+    said = said if _writes_results(tokenizer) else [_result_in_words(m) for m in said]
+    turns = [{"role": m.role, "content": text} for m in said for text in m.results or (m.text,)]
+    # templates ask whether there are tools, which an empty list would answer differently
+    given = {"tools": schemas} if theirs else {}
+    return tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **given)
+
+
+def in_words(messages: Sequence[Message]) -> list[Message]:
+    """The messages with tools and their results as texts of system and user, for a model that knows nothing of tools."""
+    return [_result_in_words(m) for m in _tools_in_words(messages)]
+
+
+def _tools_in_words(messages: Sequence[Message]) -> list[Message]:
+    """What messages with tools say in words goes before the first of the others: some templates refuse a system message."""
+    said, text = [m for m in messages if not m.tools], "\n\n".join(m.text for m in messages if m.tools)
+    if not text or not said:
+        return [*said, Message("user", text)] if text else said
+    return [replace(said[0], text=f"{text}\n\n{said[0].text}"), *said[1:]]
+
+
+def _result_in_words(message: Message) -> Message:
+    if message.role != "tool":
+        return message
+    results = message.results or (message.text,)
+    return Message("user", "\n".join(f"<tool_response>\n{text}\n</tool_response>" for text in results))
+
+
+def _writes_tools(tokenizer: Any) -> bool:
+    return _shows(_Asked(tokenizer), "tools")
+
+
+def _writes_results(tokenizer: Any) -> bool:
+    return _shows(_Asked(tokenizer), "results")
+
+
+class _Asked:
+    """A tokenizer that is known by its template: copies of a policy ask the same."""
+
+    def __init__(self, tokenizer: Any):
+        self.tokenizer, self.template = tokenizer, json.dumps(tokenizer.chat_template, sort_keys=True)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Asked) and self.template == other.template
+
+    def __hash__(self) -> int:
+        return hash(self.template)
+
+
+@lru_cache(maxsize=64)
+def _shows(asked: _Asked, what: str) -> bool:
+    """Whether the template writes a schema, or a message of the role tool, that it is given."""
+    function = {"name": RESULT, "description": RESULT, "parameters": {"type": "object", "properties": {}}}
+    turns = [{"role": "user", "content": "?"}]
+    given: dict[str, Any] = {"tools": [{"type": "function", "function": function}]} if what == "tools" else {}
+    if what == "results":
+        turns += [{"role": "assistant", "content": "!"}, {"role": "tool", "content": RESULT}]
+    try:
+        text = asked.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **given)
+    except Exception:
+        # a template refuses in words of its own what it does not know
+        return False
+    # JSON may escape the marks around the word. A template that writes any role by its name has no form for results
+    return "RESULT" in text and (what == "tools" or "tool" in asked.template)

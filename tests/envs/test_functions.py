@@ -1,0 +1,166 @@
+"""Python functions as tools: what a policy may write, what comes back, and that nothing of it stops an episode."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from rewardlab import registry
+from rewardlab.core import Turn, ask
+from rewardlab.envs.functions import functions
+from rewardlab.errors import RewardlabError
+
+FILE = '''
+import asyncio, time
+
+def add(a: int, b: int = 1) -> int:
+    """Add two numbers.
+
+    Args:
+        a: the first
+        b: the second
+    """
+    return a + b
+
+async def wait(seconds: float) -> str:
+    """Wait.
+
+    Args:
+        seconds: how long
+    """
+    await asyncio.sleep(seconds)
+    return "waited"
+
+def breaks(name: str) -> str:
+    """Break.
+
+    Args:
+        name: of what is missing
+    """
+    raise KeyError(name)
+
+def long(n: int) -> list:
+    """Many numbers.
+
+    Args:
+        n: how many
+    """
+    return list(range(n))
+
+def undocumented(x: int) -> int:
+    return x
+
+def unhinted(x):
+    """Nothing.
+
+    Args:
+        x: anything
+    """
+'''
+ADD = '{"name": "add", "arguments": {"a": 3, "b": 4}}'
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tools") / "mine.py"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.fixture
+def env(file):
+    return functions(tools=tuple(f"{file}:{name}" for name in ("add", "wait", "breaks", "long")), seconds=0.5, shown=80)
+
+
+def said(env, text, state=None):
+    _, first = env.start(ask("?"), 0)
+    message, state = env(state or first, Turn("policy", np.zeros(1, np.int64), text=text))
+    return message, state
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"<tool_call>\n{ADD}\n</tool_call>",  # Hermes, Qwen
+        f"I will add them.\n<tool_call>{ADD}</tool_call>",
+        # Qwen3-Coder
+        "<tool_call>\n<function=add>\n<parameter=a>\n3\n</parameter>\n<parameter=b>4</parameter>\n</function>\n</tool_call>",
+        ADD.replace("arguments", "parameters"),  # Llama 3
+        f"<|python_tag|>{ADD}",
+        f"[TOOL_CALLS][{ADD}]",  # Mistral
+        "[add(a=3, b=4)]",  # Llama 4
+        f"```json\n{ADD}\n```",
+        f"<think>Perhaps <tool_call>no</tool_call></think>\n<tool_call>{ADD}</tool_call>",
+    ],
+)
+def test_calls_are_read_in_the_forms_of_models(env, reply):
+    message, state = said(env, reply)
+    assert (message.role, message.results, state) == ("tool", ("7",), {"calls": 1})
+
+
+@pytest.mark.parametrize(
+    "reply", ["The answer is 7.", "[1, 2]", '{"answer": 3}', "", f"<think><tool_call>{ADD}</tool_call></think>7"]
+)
+def test_a_reply_without_a_call_is_final(env, reply):
+    assert said(env, reply)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        ('{"name": "subtract", "arguments": {}}', "there is no function 'subtract'; there are add, wait, breaks, long"),
+        ('{"name": "add", "arguments": {"a": "three"}}', "a: 'three' is not of type 'integer'"),
+        ('{"name": "add", "arguments": {"b": 2}}', "missing a required argument: 'a'"),
+        ('{"name": "add", "arguments": {"a": 1, "c": 2}}', "unexpected keyword argument 'c'"),
+        ('{"name": "breaks", "arguments": {"name": "x"}}', "KeyError: 'x'"),
+        ('{"name": "wait", "arguments": {"seconds": 9}}', "longer than 0.5 seconds"),
+        ('{"name": "add"', "cannot be read"),
+    ],
+)
+def test_what_goes_wrong_is_told_to_the_policy(env, call, answer):
+    message, _ = said(env, f"<tool_call>{call}</tool_call>")
+    assert answer in message.text
+
+
+def test_a_default_is_the_functions_own_and_long_results_are_cut(env):
+    assert said(env, '<tool_call>{"name": "add", "arguments": {"a": 3}}</tool_call>')[0].results == ("4",)
+    (text,) = said(env, '<tool_call>{"name": "long", "arguments": {"n": 30}}</tool_call>')[0].results
+    assert text.startswith("[0, 1, 2, 3")
+    # 10 numbers of one digit and 20 of two, with ", " between them, in brackets: 110 characters
+    assert text.endswith(" ... (30 more characters)")
+
+
+def test_calls_of_one_reply_run_at_the_same_time(env):
+    wait = '<tool_call>{"name": "wait", "arguments": {"seconds": 0.3}}</tool_call>'
+    began = time.monotonic()
+    message, state = said(env, wait * 4)
+    assert time.monotonic() - began < 0.9
+    assert message.results == ("waited",) * 4
+    assert state == {"calls": 4}
+
+
+def test_calls_above_the_budget_are_not_run(file):
+    env = functions(tools=(f"{file}:add",), calls=3, at_once=2)
+    call = f"<tool_call>{ADD}</tool_call>"
+    message, state = said(env, call * 3)
+    assert message.results[:2] == ("7", "7")
+    assert "not run" in message.results[2]
+    message, state = said(env, call * 3, state)
+    assert message.results[0] == "7"
+    assert state == {"calls": 3}
+    message, state = said(env, call, state)
+    assert "no call is left" in message.text
+
+
+@pytest.mark.parametrize(("name", "says"), [("undocumented", "docstring"), ("unhinted", "type hint"), ("nothing", "nothing")])
+def test_what_is_no_tool_is_told_before_anything_runs(file, name, says):
+    with pytest.raises(RewardlabError, match=says):
+        registry.build("grpo", {"tools": f"{file}:{name}"})
+
+
+def test_schemas_reach_the_chat_template_and_words_a_model_without_one(env):
+    opening, _ = env.start(ask("?"), 0)
+    assert '"name": "add"' in opening.tools
+    assert '"name": "add"' in opening.text

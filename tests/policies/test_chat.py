@@ -1,0 +1,78 @@
+"""Tools and their results through chat templates: in the template's own form where it has one, in words where it has none."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+from rewardlab.core import Message
+from rewardlab.policies.chat import in_words, rendered
+
+# what Qwen2.5's template does with tools and their results, without the system message that it makes up
+QWEN = """{%- if tools %}<|im_start|>system
+<tools>{% for tool in tools %}
+{{ tool | tojson }}{% endfor %}
+</tools><|im_end|>
+{% endif %}{%- for m in messages %}{%- if m.role == "tool" %}{%- if loop.index0 == 0 or messages[loop.index0 - 1].role != "tool" %}<|im_start|>user{% endif %}{{ "\\n<tool_response>\\n" + m.content + "\\n</tool_response>" }}{%- if loop.last or messages[loop.index0 + 1].role != "tool" %}<|im_end|>
+{% endif %}{% else %}<|im_start|>{{ m.role }}
+{{ m.content }}<|im_end|>
+{% endif %}{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""  # noqa: E501
+# as Mistral's, a template may refuse what it does not expect
+STRICT = """{% for m in messages %}{% if m.role not in ["user", "assistant"] %}{{ raise_exception("roles must alternate") }}{% endif %}{{ m.role }}: {{ m.content }}
+{% endfor %}"""  # noqa: E501
+PLAIN = "{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}"
+SCHEMA = {
+    "type": "function",
+    "function": {"name": "add", "description": "Add.", "parameters": {"type": "object", "properties": {}}},
+}
+OPENING = (Message("user", "1 + 2?"), Message("system", "You may call add.", tools=json.dumps([SCHEMA])))
+CALLED = (Message("user", "?"), Message("assistant", "!"), Message("tool", "3\n\n4", results=("3", "4")))
+
+
+@pytest.fixture
+def tokenizer(words):
+    def of(template):
+        own = copy.deepcopy(words)
+        own.chat_template = template
+        return own
+
+    return of
+
+
+def test_a_template_that_knows_tools_writes_them_and_each_result_apart(tokenizer):
+    text = rendered(tokenizer(QWEN), OPENING)
+    assert json.dumps(SCHEMA) in text
+    assert "You may call add." not in text
+    assert text.endswith("<|im_start|>user\n1 + 2?<|im_end|>\n<|im_start|>assistant\n")
+    answered = rendered(tokenizer(QWEN), CALLED)
+    assert "<|im_start|>user\n<tool_response>\n3\n</tool_response>\n<tool_response>\n4\n</tool_response><|im_end|>" in answered
+
+
+@pytest.mark.parametrize("template", [PLAIN, STRICT])
+def test_a_template_that_knows_none_is_told_in_words(template, tokenizer):
+    """Before the first message, since some templates refuse one of the system; results come from the user."""
+    text = rendered(tokenizer(template), OPENING)
+    assert text.count("You may call add.") == 1
+    assert text.index("You may call add.") < text.index("1 + 2?")
+    assert "system" not in text
+    answered = rendered(tokenizer(template), CALLED)
+    assert "<tool_response>\n3\n</tool_response>\n<tool_response>\n4\n</tool_response>" in answered
+    assert "tool]" not in answered
+
+
+def test_messages_without_tools_are_as_they_were(tokenizer):
+    words = tokenizer(PLAIN)
+    assert rendered(words, (Message("system", "Be brief."), Message("user", "Hi"))) == "[system] Be brief.\n[user] Hi\n"
+    assert in_words((Message("user", "Hi"),)) == [Message("user", "Hi")]
+
+
+def test_a_system_message_that_is_there_takes_the_tools_up():
+    said = in_words((Message("system", "Be brief."), *OPENING))
+    assert [(m.role, m.text) for m in said] == [("system", "You may call add.\n\nBe brief."), ("user", "1 + 2?")]
+
+
+def test_tools_may_be_all_that_is_said():
+    assert in_words(OPENING[1:]) == [Message("user", "You may call add.")]

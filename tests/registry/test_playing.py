@@ -1,0 +1,74 @@
+"""An environment for any method: where it takes one itself it gets it, and else its replies become episodes."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewardlab import registry
+from rewardlab.envs.search import search
+from rewardlab.errors import RewardlabError
+
+TOOL = '''
+def add(a: int) -> int:
+    """Add one.
+
+    Args:
+        a: a number
+    """
+    return a + 1
+'''
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "mine.py").write_text(TOOL)
+    (tmp_path / "docs.jsonl").write_text('{"text": "Emma was written by Jane Austen."}\n')
+    return tmp_path
+
+
+def test_independent_replies_become_episodes_and_wrappers_stay(files):
+    recipe = registry.build("dapo", {"tools": f"{files}/mine.py:add", "turns": 3, "n": 5})
+    alone = registry.build("dapo", {"n": 5})
+    sampler = recipe.rollout.innermost
+    assert (sampler.name, sampler.settings["n"], sampler.settings["turns"]) == ("interactive", 5, 3)
+    assert sampler.settings["env"].settings["tools"] == (f"{files}/mine.py:add",)
+    assert recipe.rollout.name == alone.rollout.name != "interactive"
+    assert recipe.measure.name == "episode_accuracy"
+    assert (recipe.objective, recipe.credit, recipe.reward) == (alone.objective, alone.credit, alone.reward)
+
+
+def test_a_method_that_plays_gets_the_tools_as_its_environment(files):
+    recipe = registry.build("igpo", {"tools": f"{files}/mine.py:add"})
+    assert recipe.rollout.innermost.settings["env"].name == "functions"
+
+
+def test_a_corpus_is_searched_by_any_method(files):
+    env = registry.build("grpo", {"corpus": f"{files}/docs.jsonl"}).rollout.innermost.settings["env"]
+    assert env.function is search.function
+    assert env.settings["corpus"] == str(files / "docs.jsonl")
+
+
+def test_an_environment_is_named_as_text(files):
+    env = registry.build("grpo", {"env": "search(field='documents')"}).rollout.innermost.settings["env"]
+    assert env == search(field="documents")
+
+
+def test_a_recipe_in_an_environment_is_saved_and_loaded(files):
+    recipe = registry.build("grpo", {"tools": f"{files}/mine.py:add"})
+    assert registry.load_recipe(recipe.to_json()) == recipe
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "says"),
+    [
+        ("grpo", {"tools": "mine.py:add", "corpus": "docs.jsonl"}, "both say"),
+        ("grpo", {"turns": 3}, "there is no environment"),
+        ("dpo", {"env": "search"}, "only independent replies"),
+        ("grpo", {"tools": "mine:add"}, "FILE.py:NAME"),
+        ("grpo", {"env": "no_such_environment"}, "no_such_environment"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(files, monkeypatch, method, settings, says):
+    monkeypatch.chdir(files)
+    with pytest.raises(RewardlabError, match=says):
+        registry.build(method, settings)
