@@ -144,12 +144,25 @@ def test_turns_fold_and_say_what_they_were_paid(browser, tmp_path):
     mask = [False, False, True, False, True]
     rows = [rollout(0, 0, [" 7"], 1.0, tokens=tokens, turns=turns, mask=mask, **columns)]
     browser.open(write_report(make_run(tmp_path / "run", rows)), "#rollouts")
-    assert texts(browser, ".turn summary > b:first-child") == ["prompt", "reply 1", "read", "reply 2"]
+    assert texts(browser, ".turn summary > b:first-child") == ["prompt", "reply 1", "answer", "reply 2"]
     assert texts(browser, ".turn .pay") == ["paid +0.5"]
     opened = "[...document.querySelectorAll('.turn')].map((x) => x.open)"
     assert browser.run(opened) == [False, True, True, True]
     browser.keys("f")
     assert browser.run(opened) == [False] * 4
+
+
+def test_turns_say_what_they_ask_for_and_the_credit_of_their_decisions(browser, tmp_path):
+    call = ['<tool_call>{"name": "look', '_up", "arguments": {}}</tool_call>']
+    tokens = ["Ask", "ed", *call, " found", "<search>Emma</search>", " nothing", "```python", " 7"]
+    turns = [turn(None, 2), turn("policy", 2), turn(None, 1), turn("policy", 1), turn(None, 1), turn("policy", 2)]
+    credit = [None, None, 0.1, 0.3, None, -0.5, None, 0.0, 0.0]
+    columns = {name: credit for name in ("credit", "logprob", "new_logprob", "entropy")}
+    rows = [rollout(0, 0, [" 7"], 1.0, tokens=tokens, turns=turns, mask=[x is not None for x in credit], **columns)]
+    browser.open(write_report(make_run(tmp_path / "run", rows)), "#rollouts")
+    assert texts(browser, ".turn .ask") == ["look_up", "Emma", "python"]
+    # the first reply's (.1 + .3) / 2
+    assert texts(browser, ".turn .credit") == ["credit +0.2", "credit −0.5", "credit 0"]
 
 
 def test_a_search_is_drawn_as_its_tree(browser, tmp_path):

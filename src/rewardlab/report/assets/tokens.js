@@ -107,7 +107,31 @@ document.addEventListener("pointerover", (event) => {
   else tip.hidden = true;
 });
 
-const NAMES = { prompt: "prompt", read: "read", policy: "reply" };
+const NAMES = { prompt: "prompt", read: "answer", policy: "reply" };
+
+// What a reply asks of its environment, in the forms of tool calls, searches, code and commands.
+const ASKS = [
+  [/"name"\s*:\s*"([\w.-]{1,60})"/g, "<tool_call"],
+  [/<(?:function|invoke)(?:=|\s+name=")([\w.-]{1,60})/g, ""],
+  [/<search>\s*([^<]{1,80})/g, ""],
+  [/^Search: (.{1,80})/gm, ""],
+  [/(<code>|```(?:python|py|bash|sh)\b|<command>)/g, ""],
+];
+
+function asksOf(text) {
+  const found = ASKS.flatMap(([form, mark]) => (mark && !text.includes(mark) ? [] : [...text.matchAll(form)].map((m) => m[1].trim())));
+  return found.map((x) => ({ "<code>": "code", "<command>": "command" })[x] || (x.startsWith("```") ? x.slice(3) : x));
+}
+
+// The mean credit of what was decided in a turn: that of the turn, where credit is by turns.
+function creditOf(r, turn) {
+  let sum = 0, n = 0;
+  for (let k = store.start[r.id] + turn.from; k < store.start[r.id] + turn.to; k++) {
+    const x = store.mask[k] ? numberAt("credit", r, k) : null;
+    if (x !== null) { sum += x; n++; }
+  }
+  return n ? sum / n : null;
+}
 
 function turnNode(r, turn, number, isPrompt, open) {
   const who = turn.author === null ? (isPrompt ? NAMES.prompt : NAMES.read) : turn.author === "policy" ? NAMES.policy : turn.author;
@@ -115,6 +139,13 @@ function turnNode(r, turn, number, isPrompt, open) {
   const text = textOf(r, turn.from, turn.to).trim().replace(/\s+/g, " ");
   const head = el("summary", "", null, el("b", "", number ? `${who} ${number}` : who), el("small", "", `${turn.tokens} token${turn.tokens === 1 ? "" : "s"}`));
   if (turn.reward !== null && turn.reward !== undefined) head.append(el("b", turn.reward < 0 ? "pay minus" : "pay", `paid ${signed(turn.reward)}`));
+  const oneOfMany = number > 0, credit = oneOfMany && known("credit") ? creditOf(r, turn) : null;
+  if (credit !== null) {
+    const badge = el("small", credit < 0 ? "credit minus" : "credit", `credit ${signed(credit)}`);
+    badge.title = "mean credit of the tokens of this turn";
+    head.append(badge);
+  }
+  for (const asked of oneOfMany ? asksOf(textOf(r, turn.from, turn.to)) : []) head.append(el("code", "ask", shorten(asked, 40)));
   head.append(el("small", "peek", shorten(text, 160)));
   node.append(head);
   const fill = () => { if (node.open && node.childElementCount === 1) { node.append(tokensOf(r, turn.from, turn.to)); paint(node); } };
