@@ -10,10 +10,11 @@ import pytest
 from scripted import ScriptedPolicy
 
 from rewardlab.core import Run, Turn, ask
-from rewardlab.envs.interpreter import NOTHING, TELL, UNFINISHED, code_of, interpreter
+from rewardlab.envs.interpreter import NOTHING, TELL, UNFINISHED, interpreter
 from rewardlab.errors import RewardlabError
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.sandbox import ProgramRun, Sandbox
+from rewardlab.text.code_calls import code_of
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -16,18 +16,15 @@ from __future__ import annotations
 
 import json
 import re
-import textwrap
-from collections.abc import Iterable
 from typing import Any
 
 from rewardlab.core import Message, Problem, Turn, environment
 from rewardlab.sandbox import Limits, ProgramRun, RunOutput, Sandbox
 from rewardlab.settings.domain import PositiveFloat, PositiveInt
+from rewardlab.text.code_calls import ANSWER, CLOSE, code_of
 
 State = dict[str, Any]
 
-OPEN, CLOSE = "<code>", "</code>"
-ANSWER = ("<interpreter>", "</interpreter>")
 TELL = (
     "You can run Python code while you work on this: write it as\n<code>\n```python\nprint(6 * 7)\n```\n</code>\nand stop there. "
     "What it prints, and the value of a last expression, will be shown to you between <interpreter> and </interpreter>; then go "
@@ -42,9 +39,6 @@ OUTPUT = 1 * MIB
 TRACEBACK = 12
 """Lines at the end of a traceback that are shown."""
 
-_TAGGED = re.compile(rf"{OPEN}(.*?)({CLOSE}|\Z)", re.DOTALL)
-_FENCED = re.compile(r"^[ \t]*```(?:python3?|py)[ \t]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE | re.IGNORECASE)
-_ENDS_FENCED = re.compile(r"```\s*\Z")
 _MARK = re.compile(r"<(/?interpreter)>")
 
 DRIVER = '''
@@ -112,27 +106,6 @@ def drive(blocks, seed, lines):
 """Run in the sandbox. It writes [] where it comes to the new block, and [the end of a traceback, or ""] after that."""
 
 
-def code_of(reply: str, fenced: bool = True) -> str | None:
-    """The code that a reply wants run; None where it has none, "" where that does not come to its end.
-
-    It is what stands between <code> and </code>, in a ```python block there or bare. A reply without these tags that ends in a
-    ```python block wants that run (fenced): text after a block was written without its output, and shows that none is awaited.
-    The code of several is run as one.
-    """
-    if tagged := _TAGGED.findall(reply):
-        if not all(close for _, close in tagged):
-            return ""
-        return _joined(text for body, _ in tagged for text in (_FENCED.findall(body) or [body]))
-    if fenced and _ENDS_FENCED.search(reply) and (found := list(_FENCED.finditer(reply))) and not reply[found[-1].end() :].strip():
-        return _joined(match[1] for match in found)
-    return None
-
-
-def _joined(texts: Iterable[str]) -> str:
-    # a block within a list is indented
-    return "\n".join(textwrap.dedent(text).strip("\n") for text in texts)
-
-
 def _start(problem: Problem, seed: int, *, tell: str, **_: Any) -> tuple[Message | None, State]:
     # a message after the prompt; the answer of the problem never comes near the sandbox
     return (Message("user", tell) if tell else None), {"seed": seed % (1 << 31), "blocks": []}
@@ -166,6 +139,16 @@ def interpreter(
     (output,) = Sandbox(limits).run_programs([ProgramRun([DRIVER, call])])
     text, kept = _read(output, shown)
     return _answer(text), {**state, "blocks": blocks} if kept else state
+
+
+def _start_untold(problem: Problem, seed: int, *, stop: tuple[str, ...]) -> tuple[Message | None, State]:
+    return interpreter(tell="").start(problem, seed)
+
+
+@environment(start=_start_untold)
+def untold_interpreter(state: State, turn: Turn, *, stop: tuple[str, ...] = (CLOSE,)) -> tuple[Message | None, State]:
+    """`interpreter`, for a policy that knows how to run code: no message says so.  stop: texts at which replies end."""
+    return interpreter(tell="", stop=stop)(state, turn)
 
 
 def _read(output: RunOutput, shown: int) -> tuple[str, bool]:
