@@ -89,6 +89,10 @@ class Environment(Part):
         """Texts at which a reply to it ends: its setting of that name, if it has one."""
         return tuple(self.settings.get("stop") or ())
 
+    def logged(self, episodes: list[Any]) -> dict[str, float]:
+        """What its option `logged` says of episodes that have ended."""
+        return self.options.logged(episodes, **self.settings) if self.options.logged else {}
+
     def __call__(self, state: Any, turn: Any, place: str = "") -> tuple[Any, Any]:
         """One step. place: of the episode, for messages."""
         with naming(self.function, self.name, place):

@@ -63,6 +63,8 @@ def play(
         last = [i for i in live if len(episodes[i].ends) >= turns]
         _answer(env, episodes, states, last, run, last=True)
         live = _answer(env, episodes, states, [i for i in live if i not in set(last)], run, last=False)
+    for name, value in env.logged(episodes).items():
+        run.log(name, value)
 
 
 def go_on(env: Environment, episodes: list[Trajectory], states: list[Any], run: Run, sampling: Sampling, turns: int) -> None:

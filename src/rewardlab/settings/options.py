@@ -48,9 +48,13 @@ class RolloutOptions(PartOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentOptions(PartOptions):
-    """start: begins an episode, (problem, seed) -> (message or None, state), with the same hyperparameters."""
+    """start: begins an episode, (problem, seed) -> (message or None, state), with the same hyperparameters.
+
+    logged: f(episodes, **settings) -> {name: number}, of episodes that have ended, which is logged with a step's other numbers.
+    """
 
     start: Callable
+    logged: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

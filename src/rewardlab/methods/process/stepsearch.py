@@ -18,17 +18,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
+from rewardlab.clients.retriever import SearchFailed
 from rewardlab.core import Environment, Problem, Recipe, Score, Trajectory
 from rewardlab.data.columns import Column, Data
-from rewardlab.data.corpus import corpus_of
 from rewardlab.data.values import list_of
-from rewardlab.envs.search import tools
+from rewardlab.envs.search import retriever_of, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.rewards.reward import reward
@@ -59,7 +60,10 @@ def search_progress(
     the gold queries in the column `searches`, also in the file `corpus`. No verdict where neither is there.
     Wang et al. 2025, arXiv:2505.15107
     """
-    wanted = _gold(trajectory.problem, documents, gold, searches, corpus)
+    try:
+        wanted = _gold(trajectory.problem, documents, gold, searches, corpus)
+    except SearchFailed as problem:
+        return Score(None, why=str(problem))
     if not wanted:
         found_in = "" if corpus else f" and {documents!r}"
         return Score(None, why=f"the problem has neither gold documents in {gold!r} nor gold queries in {searches!r}{found_in}")
@@ -131,9 +135,15 @@ def _gold(problem: Problem, documents: str, gold: str, searches: str, corpus: st
     # the first wording of each
     own, queries = _texts(problem, documents), [wordings[0] for wordings in _queries(problem, searches)]
     if corpus:
-        return [document["text"] for query in queries for document in corpus_of(corpus).best(query)]
+        return [text for query in queries for text in _looked_up(corpus, query)]
     best = [index_of(tuple(own)).best(query) for query in queries] if own else []
     return [found[0] for found in best if found]
+
+
+@lru_cache(maxsize=4096)
+def _looked_up(corpus: str, query: str) -> list[str]:
+    """Kept: the gold queries of a question are those of all its episodes."""
+    return [document["text"] for document in retriever_of(corpus).best(query)]
 
 
 def _texts(problem: Problem, column: str) -> list[str]:
