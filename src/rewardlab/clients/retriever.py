@@ -147,7 +147,8 @@ def _refused(problem: urllib.error.HTTPError) -> _Trouble:
     says = " ".join(problem.read(2000).decode("utf-8", "replace").split())[:200]
     why = f"HTTP {problem.code}" + (f": {says}" if says else "")
     if 300 <= problem.code < 400:
-        return _Trouble(f"{why} (it is elsewhere: give the address {problem.headers.get('location', 'that it moved to')})", fatal=True)
+        where = problem.headers.get("location", "that it moved to")
+        return _Trouble(f"{why} (it is elsewhere: give the address {where})", fatal=True)
     if problem.code in (401, 403):
         why += f" (put the token into the environment variable {KEY})"
     elif problem.code in OURS:

@@ -31,7 +31,7 @@ SPLITTERS = ("newline", "tag", "sentence", "token")
 def flags(parser: argparse.ArgumentParser) -> None:
     shared.reward_flag(parser, "what is served")
     shared.config_flag(parser, "task", help="a task: its verifier is served, also as correct() in --reward")
-    parser.add_argument("--corpus", metavar="FILE", help="instead of a reward: documents to search (.jsonl, .parquet, .csv, .txt, .md)")
+    parser.add_argument("--corpus", metavar="FILE", help="instead of a reward: a file of documents to search")
     shared.number_flag(parser, "topk", "documents of a query, where a request does not say (default 3)", default=3)
     parser.add_argument("--tokenizer", metavar="NAME", help="tokenizer of responses (default: characters)")
     parser.add_argument("--splitter", choices=SPLITTERS, default="newline", help="where steps of a response end (default newline)")
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.corpus:
         return _corpus(args)
     if not args.reward and not args.task:
-        raise RewardlabError("which reward? give --reward REWARD, or --task TASK for a task's verifier; or --corpus FILE to be searched")
+        raise RewardlabError("which reward? give --reward REWARD, or --task TASK for a task's verifier; or --corpus FILE instead")
     if args.queue < args.batch:
         raise RewardlabError(f"--queue {args.queue} is smaller than --batch {args.batch}: such a request would never fit")
     from rewardlab.registry import names
