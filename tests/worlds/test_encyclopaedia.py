@@ -32,7 +32,7 @@ def test_answers_follow_from_the_supporting_articles():
         titles, texts = p.meta["searches"], [d["text"] for d in p.meta["supporting"]]
         assert [d["title"] for d in p.meta["supporting"]] == titles
         assert p.meta["solution"][-1] == f"Answer: {p.answer}"
-        if p.meta["parallel"]:
+        if p.meta["type"] == "comparison":
             first, second = (int(read_from(text, "year")) for text in texts)
             assert p.answer == titles[first > second]
             assert titles[1] not in texts[0]
@@ -41,7 +41,7 @@ def test_answers_follow_from_the_supporting_articles():
             chains += len(titles) == 2
             assert len(titles) == 1 or titles[1] in texts[0]
     assert chains > 20
-    assert 0.3 < sum(p.meta["parallel"] for p in test) / len(test) < 0.5
+    assert 0.3 < sum(p.meta["type"] == "comparison" for p in test) / len(test) < 0.5
     # held-out questions are none of these
     assert not {p.key for p in test} & {p.key for p in registry.task("encyclopaedia", test_size=100).test}
 
@@ -65,8 +65,8 @@ def test_without_error_the_teacher_is_right_and_with_it_it_is_not():
 
 def test_comparisons_are_made_in_one_call_as_often_as_told():
     pairs = talks(error=0.0, together=1.0)
-    assert all("##" in talk[0] for p, talk in pairs if p.meta["parallel"])
-    split = [("##" in talk[0]) for p, talk in pairs if not p.meta["parallel"] and len(p.meta["searches"]) == 2]
+    assert all("##" in talk[0] for p, talk in pairs if p.meta["type"] == "comparison")
+    split = [("##" in talk[0]) for p, talk in pairs if p.meta["type"] == "bridge"]
     assert 0.3 < sum(split) / len(split) < 0.7
     assert right(pairs) == 1.0
 

@@ -7,7 +7,8 @@
     Who was born first, Ann Moor or Bob Vale?    Search: Ann Moor ## Bob Vale   ->  both articles at once
 
 Every problem has an encyclopaedia of its own, so that none can be memorised: the articles lie in the column `facts`, those that
-answer the question in `supporting`, gold searches in `searches`; `parallel` says whether these need nothing of one another. With
+answer the question in `supporting`, gold searches in `searches`. `type` is that of HotpotQA: "comparison" where these need nothing
+of one another, "bridge" where the second needs what the first finds, "na" where there is only one. With
 fictional entities in the place of real ones it is as the FictionalHot questions of ReSeek (Li et al. 2025, arXiv:2510.00568).
 """
 
@@ -83,7 +84,7 @@ def encyclopaedia(
         environment="search",
         turns=5,
         demonstrate=teacher,
-        columns=("prompt", "answer", "facts", "supporting", "searches", "parallel", "solution"),
+        columns=("prompt", "answer", "facts", "supporting", "searches", "type", "solution"),
         warmup_steps=900,
     )
 
@@ -155,12 +156,11 @@ def read_from(document: str, what: str) -> str | None:
 def _sample(rng: random.Random, *, comparisons: float) -> Problem:
     documents = _articles(rng)
     by_title = {d["title"]: d for d in documents}
-    parallel = rng.random() < comparisons
-    if parallel:
+    if rng.random() < comparisons:
         people = [d["title"] for d in documents if read_from(d["text"], "year")]
         searches = rng.sample(people, 2)
         question = f"Who was born first, {searches[0]} or {searches[1]}?"
-        answer = min(searches, key=lambda name: int(read_from(by_title[name]["text"], "year") or 0))
+        answer, kind = min(searches, key=lambda name: int(read_from(by_title[name]["text"], "year") or 0)), "comparison"
     else:
         text, begins, hops = _QUESTIONS[rng.choice(list(_QUESTIONS))]
         start = rng.choice([d["title"] for d in documents if read_from(d["text"], begins)])
@@ -168,9 +168,10 @@ def _sample(rng: random.Random, *, comparisons: float) -> Problem:
         for what in hops:
             searches.append(answer)
             answer = str(read_from(by_title[answer]["text"], what))
+        kind = "bridge" if len(hops) > 1 else "na"
     supporting = [by_title[title] for title in searches]
     turns = [text for title, d in zip(searches, supporting, strict=True) for text in (f"Search: {title}", d["text"])]
-    columns: dict[str, Any] = {"facts": documents, "supporting": supporting, "searches": searches, "parallel": parallel}
+    columns: dict[str, Any] = {"facts": documents, "supporting": supporting, "searches": searches, "type": kind}
     return ask(question, answer, **columns, solution=[*turns, f"Answer: {answer}"])
 
 
@@ -209,7 +210,7 @@ def _demonstrate(
             query = title
         return found
 
-    if problem.meta["parallel"]:
+    if problem.meta["type"] == "comparison":
         first, second = problem.meta["searches"]
         if rng.random() < together:
             queries = [asked(first), asked(second)]
