@@ -74,6 +74,19 @@ def test_comparisons_are_made_in_one_call_as_often_as_told():
 def test_what_was_found_is_judged_and_searched_for_again():
     honest = talks(error=0.5, judged=True, misjudged=0.0)
     assert right(honest) == 1.0
-    assert any("Judge: No\nSearch: " in text for _, talk in honest for text in talk)
-    assert all(text.startswith("Judge: ") for _, talk in honest for text in talk[2::2])
+    assert any("<judge>No</judge>\nSearch: " in text for _, talk in honest for text in talk)
+    assert all(text.startswith("<judge>") for _, talk in honest for text in talk[2::2])
     assert right(talks(error=0.5, judged=True, misjudged=0.5)) < 0.97
+
+
+def test_scripted_episodes_come_with_what_they_are_worth():
+    task, test = problems(60, scripted=True)
+    assert set(test[0].meta) | {"prompt", "answer"} == set(task.columns)
+    for p in test:
+        assert p.meta["fitting_score"] in (0.1, 1.1)
+        assert p.meta["unfitting_score"] in (0.0, 1.0)
+        assert p.meta["fitting"] == task.train[test.index(p)].meta["fitting"]
+    # who looks for one of two says No of the other
+    assert sum(p.meta["honest_score"] for p in test) / 60 > 0.9
+    assert 0.3 < sum(p.meta["rash_score"] for p in test) / 60 < 0.8
+    assert sum(p.meta["rash"][-1].endswith(p.answer) for p in test) < 60

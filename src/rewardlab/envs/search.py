@@ -75,17 +75,24 @@ def search(
         queries = [] if query is None else [query]
     if not queries:
         return None, state
-    if not corpus:
-        # a tuple can be hashed: the index of a problem's documents is cached over its rollouts
-        titles = {text: title for title, text in state["documents"]}
-        own = index_of(tuple(text for _, text in state["documents"]))
-        found = [[(titles[text], text) for text in own.best(query, results)] for query in queries]
-        return Message("user", answered(turn.text, *found)), state
     try:
-        documents = retriever_of(corpus).search(queries, results)
+        found = candidates(state, corpus, queries, results)
     except SearchFailed as problem:
         return Message("user", failed(turn.text, problem.why)), state
-    return Message("user", answered(turn.text, *([(d["title"], d["text"]) for d, _ in some] for some in documents))), state
+    return Message("user", answered(turn.text, *found)), state
+
+
+def candidates(state: State, corpus: str, queries: Sequence[str], k: int) -> list[list[tuple[str, str]]]:
+    """(title, text) of the k best documents of each query, in the corpus, or without one in those that the state holds.
+
+    Raises SearchFailed as `Retriever.search` does.
+    """
+    if corpus:
+        return [[(d["title"], d["text"]) for d, _ in found] for found in retriever_of(corpus).search(queries, k)]
+    # a tuple can be hashed: the index of a problem's documents is cached over its rollouts
+    titles = {text: title for title, text in state["documents"]}
+    own = index_of(tuple(text for _, text in state["documents"]))
+    return [[(titles[text], text) for text in own.best(query, k)] for query in queries]
 
 
 def tools(env: Environment | None = None, corpus: str = "", *, separator: str = "", tell: str = TELL) -> Environment:

@@ -17,38 +17,22 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
 
 from rewardlab.core import Problem, Task, ask
 from rewardlab.settings.domain import PositiveInt, Share
+from rewardlab.tasks.pairs import Paired, all_paired
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.bm25 import index_of
 from rewardlab.text.searches import NOTHING
 
 FIRST = (
-    "Ann",
-    "Bob",
-    "Cal",
-    "Dee",
-    "Eve",
-    "Fay",
-    "Gus",
-    "Hal",
-    "Ida",
-    "Jon",
-    "Kim",
-    "Lea",
-    "Max",
-    "Ned",
-    "Ola",
-    "Pam",
-    "Ray",
-    "Sue",
-    "Tom",
-    "Una",
-)
+    "Ann", "Bob", "Cal", "Dee", "Eve", "Fay", "Gus", "Hal", "Ida", "Jon", "Kim", "Lea", "Max", "Ned", "Ola", "Pam", "Ray", "Sue",
+    "Tom", "Una",
+)  # fmt: skip
 LAST = ("Moor", "Vale", "Hill", "Wood", "Lake", "Reed", "Ford", "Nash", "Pike", "Stone", "Cole", "Marsh")
 KINDS = ("Red", "Old", "Lost", "High", "Last", "Dark", "Long", "Cold", "Wild", "Blue", "Deep", "Gold")
 THINGS = ("Tower", "River", "Garden", "Letter", "Bridge", "Winter", "House", "Road", "Song", "Mirror", "Island", "Forest")
@@ -63,28 +47,29 @@ Document = dict[str, str]
 
 def encyclopaedia(
     *, comparisons: Share = 0.4, error: Share = 0.3, together: Share = 0.0, judged: bool = False, misjudged: Share = 0.3,
-    test_size: PositiveInt = 500, size: PositiveInt | None = None,
+    scripted: bool = False, test_size: PositiveInt = 500, size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Questions of one search, of two of which the second needs the first, and comparisons, whose two searches are independent.
 
     comparisons: their share.  error: how often, per search, the teacher of `demonstrate` gives one word of the name alone, and goes
     on from whatever that finds.  together: how often it makes both searches of a comparison in one call; of a chain half as often,
-    where the second is a guess.  judged: it says of each result whether it is of use, "Judge: Yes" or "Judge: No", and after No it
-    searches for the whole name.  misjudged: how often that is wrong.  size: so many training problems, in epochs; None: endless.
+    where the second is a guess.  judged: it says of each result whether it is of use, <judge>Yes</judge> or <judge>No</judge>, and
+    after No it searches for the whole name.  misjudged: how often that is wrong.  scripted: each problem brings episodes of such
+    teachers (`SCRIPTS`), and what they are worth.  size: so many training problems, in epochs; None: endless.
     """
     sample, key = partial(_sample, comparisons=comparisons), ("encyclopaedia", comparisons)
-    teacher = partial(_demonstrate, error=error, together=together, judged=judged, misjudged=misjudged)
+    train, test = training(sample, key, size), test_set(sample, key, test_size)
     return Task(
         name="encyclopaedia",
-        train=training(sample, key, size),
-        test=test_set(sample, key, test_size),
+        train=Paired(train, _with_scripts) if scripted else train,
+        test=all_paired(test, _with_scripts) if scripted else test,
         verifier="final_answer",
         max_new=24,
         about="questions on articles about persons, works and towns that share words of their names, which must be searched for",
         environment="search",
         turns=5,
-        demonstrate=teacher,
-        columns=("prompt", "answer", "facts", "supporting", "searches", "type", "solution"),
+        demonstrate=partial(_demonstrate, error=error, together=together, split=together / 2, judged=judged, misjudged=misjudged),
+        columns=("prompt", "answer", "facts", "supporting", "searches", "type", "solution", *(SCRIPTED if scripted else ())),
         warmup_steps=900,
     )
 
@@ -184,8 +169,10 @@ def look_up(documents: list[Document], query: str) -> str:
 
 
 def _demonstrate(
-    problem: Problem, rng: random.Random, *, error: float, together: float, judged: bool, misjudged: float
+    problem: Problem, rng: random.Random, *, error: float, together: float = 0.0, split: float = 0.0, judged: bool = False,
+    misjudged: float = 0.0,
 ) -> list[str]:  # fmt: skip
+    """Replies and results in turn.  together, split: how often a comparison, and a chain, begins with a call of two searches."""
     find = partial(look_up, problem.meta["facts"])
     turns: list[str] = []
     said = ""
@@ -204,7 +191,7 @@ def _demonstrate(
             if not judged:
                 return found
             verdict = useful != (rng.random() < misjudged)
-            said = f"Judge: {'Yes' if verdict else 'No'}\n"
+            said = f"<judge>{'Yes' if verdict else 'No'}</judge>\n"
             if verdict:
                 return found
             query = title
@@ -221,7 +208,7 @@ def _demonstrate(
         years = [int(read_from(text, "year") or rng.choice(YEARS)) for text in found]
         answer = first if years[0] <= years[1] else second
     else:
-        answer = _followed(problem, searched, turns, find, rng, together / 2)
+        answer = _followed(problem, searched, turns, find, rng, split)
     return [*turns, f"{said}Answer: {answer}"]
 
 
@@ -243,3 +230,39 @@ def _followed(
         others = [text for d in problem.meta["facts"] if (text := read_from(d["text"], what))]
         title = read_from(found, what) or rng.choice(others)
     return title
+
+
+# ---- scripted episodes --------------------------------------------------------------------------------------------------------
+
+SCRIPTS: dict[str, dict[str, Any]] = {
+    "fitting": {"error": 0.2, "together": 1.0, "split": 0.0},
+    "unfitting": {"error": 0.2, "together": 0.0, "split": 1.0},
+    "honest": {"error": 0.5, "judged": True, "misjudged": 0.0},
+    "rash": {"error": 0.5, "judged": True, "misjudged": 0.5},
+    "wandering": {"error": 0.5},
+}
+"""Habits of the teachers of episodes: comparisons at once and chains step by step, or the other way round; every result judged
+rightly, or fewer; searches of which every second is careless."""
+SCRIPTED = tuple(x for name in SCRIPTS for x in (name, f"{name}_score"))
+
+
+def _with_scripts(problem: Problem, rng: random.Random) -> Problem:
+    """With the episodes, and their worth: whether they are right, and of these two kinds the calls that fit; or the share of
+    verdicts that are right."""
+    columns: dict[str, Any] = {}
+    needed = [d["text"] for d in problem.meta["supporting"]]
+    for name, habits in SCRIPTS.items():
+        talk = _demonstrate(problem, rng, **habits)
+        worth = _worth(problem, name, talk, needed)
+        while name == "rash" and worth >= columns["honest_score"]:
+            talk = _demonstrate(problem, rng, **habits)
+            worth = _worth(problem, name, talk, needed)
+        columns |= {name: talk, f"{name}_score": worth}
+    return replace(problem, meta={**problem.meta, **columns})
+
+
+def _worth(problem: Problem, name: str, talk: list[str], needed: list[str]) -> float:
+    judged = [(found, reply) for found, reply in zip(talk[1::2], talk[2::2], strict=True) if reply.startswith("<judge>")]
+    if judged:
+        return sum(reply.startswith("<judge>Yes") == (found in needed) for found, reply in judged) / len(judged)
+    return talk[-1].endswith(f"Answer: {problem.answer}") + 0.1 * (name == "fitting")
