@@ -12,6 +12,7 @@ import numpy as np
 
 from rewardlab.core import Problem, Trajectory
 from rewardlab.data.values import list_of
+from rewardlab.text.embedding import embedded
 from rewardlab.text.words import normalised, words
 
 
@@ -46,6 +47,16 @@ def tfidf_cosines(a: Sequence[str], b: Sequence[str], corpus: Sequence[str]) -> 
     lengths = np.linalg.norm(table, axis=1, keepdims=True)
     unit = np.divide(table, lengths, out=np.zeros_like(table), where=lengths > 0)
     return unit[: len(a)] @ unit[len(a) :].T
+
+
+def similarity(a: Sequence[str], b: Sequence[str], embed: str = "") -> np.ndarray:
+    """(len(a), len(b)) cosines of texts, of TF-IDF over all of them, or of the embeddings of a model of `text/embedding.py`."""
+    if not a or not b:
+        return np.zeros((len(a), len(b)))
+    if not embed:
+        return tfidf_cosines(a, b, [*a, *b])
+    vectors = embedded([*a, *b], embed)
+    return vectors[: len(a)] @ vectors[len(a) :].T
 
 
 def texts_in(problem: Problem, column: str) -> list[str]:

@@ -2,7 +2,7 @@
 
     <search>Red Tower author</search>   <information>...</information>   <judge>No</judge> <search>Red Tower novel</search> ...
     R = right + sum over verdicts j of r(j),    u: the information holds the gold answer
-    r = .4 for a Yes in an episode that ends right;  else .3 (.4 if it ends right) if j = u;  -.6 for a wrong Yes, -.3 for a wrong No
+    r = .4 for a Yes in an episode that ends right; else .3 (.4 if it ends right) if j = u;  -.6 for a wrong Yes, -.3 for a wrong No
 
 An agent that follows its first result wherever it leads cannot recover from a bad one. A verdict of its own makes it search anew;
 the outcome alone tells little of which verdicts were right. A result without the answer may still be a step on the way, so that a

@@ -15,7 +15,6 @@ of an earlier; here, as in the paper, for each the best one counts. `weight=0, k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
