@@ -157,7 +157,7 @@ def test_turns_say_what_they_ask_for_and_the_credit_of_their_decisions(browser, 
     tokens = ["Ask", "ed", *call, " found", "<search>Emma</search>", " nothing", "```python", " 7"]
     turns = [turn(None, 2), turn("policy", 2), turn(None, 1), turn("policy", 1), turn(None, 1), turn("policy", 2)]
     credit = [None, None, 0.1, 0.3, None, -0.5, None, 0.0, 0.0]
-    columns = {name: credit for name in ("credit", "logprob", "new_logprob", "entropy")}
+    columns = dict.fromkeys(("credit", "logprob", "new_logprob", "entropy"), credit)
     rows = [rollout(0, 0, [" 7"], 1.0, tokens=tokens, turns=turns, mask=[x is not None for x in credit], **columns)]
     browser.open(write_report(make_run(tmp_path / "run", rows)), "#rollouts")
     assert texts(browser, ".turn .ask") == ["look_up", "Emma", "python"]

@@ -92,7 +92,12 @@ class Environment(Part):
     @property
     def waits(self) -> bool:
         """Whether its answers take time elsewhere, by its option or its setting of that name."""
-        return bool(self.settings.get("waits", self.options.waits))
+        said = self.settings.get("waits", self.options.waits)
+        return bool(said(**self.settings) if callable(said) else said)
+
+    def logged(self, episodes: list[Any]) -> dict[str, float]:
+        """What its option `logged` says of episodes that have ended."""
+        return self.options.logged(episodes, **self.settings) if self.options.logged else {}
 
     def __call__(self, state: Any, turn: Any, place: str = "") -> tuple[Any, Any]:
         """One step. place: of the episode, for messages."""

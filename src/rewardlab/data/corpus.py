@@ -32,6 +32,11 @@ def corpus_of(path: Path | str) -> BM25:
     return _index(file, state.st_size, state.st_mtime_ns)
 
 
+def absolute(corpus: str) -> str:
+    """The same corpus by a name that holds in any working folder."""
+    return str(Path(corpus).expanduser().resolve())
+
+
 @lru_cache(maxsize=4)
 def _index(file: Path, size: int, changed: int) -> BM25:
     import bm25s

@@ -111,7 +111,7 @@ def _start(problem: Problem, seed: int, *, tell: str, **_: Any) -> tuple[Message
     return (Message("user", tell) if tell else None), {"seed": seed % (1 << 31), "blocks": []}
 
 
-@environment(start=_start)
+@environment(start=_start, waits=True)
 def interpreter(
     state: State, turn: Turn, *, seconds: PositiveFloat = 10.0, memory: PositiveInt = 512, shown: PositiveInt = 2000,
     tell: str = TELL, fenced: bool = True, stop: tuple[str, ...] = (CLOSE,),
@@ -145,7 +145,7 @@ def _start_untold(problem: Problem, seed: int, *, stop: tuple[str, ...]) -> tupl
     return interpreter(tell="").start(problem, seed)
 
 
-@environment(start=_start_untold)
+@environment(start=_start_untold, waits=True)
 def untold_interpreter(state: State, turn: Turn, *, stop: tuple[str, ...] = (CLOSE,)) -> tuple[Message | None, State]:
     """`interpreter`, for a policy that knows how to run code: no message says so.  stop: texts at which replies end."""
     return interpreter(tell="", stop=stop)(state, turn)

@@ -60,7 +60,16 @@ def play(
     """
     if env.waits and together is None:
         _play_apart(env, episodes, states, run, sampling, turns)
-        return
+    else:
+        _play_in_step(env, episodes, states, run, sampling, turns, together)
+    for name, value in env.logged(episodes).items():
+        run.log(name, value)
+
+
+def _play_in_step(
+    env: Environment, episodes: list[Trajectory], states: list[Any], run: Run, sampling: Sampling, turns: int,
+    together: Together | None,
+) -> None:  # fmt: skip
     rng = run.rng("rollout")
     # indices of the episodes that still run; all of them advance together, one call of the policy per turn
     live = list(range(len(episodes)))

@@ -50,11 +50,14 @@ class RolloutOptions(PartOptions):
 class EnvironmentOptions(PartOptions):
     """start: begins an episode, (problem, seed) -> (message or None, state), with the same hyperparameters.
 
-    waits: its answers take time elsewhere (a server, a tool, the sandbox), so it is asked by threads, for several episodes at once.
+    waits: its answers take time elsewhere (a server, a tool, the sandbox), so it is asked by threads, for several episodes at once;
+        as a bool or as f(**settings) -> bool.
+    logged: f(episodes, **settings) -> {name: number}, of episodes that have ended, which is logged with a step's other numbers.
     """
 
     start: Callable
-    waits: bool = False
+    waits: bool | Callable = False
+    logged: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,12 +58,20 @@ class BM25:
 
     def best(self, query: str, k: int = 1) -> list[Any]:
         """The k best documents, best first, ties in document order. Fewer than k if fewer share a word with the query."""
-        scores, k = self.scores(query), min(k, len(self.documents))
-        if not k:
-            return []
-        least = np.partition(scores, -k)[-k]
-        found = np.flatnonzero((scores >= least) & (scores > 0))
-        return [self.documents[int(i)] for i in found[np.argsort(-scores[found], kind="stable")][:k]]
+        return [document for document, _ in self.search([query], k)[0]]
+
+    def search(self, queries: Sequence[str], k: int = 1) -> list[list[tuple[Any, float]]]:
+        """For each query the documents of `best`, with their scores."""
+        return [[(self.documents[i], score) for i, score in top(self.scores(query), k, above=0.0)] for query in queries]
+
+
+def top(scores: np.ndarray, k: int, above: float = -np.inf) -> list[tuple[int, float]]:
+    """(place, score) of the k highest scores above `above`, the highest first, ties in their order."""
+    k = min(k, len(scores))
+    if not k:
+        return []
+    found = np.flatnonzero((scores >= np.partition(scores, -k)[-k]) & (scores > above))
+    return [(int(i), float(scores[i])) for i in found[np.argsort(-scores[found], kind="stable")][:k]]
 
 
 @lru_cache(maxsize=512)

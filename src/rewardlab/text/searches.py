@@ -5,7 +5,9 @@
                                                </information>
     Search: Ann boss                    ->     Ann: the boss of Ann is Bob.
 
-The tags are those of Search-R1 (Jin et al. 2025, arXiv:2503.09516); the lines are those of small policies.
+The tags are those of Search-R1 (Jin et al. 2025, arXiv:2503.09516); the lines are those of small policies. Several queries of one
+call, <search>when was Emma written ## when was Ulysses written</search>, are those of ParallelSearch (Zhao et al. 2025,
+arXiv:2508.09303): what they find follows in their order, and the ranks begin at 1 for each.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Sequence
 
 from .answers import after_thinking
 
-ASK, NOTHING = "Search:", "Nothing found."
+ASK, NOTHING, FAILED = "Search:", "Nothing found.", "The search failed"
 OPEN, CLOSE = "<search>", "</search>"
 INFORMATION = ("<information>", "</information>")
 _TAGGED = re.compile(r"<search>(.*?)(?:</search>|\Z)", re.DOTALL)
@@ -29,25 +31,47 @@ def query_of(reply: str, mark: str = ASK) -> str | None:
     return next((line.removeprefix(mark).strip() for line in reply.splitlines() if line.startswith(mark)), None)
 
 
-def queries_of(reply: str, mark: str = ASK) -> list[str]:
-    """All queries of a reply: those in tags after its thinking, or the lines that begin with `mark`."""
+def queries_of(reply: str, mark: str = ASK, separator: str = "") -> list[str]:
+    """All queries of a reply: those in tags after its thinking, or the lines that begin with `mark`.
+
+    separator: what stands between the queries of one call; "": a call is one query. Empty ones between separators are left out.
+    """
     lines = (line.strip() for line in reply.splitlines())
     tagged = [query.strip() for query in _TAGGED.findall(after_thinking(reply))]
-    return tagged or [line.removeprefix(mark).strip() for line in lines if line.startswith(mark)]
+    calls = tagged or [line.removeprefix(mark).strip() for line in lines if line.startswith(mark)]
+    if not separator:
+        return calls
+    return [query for call in calls for part in call.split(separator) if (query := part.strip())]
 
 
-def answered(reply: str, documents: Sequence[tuple[str, str]]) -> str:
+def answered(reply: str, *found: Sequence[tuple[str, str]]) -> str:
     """What a search shows of documents (title, text), the best first, in the form in which the reply asked: a line for each between
-    tags, or their texts in one line."""
-    if not _TAGGED.search(after_thinking(reply)):
-        return " ".join(text for _, text in documents) or NOTHING
-    lines = [
-        f"Doc {i}{f' (Title: {title})' if title else ':'} {' '.join(text.split())}" for i, (title, text) in enumerate(documents, 1)
-    ]
-    return "\n".join((INFORMATION[0], *(lines or [NOTHING]), INFORMATION[1]))
+    tags, or their texts in one line.  found: the documents of each query, in the order of the queries."""
+    if not _tagged(reply):
+        return " ".join(" ".join(text for _, text in documents) or NOTHING for documents in found)
+    return _between_tags([line for documents in found for line in _lines(documents)])
+
+
+def failed(reply: str, why: str) -> str:
+    """What a search shows that could not be made, in the form in which the reply asked."""
+    return _between_tags([f"{FAILED}: {why}"]) if _tagged(reply) else f"{FAILED}: {why}"
 
 
 def results_of(answer: str) -> list[str]:
     """The lines of an answer that hold results, without the ranks of these: a document that is found again is the same."""
     lines = (_RANK.sub("", line.strip()) for line in answer.splitlines())
-    return [line for line in lines if line and line not in INFORMATION]
+    return [line for line in lines if line and line not in INFORMATION and not line.startswith(FAILED)]
+
+
+def _tagged(reply: str) -> bool:
+    return _TAGGED.search(after_thinking(reply)) is not None
+
+
+def _between_tags(lines: Sequence[str]) -> str:
+    return "\n".join((INFORMATION[0], *lines, INFORMATION[1]))
+
+
+def _lines(documents: Sequence[tuple[str, str]]) -> list[str]:
+    ranked = enumerate(documents, 1)
+    lines = [f"Doc {i}{f' (Title: {title})' if title else ':'} {' '.join(text.split())}" for i, (title, text) in ranked]
+    return lines or [NOTHING]

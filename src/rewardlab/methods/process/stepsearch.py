@@ -15,29 +15,27 @@ of an earlier; here, as in the paper, for each the best one counts. `weight=0, k
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Sequence
-from itertools import groupby
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
+from rewardlab.clients.retriever import SearchFailed
 from rewardlab.core import Environment, Problem, Recipe, Score, Trajectory
 from rewardlab.data.columns import Column, Data
-from rewardlab.data.corpus import corpus_of
 from rewardlab.data.values import list_of
-from rewardlab.envs.search import tools
+from rewardlab.envs.search import retriever_of, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.ppo import ppo
+from rewardlab.rewards.retrieved import plain_words, rounds, texts_in, tfidf_cosines
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.bm25 import index_of
 from rewardlab.text.searches import queries_of, results_of
-from rewardlab.text.words import normalised, overlap, words
+from rewardlab.text.words import overlap
 
 # ----------------------------------------------------------------------------------------------------------------------
 #
@@ -59,11 +57,14 @@ def search_progress(
     the gold queries in the column `searches`, also in the file `corpus`. No verdict where neither is there.
     Wang et al. 2025, arXiv:2505.15107
     """
-    wanted = _gold(trajectory.problem, documents, gold, searches, corpus)
+    try:
+        wanted = _gold(trajectory.problem, documents, gold, searches, corpus)
+    except SearchFailed as problem:
+        return Score(None, why=str(problem))
     if not wanted:
         found_in = "" if corpus else f" and {documents!r}"
         return Score(None, why=f"the problem has neither gold documents in {gold!r} nor gold queries in {searches!r}{found_in}")
-    own = _texts(trajectory.problem, documents)
+    own = texts_in(trajectory.problem, documents)
     best, seen, steps = np.zeros(len(wanted)), set[str](), []
     for end, _, answer in rounds(trajectory):
         found = [d for d in own if d in answer] if own else results_of(answer)
@@ -87,75 +88,32 @@ def searched_for(trajectory: Trajectory, *, searches: str = "searches", mark: st
     wanted = _queries(trajectory.problem, searches)
     if not wanted:
         return Score(None, why=f"the column {searches!r} is no list of queries")
-    asked = [_words(query) for reply in trajectory.replies for query in queries_of(reply, mark)]
-    best = [max((overlap(query, _words(w)) for query in asked for w in wordings), default=0.0) for wordings in wanted]
+    asked = [plain_words(query) for reply in trajectory.replies for query in queries_of(reply, mark)]
+    best = [max((overlap(query, plain_words(w)) for query in asked for w in wordings), default=0.0) for wordings in wanted]
     return Score(sum(best) / len(best), why=f"{len(asked)} queries")
 
 
-def rounds(trajectory: Trajectory) -> list[tuple[int, str, str]]:
-    """Of each reply that was answered: the position of its last decision, its text, and the text of the answer."""
-    found, position, reply = [], 0, None
-    for decided, run in groupby(trajectory.turns, key=lambda turn: turn.author is not None):
-        turns = list(run)
-        text = "".join(turn.text for turn in turns)
-        if not decided and reply is not None:
-            found.append((position - 1, reply, text))
-        reply = text if decided else None
-        position += sum(len(turn.ids) for turn in turns)
-    return found
-
-
-def tfidf_cosines(a: Sequence[str], b: Sequence[str], corpus: Sequence[str]) -> np.ndarray:
-    """(len(a), len(b)) cosines of texts as counts of words, each times log((1 + N) / (1 + n)) + 1, where n of N texts have it.
-
-    corpus: the N texts. Words of one letter do not count, as in scikit-learn.
-    """
-    held = Counter(word for text in corpus for word in set(_words(text)) if len(word) > 1)
-    place: dict[str, int] = {}
-    counts = [Counter(word for word in _words(text) if len(word) > 1) for text in (*a, *b)]
-    for count in counts:
-        for word in count:
-            place.setdefault(word, len(place))
-    table = np.zeros((len(counts), max(1, len(place))))
-    for row, count in zip(table, counts, strict=True):
-        for word, n in count.items():
-            row[place[word]] = n * (math.log((1 + len(corpus)) / (1 + held[word])) + 1)
-    lengths = np.linalg.norm(table, axis=1, keepdims=True)
-    unit = np.divide(table, lengths, out=np.zeros_like(table), where=lengths > 0)
-    return unit[: len(a)] @ unit[len(a) :].T
-
-
 def _gold(problem: Problem, documents: str, gold: str, searches: str, corpus: str) -> list[str]:
-    if given := _texts(problem, gold):
+    if given := texts_in(problem, gold):
         return given
     # the first wording of each
-    own, queries = _texts(problem, documents), [wordings[0] for wordings in _queries(problem, searches)]
+    own, queries = texts_in(problem, documents), [wordings[0] for wordings in _queries(problem, searches)]
     if corpus:
-        return [document["text"] for query in queries for document in corpus_of(corpus).best(query)]
+        return [text for query in queries for text in _looked_up(corpus, query)]
     best = [index_of(tuple(own)).best(query) for query in queries] if own else []
     return [found[0] for found in best if found]
 
 
-def _texts(problem: Problem, column: str) -> list[str]:
-    listed: list[Any] = list_of(problem.meta.get(column)) or []
-    return [_text(x) for x in listed]
-
-
-def _text(document: Any) -> str:
-    # MuSiQue calls a text paragraph_text
-    found = document.get("text", document.get("paragraph_text", "")) if isinstance(document, dict) else document
-    # a search shows a document of several lines in one
-    return " ".join(str(found).split())
+@lru_cache(maxsize=4096)
+def _looked_up(corpus: str, query: str) -> list[str]:
+    """Kept: the gold queries of a question are those of all its episodes."""
+    return [document["text"] for document in retriever_of(corpus).best(query)]
 
 
 def _queries(problem: Problem, column: str) -> list[list[str]]:
     """The wordings of each gold query."""
     listed: list[Any] = list_of(problem.meta.get(column)) or []
     return [[str(w) for w in x] if isinstance(x, list) else [str(x)] for x in listed if x]
-
-
-def _words(text: str) -> list[str]:
-    return words(normalised(text))
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
