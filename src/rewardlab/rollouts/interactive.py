@@ -93,6 +93,7 @@ def _fits(episodes: list[Trajectory], i: int, run: Run) -> bool:
 
 def _answer(env: Environment, episodes: list[Trajectory], states: list[Any], live: list[int], run: Run, last: bool) -> list[int]:
     """Let the environment answer the rows in `live`; returns the rows that continue."""
+    _tell_verdicts(episodes, states, live, run)
     continuing, messages = [], []
     for i in live:
         message, states[i] = env(states[i], episodes[i].turns[-1], place_of(episodes[i]))
@@ -112,6 +113,16 @@ def _answer(env: Environment, episodes: list[Trajectory], states: list[Any], liv
             episodes[i] = _closed(episodes[i], message, "context")
             continuing.remove(i)
     return continuing
+
+
+def _tell_verdicts(episodes: list[Trajectory], states: list[Any], live: list[int], run: Run) -> None:
+    """Write what the task's verifier says of the newest reply into the states that have a place for it.
+
+    state["task_verdict"]: the verdict's number, right from 1 on, or None where there is none. No other environment is told.
+    """
+    asked = [i for i in live if isinstance(states[i], dict) and "task_verdict" in states[i]]
+    for i, (verdict,) in zip(asked, run.verdicts([[episodes[i]] for i in asked]) if asked else (), strict=True):
+        states[i] = {**states[i], "task_verdict": verdict.value}
 
 
 def _closed(episode: Trajectory, message: Message | None, stop: str) -> Trajectory:

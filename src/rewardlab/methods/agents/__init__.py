@@ -1,0 +1,1 @@
+"""Methods about the environment: many turns, tools, retrieval."""
