@@ -278,8 +278,9 @@ check = Check(
     says="paid for low cost too, a policy spends less on its experts than one that is paid for right answers alone, and is not "
     "right much less often",
     versus="router_r1", task="pools", measure="spent", direction="lower", margin=2.0,
-    settings={"pool": POOL, "turns": 3, "tell": "{question}"},
-    versus_settings={"pool": POOL, "turns": 3, "tell": "{question}", "cost": 0.0}, problems=200, steps=20,
+    settings={"pool": POOL, "turns": 3, "tell": "{question}", "problems": 32},
+    versus_settings={"pool": POOL, "turns": 3, "tell": "{question}", "problems": 32, "cost": 0.0},
+    by=routed_accuracy(rollout=routed(experts=experts_in(POOL), n=8, turns=3, tell="{question}")), problems=32, steps=10,
     guard=Within("pass@1", low=-0.1), fault=Within("spent", low=5.0, says="what two calls cost at first"),
 )  # fmt: skip
 baseline = "ppo"
