@@ -9,7 +9,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from rewardlab.core import Environment, Group, Problem, Run, Sampling, Trajectory, rollout, seed_of
 from rewardlab.rewards.reward import Reward
@@ -49,24 +49,41 @@ class Node:
 
         return max(range(len(self.actions)), key=bound)
 
+    def untried_first(self, explore: float) -> int:
+        """An action that was never taken, or else that with the highest mean + explore sqrt(ln visits / its visits) of those that
+        have not ended the episode, if there are any."""
+        if untried := [i for i in range(len(self.actions)) if i not in self.children]:
+            return untried[0]
+        going = [i for i, child in self.children.items() if child.row.stop is None] or list(self.children)
+
+        def bound(i: int) -> float:
+            seen, visits = self.returns.get(i, []), self.children[i].visits
+            return sum(seen) / max(1, len(seen)) + explore * math.sqrt(math.log(self.visits) / visits)
+
+        return max(going, key=bound)
+
 
 @rollout(rows=lambda iterations, **_: iterations)
 def episode_tree(
     problems: list[Problem], run: Run, *, env: Environment, score: Reward, iterations: PositiveInt = 10, branch: PositiveInt = 5,
     turns: PositiveInt = 4, explore: NonNegativeFloat = 6.36396103068, gamma: Share = 0.9, temperature: NonNegativeFloat = 1.0,
+    choose: Literal["bound", "untried"] = "bound",
 ) -> list[Group]:  # fmt: skip
     """Monte-Carlo tree search over the turns of an episode; the group of a problem holds all episodes that were played to an end.
 
     Each iteration walks down by the upper bounds of `Node.chosen` to an action that was never taken, takes it, samples `branch`
     actions after it, and plays from there to the end. The score of that episode, times gamma for each turn on the way up, is a
     return of every action on the path.  Chen et al. 2025, arXiv:2502.12130
+
+    choose: "untried": down to an action that was never taken, wherever there is one, and else by the bounds of
+    `Node.untried_first`, past actions that ended the episode (Yuan et al. 2025, arXiv:2501.11425).
     """
     sampling = Sampling(run.max_new, temperature, stop=env.stop)
     roots = _roots(problems, run, env)
     _act([root for root in roots if root.row.stop is None], branch, sampling, run)
     groups: list[Group] = [[] for _ in roots]
     for _ in range(iterations):
-        leaves = _taken([_walk(root, explore) for root in roots], env, run, turns)
+        leaves = _taken([_walk(root, explore, choose) for root in roots], env, run, turns)
         _act([leaf for leaf in leaves if leaf.row.stop is None], branch, sampling, run)
         ends = _played(leaves, env, run, sampling, turns)
         for group, end in zip(groups, ends, strict=True):
@@ -91,10 +108,10 @@ def _act(nodes: Sequence[Node], branch: int, sampling: Sampling, run: Run) -> No
         node.actions = list({t.reply: t for t in rows[i * branch : (i + 1) * branch]}.values())
 
 
-def _walk(node: Node, explore: float) -> Node | tuple[Node, int]:
+def _walk(node: Node, explore: float, choose: str = "bound") -> Node | tuple[Node, int]:
     """A node and an action that was never taken there; or the end of an episode."""
     while node.actions:
-        at = node.chosen(explore)
+        at = node.chosen(explore) if choose == "bound" else node.untried_first(explore)
         if at not in node.children:
             return node, at
         node = node.children[at]

@@ -123,7 +123,8 @@ def _play_apart(
                 own = replace(sampling, seeds=tuple(seed_of(seeds[i], len(episodes[i].turns)) for i in ready))
                 for i, t in zip(ready, run.policy.extend([episodes[i] for i in ready], own, rng), strict=True):
                     episodes[i] = t
-                    asked[threads.submit(env, states[i], t.turns[-1], place_of(t))] = i
+                _tell_verdicts(episodes, states, ready, run)
+                asked |= {threads.submit(env, states[i], episodes[i].turns[-1], place_of(episodes[i])): i for i in ready}
             answers = {asked.pop(done): done.result() for done in _some(asked)}
             ready = _take(episodes, states, answers, run, turns)
 
@@ -149,6 +150,7 @@ def _threads(most: int) -> Iterator[ThreadPoolExecutor]:
 
 def _answer(env: Environment, episodes: list[Trajectory], states: list[Any], live: list[int], run: Run, turns: int) -> list[int]:
     """Let the environment answer the rows in `live`; returns the rows that continue."""
+    _tell_verdicts(episodes, states, live, run)
     answers = _asked(env, env, [(states[i], episodes[i].turns[-1], place_of(episodes[i])) for i in live])
     return _take(episodes, states, dict(zip(live, answers, strict=True)), run, turns)
 
@@ -183,6 +185,16 @@ def _take(
             episodes[i] = _closed(episodes[i], message, "context")
             continuing.remove(i)
     return continuing
+
+
+def _tell_verdicts(episodes: list[Trajectory], states: list[Any], live: list[int], run: Run) -> None:
+    """Write what the task's verifier says of the newest reply into the states that have a place for it.
+
+    state["task_verdict"]: the verdict's number, right from 1 on, or None where there is none. No other environment is told.
+    """
+    asked = [i for i in live if isinstance(states[i], dict) and "task_verdict" in states[i]]
+    for i, (verdict,) in zip(asked, run.verdicts([[episodes[i]] for i in asked]) if asked else (), strict=True):
+        states[i] = {**states[i], "task_verdict": verdict.value}
 
 
 def _closed(episode: Trajectory, message: Message | None, stop: str) -> Trajectory:
