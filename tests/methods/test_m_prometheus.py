@@ -14,7 +14,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.judges.named import form_of
 from rewardlab.judges.rows import kind_of, mark_of, questions_of
 from rewardlab.methods.judges.m_prometheus import TRANSLATION, by_language, gain, is_from, native_rows
-from rewardlab.worlds.polyglot import FORMS, TONGUES, polyglot
+from rewardlab.worlds.polyglot import TONGUES, polyglot
 
 GRADED = ask("Warum?", "Wasser.", reply="Schwerkraft.", score=2, feedback="Der Grund fehlt.", language="German")
 PAIR = ask("Comment ?", chosen="Sept minutes.", rejected="Au four.", feedback="A le dit.", language="French")
@@ -46,7 +46,9 @@ def test_translated_rows_are_left_out_and_replaced_by_further_native_ones():
     # two of five rows seen were translated
     assert run.metrics["left_out"] == pytest.approx(2 / 5)
     only = native_rows(origin="translated")([foreign, GRADED], Run(Replies([])))
-    assert len(only) == 1 and is_from(foreign, "all") and is_from(GRADED, "all")
+    assert len(only) == 1
+    assert is_from(foreign, "all")
+    assert is_from(GRADED, "all")
     with pytest.raises(RewardlabError, match="translated"):
         native_rows()([foreign], Run(Replies([])))
 
@@ -54,7 +56,8 @@ def test_translated_rows_are_left_out_and_replaced_by_further_native_ones():
 def test_a_translation_without_a_rubric_is_judged_by_accuracy_fluency_and_style():
     row = ask("Translate: old", "viejo", reply="viejo", score=5, feedback="Right.", source_language="English")
     (group,) = native_rows()([row], Run(Replies([])))
-    assert TRANSLATION in group[0].problem.question and "viejo" in group[0].problem.question
+    assert TRANSLATION in group[0].problem.question
+    assert "viejo" in group[0].problem.question
     own = replace(row, meta={**row.meta, "rubric": "Only style."})
     assert TRANSLATION not in native_rows()([own], Run(Replies([])))[0][0].problem.question
 
@@ -106,9 +109,10 @@ def test_rows_of_the_world_that_were_translated_keep_a_score_that_their_words_no
     for row in (r for r in rows if r.meta["kind"] == "scale"):
         earned = 1 + sum(TONGUES[row.meta["language"]][w] in row.meta["reply"].split() for w in row.meta["criteria"])
         off[row.meta["translated"]] += earned != row.meta["score"]
-    assert off[False] == 0 and off[True] > 5
+    assert off[False] == 0
+    assert off[True] > 5
     assert not any(p.meta["translated"] for p in task.test[:40])
     judged = polyglot(judged=True, named=1.0, confused=0.0, test_size=20)
     for p in judged.test[:20]:
         said = judged.demonstrate(p, random.Random(0))
-        assert said.endswith(p.meta["mark"]) and FORMS
+        assert said.endswith(p.meta["mark"])

@@ -47,13 +47,17 @@ def test_the_rubric_of_the_row_is_told_and_each_kind_says_what_it_may_answer():
     questions = {t.question.kind: t.question.asked for row in (given(GRADED, rubric="Warmth."), PAIR, LABEL)
                  for t in traces_of(row, PUBLISHED, "english")}  # fmt: skip
     told = {kind: "\n".join(m.text for m in q.prompt) for kind, q in questions.items()}
-    assert "Warmth." in told["scale"] and "1 to 5" in told["scale"]
-    assert '"Assistant A" or "Assistant B"' in told["pairwise"] and '{"explanation"' in told["pairwise"]
-    assert '"true" or "false"' in told["verdict"] and "harms nobody" in told["verdict"]
+    assert "Warmth." in told["scale"]
+    assert "1 to 5" in told["scale"]
+    assert '"Assistant A" or "Assistant B"' in told["pairwise"]
+    assert '{"explanation"' in told["pairwise"]
+    assert '"true" or "false"' in told["verdict"]
+    assert "harms nobody" in told["verdict"]
 
 
 def test_a_reply_in_the_style_of_a_real_model_is_read():
-    long = '<think>\nOkay, B rambles... "score": "Assistant B"? No.\n</think>\n```json\n{"explanation": "A is right.",\n "score": "A"}\n```'
+    thought = '<think>\nOkay, B rambles... "score": "Assistant B"? No.\n</think>\n'
+    long = thought + '```json\n{"explanation": "A is right.",\n "score": "A"}\n```'
     assert PUBLISHED["pairwise"].read(long, 2).values == (1.0, 0.0)
     assert PUBLISHED["scale"].read('{"explanation": "ok", "score": 4}').values == (0.75,)
     assert PUBLISHED["verdict"].read('{"explanation": "no", "score": "false"}').values == (0.0,)
@@ -112,7 +116,8 @@ def test_training_takes_the_kept_rows_in_order_and_begins_anew_at_their_end():
     assert seen == [["low", "mid"], ["hard", "low"]]
     assert run.metrics["traced"] == pytest.approx(4 / 5)
     # the task is the user's again after each step, and its position has moved on
-    assert len(ops.task.train) == 5 and ops.position == 4
+    assert len(ops.task.train) == 5
+    assert ops.position == 4
 
 
 def test_without_filters_the_rows_come_as_they_are():

@@ -36,7 +36,7 @@ from rewardlab.judges.forms import Form, Kind
 from rewardlab.judges.named import form_of
 from rewardlab.judges.rows import Question, questions_of
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.rollouts.ranked import recorded_pairs
+from rewardlab.rollouts.ranked import learnt
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.worlds.polyglot import FORMS
 
@@ -108,7 +108,7 @@ def native_rows(
         known = [q for q in asked if isinstance(problem.meta.get(f"feedback{q.back}"), str)] or asked[:1]
         question = random.Random(seed_of("m_prometheus", run.seed, run.step, problem.key)).choice(known)
         written.append((question.asked, [output(problem, question)]))
-    return recorded_pairs(written, run)
+    return learnt(written, run)
 
 
 # ---- held out, by language -------------------------------------------------------------------------------------------------
@@ -184,8 +184,9 @@ data = Data(
             "answer": "Der Baum spart im Winter Wasser.", "feedback": "Die Schwerkraft wirkt das ganze Jahr; der Grund fehlt.",
         },
         {
-            "prompt": "Comment cuire un œuf ?", "language": "French", "chosen": "Sept minutes dans l'eau bouillante.",
-            "rejected": "Dans une casserole.", "feedback": "A dit combien de temps ; B ne le dit pas.",
+            "prompt": "Comment cuire un œuf ?", "language": "French", "answer": "Dans l'eau bouillante, sept minutes.",
+            "chosen": "Sept minutes dans l'eau bouillante.", "rejected": "Dans une casserole.",
+            "feedback": "A dit combien de temps ; B ne le dit pas.",
             "feedback_reversed": "B dit combien de temps ; A ne le dit pas.",
         },
         {

@@ -37,7 +37,7 @@ from rewardlab.judges.forms import Form, Kind, own_form
 from rewardlab.judges.marks import Marks
 from rewardlab.judges.rows import Question, is_right, questions_of
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.rollouts.ranked import recorded_pairs
+from rewardlab.rollouts.ranked import learnt
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.worlds.polyglot import FORMS
 
@@ -124,7 +124,7 @@ def curriculum(
     Logged at the first step: traced, the share of rows with a trace that may be learnt; easy, of those all attempts solve.
     """
     if "mr3.order" not in run.memory:
-        size = min(pool, len(ops.task.train)) if hasattr(ops.task.train, "__len__") else pool
+        size = min(pool, _epoch(ops.task.train) or pool)
         forms, start = _forms(texts or {}), ops.position
         found = [(start + i, traces_of(ops.task.train[start + i], forms, language, right)) for i in range(size)]
         known = [(at, traced) for at, traced in found if traced]
@@ -153,6 +153,14 @@ def curriculum(
         ops.task, ops.position = replace(ops.task, train=train), position + len(chosen)
 
 
+def _epoch(source: Any) -> int | None:
+    """How many rows there are; None where they never end."""
+    try:
+        return len(source)
+    except TypeError:
+        return None
+
+
 @rollout(rows=lambda **_: 1)
 def traced_rows(
     problems: list[Problem], run: Run, *, right: bool = True, language: Literal["english", "target"] = "english", opening: str = "",
@@ -168,7 +176,7 @@ def traced_rows(
     if not written:
         question = questions_of(problems[0], forms)[0].asked
         return [run.policy.read([Trajectory(question)], [question.prompt])]
-    return recorded_pairs(written, run)
+    return learnt(written, run)
 
 
 @measure
