@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from rewardlab.core import Problem, Run, Sampling, Trajectory, measure
+from rewardlab.core import Problem, Run, measure
 from rewardlab.evals.passk import mean_interval
+from rewardlab.judges.asking import judgements_of
 from rewardlab.judges.cases import Case, agrees, best_of, cases_of, to_judge
 from rewardlab.judges.forms import Form
 from rewardlab.judges.named import form_of
@@ -71,14 +72,11 @@ def judged(
     A question that does not fit the model's context gets empty judgements.
     """
     cases, asked = questions(problems, of)
-    judge, longest = run.model(model), max_new or run.max_new
-    begun = judge.read([Trajectory(a.question) for a in asked], [a.question.prompt for a in asked])
-    fits = [i for i, t in enumerate(begun) if len(t) + longest <= judge.context]
-    said = judge.extend([begun[i] for i in fits for _ in range(k)], Sampling(longest, temperature), run.rng("judgements"))
-    known = {i: [t.reply for t in said[n * k : (n + 1) * k]] for n, i in enumerate(fits)}
-    texts = [known.get(i, [""] * k) for i in range(len(asked))]
+    said = judgements_of(run, [a.question for a in asked], k, model, temperature, max_new)
+    texts = [[t.reply for t in group] or [""] * k for group in said]
     values = [[of.read(text, len(a.order)).values for text in row] for a, row in zip(asked, texts, strict=True)]
-    return Judged(cases, asked, texts, values, float(np.mean([t.mask.sum() for t in said])) if said else 0.0)
+    lengths = [t.mask.sum() for group in said for t in group]
+    return Judged(cases, asked, texts, values, float(np.mean(lengths)) if lengths else 0.0)
 
 
 def accuracy_of(found: Judged) -> dict[str, float]:

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rewardlab.core import Group, Problem, Rollout, Run, Sampling, Trajectory, rollout, seed_of
+from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, rollout, seed_of
+from rewardlab.judges.asking import judgements_of
 from rewardlab.judges.cases import WORTH, cases_of, to_judge
 from rewardlab.judges.forms import Form
 from rewardlab.judges.named import form_of
@@ -96,7 +97,7 @@ def accepted_judgements(
         kept += [t for t, (score,) in zip(done, by([[t] for t in done], run), strict=True) if (score.value or 0.0) > 0]
     others = [(p, rng) for p, rng, pair in zip(problems, rngs, found, strict=True) if not pair]
     asked = [p if WORTH in p.meta else judging.questions(p, rng) for p, rng in others]
-    if groups := _sampled(run, asked, writer, n, temperature):
+    if groups := [group for group in judgements_of(run, asked, n, writer, temperature) if group]:
         paid = [[(s.value or 0.0) > 0 for s in row] for row in by(groups, run)]
         run.log("accepted", float(np.mean(paid)))
         chosen = [_chosen(g, row, keep) for g, row in zip(groups, paid, strict=True) if any(row) and (easy or not all(row))]
@@ -105,17 +106,6 @@ def accepted_judgements(
         return [[t] for t in kept]
     question = judging.questions(problems[0], random.Random(0)) if WORTH not in problems[0].meta else problems[0]
     return [run.policy.read([Trajectory(question)], [question.prompt])]
-
-
-def _sampled(run: Run, asked: list[Problem], writer: str, n: int, temperature: float) -> list[Group]:
-    """n judgements of each question that fits the writer's context."""
-    model = run.model(writer)
-    begun = model.read([Trajectory(p) for p in asked], [p.prompt for p in asked]) if asked else []
-    fits = [t for t in begun if len(t) + run.max_new <= model.context]
-    said = (
-        model.extend([t for t in fits for _ in range(n)], Sampling(run.max_new, temperature), run.rng("judgements")) if fits else []
-    )
-    return [said[i : i + n] for i in range(0, len(said), n)]
 
 
 def _chosen(group: Group, paid: Sequence[bool], keep: Keep) -> Trajectory:

@@ -140,3 +140,12 @@ def recorded_pairs(chosen: list[tuple[Problem, list[str]]], run: Run) -> list[Gr
     rows = [replace(t, path=(i,)) for t, (_, texts) in zip(prompts, chosen, strict=True) for i in range(len(texts))]
     done = iter(run.policy.write(rows, [text for _, texts in chosen for text in texts]))
     return [[next(done) for _ in texts] for _, texts in chosen]
+
+
+def learnt(chosen: list[tuple[Problem, list[str]]], run: Run) -> list[Group]:
+    """`recorded_pairs` of texts that are learnt whole. Raises RewardlabError for one that does not fit the policy's context."""
+    groups = recorded_pairs(chosen, run)
+    for group in groups:
+        for t in group:
+            run.policy.check_fits(t, 0)
+    return groups

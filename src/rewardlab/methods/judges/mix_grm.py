@@ -31,7 +31,6 @@ from rewardlab.core import (
     Recipe,
     Rollout,
     Run,
-    Sampling,
     Trajectory,
     loop,
     measure,
@@ -41,6 +40,7 @@ from rewardlab.core import (
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judgements import accuracy_of, judged
+from rewardlab.judges.asking import judgements_of
 from rewardlab.judges.cases import WORTH, Case, agrees, cases_of, to_judge
 from rewardlab.judges.forms import Form, Kind
 from rewardlab.judges.named import form_of
@@ -137,7 +137,7 @@ def mixed_judgements(
     plain, asks = form_of(form, kind), {"breadth": form_of(breadth_form, kind), "depth": form_of(depth_form, kind)}
     cases = [_case(p, plain, run) for p in problems]
     wanted = [(p, case, style) for p, case in zip(problems, cases, strict=True) for style in styles_of(p, match)]
-    groups = _written(run, [to_judge(p, case, asks[style]) for p, case, style in wanted], writer, n)
+    groups = judgements_of(run, [to_judge(p, case, asks[style]) for p, case, style in wanted], n, writer)
     right = [[t.reply for t in group if _agrees(asks[s], t)] for group, (*_, s) in zip(groups, wanted, strict=True)]
     run.log("accepted", float(np.mean([len(texts) / n for texts in right])))
     kept, named = [], []
@@ -172,16 +172,6 @@ def _case(problem: Problem, form: Form, run: Run) -> Case:
 def _agrees(form: Form, t: Trajectory) -> bool:
     values = form.read(t.reply, len(t.problem.meta[WORTH])).values
     return values is not None and agrees(values, t.problem.meta[WORTH])
-
-
-def _written(run: Run, asked: Sequence[Problem], writer: str, n: int) -> list[Group]:
-    """n judgements of each question; none where they do not fit the writer's context."""
-    model = run.model(writer)
-    begun = model.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
-    fits = [i for i, t in enumerate(begun) if len(t) + run.max_new <= model.context]
-    said = model.extend([begun[i] for i in fits for _ in range(n)], Sampling(run.max_new), run.rng("judgements")) if fits else []
-    known = {i: said[k * n : (k + 1) * n] for k, i in enumerate(fits)}
-    return [known.get(i, []) for i in range(len(asked))]
 
 
 @loop(wraps="inner")

@@ -27,10 +27,10 @@ import numpy as np
 from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Trajectory, measure, rollout
 from rewardlab.data.columns import Column, Data
-from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.judges.forms import Form, Kind
 from rewardlab.judges.named import form_of
+from rewardlab.judges.rows import score_of
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.scoreboard.correlation import kendall, pearson, spearman
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare
@@ -49,26 +49,10 @@ def asked(problem: Problem, form: Form, reference: bool = True, rubric: bool = T
     return form.asked(shown, [str(problem.meta["reply"])])
 
 
-def score_in(problem: Problem, form: Form) -> int:
-    """The row's score, which is one of the form's scale."""
-    problem.required("score", by="a judge of single replies", how=HOW)
-    if form.marks is None or not form.marks.scale:
-        raise RewardlabError(f"the judge's form {form.name} grades on no scale: take prometheus, or a text of kind 'scale'")
-    try:
-        found = float(problem.meta["score"])
-    except (TypeError, ValueError):
-        found = math.nan
-    if not (form.marks.low <= found <= form.marks.high and found.is_integer()):
-        raise RewardlabError(
-            f"the score {problem.meta['score']!r} of problem {problem.question[:60]!r} is no whole number from {form.marks.low} to "
-            f"{form.marks.high}, the scale of the form {form.name}"
-        )
-    return int(found)
-
-
 def output(problem: Problem, form: Form, feedback: Feedback = "first") -> str:
     """What the judge is to write about the row's reply: feedback and score, in this order."""
-    score = score_in(problem, form)
+    problem.required("score", by="a judge of single replies", how=HOW)
+    score = score_of(problem, form)
     assert form.marks is not None
     mark = form.marks.texts[score - form.marks.low]
     if feedback == "none":
@@ -104,7 +88,7 @@ def grades(
     error: the mean distance of the mean score from it.  unread: samples without a score, which count as the middle of the scale.
     """
     of = form_of(form, kind)
-    gold = np.array([score_in(p, of) for p in problems], float)
+    gold = np.array([score_of(p, of) for p in problems], float)
     questions = [asked(p, of, reference, rubric) for p in problems]
     begun = run.policy.read([Trajectory(q) for q in questions], [q.prompt for q in questions])
     sampling = Sampling(run.max_new, temperature, top_p)

@@ -20,9 +20,10 @@ import random
 from collections.abc import Sequence
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Score, Trajectory, rollout, seed_of
+from rewardlab.core import Group, Problem, Recipe, Run, Score, Trajectory, rollout, seed_of
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
+from rewardlab.judges.asking import judgements_of
 from rewardlab.judges.cases import WORTH, agrees
 from rewardlab.judges.forms import Form
 from rewardlab.judges.named import form_of
@@ -115,10 +116,7 @@ def distilled_judgements(
 
 def _said(run: Run, asked: Sequence[Problem], temperature: float) -> list[str]:
     """What the policy replies to each question; nothing where a question leaves no room for a reply."""
-    begun = run.policy.read([Trajectory(q) for q in asked], [q.prompt for q in asked]) if asked else []
-    fits = [t for t in begun if len(t) + run.max_new <= run.policy.context]
-    done = iter(run.policy.extend(fits, Sampling(run.max_new, temperature), run.rng("judgements")) if fits else [])
-    return [next(done).reply if len(t) + run.max_new <= run.policy.context else "" for t in begun]
+    return [group[0].reply if group else "" for group in judgements_of(run, asked, temperature=temperature)]
 
 
 Judged = list[tuple[Problem, str]]
