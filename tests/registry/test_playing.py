@@ -7,6 +7,7 @@ import pytest
 from rewardlab import registry
 from rewardlab.envs.search import search
 from rewardlab.errors import RewardlabError
+from rewardlab.registry.playing import as_task
 
 TOOL = '''
 def add(a: int) -> int:
@@ -56,6 +57,18 @@ def test_an_environment_is_named_as_text(files):
 def test_a_recipe_in_an_environment_is_saved_and_loaded(files):
     recipe = registry.build("grpo", {"tools": f"{files}/mine.py:add"})
     assert registry.load_recipe(recipe.to_json()) == recipe
+
+
+def test_a_task_brings_its_environment_to_methods_that_would_search():
+    env = registry.part("environment", "try_again")
+    recipe = as_task(registry.build("igpo"), env, 9)
+    for part in (recipe.rollout, recipe.measure.settings["rollout"]):
+        assert (part.innermost.settings["env"], part.innermost.settings["turns"]) == (env, 9)
+    assert as_task(registry.build("grpo"), env, 9).rollout.innermost.settings["env"] == env
+    # one that has another environment, or none, stays as it is
+    for other in (registry.build("retool"), registry.build("dpo"), registry.build("igpo", {"env": "search(results=2)"})):
+        assert as_task(other, env, 9) == other
+    assert as_task(registry.build("igpo"), search(), 4) == registry.build("igpo")
 
 
 @pytest.mark.parametrize(

@@ -80,12 +80,10 @@ def recipe_of(recipe: Recipe | str, settings: Mapping[str, Any] | None = None) -
 
 
 def in_environment(recipe: Recipe, task: Task) -> Recipe:
-    """The recipe as it plays the task: episodes in the task's environment in the place of single replies."""
-    from rewardlab.registry.playing import played, samples_replies
+    """The recipe as it plays the task, where that has an environment (`registry/playing.py`)."""
+    from rewardlab.registry.playing import as_task
 
-    if task.environment is None or recipe.rollout is None or not samples_replies(recipe.rollout):
-        return recipe
-    return played(recipe, registry.part("environment", task.environment), task.turns)
+    return as_task(recipe, registry.part("environment", task.environment), task.turns) if task.environment else recipe
 
 
 def require_learning(recipe: Recipe) -> None:

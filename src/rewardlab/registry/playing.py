@@ -16,6 +16,7 @@ from typing import Any
 from rewardlab.core import Environment, Recipe, Rollout
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.names import PLAYED
+from rewardlab.registry.parts import load_part, load_recipe
 from rewardlab.settings.domain import POSITIVE
 from rewardlab.settings.hyperparameters import hyperparameters
 
@@ -59,6 +60,34 @@ def played(recipe: Recipe, env: Environment, turns: int = TURNS) -> Recipe:
     elif inner is not None and samples_replies(inner):
         measure = measure.but(rollout=_in_episodes(inner, env, turns, recipe.name))
     return recipe.but(rollout=_in_episodes(recipe.rollout, env, turns, recipe.name), measure=measure)
+
+
+def as_task(recipe: Recipe, env: Environment, turns: int) -> Recipe:
+    """The recipe as it plays a task that brings this environment: in the place of independent replies, and of the search in a row's
+    documents that methods take where nothing else is named. A recipe with another environment, or that does not play, stays.
+    """
+    from rewardlab.envs.search import search
+
+    if recipe.rollout is None or env == search():
+        return recipe if recipe.rollout is None or not samples_replies(recipe.rollout) else played(recipe, env, turns)
+    if samples_replies(recipe.rollout):
+        return played(recipe, env, turns)
+    if recipe.rollout.innermost.settings.get("env") != search():
+        return recipe
+    # as data, since rollouts within measures and rewards play too
+    return load_recipe(_replaced(recipe.to_json(), search(), env.to_json(), turns))
+
+
+def _replaced(data: Any, old: Environment, new: Any, turns: int) -> Any:
+    """Saved parts with an environment in the place of another, and as many turns wherever it is played."""
+    if isinstance(data, list):
+        return [_replaced(x, old, new, turns) for x in data]
+    if not isinstance(data, dict):
+        return data
+    # loaded, since what is saved may hold settings at their defaults
+    if isinstance(data.get("env"), dict) and load_part(data["env"]) == old:
+        data = {**data, "env": new, **({"turns": turns} if "turns" in data else {})}
+    return {key: _replaced(value, old, new, turns) for key, value in data.items()}
 
 
 def samples_replies(rollout: Rollout) -> bool:
