@@ -1,10 +1,10 @@
 """Episodes with a slow tool: rewardlab's, in which nobody waits for others, against loops that wait for each turn of the batch.
 
-SmolLM2-135M replies `turns` times in each of 32 episodes, 32 tokens a time, and a tool answers each reply after 0.2 to 2 seconds. Both
-peers are rewardlab's own sampling in another order, so that the ratio is that of the order alone: `gathered` asks the tool for the
-whole batch at once and goes on when the last answer has come (as asyncio.gather in trainers with asynchronous tools), `in-turn` asks
-for one after another (as a loop over the batch does). Episodes a second of the clock, the three orders in turn, the middle of
-`repeats`.
+SmolLM2-135M replies `turns` times in each of 32 episodes, 32 tokens a time, and a tool answers each reply after 0.2 to 2 seconds.
+Both peers are rewardlab's own sampling in another order, so that the ratio is that of the order alone: `gathered` asks the tool for
+the whole batch at once and goes on when the last answer has come (as asyncio.gather in trainers with asynchronous tools), `in-turn`
+asks for one after another (as a loop over the batch does). Episodes a second of the clock, the three orders one after another, the
+median of `repeats`.
 
   rewardlab bench agents
 """
@@ -30,7 +30,6 @@ def run(*, episodes: int = 32, turns: int = 4, max_new: int = 32, repeats: int =
 
 
 def orders(model: str, episodes: int, turns: int, max_new: int, repeats: int) -> dict[str, Any]:
-    from rewardlab import registry
     from rewardlab.core import Message, Run, Sampling, Trajectory, ask, environment
     from rewardlab.models.load import load_policy
     from rewardlab.rollouts.interactive import play

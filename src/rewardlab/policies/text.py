@@ -127,7 +127,8 @@ class TextPolicy(ReadsVectors):
 
     def _encode(self, text: str) -> list[int]:
         # a chat template writes the special tokens itself
-        return self.tokenizer(text, add_special_tokens=not self.tokenizer.chat_template)["input_ids"]
+        # not verbose: transformers warns of texts longer than what the tokenizer's own file says, which is not the model's context
+        return self.tokenizer(text, add_special_tokens=not self.tokenizer.chat_template, verbose=False)["input_ids"]
 
     # ---- log-probs ---------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,56 @@
+"""Agents that search: what credit of turns, rewards of searches and other shapes of episodes add to the outcome alone.
+
+All play the same search in the documents of each problem, with as many replies at most, and are paid for right answers. The guard is
+how many replies an episode takes, since whoever searches without end finds more.
+"""
+
+from rewardlab.comparisons.league import Guard, League, Member, Outcome, World
+from rewardlab.envs.search import search
+from rewardlab.evals.episodes import episode_accuracy
+from rewardlab.rollouts.interactive import interactive
+
+TURNS = 5
+
+league = League(
+    question="What teaches an agent that searches more than its outcome alone?",
+    want="agents that search",
+    baseline="grpo",
+    members=(
+        Member("grpo"),
+        Member("igpo"),
+        Member("spa_rl"),
+        Member("spear"),
+        Member("hdpo_metis"),
+        Member("stepsearch"),
+        Member("otc_po"),
+        Member("reseek"),
+        Member("parallelsearch"),
+        Member("r3_rag"),
+        Member("im_rag"),
+    ),
+    worlds=(
+        World(
+            "a habit", "facts:hops=2,error=0.3,biased=0.75",
+            "two hops through facts, where the policy's habit is to look up the wrong relation; several members' checks were made "
+            "in worlds like it",
+        ),
+        World(
+            "articles", "encyclopaedia",
+            "chains and comparisons over articles whose titles and sentences share words, so that a search errs", new=True,
+        ),
+    ),
+    outcome=Outcome("pass@1", "higher", "right answers", margin=0.03),
+    guard=Guard("turns", at_most=0.5, says="replies of an episode", scale="plain"),
+    measure=episode_accuracy(rollout=interactive(env=search(), n=1, turns=TURNS)),
+    settings={"n": 8, "problems": 8, "turns": TURNS, "epochs": 1, "minibatches": 1},
+    chosen_by="pass@1",
+    needs="Your rows need the columns prompt and answer, and documents to search in the column facts; `rewardlab show NAME` lists "
+    "what a member reads besides.",
+    left_out={
+        "ppr_renorm, atom_searcher": "they need a judge of searches, and the others have none",
+        "search_r2, agent_r": "they replay episodes from where they went wrong, so that an update costs several times as many",
+        "retool, endless_terminals, router_r1, grail": "they play with code, a shell, other models and a graph",
+        "ssrl": "it searches in what the policy itself knows",
+        "ufo_try_again, epo_strategic": "nothing is searched there",
+    },
+)  # fmt: skip
