@@ -1,7 +1,7 @@
 """Agents that search: what credit of turns, rewards of searches and other shapes of episodes add to the outcome alone.
 
-All play the same search in the documents of each problem, with as many replies at most, and are paid for right answers. The guard is
-how many replies an episode takes, since whoever searches without end finds more.
+All play the same search in the documents of each problem, with as many replies at most, and are paid for right answers. The guard
+is how many replies an episode takes, since whoever searches without end finds more.
 """
 
 from rewardlab.comparisons.league import Guard, League, Member, Outcome, World

@@ -1,0 +1,85 @@
+"""A model that is measured, trained and answers in an environment: that which is named, the run's own, or the task's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import rewardlab
+from rewardlab import registry
+from rewardlab.commands import cli
+from rewardlab.core import Task, ask
+from rewardlab.tasks.sources import Listed
+
+GAME = '''
+from pathlib import Path
+
+from rewardlab.core import Message, environment
+
+COUNTED = Path(__file__).with_name("counted")
+
+@environment(start=lambda problem, seed, **_: (Message("user", "Say anything."), 0))
+def game(state, turn, *, upto=2):
+    """Ends after so many replies."""
+    with COUNTED.open("a") as file:
+        file.write("x")
+    at = state + 1
+    return Message("user", "Once more.", last=at == upto), at
+'''
+SHORT = {"steps": 1, "eval_problems": 2, "max_new": 4, "device": "cpu", "track": ()}
+
+
+@pytest.fixture
+def game(tmp_path):
+    (tmp_path / "game.py").write_text(GAME)
+    return f"{tmp_path}/game.py:game"
+
+
+@pytest.fixture
+def played(tmp_path):
+    """How often the game was asked since the last time."""
+
+    def since() -> int:
+        file = tmp_path / "counted"
+        times = len(file.read_text()) if file.exists() else 0
+        file.write_text("")
+        return times
+
+    return since
+
+
+@pytest.fixture
+def task():
+    problems = [ask(f"{i} + 1 = ?", str(i + 1)) for i in range(4)]
+    return Task("sums", Listed(problems), problems[:2], "final_answer", max_new=4)
+
+
+def test_a_run_in_an_environment_is_measured_there_too(game, played, tmp_path):
+    (rows := tmp_path / "rows.jsonl").write_text("".join(json.dumps({"prompt": f"{i}?", "answer": "1"}) + "\n" for i in range(8)))
+    recipe = registry.build("grpo", {"env": game, "turns": 3, "n": 2, "problems": 2})
+    result = rewardlab.train(recipe, "untrained", str(rows), out=tmp_path / "run", **SHORT)
+    assert result.summary["after"]["turns"] == 2.0
+    assert played() > 0
+    found = rewardlab.evaluate(str(result.out), k=(1,), problems=1, device="cpu")
+    assert found["n"] == 1
+    assert played() == 2
+
+
+def test_any_model_is_measured_in_an_environment_that_is_named(game, played, task):
+    env = registry.build("grpo", {"env": game}).rollout.innermost.settings["env"]
+    found = rewardlab.evaluate("untrained", task, k=(1, 2), problems=2, device="cpu", env=env, turns=5)
+    assert set(found) >= {"pass@1", "pass@2"}
+    # two problems, two episodes of two replies each
+    assert played() == 8
+
+
+def test_a_selection_plays_too(game, played, task):
+    rewardlab.answer(registry.build("majority_vote", {"env": game, "n": 3}), "untrained", task, problems=1, device="cpu", max_new=4)
+    assert played() == 6
+
+
+def test_the_command_line_says_what_clashes(game, tmp_path, capsys):
+    (rows := tmp_path / "rows.jsonl").write_text('{"prompt": "1?", "answer": "1"}\n')
+    assert cli.main(["eval", "untrained", "--task", str(rows), "--env", game, "--corpus", str(rows)]) == 2
+    assert "give one of them" in capsys.readouterr().err
