@@ -81,8 +81,8 @@ MAY_IMPORT = {
     # anything that scores, on any benchmark of rewards
     "scoreboard": EVERYWHERE
     | {"text", "data", "clients", "judges", "models", "policies", "prm", "registry", "servers.scoring", "report", "scoreboard"}
-    # programs are rated by tests
-    | {"evals.process", "sandbox.asserts"},
+    # programs are rated by tests; items are shared out over a cluster
+    | {"evals.process", "sandbox.asserts", "processes.cluster"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
     "registry": EVERYWHERE
     | {SLOT, "envs", "rollouts.independent", "rollouts.interactive", "evals.episodes", "evals.passk"}

@@ -10,19 +10,22 @@ import json
 import os
 import random
 import signal
+import sys
 from collections import Counter
 from itertools import islice
+from pathlib import Path
 
 import pytest
 from counted import DEADLY, notes
 
 from rewardlab.api import evaluate, label_file
-from rewardlab.api.cluster import spread
 from rewardlab.api.verify import verify_file
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.prm import labelling
+from rewardlab.processes.cluster import spread
 from rewardlab.processes.pool import Done, Failed
+from rewardlab.scoreboard.run import scoreboard
 
 ray = pytest.importorskip("ray")
 
@@ -32,9 +35,13 @@ from rewardlab.processes.ray import TRIES, RayWorkers, _connect  # noqa: E402
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
-    _connect(2)
-    yield
-    ray.shutdown()
+    # the processes of a cluster begin without this one's sys.path, by which pytest finds helpers
+    with pytest.MonkeyPatch.context() as changed:
+        paths = [path for path in sys.path if path.startswith(str(Path(__file__).parents[1]))]
+        changed.setenv("PYTHONPATH", os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])]))
+        _connect(2)
+        yield
+        ray.shutdown()
 
 
 def test_a_killed_process_loses_no_call_and_no_answer_counts_twice(tmp_path):
@@ -117,3 +124,16 @@ def test_pass_at_k_is_the_same_whatever_the_processes():
 def test_a_model_object_is_refused():
     with pytest.raises(RewardlabError, match="a model is given by its name"):
         evaluate(untrained(), "arithmetic", problems=4, workers="ray:1")
+
+
+def test_a_scoreboard_over_a_cluster_says_what_one_process_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+    rows = [{"prompt": f"Question {i}", "chosen": "long " * (i % 7), "rejected": "short " * (i % 5)} for i in range(150)]
+    (data := tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    over = scoreboard(["length"], ["pairs"], data=data, workers="ray:2", device="cpu")
+    # what was kept of it would be read again
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "another"))
+    here = scoreboard(["length"], ["pairs"], data=data)
+    assert over["raters"]["length"]["pairs"]["figures"] == here["raters"]["length"]["pairs"]["figures"]
+    with pytest.raises(RewardlabError, match="by its name"):
+        scoreboard([object()], ["pairs"], data=data, workers="ray:2")

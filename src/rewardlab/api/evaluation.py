@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
-from rewardlab.api.cluster import check_named, spread
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
 from rewardlab.api.measuring import need_answers, without_answers
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
@@ -20,6 +19,7 @@ from rewardlab.core import Environment, Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import judged_samples, mean_interval, pass_at
 from rewardlab.models.load import Policy
+from rewardlab.processes.cluster import check_named, spread
 from rewardlab.registry.playing import TURNS
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing

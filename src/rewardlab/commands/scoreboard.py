@@ -34,6 +34,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "limit", "items of each benchmark, chosen by chance (default: all)")
     parser.add_argument("--against", choices=("published",), help="show the figures of papers beside")
     parser.add_argument("--list", action="store_true", help="list the benchmarks, and where their data is")
+    shared.workers_flag(parser)
     shared.config_flags(parser, FIELDS)
 
 
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     on = [name.strip() for name in args.on.split(",") if name.strip()] if args.on else scores.with_data()
     return scores.scoreboard(
         args.raters, on, data=args.data, out=args.out, limit=args.limit, against_published=args.against == "published",
-        **shared.given(args, FIELDS),
+        workers=args.workers, **shared.given(args, FIELDS),
     )  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
-from rewardlab.api.cluster import check_named, spread
 from rewardlab.api.inputs import as_in_run, begin_run, policy_of, task_of
 from rewardlab.api.prompt_lengths import Fitter, text_reader
 from rewardlab.api.row_rewards import NoModel, require
@@ -28,6 +27,7 @@ from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.load import Policy, load_policy
 from rewardlab.policies.text import TextPolicy
 from rewardlab.prm.training import problems_by_question, solution_of_steps, written
+from rewardlab.processes.cluster import check_named, spread
 from rewardlab.rewards.judged_steps import judged_steps
 from rewardlab.rewards.monte_carlo import COMPLETIONS, PREFIX_TOKENS, binary_search_steps, monte_carlo_steps
 from rewardlab.rewards.reward import Reward

@@ -6,11 +6,12 @@ import importlib
 import math
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from rewardlab import registry
 from rewardlab.core import seed_of
 from rewardlab.data.files import write
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.processes.cluster import check_named, spread
 from rewardlab.scoreboard import figures as statistics
 from rewardlab.scoreboard import own_pairs
 from rewardlab.scoreboard.benchmark import Benchmark
@@ -105,21 +107,25 @@ def _of_module(name: str) -> Benchmark | None:
 def scoreboard(
     raters: Sequence[str | Rater], on: Sequence[str], *, data: str | Path | None = None, out: str | Path | None = None,
     limit: int | None = None, seed: int = 0, device: str = "auto", dtype: str = "auto", against_published: bool = False,
+    workers: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The scoreboard of raters over benchmarks, as one document.
 
     raters: names as `raters/` has them, or raters.  on: benchmarks, by name.  data: a file or folder as it was published, of the
     one benchmark named; without it, each is read from the folder that REWARDLAB_DATA names.  limit: so many items of each, chosen
     by chance, the same for all raters.  out: a folder for scoreboard.json, index.html, verdicts.jsonl (which `outputs:` reads
-    again) and a model card for each rater.  against_published: the figures of papers stand beside.
+    again) and a model card for each rater.  against_published: the figures of papers stand beside.  workers: "ray" or "ray:N":
+    processes of a Ray cluster, each of which loads the rater by its name, share the items.
     Raises RewardlabError, before any model is loaded, for unknown names and data that cannot be read.
     """
     if data is not None and len(on) != 1:
         raise RewardlabError(f"--data is the file of one benchmark, and {len(on)} are named")
+    if workers:
+        check_named(*raters)
     chosen = [asked(name, data, limit, seed) for name in dict.fromkeys(on)]
     if not chosen or not raters:
         raise RewardlabError("a scoreboard needs a rater and a benchmark")
-    answered = [found for rater in raters for found in _answers(rater, chosen, device, dtype)]
+    answered = [found for rater in raters for found in _answers(rater, chosen, device, dtype, workers)]
     document = _document(chosen, answered)
     if against_published:
         document["published"] = [
@@ -142,7 +148,9 @@ def asked(name: str, data: str | Path | None = None, limit: int | None = None, s
     return Asked(name.replace("-", "_").replace(".", "_").lower(), benchmark, items, seed)
 
 
-def _answers(rater: str | Rater, asked: Sequence[Asked], device: str, dtype: str) -> Iterator[Answered]:
+def _answers(
+    rater: str | Rater, asked: Sequence[Asked], device: str, dtype: str, workers: str | None = None
+) -> Iterator[Answered]:  # fmt: skip
     if isinstance(rater, str) and rater.startswith(OUTPUTS):
         yield from _of_outputs(rater, asked)
         return
@@ -150,7 +158,7 @@ def _answers(rater: str | Rater, asked: Sequence[Asked], device: str, dtype: str
     kept = Kept(one)
     for a in asked:
         if a.benchmark.asks in one.asks:
-            yield _answered(one, a.with_texts(), kept)
+            yield _answered(one, a.with_texts(), kept, Over(workers, str(rater), device, dtype) if workers else None)
 
 
 def _of_outputs(name: str, asked: Sequence[Asked]) -> list[Answered]:
@@ -172,25 +180,57 @@ def _of_outputs(name: str, asked: Sequence[Asked]) -> list[Answered]:
     return found
 
 
-def _answered(rater: Rater, asked: Asked, kept: Kept) -> Answered:
+class Over(NamedTuple):
+    """A cluster, and how its processes load the rater."""
+
+    workers: str
+    rater: str
+    device: str
+    dtype: str
+
+
+Rated = tuple[list[Verdict], Mapping[str, float]]
+"""Verdicts on items, and what they cost of a served model."""
+
+
+def rating(rater: str, device: str, dtype: str) -> Callable[[str, Sequence[Item]], Rated]:
+    """What a process of a cluster does: rate items of the benchmark of this name."""
+    one = load_rater(rater, device, dtype)
+    return lambda name, items: _rated(one, items, benchmark_of(name))
+
+
+def _rated(rater: Rater, items: Sequence[Item], benchmark: Benchmark) -> Rated:
+    before = rater.cost()
+    found = rated(rater, items, benchmark)
+    return found, {name: value - before[name] for name, value in rater.cost().items()}
+
+
+def _rated_over(cluster: Over, asked: Asked, batches: Sequence[Sequence[Item]]) -> Iterator[Rated]:
+    about, calls = (cluster.rater, cluster.device, cluster.dtype), [(asked.name, batch) for batch in batches]
+    sizes = [len(batch) for batch in batches]
+    return spread(cluster.rater, cluster.workers, f"{__name__}:rating", about, calls, sizes, cluster.device, hidden=True)
+
+
+def _answered(rater: Rater, asked: Asked, kept: Kept, cluster: Over | None = None) -> Answered:
     verdicts = kept.of(asked.items, asked.benchmark)
     # longest first: what does not fit is noticed at once, and the time left is not told too short
     size = [-sum(map(len, (item.question, *item.replies))) for item in asked.items]
     new = sorted((i for i, v in enumerate(verdicts) if v is None), key=size.__getitem__)
-    began, before = time.perf_counter(), rater.cost()
+    parts = [new[start : start + BATCH] for start in range(0, len(new), BATCH)]
+    batches = [[asked.items[i] for i in part] for part in parts]
+    began, cost = time.perf_counter(), Counter[str]()
+    answers = _rated_over(cluster, asked, batches) if cluster and new else (_rated(rater, b, asked.benchmark) for b in batches)
     with Bar(f"{rater.name} on {asked.benchmark.title}", len(asked.items), len(asked.items) - len(new)) as bar:
-        for start in range(0, len(new), BATCH):
-            part = new[start : start + BATCH]
-            items = [asked.items[i] for i in part]
-            found = rated(rater, items, asked.benchmark)
+        for part, items, (found, spent) in zip(parts, batches, answers, strict=True):
             kept.add(items, asked.benchmark, found)
+            cost.update(spent)
             for i, verdict in zip(part, found, strict=True):
                 verdicts[i] = verdict
             bar.advance(n=len(part))
     whole = [v for v in verdicts if v is not None]
     blind = rater.blind and not rater.sees and any(item.pictures for item in asked.items)
-    cost = {name: value - before[name] for name, value in rater.cost().items()}
-    return Answered(rater.name, asked, whole, time.perf_counter() - began if new else 0.0, rater.scale, blind, cost)
+    spent_in_all = dict.fromkeys(rater.cost(), 0.0) | cost
+    return Answered(rater.name, asked, whole, time.perf_counter() - began if new else 0.0, rater.scale, blind, spent_in_all)
 
 
 # ---- what comes out -----------------------------------------------------------------------------------------------------
