@@ -13,6 +13,18 @@ def paid(trajectory: Trajectory) -> list[tuple[int, float]]:
     return trajectory.paid
 
 
+@reward
+def final_state(trajectory: Trajectory) -> Score:
+    """1 where the last command of an episode in `terminal` left a state that passes the tests, else 0.
+
+    It is the sum of what the environment paid. No verdict where the sandbox failed at a command, or an answer paid nothing.
+    """
+    answers = [turn for turn in trajectory.turns[1:] if turn.author is None]
+    if any(turn.reward is None for turn in answers):
+        return Score(None, why="the sandbox failed at a command, or the environment does not test what commands do")
+    return Score(float(sum(turn.reward or 0.0 for turn in answers)))
+
+
 @reward(over="groups")
 def found_labels(groups: list[Group], run: Run) -> Scores:
     """The step labels that a rollout found while it sampled, as in `error_bisection_tree`; at the last step, the verdict.
