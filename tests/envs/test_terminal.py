@@ -106,7 +106,7 @@ def test_unfinished_commands_are_not_run_and_replies_without_one_end():
 
 def test_the_verdict_of_an_episode():
     def episode(*rewards):
-        turns = [Turn(None, np.zeros(1, np.int64), text="Sort.")]
+        turns = [Turn(None, np.zeros(1, np.int64), text=text) for text in ("Sort.", "You work in a shell.")]
         for reward in rewards:
             turns += [Turn("policy", np.zeros(1, np.int64)), Turn(None, np.zeros(1, np.int64), reward=reward)]
         return Trajectory(ask("?"), (*turns, Turn("policy", np.zeros(1, np.int64), text="done")), "end")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile
+
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import PositiveFloat
@@ -19,7 +21,9 @@ def final_state(trajectory: Trajectory) -> Score:
 
     It is the sum of what the environment paid. No verdict where the sandbox failed at a command, or an answer paid nothing.
     """
-    answers = [turn for turn in trajectory.turns[1:] if turn.author is None]
+    # what comes before the first reply is the prompt
+    begun = dropwhile(lambda turn: turn.author is None, trajectory.turns)
+    answers = [turn for turn in begun if turn.author is None]
     if any(turn.reward is None for turn in answers):
         return Score(None, why="the sandbox failed at a command, or the environment does not test what commands do")
     return Score(float(sum(turn.reward or 0.0 for turn in answers)))

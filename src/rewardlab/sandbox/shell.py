@@ -105,7 +105,7 @@ def _read(output: RunOutput, before: Session, command: str | None, tests: Tests 
     session = Session(first["files"], first["folder"], first["variables"])
     if tests is None:
         return Ran(first["output"], first["code"], session)
-    verdict = rest[0] if rest else {"passed": False, "why": output.why or "the tests broke off"}
+    verdict: dict[str, Any] = rest[0] if rest else {"passed": False, "why": output.why or "the tests broke off"}
     return Ran(first["output"], first["code"], session, verdict["passed"], verdict["why"])
 
 
