@@ -100,11 +100,8 @@ def test_the_command_writes_validates_and_attempts(capsys):
     assert not any("holds 1, 2" in text or "not sorted" in text for text in solving)
     # trains as it is
     write("two.jsonl", [task, {**task, "prompt": "Sort a.txt, into b.txt."}])
-    assert (
-        cli.main(
-            ["train", "endless_terminals", "--task", "two.jsonl", "--verifier", "final_state", "--model", "untrained", "--dry-run"]
-        )
-        == 0
+    line = ["train", "endless_terminals", "--task", "two.jsonl", "--verifier", "final_state", "--model", "untrained", "--dry-run"]
+    assert cli.main(line) == 0
     )
 
 
