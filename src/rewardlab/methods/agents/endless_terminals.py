@@ -20,7 +20,7 @@ already are validated and attempted alike. Rows never solved are not trained on 
 
 from collections.abc import Sequence
 
-from rewardlab.checks.claim import Check, Within
+from rewardlab.checks.claim import Check
 from rewardlab.core import Environment, Group, Problem, Recipe, Rollout, Run, rollout
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import number_of
@@ -114,7 +114,6 @@ check = Check(
     versus="endless_terminals", task="terminals:broken=0.6", measure="pass@1", direction="higher", margin=0.05,
     settings={"env": untold_terminal(), "turns": 2, "n": 1, "problems": 32},
     versus_settings={"env": untold_terminal(), "turns": 2, "n": 1, "problems": 32, "keep": ""},
-    problems=200, steps=12,
-    moved=Within("train.skipped", low=10.0, says="tasks passed over in a step"),
+    problems=100, steps=12,
 )  # fmt: skip
 baseline = "ppo"
