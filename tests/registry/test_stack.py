@@ -27,7 +27,7 @@ from rewardlab.rollouts.independent import independent
 METHODS = {name: registry.method(name) for name in registry.methods()}
 ON_ANY_ENVIRONMENT = {
     "atom_searcher", "capo_genprm", "hdpo_metis", "masksearch", "oprl_implicit_step", "otc_po", "planner_r1", "ppr_renorm", "spae",
-    "reason_act_tool_grpo", "spear", "stepsearch",
+    "reason_act_tool_grpo", "spear", "stepsearch", "retool", "endless_terminals",
 }  # fmt: skip
 """Methods that play the environment of the method below; their own rollout and measure are only used without one."""
 PLACES = ("rollout", "reward", "credit", "objective", "weighting", "select", "measure", "loop", "study", "update", "learner")

@@ -27,7 +27,7 @@ from rewardlab.worlds.preferences import preferences
 
 NAMES = sorted(registry.task_files())
 NEED_OPTIONS = {"records", "reasoning_gym", "strictprm"}
-WHOLE_EPISODES = {"screens", "inspections", "errands"}
+WHOLE_EPISODES = {"screens", "inspections", "errands", "terminals"}
 """Tasks in which the last turn alone is not the answer."""
 NO_BEST = {
     "packings",

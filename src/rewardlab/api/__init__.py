@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .row_rewards import own_answers
     from .searching import search
     from .strengths import strength_file
+    from .terminal_tasks import terminal_tasks_file
     from .training import resume, train
     from .unit_tests import written_tests_file
 
@@ -43,14 +44,15 @@ _WHERE = {
     "api.exporting": ("export", "export_recipe"), "api.inputs": ("versions",), "api.row_rewards": ("own_answers",),
     "api.pass_rates": ("pass_rate_file",), "api.planning": ("plan",), "api.searching": ("search",),
     "api.strengths": ("strength_file",),
+    "api.terminal_tasks": ("terminal_tasks_file",),
     "api.result": ("Result",), "api.training": ("resume", "train"), "api.unit_tests": ("written_tests_file",),
 }  # fmt: skip
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
     "Result", "RunConfig", "answer", "calibrate_file", "code_traces_file", "evaluate", "evaluate_scorer", "export", "export_recipe",
-    "label_file", "own_answers", "pass_rate_file", "plan", "resume", "search", "strength_file", "train", "train_scorer",
-    "versions", "written_tests_file",
+    "label_file", "own_answers", "pass_rate_file", "plan", "resume", "search", "strength_file", "terminal_tasks_file", "train",
+    "train_scorer", "versions", "written_tests_file",
 ]  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from rewardlab.core import Message, Problem, Turn, environment
 from rewardlab.sandbox import Limits, ProgramRun, RunOutput, Sandbox
 from rewardlab.settings.domain import PositiveFloat, PositiveInt
-from rewardlab.text.code_calls import ANSWER, CLOSE, code_of
+from rewardlab.text.code_calls import ANSWER, CLOSE, code_of, shortened
 
 State = dict[str, Any]
 
@@ -159,11 +159,12 @@ def _read(output: RunOutput, shown: int) -> tuple[str, bool]:
     if not reports or not reports[-1]:
         before = "" if reports else " while the earlier code was run again"
         why = output.why or "the program ended itself"
-        text = _cut(output.stdout, shown) if reports else ""
+        text = shortened(output.stdout, shown, len(output.stdout.encode()) >= OUTPUT) if reports else ""
         return f"{text}\nThis code ended the interpreter{before}: {why}. It was undone: all is as before it.".lstrip(), False
     # half of a pair of code points, which no tokeniser reads
     error = reports[-1][0].encode(errors="replace").decode()
-    return "\n".join(filter(None, (_cut(output.stdout, shown), _cut(error, shown)))) or NOTHING, True
+    printed = shortened(output.stdout, shown, more=len(output.stdout.encode()) >= OUTPUT)
+    return "\n".join(filter(None, (printed, shortened(error, shown)))) or NOTHING, True
 
 
 def _report(line: str) -> bool:
@@ -173,17 +174,6 @@ def _report(line: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(said, list) and len(said) <= 1 and all(isinstance(part, str) for part in said)
-
-
-def _cut(text: str, shown: int) -> str:
-    """At most `shown` characters of a text, of its beginning and its end, with a line that says how many were left out."""
-    whole = len(text.encode()) < OUTPUT
-    text = text.rstrip("\n")
-    if len(text) <= shown:
-        return text
-    head, tail = shown - shown // 4, shown // 4
-    left = f"{len(text) - shown}" if whole else f"more than {len(text) - shown}"
-    return f"{text[:head]}\n[... {left} characters are not shown ...]\n{text[len(text) - tail :]}"
 
 
 def _answer(text: str) -> Message:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile
+
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import PositiveFloat
@@ -11,6 +13,20 @@ from rewardlab.settings.domain import PositiveFloat
 def paid(trajectory: Trajectory) -> list[tuple[int, float]]:
     """Every reward of the environment, at the position before the message that brought it."""
     return trajectory.paid
+
+
+@reward
+def final_state(trajectory: Trajectory) -> Score:
+    """1 where the last command of an episode in `terminal` left a state that passes the tests, else 0.
+
+    It is the sum of what the environment paid. No verdict where the sandbox failed at a command, or an answer paid nothing.
+    """
+    # what comes before the first reply is the prompt
+    begun = dropwhile(lambda turn: turn.author is None, trajectory.turns)
+    answers = [turn for turn in begun if turn.author is None]
+    if any(turn.reward is None for turn in answers):
+        return Score(None, why="the sandbox failed at a command, or the environment does not test what commands do")
+    return Score(float(sum(turn.reward or 0.0 for turn in answers)))
 
 
 @reward(over="groups")

@@ -12,6 +12,10 @@ Tests run in a second such process. They call the program's functions over a soc
 (`inside/wire.py`); so the expected values are never in the program's process, and all that it can send back are its functions'
 results. Test results go to a file that the program's process does not have.
 
+Commands of a shell (`shell.py`) run in workers of their own, which see this machine's programs too (/bin, /usr/bin, read-only) and
+whose filter lets a program start others; these get its limits, its filter and its rights, which are none. No other program of the
+sandbox sees them or can start one.
+
 Where the machine cannot isolate, nothing runs, and an error says what is missing; REWARDLAB_UNSAFE_SANDBOX=1 accepts the danger.
 """
 

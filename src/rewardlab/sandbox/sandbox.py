@@ -124,9 +124,9 @@ class RunOutput:
 class Sandbox:
     """Many programs at once, one for each core. From any thread; no program can make it raise or wait."""
 
-    def __init__(self, limits: Limits | None = None, workers: SandboxWorkers | None = None):
-        """workers: by default those of this process."""
-        self.limits, self.workers = limits or Limits(), workers
+    def __init__(self, limits: Limits | None = None, workers: SandboxWorkers | None = None, commands: bool = False):
+        """workers: by default those of this process.  commands: those whose programs may start others (`shell.py`)."""
+        self.limits, self.workers, self.commands = limits or Limits(), workers, commands
 
     def run_tests(self, programs: Sequence[ProgramUnderTest]) -> list[Outcome]:
         return self._map("tests", [_test_files(program) for program in programs], self._outcome)
@@ -148,7 +148,7 @@ class Sandbox:
                 yield Call(message, limits["seconds"] + PATIENCE, open_files[number])
 
         try:
-            for number, answer in (self.workers or workers()).map(calls(), len(contents)) if contents else ():
+            for number, answer in (self.workers or workers(self.commands)).map(calls(), len(contents)) if contents else ():
                 results[number] = read_result(answer if isinstance(answer, Lost) else json.loads(answer), open_files[number])
                 for file in open_files.pop(number):
                     os.close(file)

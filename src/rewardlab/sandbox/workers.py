@@ -24,7 +24,7 @@ from inside import preloaded
 preloaded.load()
 from inside import worker
 sys.path.pop()
-worker.main(int(sys.argv[2]), sys.argv[3] == "unsafe")
+worker.main(int(sys.argv[2]), sys.argv[3] == "unsafe", sys.argv[4] == "commands")
 """
 AHEAD = 2
 """Jobs that a worker holds: one that runs, and one to begin when that has ended."""
@@ -35,34 +35,35 @@ TRIES = 2
 
 
 class SandboxWorkers(Supervisor):
-    """number: of programs at once.  unsafe: without isolation."""
+    """number: of programs at once.  unsafe: without isolation.  commands: whose programs may start others."""
 
-    def __init__(self, number: int, unsafe: bool = False):
-        super().__init__(number, lambda _: Isolated(unsafe), ahead=AHEAD, tries=TRIES)
+    def __init__(self, number: int, unsafe: bool = False, commands: bool = False):
+        super().__init__(number, lambda _: Isolated(unsafe, commands), ahead=AHEAD, tries=TRIES)
 
 
-def workers() -> SandboxWorkers:
-    """The workers of this process; a fork makes its own."""
-    return _workers(os.environ.get(UNSAFE, "") not in ("", "0"))
+def workers(commands: bool = False) -> SandboxWorkers:
+    """The workers of this process; a fork makes its own.  commands: those for shells, which are others."""
+    return _workers(os.environ.get(UNSAFE, "") not in ("", "0"), commands)
 
 
 @per_process
-def _workers(unsafe: bool) -> SandboxWorkers:
+def _workers(unsafe: bool, commands: bool) -> SandboxWorkers:
     if unsafe:
         warnings.warn(
             f"{UNSAFE} is set: programs run WITHOUT isolation; they can read, change and send all that you can", stacklevel=4
         )
-    return SandboxWorkers(len(os.sched_getaffinity(0)), unsafe)
+    return SandboxWorkers(len(os.sched_getaffinity(0)), unsafe, commands)
 
 
 class Isolated:
     """A worker's process. Jobs go over a socket, with their open files; the answer is JSON."""
 
-    def __init__(self, unsafe: bool):
+    def __init__(self, unsafe: bool, commands: bool = False):
         """Raises RewardlabError where this machine cannot isolate."""
         self.socket, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with child_end:
-            options = [str(Path(__file__).parent), str(child_end.fileno()), "unsafe" if unsafe else ""]
+            options = [str(Path(__file__).parent), str(child_end.fileno())]
+            options += ["unsafe" if unsafe else "", "commands" if commands else ""]
             # -S: no packages.  -P: nothing of the current folder.  One hash seed, so that verdicts repeat.
             self.process = subprocess.Popen(
                 [sys.executable, "-S", "-P", "-B", "-c", START, *options], env={"PYTHONHASHSEED": "0"}, cwd="/", close_fds=True,

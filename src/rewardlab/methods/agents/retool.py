@@ -115,6 +115,10 @@ check = Check(
     says="paid for the outcome alone, the policy comes to run code where it does not know the answer, more than where it does",
     versus=None, task="products", measure="when", direction="higher", margin=0.2, against="before.when",
     settings={"env": untold_interpreter(), "turns": 2, "problems": 64}, by=calls_where_hard(rollout=PLAYED, column="large"),
-    steps=16, guard=Within("pass@1", low=0.0), guard_from="start",
+    problems=400, steps=16, guard=Within("pass@1", low=0.0), guard_from="start",
+    tried="one run of two development seeds, with 1000 problems: when 0.030 and -0.110 before, -0.003 and -0.002 after; pass@1 "
+    "rises by 0.47. Fixed before it was run, and not changed after it",
+    finding="the policy comes to run code everywhere, where it knows the answer too, since a call costs nothing and is always "
+    "right: it is right 47 points more often, and no choosier",
 )  # fmt: skip
 baseline = "ppo"

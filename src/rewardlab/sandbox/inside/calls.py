@@ -34,6 +34,14 @@ rseq=334/293 membarrier=324/283 getrandom=318/278 getcpu=309/168 sendfile=40/71 
 recvfrom=45/207 recvmsg=47/212 restart_syscall=219/128 close_range=436/436 futex_waitv=449/449
 """
 
+# What bash and other commands need beside these: to start a program, attributes that ls and cp ask for and copy, timers,
+# and whether standard input is a connection, by which bash decides what it reads first.
+COMMANDS = """
+execve=59/221 getxattr=191/8 lgetxattr=192/9 fgetxattr=193/10 listxattr=194/11 llistxattr=195/12 flistxattr=196/13
+setxattr=188/5 lsetxattr=189/6 fsetxattr=190/7 removexattr=197/14 lremovexattr=198/15 fremovexattr=199/16
+fchmodat2=452/452 timer_create=222/107 timer_settime=223/110 timer_gettime=224/108 timer_delete=226/111 getpeername=52/205
+"""
+
 MACHINES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
 """The column of CALLS, and the kernel's name for the instruction set."""
 
@@ -44,21 +52,26 @@ _OTHER_NUMBERS = 0x4000_0000
 """From this number on, x86_64 has the same calls a second time (the x32 ABI)."""
 _NAMESPACES = 0x7E02_0080
 _UNIX = 1
+_ARCH_PRCTL, _SET_THREAD_AREA = 158, 0x1002
+"""How a program on x86_64 says where its thread's data lies, which its loader does first of all."""
 _HARMLESS_IOCTLS = (0x5401, 0x541B, 0x5421, 0x5450, 0x5451)
 """Ask for a terminal's settings, or how much can be read; do not block; keep or close over exec."""
 
 Row = tuple[int, int, int, int]
 
 
-def program(machine: str) -> list[Row]:
-    """The BPF program: rows of (code, rows to skip if true, if false, value)."""
+def program(machine: str, commands: bool = False) -> list[Row]:
+    """The BPF program: rows of (code, rows to skip if true, if false, value).  commands: with what other programs need."""
     column, name = MACHINES[machine]
-    numbers = {int(number) for entry in CALLS.split() if (number := entry.partition("=")[2].split("/")[column])}
+    listed = CALLS + COMMANDS if commands else CALLS
+    numbers = {int(number) for entry in listed.split() if (number := entry.partition("=")[2].split("/")[column])}
     prologue: list[Row] = [
         (_LOAD, 0, 0, _MACHINE), (_EQUAL, 1, 0, name), (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER), (_AT_LEAST, 0, 1, _OTHER_NUMBERS), _REFUSED,
     ]  # fmt: skip
-    return [*prologue, *_conditional(column), *_search(_edges(numbers))]
+    thread = [(_LOAD, 0, 0, _argument(0)), (_EQUAL, 0, 1, _SET_THREAD_AREA), _ALLOWED, _REFUSED]
+    loader = _if_called(_ARCH_PRCTL, thread) if commands and column == 0 else []
+    return [*prologue, *loader, *_conditional(column), *_search(_edges(numbers))]
 
 
 def _edges(numbers: set[int]) -> list[int]:

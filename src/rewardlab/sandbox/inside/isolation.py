@@ -22,6 +22,8 @@ from . import calls, kernel
 
 FOLDER = "/tmp"
 """The working folder of a program, as the program sees it."""
+COMMANDS = ("/bin", "/usr/bin", "/etc/alternatives")
+"""Folders of programs, and of links to them, which only the workers of shells see."""
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
 DEVICES = ("null", "zero", "urandom")
 PROGRAM, CHECKER = 1, 2
@@ -44,18 +46,21 @@ def step(name: str, hint: str = "") -> Iterator[None]:
         raise Missing(f"cannot {name}: {problem.strerror or problem}{hint and f' ({hint})'}") from None
 
 
-def enter() -> bool:
-    """Isolate this process, the worker. Returns whether programs get user ids of their own."""
+def enter(commands: bool = False) -> bool:
+    """Isolate this process, the worker. Returns whether programs get user ids of their own.
+
+    commands: its programs may run those of this machine's `COMMANDS`, and their own.
+    """
     on_this_machine()
     several = enter_user_namespace()
     with step("make mount, network, IPC and host-name namespaces", FORBIDS):
         kernel.unshare(kernel.NEW_MOUNTS | kernel.NEW_NET | kernel.NEW_IPC | kernel.NEW_HOST)
         kernel.set_host_name("sandbox")
     with step("build a root of read-only mounts", "mount_setattr needs Linux 5.12"):
-        build_root(existing_folders(_folders_of_python()))
+        build_root(existing_folders([*_folders_of_python(), *(COMMANDS if commands else ())]))
     # a filter of system calls needs this where the process has no capabilities
     kernel.gain_no_privileges()
-    filter_of_calls()
+    filter_of_calls(commands)
     return several
 
 
@@ -191,14 +196,15 @@ def write(path: str, text: str) -> None:
 # ---- one program -----------------------------------------------------------------------------------------------------
 
 
-def confine(user: int, limits: Mapping[str, float], own_ids: bool) -> None:
+def confine(user: int, limits: Mapping[str, float], own_ids: bool, commands: bool = False) -> None:
     """Isolate this process, the first of its namespaces. What runs in it next may be hostile.
 
-    own_ids: its user id is its own.  limits: as in `sandbox.Limits`.
+    own_ids: its user id is its own.  limits: as in `sandbox.Limits`.  commands: it may start programs, also those that it writes,
+    which get its limits, rights and filter.
     """
     owner = user if own_ids else 0
     space = f"size={int(limits['folder'])},nr_inodes={FILES_IN_FOLDER},mode=0700,uid={owner},gid={owner}"
-    kernel.mount("tmpfs", FOLDER, "tmpfs", SAFE | kernel.NO_EXEC, space)
+    kernel.mount("tmpfs", FOLDER, "tmpfs", SAFE if commands else SAFE | kernel.NO_EXEC, space)
     os.chdir(FOLDER)
     # where ids are shared, the worker and the checker count too
     limit(limits, others=0 if own_ids else 2)
@@ -209,13 +215,13 @@ def confine(user: int, limits: Mapping[str, float], own_ids: bool) -> None:
     # not before the mounts and ids above, which need capabilities
     kernel.drop_capabilities()
     kernel.die_with_parent()
-    kernel.filter_calls(filter_of_calls())
+    kernel.filter_calls(filter_of_calls(commands))
 
 
 @functools.cache
-def filter_of_calls() -> kernel.Filter:
+def filter_of_calls(commands: bool = False) -> kernel.Filter:
     """Made once, by the worker."""
-    return kernel.Filter(calls.program(kernel.machine))
+    return kernel.Filter(calls.program(kernel.machine, commands))
 
 
 def limit(limits: Mapping[str, float], others: int | None) -> None:
@@ -240,7 +246,7 @@ def set_limits(amounts: Mapping[str, float]) -> None:
             resource.setrlimit(which, (value, value))
 
 
-def probe() -> None:
+def probe(commands: bool = False) -> None:
     """Run in isolation: try what must fail and what must work, and print every surprise."""
     forbidden: dict[str, Callable[[], object]] = {
         "start more processes than it may": os.fork,
@@ -254,6 +260,11 @@ def probe() -> None:
         "import from Python's library": lambda: importlib.import_module("colorsys"),
         "write": lambda: write("file", ""),
     }
+    if commands:
+        forbidden["see /etc"] = lambda: os.stat("/etc/passwd")
+        needed["find a shell"] = lambda: os.stat("/bin/bash")
+    else:
+        forbidden["see programs"] = lambda: os.stat("/bin/sh")
     allowed = [name for name, act in forbidden.items() if _works(act)]
     refused = [name for name, act in needed.items() if not _works(act)]
     problems = [f"a program in the sandbox could {name}" for name in allowed] + [f"it could not {name}" for name in refused]

@@ -58,15 +58,15 @@ class Child(NamedTuple):
 
 
 class Worker:
-    """unsafe: without namespaces and without a filter of calls; processes and limits alone."""
+    """unsafe: without namespaces and without a filter of calls; processes and limits alone.  commands: for shells."""
 
-    def __init__(self, control: socket.socket, unsafe: bool):
-        self.control, self.unsafe = control, unsafe
+    def __init__(self, control: socket.socket, unsafe: bool, commands: bool = False):
+        self.control, self.unsafe, self.commands = control, unsafe, commands
         self.nothing = os.open("/dev/null", os.O_RDWR)
         # if memory runs out, the kernel should kill this process before the one that trains
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("500")
-        self.own_ids = False if unsafe else isolation.enter()
+        self.own_ids = False if unsafe else isolation.enter(commands)
         self.checker: Child | None = None
         self.tests = socket.socket()
 
@@ -113,7 +113,7 @@ class Worker:
         if self.unsafe:
             return
         read_end, write_end = os.pipe()
-        report = self.run(PROBED, isolation.probe, [self.nothing, write_end, self.nothing, self.nothing])
+        report = self.run(PROBED, lambda: isolation.probe(self.commands), [self.nothing, write_end, self.nothing, self.nothing])
         os.close(write_end)
         with open(read_end) as file:
             problem = report["problem"] or file.read() or ("a first program did not end in time" if report["late"] else "")
@@ -179,7 +179,7 @@ class Worker:
             os.chdir(folder)
             isolation.limit(limits, others=None)
         else:
-            isolation.confine(user, limits, self.own_ids)
+            isolation.confine(user, limits, self.own_ids, self.commands)
 
     def problem(self, child: Child) -> str:
         """Why a child could not be isolated, or "", after waiting until it is."""
@@ -237,14 +237,14 @@ def _remove(folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def main(control: int, unsafe: bool) -> None:
+def main(control: int, unsafe: bool, commands: bool = False) -> None:
     sys.argv = [""]
     os.environ.clear()
     # what the module `site` would do, which also looks for packages
     builtins.exit = builtins.quit = _sitebuiltins.Quitter("exit", "")  # type: ignore[assignment]
     with socket.socket(fileno=control) as jobs:
         try:
-            worker = Worker(jobs, unsafe)
+            worker = Worker(jobs, unsafe, commands)
             worker.probe()
         except (isolation.Missing, OSError) as problem:
             jobs.send(json.dumps({"missing": str(problem)}).encode())
