@@ -243,7 +243,8 @@ SCRIPTS: dict[str, dict[str, Any]] = {
 }
 """Habits of the teachers of episodes: comparisons at once and chains step by step, or the other way round; every result judged
 rightly, or fewer; searches of which every second is careless."""
-SCRIPTED = tuple(x for name in SCRIPTS for x in (name, f"{name}_score"))
+SCRIPTED = (*(x for name in SCRIPTS for x in (name, f"{name}_score")), "recalled")
+"""Their columns; and one reply that writes itself what a search would find, as a model that knows the articles by heart."""
 
 
 def _with_scripts(problem: Problem, rng: random.Random) -> Problem:
@@ -258,6 +259,12 @@ def _with_scripts(problem: Problem, rng: random.Random) -> Problem:
             talk = _demonstrate(problem, rng, **habits)
             worth = _worth(problem, name, talk, needed)
         columns |= {name: talk, f"{name}_score": worth}
+    solution = problem.meta["solution"]
+    recalled = [
+        f"<think>I look for it.</think><search>{query.removeprefix('Search: ')}</search><information>{found}</information>"
+        for query, found in zip(solution[:-1:2], solution[1::2], strict=True)
+    ]
+    columns["recalled"] = "".join([*recalled, f"<think>I know.</think><answer>{problem.answer}</answer>"])
     return replace(problem, meta={**problem.meta, **columns})
 
 

@@ -205,5 +205,7 @@ check = Check(
     versus=None, task="encyclopaedia:scripted=true,test_size=4000", measure="refined", direction="higher", margin=0.05,
     against="plain", model="untrained", by=own_share(inner=found_by(column="wandering")), problems=4000, steps=1,
     fault=Within("plain", high=0.9, says="queries that show a supporting document, by BM25 alone"),
+    tried="two development seeds: -.07 and -.14, the opposite of what is said",
+    finding="of careless queries 71% show a supporting document with the refiner by words, and 82% without",
 )  # fmt: skip
 baseline = "ppo"
