@@ -156,6 +156,8 @@ def _sample(rng: random.Random, *, comparisons: float) -> Problem:
         kind = "bridge" if len(hops) > 1 else "na"
     supporting = [by_title[title] for title in searches]
     turns = [text for title, d in zip(searches, supporting, strict=True) for text in (f"Search: {title}", d["text"])]
+    # numbered, since there are few different questions but for comparisons, and held-out ones would nearly all be these
+    question = f"No. {rng.randint(1, 9999)}: {question}"
     columns: dict[str, Any] = {"facts": documents, "supporting": supporting, "searches": searches, "type": kind}
     return ask(question, answer, **columns, solution=[*turns, f"Answer: {answer}"])
 
@@ -217,7 +219,9 @@ def _followed(
 ) -> str:  # fmt: skip
     """Where a chain of searches leads. split: how often the first call asks for a random article too."""
     hops = next(
-        hops for text, _, hops in _QUESTIONS.values() if re.fullmatch(re.escape(text).replace(r"\{\}", _NAME), problem.question)
+        hops
+        for text, _, hops in _QUESTIONS.values()
+        if re.search(rf": {re.escape(text)}".replace(r"\{\}", _NAME), problem.question)
     )
     title = problem.meta["searches"][0]
     for i, what in enumerate(hops):
