@@ -166,9 +166,10 @@ def im_rag(
     play = partial(interactive, env=env, turns=turns)
     if stage == "answers":
         return base.but(rollout=told_answers(env=env, turns=turns, form=form), measure=episode_accuracy(rollout=play(n=1)))
+    outcome: Any = base.reward or correct()
     return base.but(
         rollout=play(n=n),
-        reward=progress(gold=gold, embed=embed) + answer * (base.reward or correct()),
+        reward=progress(gold=gold, embed=embed) + answer * outcome,
         measure=episode_accuracy(rollout=play(n=1)),
     )
 

@@ -134,7 +134,7 @@ def parallelsearch(
     """
     base = base or ppo(n=n, beta=0.001)
     env = tools(env, corpus, separator=SEPARATOR, tell=TOLD)
-    paid = base.reward or correct()
+    paid: Any = base.reward or correct()
     # a weight of 0 leaves the term out
     paid = (1 - form) * paid + form * formed() if form else paid
     paid = paid + decomposition * decomposed(column=column) if decomposition else paid

@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, groupby
+from typing import Any
 
 import numpy as np
 
@@ -160,7 +161,7 @@ def ssrl(
     at most; real=True without one searches the documents of each row.  beta: weight of the KL.
     """
     base = base or grpo(n=n, temperature=temperature, beta=beta)
-    right = base.reward or correct()
+    right: Any = base.reward or correct()
     own = [self_searched(inner=independent(n=k, temperature=temperature), masked=masked) for k in (n, 1)]
     paid = base.but(reward=(1 - form) * right + form * self_search_form() if form else right)
     if not (real or corpus or env):
