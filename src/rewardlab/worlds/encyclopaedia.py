@@ -199,19 +199,18 @@ def _demonstrate(
             query = title
         return found
 
-    if problem.meta["type"] == "comparison":
-        first, second = problem.meta["searches"]
-        if rng.random() < together:
-            queries = [asked(first), asked(second)]
-            found = [find(query) for query in queries]
-            turns.extend((f"Search: {AND.join(queries)}", " ".join(found)))
-        else:
-            found = [searched(first), searched(second)]
-        years = [int(read_from(text, "year") or rng.choice(YEARS)) for text in found]
-        answer = first if years[0] <= years[1] else second
-    else:
+    if problem.meta["type"] != "comparison":
         answer = _followed(problem, searched, turns, find, rng, split)
-    return [*turns, f"{said}Answer: {answer}"]
+        return [*turns, f"{said}Answer: {answer}"]
+    both = problem.meta["searches"]
+    if rng.random() < together:
+        queries = [asked(title) for title in both]
+        articles = [find(query) for query in queries]
+        turns.extend((f"Search: {AND.join(queries)}", " ".join(articles)))
+    else:
+        articles = [searched(title) for title in both]
+    years = [int(read_from(text, "year") or rng.choice(YEARS)) for text in articles]
+    return [*turns, f"{said}Answer: {both[years[0] > years[1]]}"]
 
 
 def _followed(
