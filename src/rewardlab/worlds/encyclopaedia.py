@@ -200,12 +200,11 @@ def _demonstrate(
         return found
 
     if problem.meta["type"] != "comparison":
-        answer = _followed(problem, searched, turns, find, rng, split)
-        return [*turns, f"{said}Answer: {answer}"]
+        end = _followed(problem, searched, turns, find, rng, split)
+        return [*turns, f"{said}Answer: {end}"]
     both = problem.meta["searches"]
     if rng.random() < together:
-        queries = [asked(title) for title in both]
-        articles = [find(query) for query in queries]
+        articles = [find(query) for query in (queries := [asked(title) for title in both])]
         turns.extend((f"Search: {AND.join(queries)}", " ".join(articles)))
     else:
         articles = [searched(title) for title in both]
