@@ -66,9 +66,21 @@ MAY_IMPORT = {
     "backends": EVERYWHERE
     | TRAINING
     | {SLOT, "rewards.user", "backends", "policies", "models", "tasks.sources", "verifiers.contract"},
-    # a small policy is warmed up on its task, which is looked up by name; a reward model may read replies beside a reference
+    # a small policy is warmed up on its task, which is looked up by name; a reward model may read replies beside a reference; an
+    # encoder that a package carries is found where texts are embedded
     "models": EVERYWHERE
-    | {"clients", "models", "policies", "prm", "engine", "runs.config", "registry", "text.reference", "text.principles"},
+    | {
+        "clients",
+        "models",
+        "policies",
+        "prm",
+        "engine",
+        "runs.config",
+        "registry",
+        "text.reference",
+        "text.principles",
+        "text.embedding",
+    },
     "methods": EVERYWHERE
     | SERVICES
     | PARTS

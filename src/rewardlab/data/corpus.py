@@ -1,4 +1,9 @@
-"""Files of documents to search. Their index is made once, kept in the cache folder, and read from there by every process."""
+"""Files of documents to search. Their index is made once, kept in the cache folder, and read from there by every process.
+
+docs.jsonl                     by the words that documents share with a query (BM25)
+embed:docs.jsonl               by what they mean, with the embedding model minilm
+embed:docs.jsonl#wordllama     with another one (`text/embedding.py`)
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,10 @@ from typing import Any
 
 from rewardlab.errors import RewardlabError
 from rewardlab.text.bm25 import BM25
+from rewardlab.text.embedding import MINILM
 from rewardlab.util.files import cached
 
+from .embedded import Embedded, save
 from .files import check_source, read
 
 TEXTS = ("text", "contents", "content", "passage", "document")
@@ -20,37 +27,57 @@ TEXTS = ("text", "contents", "content", "passage", "document")
 PLAIN = (".txt", ".md")
 
 
-def corpus_of(path: Path | str) -> BM25:
+EMBED = "embed:"
+"""Before the name of a file that is searched by embeddings."""
+
+
+def corpus_of(name: Path | str) -> BM25 | Embedded:
     """The index of a file of documents {"id", "title", "text"}, which are searched by title and text.
 
     A .jsonl, .csv or .parquet file has a row for each, with a column `text` (or contents, content, passage, document) and perhaps
     `id` and `title`; a .txt or .md file has paragraphs, or without a blank line lines. Raises RewardlabError for anything else.
     """
+    path, model = _named(name)
     check_source(path, "the corpus")
     file = Path(path).expanduser().resolve()
     state = file.stat()
-    return _index(file, state.st_size, state.st_mtime_ns)
+    return _index(file, state.st_size, state.st_mtime_ns, model)
 
 
 def absolute(corpus: str) -> str:
     """The same corpus by a name that holds in any working folder."""
-    return str(Path(corpus).expanduser().resolve())
+    path, model = _named(corpus)
+    file = str(Path(path).expanduser().resolve())
+    return f"{EMBED}{file}#{model}" if model else file
+
+
+def _named(corpus: Path | str) -> tuple[str, str]:
+    """The file, and the embedding model by which it is searched; "": by words."""
+    if not str(corpus).startswith(EMBED):
+        return str(corpus), ""
+    path, _, model = str(corpus).removeprefix(EMBED).partition("#")
+    return path, model or MINILM
 
 
 @lru_cache(maxsize=4)
-def _index(file: Path, size: int, changed: int) -> BM25:
+def _index(file: Path, size: int, changed: int, model: str) -> BM25 | Embedded:
     import bm25s
 
-    key = hashlib.sha256(f"{file} {size} {changed} {bm25s.__version__}".encode()).hexdigest()[:16]
-    return BM25.load(cached(f"corpus-{key}", partial(_save, file)))
+    by = (model,) if model else ()
+    key = hashlib.sha256(" ".join([f"{file} {size} {changed} {bm25s.__version__}", *by]).encode()).hexdigest()[:16]
+    folder = cached(f"corpus-{key}", partial(_save, file, model))
+    return Embedded(folder, model) if model else BM25.load(folder)
 
 
-def _save(file: Path, folder: Path) -> None:
+def _save(file: Path, model: str, folder: Path) -> None:
     documents = list(_documents(file))
     texts = [f"{document['title']} {document['text']}" for document in documents]
     if not any(re.search(r"\w", text) for text in texts):
         raise RewardlabError(f"{file} holds no document with a word in it")
-    BM25(documents, texts).save(folder)
+    if model:
+        save(documents, texts, folder, model)
+    else:
+        BM25(documents, texts).save(folder)
 
 
 def _documents(file: Path) -> Iterator[dict[str, str]]:

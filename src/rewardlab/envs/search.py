@@ -8,6 +8,7 @@ from typing import Any
 from rewardlab.clients.retriever import Retriever, SearchFailed, is_address, retriever_at
 from rewardlab.core import Environment, Message, Problem, Trajectory, Turn, environment
 from rewardlab.data.corpus import absolute, corpus_of
+from rewardlab.data.embedded import Embedded
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import PositiveInt
@@ -25,7 +26,7 @@ SHOWN = 3
 """Documents of a corpus that a query shows, as Search-R1 has it (Jin et al. 2025, arXiv:2503.09516)."""
 
 
-def retriever_of(corpus: str) -> BM25 | Retriever:
+def retriever_of(corpus: str) -> BM25 | Embedded | Retriever:
     """What searches a corpus: the address of a search engine (`clients/retriever.py`), or a file (`data/corpus.py`)."""
     return retriever_at(corpus) if is_address(corpus) else corpus_of(corpus)
 

@@ -76,7 +76,7 @@ def _start(problem: Problem, seed: int, *, tell: str, **_: Any) -> tuple[Message
     return (Message("user", tell) if tell else None), state
 
 
-@environment(start=_start)
+@environment(start=_start, waits=True)
 def terminal(
     state: State, turn: Turn, *, seconds: PositiveFloat = 10.0, shown: PositiveInt = 4000, tell: str = TELL,
     stop: tuple[str, ...] = (COMMAND[1],),
@@ -115,7 +115,7 @@ def _start_untold(problem: Problem, seed: int, *, stop: tuple[str, ...]) -> tupl
     return terminal(tell="").start(problem, seed)
 
 
-@environment(start=_start_untold)
+@environment(start=_start_untold, waits=True)
 def untold_terminal(state: State, turn: Turn, *, stop: tuple[str, ...] = (COMMAND[1],)) -> tuple[Message | None, State]:
     """`terminal`, for a policy that knows how to use it: no message says so.  stop: texts at which replies end."""
     return terminal(tell="", stop=stop)(state, turn)

