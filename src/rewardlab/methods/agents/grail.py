@@ -284,5 +284,6 @@ check = Check(
     model="untrained",
     by=turns_told_apart(rollout=remembering(inner=wandering(n=16)), process=precision() + conciseness()), problems=200, steps=1,
     fault=Within("apart.outcome", high=0.8, says="how well the answer tells turns apart, where 1 is always"),
+    tried="two development seeds of 200 problems: .79 by turns, .52 by the answer",
 )  # fmt: skip
 baseline = "grpo"
