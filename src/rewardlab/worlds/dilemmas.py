@@ -15,10 +15,28 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from rewardlab.core import Message, Problem, Score, Task, Trajectory, Turn, ask, environment, seed_of
+import torch
+from torch import Tensor
+
+from rewardlab.core import (
+    Batch,
+    Credit,
+    Message,
+    Problem,
+    Run,
+    Score,
+    Task,
+    Trajectory,
+    Turn,
+    Weighting,
+    ask,
+    environment,
+    measure,
+    seed_of,
+)
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
-from rewardlab.settings.domain import PositiveInt, Share
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 
 # ---- A dilemma from the side of one player, against another player or a strategy -------------------------------------
@@ -144,3 +162,51 @@ def cooperates(trajectory: Trajectory) -> Score:
         return Score(None, why="the problem has no moves")
     played = [move_of(reply, moves) == 0 for reply in trajectory.replies]
     return Score(sum(played) / len(played) if played else 0.0)
+
+
+# ---- Advice whose use is known ----------------------------------------------------------------------------------------
+
+
+@measure
+def learnt_advice(
+    problems: Sequence[Problem], run: Run, *, credit: Credit, weighting: Weighting, episodes: PositiveInt = 16,
+    turns: PositiveInt = 8, updates: PositiveInt = 100, lr: PositiveFloat = 0.1, wrong: Share = 0.25, luck: NonNegativeFloat = 0.3,
+) -> dict[str, float]:  # fmt: skip
+    """Turns in which a strategy helps to reach a goal, or not; no model is asked. A policy of one number a turn learns to help.
+
+    helpful.process: how often a strategy helps, on average over turns, after learning from `credit` of a judge's marks and the
+    goal;  helpful.outcome: after learning from the goal alone, less its mean in the batch. One in two helps at first.
+    wrong: how often the judge is wrong about a turn.  luck: the deviation of the goal from the share of strategies that help.
+    """
+    found = {}
+    for name in ("process", "outcome"):
+        logits = torch.zeros(turns, requires_grad=True)
+        # detached: both meet the same luck
+        optimizer, rng = torch.optim.Adam([logits], lr=lr), run.detached().rng("eval")
+        for _ in range(updates):
+            helps = torch.rand(episodes, turns, generator=rng) < logits.detach().sigmoid()
+            marks = helps ^ (torch.rand(episodes, turns, generator=rng) < wrong)
+            goal = (helps.float().mean(1) + luck * torch.randn(episodes, generator=rng)).clamp(0, 1)
+            batch = _batch(marks, goal)
+            if name == "process":
+                worth = credit(batch.reward, batch, run)[:, 1::2]
+            else:
+                worth = (goal - goal.mean())[:, None].expand(episodes, turns)
+            logprob = torch.where(helps, logits, -logits).sigmoid().log()
+            optimizer.zero_grad()
+            (-(weighting(batch)[:, 1::2] * worth * logprob).sum()).backward()
+            optimizer.step()
+        found[f"helpful.{name}"] = float(logits.detach().sigmoid().mean())
+    return found | {"n": float(episodes)}
+
+
+def _batch(marks: Tensor, goal: Tensor) -> Batch:
+    """Episodes in which every other position is a strategy: 1 where it is marked, else the goal at the last."""
+    paid = marks.float()
+    paid[:, -1] = torch.where(marks[:, -1], 1.0, goal)
+    reward = torch.stack((torch.zeros_like(paid), paid), -1).flatten(1)
+    decided = torch.zeros_like(reward, dtype=torch.bool)
+    decided[:, 1::2] = True
+    zeros, rows = torch.zeros_like(reward), len(reward)
+    length = torch.full((rows,), reward.shape[1])
+    return Batch(zeros.long(), decided, length, zeros, reward, decided.clone(), torch.arange(rows))
