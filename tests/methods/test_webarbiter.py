@@ -80,7 +80,7 @@ def test_the_best_of_several_actions_wins_the_knockout_wherever_it_stands():
 
 
 def test_actions_are_ordered_by_the_way_that_is_left_and_traps_are_worst():
-    place = ask("", here=[3, 4], goal=[7, 4], traps=["east"])
+    place = ask("", goal={"east": 4}, traps=["east"])
     kinds = [kind_of(place, f"go {move}") for move in ("east", "west", "north", "south")]
     assert kinds == ["trap", "far", "far", "far"]
     order = {"near": 2, "far": 1, "trap": 0}

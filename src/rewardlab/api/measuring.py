@@ -12,6 +12,7 @@ from rewardlab import registry
 from rewardlab.api.inputs import begin_run, policy_of, task_of
 from rewardlab.core import Measure, Problem, Recipe, Rollout, Task
 from rewardlab.data.columns import Data
+from rewardlab.data.files import check_source
 from rewardlab.engine import checkpoint
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
@@ -19,6 +20,8 @@ from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import entropy_of_right, length_by_verdict, length_of_right
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import accuracy, coverage
+from rewardlab.evals.watched import learnt_part
+from rewardlab.evals.watched import watched as watched_reward
 from rewardlab.rewards.monte_carlo import binary_search_steps, monte_carlo_steps
 from rewardlab.rewards.operator import across_groups
 from rewardlab.rewards.principled import principled_turns
@@ -67,6 +70,22 @@ def watched(recipe: Recipe, benchmarks: Sequence[str]) -> Recipe:
     for name in benchmarks:
         benchmark_of(name).files()
     return recipe.but(measure=on_benchmarks(inner=recipe.measure, names=tuple(benchmarks)))
+
+
+def watching(recipe: Recipe, watch: str | bool | None) -> Recipe:
+    """The recipe with a measure that also watches what pays the policy (`evals/watched.py`). Raises RewardlabError where nothing
+    pays it, or where a file to watch it with is not there.
+
+    watch: True: on replies of the policy; a path: on the labelled replies of a file.
+    """
+    if watch is None or watch is False:
+        return recipe
+    if not isinstance(recipe.reward, Reward):
+        raise RewardlabError(f"{recipe.name or 'the recipe'} has no reward that could be watched: leave out --watch")
+    file = "" if watch is True else str(Path(watch).expanduser().absolute())
+    if file:
+        check_source(file, "--watch")
+    return recipe.but(measure=watched_reward(inner=recipe.measure, reward=learnt_part(recipe.reward), file=file))
 
 
 def is_own(recipe: Recipe, task: Task) -> bool:

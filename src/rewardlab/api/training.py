@@ -26,7 +26,7 @@ from rewardlab.api.inputs import (
     versions,
 )
 from rewardlab.api.machine import check_disk, disk_bytes
-from rewardlab.api.measuring import check_columns, measured, watched
+from rewardlab.api.measuring import check_columns, measured, watched, watching
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.core import Recipe, Run, Task
@@ -49,12 +49,14 @@ from rewardlab.util.ranks import is_first
 
 def train(
     recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, *,
-    config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, eval_on: Sequence[str] = (), **changes: Any,
+    config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, eval_on: Sequence[str] = (),
+    watch: str | bool = False, **changes: Any,
 ) -> Result:  # fmt: skip
     """Train a policy by a recipe (or a method's name) and write everything into a run folder.
 
     model, task: names, or objects made in Python; they may also be named in the configuration.  settings: of the method, if it
-    is given by name.  eval_on: benchmarks of rewards on which the model is measured too, at each evaluation.
+    is given by name.  eval_on: benchmarks of rewards on which the model is measured too, at each evaluation.  watch: what pays
+    the policy is measured then as well, on a few of its replies, or on those of a file with labels (`evals/watched.py`).
     changes: fields of RunConfig by name (steps, seed, out ...), in place of those of `config`.
     Raises RewardlabError for a wrong value or name, for a folder that holds a run, is in use or cannot be written to, and for a
     disk that is too small, before anything is written. Raises errors.Stopped, a KeyboardInterrupt, after Ctrl-C or SIGTERM, once
@@ -70,7 +72,7 @@ def train(
     require_packages(recipe, task)
     require_scorers(recipe)
     check_columns(recipe, task)
-    recipe = watched(measured(in_environment(recipe, task), task), eval_on)
+    recipe = watching(watched(measured(in_environment(recipe, task), task), eval_on), watch)
     model_name = config.model or task.model if model is None or isinstance(model, str) else None
     require_weights(model_name or model)
     config = config.but(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rewardlab.audit.problems import AS_IS, Item
+from rewardlab.text.empty_replies import NOTHING
 
 REASONING = "We write down what is given, and go on from there step by step."
 FILLER = "This follows from what was said above, as one sees when one looks at it with some care. "
@@ -175,9 +176,6 @@ def template(item: Item, fmt: AnswerFormat) -> Iterator[Reply]:
         yield reply_of("<think> in the template", base.removeprefix("<think>\n"))
 
 
-NOTHING = {
-    "empty": "", "blank": " \n", "colon": ":", "opening": "Thought process:", "step by step": "Let's solve this step by step.",
-}  # fmt: skip
 STYLES = {
     "headings": "## Solution\n\n- **Step one.** {filler}\n- **Step two.** {filler}\n\n## Result\n\n",
     "confidence": "I am absolutely certain of this, and I have checked it most thoroughly.\n\n",

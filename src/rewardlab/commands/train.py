@@ -3,6 +3,7 @@
   rewardlab train grpo --task arithmetic --steps 40 --n 8 --lr 1e-4
   rewardlab train grpo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
   rewardlab train grpo --task arithmetic --reward "answer_given() >> correct() + length_penalty(per_token=0.01)"
+  rewardlab train grpo --task mine.jsonl --reward "judge(model='openai:URL#NAME')" --watch
   rewardlab train --resume runs/mine
   rewardlab train --resume runs/mine --steps 80
   rewardlab train grpo --task arithmetic --engine trl --model ORG/NAME --trl per_device_train_batch_size=8
@@ -50,6 +51,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
     )
     watched = "benchmarks of rewards, with commas, measured at each evaluation (rewardlab scoreboard --list)"
     parser.add_argument("--eval-on", metavar="NAMES", help=watched)
+    paid = "watch what pays the policy, at each evaluation: its agreement with the truth, drift, order, and what fools it; on the "
+    paid += "policy's replies, or on labelled rows of a file (chosen and rejected, or reply and label)"
+    parser.add_argument("--watch", nargs="?", const=True, metavar="FILE", help=paid)
     shared.config_flags(parser, FIELDS)
 
 
@@ -67,7 +71,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         changes = shared.given(args, ON_RESUME)
         result = api.resume(args.resume, reward_changed=args.reward_changed, **changes)
     else:
-        result = api.train(**arguments, eval_on=[name.strip() for name in (args.eval_on or "").split(",") if name.strip()])
+        benchmarks = [name.strip() for name in (args.eval_on or "").split(",") if name.strip()]
+        result = api.train(**arguments, eval_on=benchmarks, watch=args.watch or False)
     page = result.out / "report.html"
     return {"out": str(result.out), **({"report": str(page)} if page.exists() else {}), **result.summary}
 

@@ -123,7 +123,8 @@ class League:
     """The methods of a family, decided together.
 
     question: what it answers.  want: what someone wants who should read it ("shorter answers").  baseline: the member with which
-    all others are compared.  measure: what every run is measured by.  learns: the number by which the baseline must learn, where
+    all others are compared.  measure: what every run is measured by; None: each by its method's own, which must have the numbers
+    that decide, as of judges that are asked in a form of their own.  learns: the number by which the baseline must learn, where
     something is trained, for a world to be fit.  settings: of all members that have them, so that replies, problems and passes are
     equal.  steps: updates of each run.  rates: from which each member chooses, by the mean of `chosen_by` on `rate_seeds`
     development seeds.  problems: held out.  left_out: methods of the
@@ -140,7 +141,7 @@ class League:
     members: tuple[Member, ...]
     worlds: tuple[World, ...]
     outcome: Outcome
-    measure: Measure
+    measure: Measure | None
     guard: Guard | None = None
     learns: str | None = "pass@1"
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -68,7 +68,7 @@ class Season:
         elif world.reward is not None and recipe.reward is not None:
             by = member.by
             recipe = recipe.scored_by(registry.part("reward", "aggregate", world.reward, by=by) if by else world.reward)
-        return recipe.but(measure=league.measure)
+        return recipe if league.measure is None else recipe.but(measure=league.measure)
 
     def job(
         self, member: Member, world: World, seed: int, settings: Mapping[str, Any] | None = None, *, measured: bool = True,

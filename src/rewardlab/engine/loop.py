@@ -20,12 +20,13 @@ from rewardlab.errors import Stopped
 from rewardlab.report.curves import read_metrics
 from rewardlab.report.divergence import watched
 from rewardlab.report.page import write_report
+from rewardlab.report.symptoms import Curves, of_judge
 from rewardlab.runs.config import UNLIMITED, RunConfig
 from rewardlab.runs.record import Line, Recorder
 from rewardlab.text.answers import final_answer
 from rewardlab.util.files import disk_errors
 from rewardlab.util.lockstep import LOCKSTEP
-from rewardlab.util.progress import Bar
+from rewardlab.util.progress import Bar, console
 from rewardlab.util.signals import Asked, stopping_later
 
 
@@ -47,6 +48,7 @@ def train(
     with Bar("training", total, done=run.step, hidden=hidden) as bar, stopping_later(doing, hidden, world_size() > 1) as asked:
         if not resume:
             evaluations = _begin(ops, recorder)
+            warn(evaluations, hidden)
             asked.doing = "this step"
         stop = _agreed(asked)
         while not run.over and not stop:
@@ -58,6 +60,7 @@ def train(
             if due(run, settings.eval_every) and (measured := evaluate(ops, recorder)):
                 evaluations[run.step] = measured
                 run.metrics |= {f"eval/{k}": v for k, v in measured.items()}
+                warn(evaluations, hidden)
             record(ops, recorder, time.perf_counter() - step_started)
             stop = _agreed(asked)
             # metrics first: a run killed between the two resumes from an earlier checkpoint and writes this line again
@@ -230,11 +233,23 @@ def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
     return evaluations
 
 
+def warn(evaluations: dict[int, dict[str, float]], hidden: bool) -> None:
+    """Say what the newest evaluation shows of a judge that is watched, and the one before did not."""
+    rows = [{"step": step} | {f"eval/{k}": v for k, v in of.items()} for step, of in sorted(evaluations.items())]
+    before = {finding.name for finding in of_judge(Curves(rows[:-1]))}
+    for finding in of_judge(Curves(rows)):
+        if not hidden and finding.name not in before:
+            console.print(f"warning: {finding.text} Try: {finding.remedy}.", highlight=False, soft_wrap=True, markup=False)
+
+
 def _shown(step: int, metrics: dict[str, float], evaluations: dict[int, dict[str, float]]) -> str:
     measured_at = max(evaluations, default=step)
     then = "" if measured_at == step else f" (step {measured_at})"
     held_out = [f"held-out {k} {v:.3f}{then}" for k, v in list(evaluations.get(measured_at, {}).items())[:1]]
-    return "  ".join([f"{k} {metrics[k]:.3f}" for k in ("reward",) if k in metrics] + held_out)
+    judge = {k.removeprefix("watched."): v for k, v in evaluations.get(measured_at, {}).items() if k.startswith("watched.")}
+    seen = [f"the judge agrees {judge[k]:.2f}" for k in ("agreement_now", "agreement") if k in judge][:1]
+    seen += [f"pays {judge['keys_paid']:.0f} empty replies"] if judge.get("keys_paid") else []
+    return "  ".join([f"{k} {metrics[k]:.3f}" for k in ("reward",) if k in metrics] + held_out + seen)
 
 
 def finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]], summary: dict[str, Any]) -> dict[str, Any]:

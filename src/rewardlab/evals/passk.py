@@ -63,8 +63,12 @@ def judged_samples(problems: Sequence[Problem], run: Run, n: int, temperature: f
 @measure
 def accuracy(problems: Sequence[Problem], run: Run, *, temperature: NonNegativeFloat = 1.0) -> dict[str, float]:
     """pass@1 from one sample per problem, with its 95% interval."""
-    right = [float(row[0]) for row in count_right(problems, run, 1, temperature)]
-    low, high = mean_interval(right)
+    return pass_at_1([row[0] for row in count_right(problems, run, 1, temperature)])
+
+
+def pass_at_1(right: Sequence[bool]) -> dict[str, float]:
+    """What `accuracy` says of one reply to each problem, each right or not."""
+    low, high = mean_interval([float(x) for x in right])
     return {"pass@1": float(np.mean(right)), "ci95_low": low, "ci95_high": high, "n": float(len(right))}
 
 

@@ -33,6 +33,12 @@ FAR, TIMES = 0.5, 5.0  # nats per token from the reference, and times what it wa
 FAR_AT_ONCE = 2.0  # nats per token, whatever it was
 SPIKE = 20.0  # times the median of the gradient's norm
 SAME = 1e-9
+DRIFT = (
+    ("agreement", "agreement", "the same replies"),
+    ("agreement_now", "agreement_high_now", "replies as the policy writes them now"),
+)
+"""Agreement of a judge, what of it may not lie below the interval at the start, and what it was measured on."""
+ORDER = 0.2  # from a half, of what stands first and is preferred: a judge of pairs that differ little is rarely further off
 
 
 class Finding(NamedTuple):
@@ -254,6 +260,51 @@ def dead_terms(curves: Curves) -> Iterator[Finding]:
         )
 
 
+def judge_drift(curves: Curves) -> Finding | None:
+    """A judge that agrees less with the truth than at the start: on the same replies, below the interval there; on the policy's
+    own, where the two intervals do not meet."""
+    began, low = (curves[f"eval/watched.{name}"][1] for name in ("agreement", "agreement_low"))
+    for name, bound, what in DRIFT:
+        steps, values = curves[f"eval/watched.{name}"]
+        bounds = curves[f"eval/watched.{bound}"][1]
+        if not len(low) or not len(values) or bounds[-1] >= low[0]:
+            continue
+        text = (
+            f"The judge agreed with the truth in {began[0]:.0%} of comparisons at first, and in {values[-1]:.0%} at step "
+            f"{steps[-1]:.0f}, on {what}."
+        )
+        remedy = "stop at the step before, train the judge on replies of now, add a verifier, or keep a KL to the start"
+        return Finding("judge drifts", text, remedy)
+    return None
+
+
+def master_keys(curves: Curves) -> Finding | None:
+    steps, counts = curves["eval/watched.keys_paid"]
+    if not len(counts) or counts[-1] < 1:
+        return None
+    prefix = "eval/watched.key."
+    known = dict.fromkeys(k for row in curves.rows for k in row if k.startswith(prefix))
+    limit, mean = (curves[f"eval/watched.{name}"][1][-1] for name in ("key_limit", "mean"))
+    paid = {k.removeprefix(prefix): curves[k][1][-1] for k in known if curves[k][0][-1] == steps[-1] and curves[k][1][-1] > limit}
+    which = ", ".join(f"{name} {x:.3g}" for name, x in paid.items())
+    text = f"The judge pays replies that answer nothing, at step {steps[-1]:.0f}: {which}; other replies get {mean:.3g} on average."
+    return Finding("master key", text, "gate the judge by what must be there (answer_given() >> judge(...)), or take another judge")
+
+
+def judge_order(curves: Curves) -> Finding | None:
+    steps, shares = curves["eval/watched.prefers_first"]
+    if not len(shares) or abs(shares[-1] - 0.5) <= ORDER:
+        return None
+    place, share = ("first", shares[-1]) if shares[-1] > 0.5 else ("second", 1 - shares[-1])
+    text = f"The judge prefers the reply that stands {place}, in {share:.0%} of comparisons at step {steps[-1]:.0f}."
+    return Finding("position bias", text, "ask for reasons before the verdict, or take another judge: what it says is partly noise")
+
+
+def of_judge(curves: Curves) -> list[Finding]:
+    """What is wrong with a judge that is watched (`evals/watched.py`)."""
+    return [finding for symptom in (judge_drift, master_keys, judge_order) if (finding := symptom(curves))]
+
+
 SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]]] = {
     "entropy": (("entropy",), entropy),
     "length": (("length",), length),
@@ -265,5 +316,8 @@ SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]
     "KL to the reference": (("kl",), kl),
     "gradient": (("grad_norm",), gradients),
     "standstill": (("truth", "reward"), standstill),
+    "judge's agreement": (("eval/watched.agreement",), judge_drift),
+    "judge and empty replies": (("eval/watched.keys_paid",), master_keys),
+    "judge's order": (("eval/watched.prefers_first",), judge_order),
 }
 """By what is looked at: the metrics of which one is needed, and the function."""

@@ -1,13 +1,15 @@
 """Ways over a grid with traps, and pairs of next actions, of which one leaves a shorter path.
 
-    At 3 5. Goal 7 2. Traps: east.
+    Goal: 4 east 3 south. Traps: east.
     A: go east                         B: go south
     A near trap B near [[B]]
 
-An action is near where it shortens the way, and far where it lengthens it; from a trap no way leads on. A judge writes what it
-finds of each action, and a verdict. A biased one goes by the distance, and often does not look for traps: its preferences are then
-wrong in the same way each time. As pairs, the rows have a question, `chosen` and `rejected`, and the judgement of a teacher who is
-biased too; with `judged`, they are a judge's prompts, as the small policy is taught to answer them.
+An action is near where it shortens the way, and far where it lengthens it; from a trap no way leads on. The question says on which
+sides the goal lies: with two places in coordinates a small judge stays at chance, since it would have to compare numbers that
+stand apart. A judge writes what it finds of each action, and a verdict. A biased one goes by the distance, and often does not look
+for traps: its preferences are then wrong in the same way each time. As pairs, the rows have a question, `chosen` and `rejected`,
+and the judgement of a teacher who is biased too; with `judged`, they are a judge's prompts, as the small policy is taught to answer
+them.
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ from rewardlab.tasks.pairs import Annotator, Paired, Reply, all_paired
 from rewardlab.tasks.sources import changed, test_set, training
 from rewardlab.worlds.duels import FORM
 
-MOVES = {"east": (1, 0), "west": (-1, 0), "north": (0, 1), "south": (0, -1)}
+MOVES = ("east", "west", "north", "south")
 SIDE = 9
+"""More than the steps that the goal lies away on a side."""
 WORTH = {"near": 1.0, "far": 0.5, "trap": 0.0}
 """The order of actions by the shortest path that is left after them; from a trap there is none."""
 TRAPPED = {"near": 0.6, "far": 0.15}
 """How often an action leads into a trap: the direct way does more often."""
-COLUMNS = ("prompt", "here", "goal", "traps", "chosen", "rejected", "qualities")
+COLUMNS = ("prompt", "goal", "traps", "chosen", "rejected", "qualities")
 
 
 def crossings(
@@ -63,16 +66,17 @@ def crossings(
 
 
 def _sample(rng: random.Random) -> Problem:
-    here, goal = [rng.randrange(1, SIDE - 1) for _ in "xy"], [rng.randrange(SIDE) for _ in "xy"]
-    while goal == here:
-        goal = [rng.randrange(SIDE) for _ in "xy"]
-    place = ask("", None, here=here, goal=goal)
+    goal = {}
+    while not goal:
+        sides = rng.choice(("east", "west")), rng.choice(("north", "south"))
+        goal = {side: steps for side in sides if (steps := rng.randrange(SIDE))}
+    place = ask("", None, goal=goal)
     traps = [move for move in MOVES if rng.random() < TRAPPED[_distance(place, move)]]
     if len(traps) == len(MOVES):
         # no action would be better than another
         traps.pop(rng.randrange(len(traps)))
-    question = f"At {here[0]} {here[1]}. Goal {goal[0]} {goal[1]}. Traps: {' '.join(traps) or 'none'}."
-    return ask(question, None, here=here, goal=goal, traps=traps)
+    way = " ".join(f"{steps} {side}" for side, steps in goal.items())
+    return ask(f"Goal: {way}. Traps: {' '.join(traps) or 'none'}.", None, goal=goal, traps=traps)
 
 
 def kind_of(problem: Problem, action: str) -> str:
@@ -82,10 +86,7 @@ def kind_of(problem: Problem, action: str) -> str:
 
 
 def _distance(problem: Problem, move: str) -> str:
-    here, goal = problem.meta["here"], problem.meta["goal"]
-    there = [x + step for x, step in zip(here, MOVES[move], strict=True)]
-    before, after = (sum(abs(a - b) for a, b in zip(place, goal, strict=True)) for place in (here, there))
-    return "near" if after < before else "far"
+    return "near" if move in problem.meta["goal"] else "far"
 
 
 def _pair(problem: Problem, rng: random.Random, *, annotator: Annotator) -> Problem:

@@ -96,6 +96,12 @@ def read(reply: str) -> Judgement:
     return Judgement(steps, {"right": True, "wrong": False, "+": True, "-": False}.get(final or ""))
 
 
+def over(judgement: str) -> bool:
+    """Whether nothing that is written further can matter: the final verdict is given, or a line is no verdict on any step."""
+    lines = [line.strip() for line in judgement.splitlines() if line.strip()]
+    return bool(lines) and (_FINAL.fullmatch(lines[-1]) is not None or not read(judgement).steps)
+
+
 # ---- the task ---------------------------------------------------------------------------------------------------------
 
 _EQUATION = re.compile(r"(\d+)([-+*])(\d+)=\d+")
@@ -212,7 +218,7 @@ def step_verdicts(groups: list[Group], run: Run, *, model: str = "verifier", max
     verifier = run.model(model)
     rows = begun(verifier, [to_judge(t.problem.question, x, told=told) for t, x in zip(rollouts, steps, strict=True)], max_new)
     to_judge_rows = {i: t for i, t in enumerate(rows) if t is not None and len(steps[i]) == len(rollouts[i].steps)}
-    judgements = verifier.extend(list(to_judge_rows.values()), Sampling(max_new), run.rng("verdicts"))
+    judgements = verifier.extend(list(to_judge_rows.values()), Sampling(max_new, stop_when=over), run.rng("verdicts"))
     scores = [_step_score((), "not judged: the solution does not fit the verifier's context")] * len(rollouts)
     for i, judgement in zip(to_judge_rows, judgements, strict=True):
         verdicts, ends = read(judgement.reply).steps, rollouts[i].steps

@@ -9,15 +9,9 @@ in full only to episodes that end right. A step is a sample of its own: what a l
 Li et al. 2025, arXiv:2505.23794. Of its code (Yuan-Li-FNLP/R3-RAG, 2f7e35e) the part with the rewards was not found; factors, 2 and
 .1, steps as samples, gamma = .99, lambda = .95 and KL .01 are those that a guide to it quotes (LJiaoDu/R3-RAG, d1e0920,
 R3-RAG_PPO_Training_Architecture.md). There a language model scores rel in 0 to 1, from question, analysis, query and documents:
-<<<<<<< HEAD
-`judge`, any reward from 0 to 1 of an episode up to the documents, such as judge(model="openai:..."). (inferred): without it, rel is
-the highest similarity of a document with question and query together (`similar`), or whether one of the column `supporting` was
-found (`supporting`); and that an episode that ends with a search is wrong. `cold_start` steps of SFT on traces in the column
-=======
 `judge`, any reward from 0 to 1 of an episode up to the documents, such as judge(model="openai:..."). (inferred): without one, rel
 is the highest similarity of a document with question and query together (`similar`), or whether one of the column `supporting`
 was found (`supporting`); and that an episode that ends with a search is wrong. `cold_start` steps of SFT on traces in the column
->>>>>>> retrieval
 `solution` come first, as the paper has it; 0: the policy can search already.
 """
 

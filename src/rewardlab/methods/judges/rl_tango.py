@@ -35,6 +35,7 @@ from rewardlab.core import (
     Run,
     Sampling,
     Scores,
+    Trajectory,
     credit,
     loop,
     measure,
@@ -46,9 +47,8 @@ from rewardlab.credit.terms import credit_of
 from rewardlab.credit.value import to_go
 from rewardlab.data.columns import Data
 from rewardlab.evals.judges import first_error_f1
-from rewardlab.evals.passk import accuracy
+from rewardlab.evals.passk import accuracy, judged_samples, pass_at_1
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.splitters import cut
 from rewardlab.worlds.verdicts import (
@@ -58,19 +58,29 @@ from rewardlab.worlds.verdicts import (
     begun,
     every_step_judged,
     final_verdict,
+    over,
     read,
     step_verdicts,
     to_judge,
     verdicts,
 )
 
-# ---- Replies with a token limit other than the run's -----------------------------------------------------------------
+# ---- judgements of a length of their own, which end when they are decided ----------------------------------------------------
 
 
 @rollout(wraps="rollout")
 def with_max_new(problems: list[Problem], run: Run, *, rollout: Rollout, max_new: PositiveInt) -> list[Group]:
     """The inner rollout with replies of at most `max_new` tokens, for a second model that writes longer replies than the policy."""
     return rollout(problems, replace(run, max_new=max_new))
+
+
+@rollout
+def until_decided(problems: list[Problem], run: Run, *, n: PositiveInt = 5) -> list[Group]:
+    """n judgements of each solution, each of which ends where nothing further can matter (`over`)."""
+    begun = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    sampling = Sampling(run.max_new, stop_when=over)
+    done = run.policy.extend([replace(t, path=(i,)) for t in begun for i in range(n)], sampling, run.rng("rollout"))
+    return [done[i : i + n] for i in range(0, len(done), n)]
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
@@ -124,7 +134,8 @@ def _held_out_solutions(count: int) -> tuple[Problem, ...]:
 def _judged(items: Sequence[Problem], run: Run, max_new: int) -> tuple[list[Judgement], float]:
     """The verifier's judgements, and the share of them with a right final verdict. What does not fit its context is not judged."""
     rows = begun(run.model("verifier"), items, max_new)
-    said = iter(run.model("verifier").extend([t for t in rows if t], Sampling(max_new), run.rng("eval")) if any(rows) else ())
+    sampling = Sampling(max_new, stop_when=over)
+    said = iter(run.model("verifier").extend([t for t in rows if t], sampling, run.rng("eval")) if any(rows) else ())
     judgements = [read(next(said).reply) if t else Judgement([], None) for t in rows]
     right = [j.final is not None and WORDS[j.final] == p.answer for p, j in zip(items, judgements, strict=True)]
     return judgements, sum(right) / max(1, len(items))
@@ -146,14 +157,13 @@ def verifier_alone(recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, in
 @measure
 def both(problems: list[Problem], run: Run, *, told: str = TOLD, max_new: int = 96) -> dict[str, float]:
     """pass@1 of the generator, and of the verifier `verdict`, the share of its final verdicts on those solutions that are right."""
-    aside = run.for_evaluation()
-    groups = independent(n=1)(problems, aside)
-    scores = aside.verify(groups, aside)
-    known = [
-        (t, s.value >= 1) for g, row in zip(groups, scores, strict=True) for t, s in zip(g, row, strict=True) if s.value is not None
-    ]
-    items = [to_judge(t.problem.question, cut(t.reply, "newline"), right, told) for t, right in known]
-    return accuracy()(problems, run) | {"verdict": _judged(items, aside, max_new)[1]}
+    said = [row[0] for row in judged_samples(problems, run, 1, 1.0)]
+    items = [
+        to_judge(p.question, cut(reply, "newline"), s.value >= 1, told)
+        for p, (reply, s) in zip(problems, said, strict=True) if s.value is not None
+    ]  # fmt: skip
+    solved = pass_at_1([s.value is not None and s.value >= 1 for _, s in said])
+    return solved | {"verdict": _judged(items, run.for_evaluation(), max_new)[1]}
 
 
 @measure
@@ -179,7 +189,7 @@ def rl_tango(
     base = base or grpo(n=n)
     chain = center() >> scale_by_std() >> to_go()
     verifier_recipe = grpo().but(
-        rollout=with_max_new(rollout=independent(n=n_verdicts), max_new=max_judgement),
+        rollout=with_max_new(rollout=until_decided(n=n_verdicts), max_new=max_judgement),
         reward=final_verdict() + well_formed * every_step_judged(),
         credit=chain >> balance_verdicts(decay=decay),
         measure=None,

@@ -108,7 +108,5 @@ check = Check(
     "than 40 more of imitation",
     versus="webarbiter", task="crossings", measure="judged", direction="higher", margin=0.05,
     settings={**SMALL, "distil": 20}, versus_settings={**SMALL, "distil": 60}, problems=300, steps=60,
-    tried="the small judge of `crossings` is no better than chance after its warm-up (mean verdict -.02 of 1 or -1), so that the "
-    "world is not fit yet",
 )  # fmt: skip
 baseline = "trained_judge"
