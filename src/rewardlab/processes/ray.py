@@ -128,7 +128,8 @@ class RayWorkers:
 
         kind = ray.remote(num_cpus=0 if self.gpu else 1, num_gpus=1 if self.gpu else 0, max_restarts=0)(_Worker)
         one_thread = {} if self.gpu else {"runtime_env": {"env_vars": ONE_THREAD}}
-        worker = kind.options(**one_thread).remote()
+        # Ray makes the methods of a process callable from here, which types do not say
+        worker: Any = kind.options(**one_thread).remote()
         self.coming[worker.come.remote(not self.gpu)] = worker
 
 

@@ -66,7 +66,7 @@ def crossings(
 
 
 def _sample(rng: random.Random) -> Problem:
-    goal = {}
+    goal: dict[str, int] = {}
     while not goal:
         sides = rng.choice(("east", "west")), rng.choice(("north", "south"))
         goal = {side: steps for side in sides if (steps := rng.randrange(SIDE))}

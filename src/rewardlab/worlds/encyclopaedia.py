@@ -204,7 +204,7 @@ def _demonstrate(
         return [*turns, f"{said}Answer: {end}"]
     both = problem.meta["searches"]
     if rng.random() < together:
-        articles = [find(query) for query in (queries := [asked(title) for title in both])]
+        articles = list(map(find, queries := [asked(title) for title in both]))
         turns.extend((f"Search: {AND.join(queries)}", " ".join(articles)))
     else:
         articles = [searched(title) for title in both]

@@ -259,7 +259,7 @@ data = Data(
     ],
 )  # fmt: skip
 
-OF_NOTES: Mapping[str, Any] = {**FORMS, "problems": 32, "lr": 1e-3, "pool": 1024, "attempts": 2}
+OF_NOTES: Mapping[str, Any] = dict(FORMS.items()) | {"problems": 32, "lr": 1e-3, "pool": 1024, "attempts": 2}
 check = Check(
     says="taught only right traces of rows that it does not get right by itself, easy ones first, a judge of scores, pairs and "
     "labels in three languages is right more often than one taught as many traces as they come",
