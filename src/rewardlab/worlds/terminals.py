@@ -21,8 +21,7 @@ from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.code_calls import COMMAND
 
 NAMES = (
-    "cat", "dog", "owl", "fox", "bee", "ant", "cow", "elk", "hen",
-    "jay", "pig", "rat", "bat", "yak", "emu", "ram", "eel", "gnu",
+    "cat", "dog", "owl", "fox", "bee", "ant", "cow", "elk", "hen", "jay", "pig", "rat", "bat", "yak", "emu", "ram", "eel", "gnu",
 )  # fmt: skip
 WORDS = ("red", "blue", "green", "black", "white", "brown")
 DONE = "<action>done</action>"

@@ -110,10 +110,14 @@ data = Data(
 )
 
 check = Check(
-    says="after equal updates more held-out tasks are solved where tasks that nobody has solved were passed over",
+    says="after equal updates more held-out tasks are solved where those that cannot be solved, as the world knows, were passed over",
     versus="endless_terminals", task="terminals:broken=0.6", measure="pass@1", direction="higher", margin=0.05,
     settings={"env": untold_terminal(), "turns": 2, "n": 1, "problems": 32},
     versus_settings={"env": untold_terminal(), "turns": 2, "n": 1, "problems": 32, "keep": ""},
     problems=100, steps=12,
+    tried="one run of two development seeds: 0.87 against 0.75, and 0.91 against 0.66. A run before it, in a world with fewer "
+    "names, broke off at a number of one side alone (`moved`), which is gone, and told nothing; the held-out tasks were 200 then",
+    finding="where three fifths of the tasks cannot be solved, 12 updates on the others alone lead to 89% of held-out tasks "
+    "solved, on all of them to 71%. Which those are the world says; that attempts find it out is not tested here",
 )  # fmt: skip
 baseline = "ppo"
