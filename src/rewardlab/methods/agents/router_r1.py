@@ -246,7 +246,7 @@ def router_r1(
     experts = experts_in(pool or ALONE)
     local = [e for e in experts if "model" in e and not is_served(e["model"])]
     models = [Learner(PREFIX + e["name"], e["model"], Recipe(), every=0) for e in local]
-    right = base.reward or correct()
+    right: Any = base.reward or correct()
     played = {"experts": experts, "turns": turns, "tell": tell}
     return base.but(
         rollout=routed(**played, n=n),
