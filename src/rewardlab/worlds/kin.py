@@ -15,7 +15,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -66,8 +65,8 @@ def _sample(rng: random.Random, *, hops: int, people: int, relations: int) -> Pr
     triples = [[p, r, q] for (p, r), q in target.items()]
     rng.shuffle(triples)
     question = f"Case {rng.randint(1, 9999)}: who is {''.join(f'the {r} of ' for r in reversed(asked))}{chain[0]}?"
-    columns: dict[str, Any] = {"triples": triples, "entities": [chain[0]], "chain": way}
-    return ask(question, chain[-1], **columns, solution=_talk(triples, chain[0], asked))
+    solution = _talk(triples, chain[0], asked)
+    return ask(question, chain[-1], triples=triples, entities=[chain[0]], chain=way, solution=solution)
 
 
 def _talk(triples: list[list[str]], person: str, asked: list[str]) -> list[str]:
