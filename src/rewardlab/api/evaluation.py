@@ -19,6 +19,7 @@ from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import judged_samples, mean_interval, pass_at
 from rewardlab.models.load import Policy
+from rewardlab.models.start import player
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE, WORKERS
 from rewardlab.util.progress import in_batches
@@ -99,7 +100,7 @@ def _right_here(
     policy = policy_of(model, config, task)
     task, _ = fit_prompts(task, policy, config)
     run = begin_run(Recipe(), policy, task, config)
-    return [_counted(batch, run, sampling) for batch in in_batches("evaluating", held_out(task, problems))]
+    return [_counted(batch, run, sampling, task) for batch in in_batches("evaluating", held_out(task, problems))]
 
 
 def _right_over(
@@ -125,15 +126,19 @@ def counting(
     def count(number: int, problems: Sequence[Problem]) -> Counted:
         # random numbers depend on the seed and the batch alone, whichever process has it
         run.step = number
-        return _counted(problems, run, sampling)
+        return _counted(problems, run, sampling, task)
 
     return count
 
 
-def _counted(problems: Sequence[Problem], run: Run, sampling: tuple[int, float]) -> Counted:
-    judged = judged_samples(problems, run, *sampling)
-    right = [sum(s.value is not None and s.value >= 1.0 for _, s in row) for row in judged]
-    return right, Counter(s.why for row in judged for _, s in row if s.missing)
+def _counted(problems: Sequence[Problem], run: Run, sampling: tuple[int, float], task: Task) -> Counted:
+    n, temperature = sampling
+    if task.played:
+        scores = run.verify(player(task, temperature, n)(list(problems), run), run)
+    else:
+        scores = [[score for _, score in row] for row in judged_samples(problems, run, n, temperature)]
+    right = [sum(s.value is not None and s.value >= 1.0 for s in row) for row in scores]
+    return right, Counter(s.why for row in scores for s in row if s.missing)
 
 
 def _no_verdict(why: Counter[str], replies: int) -> dict[str, Any]:

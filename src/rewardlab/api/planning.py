@@ -12,6 +12,7 @@ from rewardlab.api.arguments import check_settings, named_model
 from rewardlab.api.inputs import configured, policy_of, recipe_of, require_learning, task_of
 from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import check_columns, measured
+from rewardlab.api.played import played
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Problem, Recipe, Task, Trajectory, Turn
 from rewardlab.engine.learner import fitting_tokens
@@ -46,7 +47,7 @@ def plan(
     require_learning(recipe)
     task = task_of(task, config)
     check_columns(recipe, task)
-    recipe = measured(recipe, task)
+    recipe = measured(played(recipe, task), task)
     policy = policy_of(model, config, task)
     task, prompts = fit_prompts(task, policy, config, recipe)
     rows = recipe.update.problems * recipe.rows_per_problem

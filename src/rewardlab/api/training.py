@@ -26,6 +26,7 @@ from rewardlab.api.inputs import (
 )
 from rewardlab.api.machine import check_disk, disk_bytes
 from rewardlab.api.measuring import check_columns, measured, watched
+from rewardlab.api.played import played
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.core import Recipe, Run, Task
@@ -69,7 +70,7 @@ def train(
     require_packages(recipe, task)
     require_scorers(recipe)
     check_columns(recipe, task)
-    recipe = watched(measured(recipe, task), eval_on)
+    recipe = watched(measured(played(recipe, task), task), eval_on)
     model_name = config.model or task.model if model is None or isinstance(model, str) else None
     require_weights(model_name or model)
     config = config.but(
