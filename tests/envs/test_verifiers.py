@@ -465,4 +465,4 @@ def test_it_is_planned_and_measured_as_it_is_trained(model):
     found = evaluate(model, "verifiers:vf_guess", k=(1, 2), problems=3, max_new=6, device="cpu")
     assert 0 <= found["pass@1"]["value"] <= found["pass@2"]["value"] <= 1
     with pytest.raises(RewardlabError, match="plays no environment"):
-        train("b_star", model, "verifiers:vf_guess", **SHORT)
+        plan("sft", model, "verifiers:vf_guess", max_new=6)

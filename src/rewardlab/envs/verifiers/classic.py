@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -56,11 +57,7 @@ class Classic:
         """Its result is the rollout's `state`."""
 
         async def run(address: str, model: str) -> Any:
-            from verifiers.types import ClientConfig
-
-            # the policy replies when it is its turn: nothing is asked twice
-            client = ClientConfig(api_base_url=address, api_key_var=NO_KEY, timeout=1e6, max_retries=0)
-            return await self.env.rollout(json.loads(data), client, model, {})
+            return await self.env.rollout(json.loads(data), _client(address), model, {})
 
         return run
 
@@ -99,6 +96,16 @@ class Classic:
             cause = getattr(error, "__cause__", None) or error
             return Outcome(None, parts, f"{self.name}: {failed[0] if failed else f'{type(cause).__name__}: {cause}'}")
         return Outcome(float(state["reward"]), parts)
+
+
+@functools.cache
+def _client(address: str) -> Any:
+    """The client of all episodes: each has its own model's name, and a client of its own would take a tenth of a second."""
+    from verifiers.clients import resolve_client
+    from verifiers.types import ClientConfig
+
+    # the policy replies when it is its turn: nothing is asked twice
+    return resolve_client(ClientConfig(api_base_url=address, api_key_var=NO_KEY, timeout=1e6, max_retries=0))
 
 
 class _Failures(logging.Handler):
