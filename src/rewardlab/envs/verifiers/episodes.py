@@ -8,8 +8,8 @@ the number of replies: so the episodes of a problem begin alike, and the same re
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,27 +17,24 @@ import numpy as np
 
 from rewardlab.core import Message, Problem, Turn, environment, seed_of
 from rewardlab.envs.driven import Asked, Conversation, Over, text_of, told, with_tools
+from rewardlab.envs.live import Live
 from rewardlab.errors import RewardlabError
 
 from .loaded import Loaded, Outcome, load
 
 State = dict[str, Any]
-Key = tuple[str, str, str, tuple[str, ...]]
-"""Environment, options, row, and the replies so far."""
-KEPT = 4096
-"""Live programs that are kept at most; the oldest go first."""
 NEEDED = ("environment", "options", "row")
 """Columns that the task `verifiers` writes."""
 
-LIVE: OrderedDict[Key, list[Conversation]] = OrderedDict()
-"""Programs that wait for a reply, or for their verdict; several may be at the same point."""
+LIVE: Live[Conversation] = Live(drop=Conversation.abandon)
+"""Programs that wait for a reply, or for their verdict."""
 
 
 def _start(problem: Problem, seed: int) -> tuple[Message | None, State]:
     problem.required(*NEEDED, by="verifiers_episode", how="Name the task: --task verifiers:NAME")
     of = [str(problem.meta[name]) for name in NEEDED]
     environment, conversation = load(of[0], of[1]), _begun(*of)
-    _keep(_key(of, ()), conversation)
+    LIVE.keep(tuple(of), (), conversation)
     if isinstance(conversation.now, Over):
         raise _failed(of[0], conversation.now, environment)
     before = environment.shown(of[2])
@@ -66,7 +63,7 @@ def verifiers_episode(state: State, turn: Turn) -> tuple[Message | None, State]:
     with _seeded(*of, len(replies) + 1):
         now = conversation.reply(turn.text)
     state = {"of": of, "replies": [*replies, turn.text]}
-    _keep(_key(of, state["replies"]), conversation)
+    LIVE.keep(tuple(of), state["replies"], conversation)
     if isinstance(now, Over):
         closing = "" if now.error else load(of[0], of[1]).closing(now.result)
         return (Message("user", closing, last=True) if closing else None), state
@@ -97,31 +94,15 @@ def _new(name: str, before: Asked | Over, now: Asked) -> list[dict[str, Any]]:
     return now.messages[len(known) + 1 :]
 
 
-def _key(of: Sequence[str], replies: Sequence[str]) -> Key:
-    return of[0], of[1], of[2], tuple(replies)
-
-
-def _keep(key: Key, conversation: Conversation) -> None:
-    LIVE.setdefault(key, []).append(conversation)
-    LIVE.move_to_end(key)
-    while sum(map(len, LIVE.values())) > KEPT:
-        for old in LIVE.popitem(last=False)[1]:
-            old.abandon()
-
-
 def _taken(of: Sequence[str], replies: Sequence[str]) -> Conversation:
     """The program that is at this point: a live one, or a new one that is given the replies again."""
-    key = _key(of, replies)
-    if found := LIVE.get(key):
-        conversation = found.pop()
-        if not found:
-            del LIVE[key]
-        return conversation
-    conversation = _begun(*of)
-    for i, text in enumerate(replies):
-        with _seeded(*of, i + 1):
+    count = itertools.count(1)
+
+    def again(conversation: Conversation, text: str) -> None:
+        with _seeded(*of, next(count)):
             conversation.reply(text)
-    return conversation
+
+    return LIVE.take(tuple(of), replies, lambda: _begun(*of), again)
 
 
 def _begun(name: str, options: str, row: str) -> Conversation:

@@ -1,0 +1,114 @@
+"""Text adventures of TextWorld, made on the fly: a game of a kind and a level, by its seed.
+
+Côté et al. 2018, arXiv:1806.11532 (microsoft/TextWorld, MIT). Games are compiled once, in about a second, and kept in the cache folder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rewardlab.core import Message, Problem, Turn, environment
+from rewardlab.errors import RewardlabError, unknown
+from rewardlab.util.extras import require
+from rewardlab.util.files import cached
+
+from .actions import action_in, begun
+from .actions import played as play
+
+GAMES = {"coin_collector": 300, "treasure_hunter": 30, "simple": 3}
+"""Kinds of games, and their hardest level; of `simple` it is how rarely the player is paid and told: dense, balanced, sparse."""
+SIMPLE = ({"rewards": "dense", "goal": "detailed"}, {"rewards": "balanced", "goal": "brief"}, {"rewards": "sparse", "goal": "none"})
+_PROMPT = re.compile(r"\n*>[^\n]*$")
+
+
+def check_game(game: str, level: int) -> None:
+    """Raise RewardlabError for a game that TextWorld is not asked for here, and a level that it does not have."""
+    require("textworld", "textworld", what="a game of TextWorld")
+    if game not in GAMES:
+        raise unknown("game of TextWorld", game, GAMES)
+    if not 1 <= level <= GAMES[game]:
+        raise RewardlabError(f"the level of {game} is 1 to {GAMES[game]}, not {level}")
+
+
+def file_of(game: str, level: int, number: int) -> Path:
+    """The compiled game, made if it is not there."""
+    check_game(game, level)
+    return cached(f"textworld-{game}-{level}-{number}", partial(_make, game, level, number)) / "game.z8"
+
+
+def _make(game: str, level: int, number: int, folder: Path) -> None:
+    import importlib
+
+    import textworld
+
+    options = textworld.GameOptions()
+    options.seeds = number
+    settings = {**SIMPLE[level - 1], "test": False} if game == "simple" else {"level": level}
+    made = importlib.import_module(f"textworld.challenges.tw_{game}.{game}").make(settings, options)
+    options.path = str(folder / "game.z8")
+    textworld.generator.compile_game(made, options)
+
+
+class Adventure:
+    """A game that is being played.  commands: whether those that are possible are shown."""
+
+    def __init__(self, game: str, level: int, number: int, commands: bool) -> None:
+        import textworld
+
+        asked = ("admissible_commands", "max_score", "score", "won", "lost", "feedback", "policy_commands", "objective")
+        self.commands = commands
+        self.env = textworld.start(str(file_of(game, level, number)), textworld.EnvInfos(**dict.fromkeys(asked, True)))
+        self.state = self.env.reset()
+        feedback = str(self.state.feedback)
+        # before it comes the name of TextWorld, in letters made of slashes
+        begin = feedback.find(self.state.objective[:40]) if self.state.objective else -1
+        self.seen = self._told(feedback[max(begin, 0) :])
+
+    def act(self, action: str) -> tuple[str, float, bool]:
+        before = self.state.score or 0
+        if not action:
+            return "There is no command in this reply.", 0.0, False
+        self.state, _, done = self.env.step(action)
+        pay = ((self.state.score or 0) - before) / max(1, self.state.max_score or 1)
+        self.seen = self._told(str(self.state.feedback), over=done)
+        return self.seen, pay, bool(done)
+
+    def _told(self, feedback: str, over: bool = False) -> str:
+        text = re.sub(r"\n{3,}", "\n\n", _PROMPT.sub("", feedback.strip())).strip()
+        if not self.commands or over:
+            return text
+        return f"{text}\n\nPossible commands: {', '.join(self.state.admissible_commands)}."
+
+
+def _begin(game: str, level: int, number: int, commands: bool) -> Callable[[], Adventure]:
+    return partial(Adventure, game, level, number, commands)
+
+
+def _start(problem: Problem, seed: int) -> tuple[Message, dict[str, Any]]:
+    problem.required("game", "level", "number", by="textworld_game", how="Name the task: --task textworld:GAME")
+    meta = problem.meta
+    of = str(meta["game"]), int(meta["level"]), int(meta["number"]), bool(meta.get("commands", True))
+    return begun(("textworld", *of), _begin(*of))
+
+
+@environment(start=_start)
+def textworld_game(state: dict[str, Any], turn: Turn) -> tuple[Message, dict[str, Any]]:
+    """The game that meta["game"], meta["level"] and meta["number"] (its seed) name; what the score rises by, of its most, is paid.
+
+    A command is the last line of a reply, or stands between <action> tags; of a wrong one the game itself says so.
+    """
+    return play(state, action_in(turn.text), _begin(*state["of"][1:]))
+
+
+def playing_of(game: str, level: int, number: int, commands: bool = True) -> Adventure:
+    """A game at its beginning."""
+    return _begin(game, level, number, commands)()
+
+
+def expert(adventure: Adventure) -> str:
+    """The next command of the game's own solution."""
+    return str(adventure.state.policy_commands[0])
