@@ -6,6 +6,8 @@ actions and of what is seen are those of BALROG (Paglieri et al. 2024, arXiv:241
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -45,7 +47,9 @@ class Level:
         id_of(id)
         # its own limit is long enough for a player who wanders
         self.env = gymnasium.make(id, **({"max_steps": steps} if steps else {}))
-        observation, _ = self.env.reset(seed=number)
+        # it prints which layouts it has rejected
+        with contextlib.redirect_stdout(io.StringIO()):
+            observation, _ = self.env.reset(seed=number)
         self.mission = str(observation["mission"])
         self.seen = f"Your mission: {self.mission}.\n\n{self._told(observation)}"
 

@@ -6,6 +6,7 @@ Côté et al. 2018, arXiv:1806.11532 (microsoft/TextWorld, MIT). Games are compi
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,10 @@ from .actions import played as play
 GAMES = {"coin_collector": 300, "treasure_hunter": 30, "simple": 3}
 """Kinds of games, and their hardest level; of `simple` it is how rarely the player is paid and told: dense, balanced, sparse."""
 SIMPLE = ({"rewards": "dense", "goal": "detailed"}, {"rewards": "balanced", "goal": "brief"}, {"rewards": "sparse", "goal": "none"})
+# the interpreter of such games writes beyond its memory where a command is longer than its buffer, or holds other characters
+_COMMAND = re.compile(r"[A-Za-z0-9 ,.'-]{1,100}")
+# what is said to the interpreter and not to the game: it would write files, or end or undo the game
+_OUTSIDE = re.compile(r"(?i)(q|quit|save|restore|restart|undo|script|transcript|unscript|verify|version|notify|tw-.*)\b")
 _PROMPT = re.compile(r"\n*>[^\n]*$")
 
 
@@ -61,19 +66,25 @@ class Adventure:
 
         asked = ("admissible_commands", "max_score", "score", "won", "lost", "feedback", "policy_commands", "objective")
         self.commands = commands
-        self.env = textworld.start(str(file_of(game, level, number)), textworld.EnvInfos(**dict.fromkeys(asked, True)))
-        self.state = self.env.reset()
+        file = str(file_of(game, level, number))
+        with warnings.catch_warnings():
+            # that Jericho does not know the game, which it need not
+            warnings.simplefilter("ignore")
+            self.env = textworld.start(file, textworld.EnvInfos(**dict.fromkeys(asked, True)))
+        self.state, self.paid = self.env.reset(), 0.0
         feedback = str(self.state.feedback)
         # before it comes the name of TextWorld, in letters made of slashes
         begin = feedback.find(self.state.objective[:40]) if self.state.objective else -1
         self.seen = self._told(feedback[max(begin, 0) :])
 
     def act(self, action: str) -> tuple[str, float, bool]:
-        before = self.state.score or 0
-        if not action:
-            return "There is no command in this reply.", 0.0, False
+        if not _COMMAND.fullmatch(action) or _OUTSIDE.match(action):
+            says = "A command is a few English words, such as: go north." if action else "There is no command in this reply."
+            return f"{says}\n\n{self.seen}", 0.0, False
         self.state, _, done = self.env.step(action)
-        pay = ((self.state.score or 0) - before) / max(1, self.state.max_score or 1)
+        # so that the sum of all payments is 1 at the end, and not a little less
+        pay = (self.state.score or 0) / max(1, self.state.max_score or 1) - self.paid
+        self.paid += pay
         self.seen = self._told(str(self.state.feedback), over=done)
         return self.seen, pay, bool(done)
 
