@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from .answering import answer
     from .calibrations import calibrate_file
+    from .environment_package import export_environment
     from .evaluation import evaluate
     from .exporting import export, export_recipe
     from .inputs import versions
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "prm.evaluation": ("evaluate_scorer",), "prm.labelling": ("label_file",), "prm.training": ("train_scorer",),
     "runs.config": ("RunConfig",), "api.answering": ("answer",), "api.calibrations": ("calibrate_file",),
-    "api.evaluation": ("evaluate",),
+    "api.evaluation": ("evaluate",), "api.environment_package": ("export_environment",),
     "api.exporting": ("export", "export_recipe"), "api.inputs": ("versions",), "api.row_rewards": ("own_answers",),
     "api.pass_rates": ("pass_rate_file",), "api.planning": ("plan",), "api.searching": ("search",),
     "api.strengths": ("strength_file",),
@@ -47,7 +48,8 @@ _WHERE = {
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
-    "Result", "RunConfig", "answer", "calibrate_file", "evaluate", "evaluate_scorer", "export", "export_recipe", "label_file",
+    "Result", "RunConfig", "answer", "calibrate_file", "evaluate", "evaluate_scorer", "export", "export_environment", "export_recipe",
+    "label_file",
     "own_answers", "pass_rate_file", "plan", "resume", "search", "strength_file", "train", "train_scorer", "versions",
     "written_tests_file",
 ]  # fmt: skip
