@@ -2,8 +2,8 @@
 
   python benchmarks/games.py babyai:GoToLocal textworld:coin_collector,level=5 --games 50
 
-The random player chooses among the actions that are shown; the expert is MiniGrid's bot, TextWorld's own solution, or, for Gymnasium's
-toy texts, value iteration over the package's own table of transitions (Blackjack: hit below 17).
+The random player chooses among the actions that are shown; the expert is MiniGrid's bot, TextWorld's own solution, or, for
+Gymnasium's toy texts, value iteration over the package's own table of transitions (Blackjack: hit below 17).
 """
 
 from __future__ import annotations

@@ -128,7 +128,19 @@ def test_an_opening_of_the_environment_comes_before_the_first_reply(loaded):
 def served(tmp_path):
     """The address and the name of a model that `rewardlab serve-model` serves: a random Llama."""
     checkpoint(tmp_path / "model", tokenizer(), "LlamaForCausalLM", max_position_embeddings=2048)
-    command = [sys.executable, "-m", "rewardlab", "serve-model", f"hf:{tmp_path / 'model'}", "--port", "0", "--name", "tiny", "--max-new", "8"]
+    command = [
+        sys.executable,
+        "-m",
+        "rewardlab",
+        "serve-model",
+        f"hf:{tmp_path / 'model'}",
+        "--port",
+        "0",
+        "--name",
+        "tiny",
+        "--max-new",
+        "8",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
         try:
             found = None

@@ -21,7 +21,7 @@ from tests.helpers.checkpoints import checkpoint
 
 NEW = tuple(map(int, metadata.version("verifiers").split(".")[:2])) >= (0, 4)
 CLASSIC = {
-    "vf_sums": '''
+    "vf_sums": """
 import verifiers as vf
 from datasets import Dataset
 
@@ -42,8 +42,8 @@ def load_environment(rows=20):
     return vf.SingleTurnEnv(
         dataset=Dataset.from_list(data), eval_dataset=Dataset.from_list(held), system_prompt="Add.", parser=parser, rubric=rubric
     )
-''',
-    "vf_guess": '''
+""",
+    "vf_guess": """
 import random
 
 import verifiers as vf
@@ -82,7 +82,7 @@ def load_environment(max_turns=8, groups=False):
     data = Dataset.from_list([{"question": f"Game {i}: guess a number, 0 to 9.", "answer": "7"} for i in range(30)])
     funcs, weights = ([found, fastest], [1.0, 0.25]) if groups else ([found], [1.0])
     return Guess(dataset=data, rubric=vf.Rubric(funcs=funcs, weights=weights), max_turns=max_turns)
-''',
+""",
     "vf_tools": '''
 import verifiers as vf
 from datasets import Dataset
@@ -124,7 +124,7 @@ def load_environment(stateful=False):
     env.add_tool(note, args_to_skip=["log"])
     return env
 ''',
-    "vf_broken": '''
+    "vf_broken": """
 import verifiers as vf
 from datasets import Dataset
 
@@ -138,10 +138,10 @@ def load_environment(key=None):
         raise ValueError("give key=NAME, the variable with the judge's key")
     data = Dataset.from_list([{"question": f"{i}?", "answer": ""} for i in range(20)])
     return vf.SingleTurnEnv(dataset=data, rubric=vf.Rubric(funcs=[judged]))
-''',
+""",
 }
 TASKSETS = {
-    "vf_sums": '''
+    "vf_sums": """
 import verifiers.v1 as vf
 
 
@@ -171,8 +171,8 @@ class Sums(vf.Taskset[Sum, Config]):
 
 
 __all__ = ["Sums"]
-''',
-    "vf_guess": '''
+""",
+    "vf_guess": """
 import random
 
 import verifiers.v1 as vf
@@ -211,7 +211,7 @@ class Guess(vf.Env[GuessConfig]):
 
 
 __all__ = ["Games", "Guess"]
-''',
+""",
     "vf_tools": '''
 import verifiers.v1 as vf
 
@@ -256,7 +256,7 @@ __all__ = ["Sums"]
 if __name__ == "__main__":
     Tools.run()
 ''',
-    "vf_broken": '''
+    "vf_broken": """
 import verifiers.v1 as vf
 
 
@@ -277,7 +277,7 @@ class Questions(vf.Taskset[Asked, Config]):
 
 
 __all__ = ["Questions"]
-''',
+""",
 }
 only_classic = pytest.mark.skipif(NEW, reason="an environment of the interface of verifiers < 0.4")
 
@@ -461,7 +461,9 @@ def test_a_method_of_turns_plays_the_task_in_place_of_its_own_environment(method
 
 
 def test_it_is_planned_and_measured_as_it_is_trained(model):
-    assert "interactive(env=verifiers_episode()" in plan("grpo", model, "verifiers:vf_guess", settings=SETTINGS, max_new=6)["formula"]
+    assert (
+        "interactive(env=verifiers_episode()" in plan("grpo", model, "verifiers:vf_guess", settings=SETTINGS, max_new=6)["formula"]
+    )
     found = evaluate(model, "verifiers:vf_guess", k=(1, 2), problems=3, max_new=6, device="cpu")
     assert 0 <= found["pass@1"]["value"] <= found["pass@2"]["value"] <= 1
     with pytest.raises(RewardlabError, match="plays no environment"):

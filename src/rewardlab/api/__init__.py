@@ -48,10 +48,9 @@ _WHERE = {
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
-    "Result", "RunConfig", "answer", "calibrate_file", "evaluate", "evaluate_scorer", "export", "export_environment", "export_recipe",
-    "label_file",
-    "own_answers", "pass_rate_file", "plan", "resume", "search", "strength_file", "train", "train_scorer", "versions",
-    "written_tests_file",
+    "Result", "RunConfig", "answer", "calibrate_file", "evaluate", "evaluate_scorer", "export", "export_environment",
+    "export_recipe", "label_file", "own_answers", "pass_rate_file", "plan", "resume", "search", "strength_file", "train",
+    "train_scorer", "versions", "written_tests_file",
 ]  # fmt: skip
 
 

@@ -62,8 +62,8 @@ packages = ["{name}"]
 def export_environment(task: Task | str, out: Path | str, *, rows: int = 1000, test_rows: int = 200) -> dict[str, Any]:
     """Write a Python package for `verifiers` into `out`.
 
-    rows: training problems, at most; an endless task has so many.  test_rows: held-out ones, for its eval dataset. What was written.
-    Raises RewardlabError for a task whose prompts are no text, and where `out` holds files.
+    rows: training problems, at most; an endless task has so many.  test_rows: held-out ones, for its eval dataset. Returns what was
+    written. Raises RewardlabError for a task whose prompts are no text, and where `out` holds files.
     """
     POSITIVE.check("rows", rows)
     POSITIVE.check("test_rows", test_rows)

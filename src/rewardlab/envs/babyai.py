@@ -1,7 +1,7 @@
 """BabyAI's levels, and others of MiniGrid, in words: what is seen ahead, how far, and on which side.
 
-Chevalier-Boisvert et al. 2019, arXiv:1810.08272 (BabyAI); Carta et al. 2023, arXiv:2302.02662, told them as text first. The words of
-actions and of what is seen are those of BALROG (Paglieri et al. 2024, arXiv:2411.13543): "a red ball 2 steps forward and 1 step left".
+Chevalier-Boisvert et al. 2019, arXiv:1810.08272 (BabyAI); Carta et al. 2023, arXiv:2302.02662, told them as text first. The words
+of actions and of what is seen are BALROG's (Paglieri et al. 2024, arXiv:2411.13543): "a red ball 2 steps forward and 1 step left".
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def _things(image: Any) -> Iterator[str]:
             # the player's own place holds what they carry
             if kind in SEEN and (ahead or right):
                 state = f"{DOORS[int(image[i, j, 2])]} " if kind == "door" else ""
-                found.append((ahead + abs(right), right, f"{_a(state + IDX_TO_COLOR[int(image[i, j, 1])], kind)} {_where(ahead, right)}"))
+                found.append(
+                    (ahead + abs(right), right, f"{_a(state + IDX_TO_COLOR[int(image[i, j, 1])], kind)} {_where(ahead, right)}")
+                )
     return (text for _, _, text in sorted(found))
 
 
@@ -129,7 +131,7 @@ def _start(problem: Problem, seed: int) -> tuple[Message, dict[str, Any]]:
 def babyai_level(state: dict[str, Any], turn: Turn) -> tuple[Message, dict[str, Any]]:
     """The level of BabyAI that meta["level"] names, with the seed meta["number"]; its last message pays 1 where the mission is done.
 
-    An action is the last line of a reply, or stands between <action> tags; what is none is answered with the actions that there are.
+    An action is the last line of a reply, or stands between <action> tags; what is none is answered with those that there are.
     """
     return play(state, action_in(turn.text), _begin(*state["of"][1:]))
 

@@ -132,7 +132,9 @@ class _Handler(BaseHTTPRequestHandler):
         if events is None:
             return self._answer(400, _refused(TOO_LONG))
         if body.get("stream") or body.get("n", 1) != 1:
-            return self._answer(400, _refused("replies are given whole, one a request: neither stream nor n is known here", "invalid"))
+            return self._answer(
+                400, _refused("replies are given whole, one a request: neither stream nor n is known here", "invalid")
+            )
         asked = Asked(messages, body.get("tools") or [])
         events.put(asked)
         text = asked.answer.get()

@@ -31,8 +31,8 @@ NAMES = {
 }
 """Actions of the toy texts, in Gymnasium's order."""
 ABOUT = {
-    "FrozenLake": "You cross a frozen lake: S is the start, F is frozen, H is a hole that ends the game, G is the goal. You stand where "
-    "the brackets are.",
+    "FrozenLake": "You cross a frozen lake: S is the start, F is frozen, H is a hole that ends the game, G is the goal. You stand "
+    "where the brackets are.",
     "CliffWalking": "You walk along a cliff: x is you, C is the cliff, from which you fall back to the start, T is the goal.",
     "Taxi": "You drive a taxi: fetch the passenger and drop them off at their destination. | is a wall, : can be passed. "
     "Rows and columns are counted from 0, from the top left.",
@@ -150,6 +150,6 @@ def _start(problem: Problem, seed: int) -> tuple[Message, dict[str, Any]]:
 def gym_text(state: dict[str, Any], turn: Turn) -> tuple[Message, dict[str, Any]]:
     """The environment of Gymnasium that meta["id"] names, with the seed meta["number"]; what it pays is the reward of a message.
 
-    An action is the last line of a reply, or stands between <action> tags; what is none is answered with the actions that there are.
+    An action is the last line of a reply, or stands between <action> tags; what is none is answered with those that there are.
     """
     return play(state, action_in(turn.text), _begin(*state["of"][1:]))

@@ -1,4 +1,4 @@
-"""Live objects behind episodes whose state is what was done so far: kept where the episode is, made again where they are missing."""
+"""Live objects behind episodes whose state is what was done so far: kept at their point, and made again where missing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Text adventures of TextWorld, made on the fly: a game of a kind and a level, by its seed.
 
-Côté et al. 2018, arXiv:1806.11532 (microsoft/TextWorld, MIT). Games are compiled once, in about a second, and kept in the cache folder.
+Côté et al. 2018, arXiv:1806.11532 (microsoft/TextWorld, MIT). Games are compiled once, in about a second, and kept in the cache.
 """
 
 from __future__ import annotations

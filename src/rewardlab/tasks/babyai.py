@@ -18,8 +18,9 @@ from rewardlab.settings.domain import PositiveInt
 from rewardlab.tasks.seeds import games
 
 RULES = (
-    "You walk through rooms and fulfil a mission. You see what lies ahead of you, in steps forward and to your left or right. To turn "
-    "does not move you; to toggle opens the door, or the box, right in front of you; what you pick up must be right in front of you.\n"
+    "You walk through rooms and fulfil a mission. You see what lies ahead of you, in steps forward and to your left or right. To "
+    "turn does not move you; to toggle opens the door, or the box, right in front of you; what you pick up must be right in front "
+    "of you.\n"
     f"Actions: {', '.join(ACTIONS)}.\n{HOW}"
 )
 

@@ -35,7 +35,7 @@ def games(
 ) -> tuple[Numbered | Shuffled, Sequence[Problem]]:
     """Games to train on, endless or `size` of them in epochs, and held-out ones."""
     endless = Numbered(make, key)
-    if size is not None and size < 1 or test_size < 1:
+    if (size is not None and size < 1) or test_size < 1:
         raise RewardlabError(f"size and test_size must be at least 1, not {size} and {test_size}")
     train = endless if size is None else Shuffled([endless[i] for i in range(size)])
     return train, [make(HELD_OUT * (seed_of(*key, "test", i) % (NUMBERS // HELD_OUT))) for i in range(test_size)]

@@ -18,8 +18,8 @@ from rewardlab.settings.domain import PositiveInt
 from rewardlab.tasks.seeds import games
 
 RULES = (
-    "You play a text adventure. Commands are such as: look, inventory, go north, open chest, take coin, take key from chest, unlock "
-    f"door with key, put apple on table.\n{HOW}"
+    "You play a text adventure. Commands are such as: look, inventory, go north, open chest, take coin, take key from chest, "
+    f"unlock door with key, put apple on table.\n{HOW}"
 )
 
 

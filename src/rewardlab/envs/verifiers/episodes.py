@@ -88,8 +88,8 @@ def _new(name: str, before: Asked | Over, now: Asked) -> list[dict[str, Any]]:
     same = [text_of(m.get("content")) for m in known] == [text_of(m.get("content")) for m in now.messages[: len(known)]]
     if not same or len(now.messages) <= len(known) or now.messages[len(known)].get("role") != "assistant":
         raise RewardlabError(
-            f"{name} goes on with another conversation than the one so far (it rewrites what was said, or a second agent asks the same "
-            "model): only conversations that grow can be trained on here"
+            f"{name} goes on with another conversation than the one so far (it rewrites what was said, or a second agent asks "
+            "the same model): only conversations that grow can be trained on here"
         )
     return now.messages[len(known) + 1 :]
 

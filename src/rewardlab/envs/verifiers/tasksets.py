@@ -1,7 +1,7 @@
 """A taskset of verifiers >= 0.4: its tasks carry rewards, and agents play them.
 
-An agent's harness is a program that calls the model. Where the environment names none, it is `harness.py`, which runs in this process;
-others run as verifiers runs them (most need `uv`, or a container).
+An agent's harness is a program that calls the model. Where the environment names none, it is `harness.py`, which runs in this
+process; others run as verifiers runs them (most need `uv`, or a container).
 """
 
 from __future__ import annotations

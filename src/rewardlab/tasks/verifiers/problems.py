@@ -34,8 +34,8 @@ def verifiers(
 ) -> Task:  # fmt: skip
     """The environment `name`.
 
-    options: its own arguments (verifiers >= 0.4: of its taskset; `agent.max_turns=3` are those of a seat).  size: rows that are read
-    of one that has more, or no end.  test_size: held-out problems, at most.  turns: replies of an episode, at most; the
+    options: its own arguments (verifiers >= 0.4: of its taskset; `agent.max_turns=3` are those of a seat).  size: rows that are
+    read of one that has more, or no end.  test_size: held-out problems, at most.  turns: replies of an episode, at most; the
     environment may end it before.  seed: orders the training epochs.
     """
     try:
