@@ -48,7 +48,12 @@ class Game(Protocol):
         """What the player is told of this action, what it pays, and whether the game is over."""
 
 
-LIVE: Live[Game] = Live()
+def _closed(game: Game) -> None:
+    """Let go of a game; one that holds something open says so by a method `close`."""
+    getattr(game, "close", lambda: None)()
+
+
+LIVE: Live[Game] = Live(drop=_closed)
 
 
 def begun(of: tuple[Any, ...], begin: Callable[[], Game]) -> tuple[Message, State]:
@@ -65,7 +70,9 @@ def played(state: State, action: str, begin: Callable[[], Game]) -> tuple[Messag
     told, pay, over = game.act(action)
     # a new state: the caller may still hold the old one, to branch from
     state = {"of": state["of"], "actions": [*before, action]}
-    if not over:
+    if over:
+        _closed(game)
+    else:
         LIVE.keep(of, state["actions"], game)
     return Message("user", told, reward=float(pay), last=over), state
 

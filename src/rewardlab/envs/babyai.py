@@ -129,7 +129,7 @@ def _start(problem: Problem, seed: int) -> tuple[Message, dict[str, Any]]:
 
 @environment(start=_start)
 def babyai_level(state: dict[str, Any], turn: Turn) -> tuple[Message, dict[str, Any]]:
-    """The level of BabyAI that meta["level"] names, with the seed meta["number"]; its last message pays 1 where the mission is done.
+    """The level of BabyAI that meta["level"] names, with the seed meta["number"]; the last message pays 1 if it is done.
 
     An action is the last line of a reply, or stands between <action> tags; what is none is answered with those that there are.
     """

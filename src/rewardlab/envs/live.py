@@ -47,4 +47,7 @@ class Live(Generic[T]):
         return x
 
     def clear(self) -> None:
-        self._kept.clear()
+        """Let go of all."""
+        while self._kept:
+            for old in self._kept.popitem()[1]:
+                self.drop(old)
