@@ -21,7 +21,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
 from tests.helpers.checkpoints import checkpoint
 
-SERVER = '''
+SERVER = """
 import random
 import sys
 
@@ -63,7 +63,7 @@ class Guessing(Environment):
 
 app = create_fastapi_app(Guessing, Guess, Told, max_concurrent_envs=64)
 uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error")
-'''
+"""
 
 
 @pytest.fixture(scope="module")

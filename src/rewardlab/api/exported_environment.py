@@ -85,14 +85,35 @@ def classic(folder: Path, **options: Any) -> Any:
     from datasets import Dataset
 
     exported = Exported(folder)
+    data = {split: _dataset(exported.rows(split), Dataset) for split in ("train", "test")}
+    given = {"max_turns": exported.about["turns"], **options}
+    rubric = vf.Rubric(funcs=[verdict, no_verdict], weights=[1.0, 0.0])
+    return _classic_turns(exported)(dataset=data["train"], eval_dataset=data["test"], rubric=rubric, **given)
+
+
+async def verdict(state: Any) -> float:
+    """The verifier's score; 0 without a verdict, which the metric no_verdict tells."""
+    score = await asyncio.to_thread(state["episode"].score)
+    state["score"] = score
+    return 0.0 if score.total is None else float(score.total)
+
+
+async def no_verdict(state: Any) -> float:
+    """1 where the verifier has no verdict."""
+    return parts_of(state["score"])["no_verdict"]
+
+
+def _classic_turns(exported: Exported) -> type:
+    import verifiers as vf
 
     class Played(vf.MultiTurnEnv):
         """The turns of the exported environment."""
 
         async def setup_state(self, state: Any) -> Any:
+            info = state["info"] if isinstance(state["info"], dict) else json.loads(state["info"])
             # the row is the seed: the rollouts of a row begin alike
-            row = json.loads(state["info"]["row"] if isinstance(state["info"], dict) else json.loads(state["info"])["row"])
-            state["episode"] = episode = await asyncio.to_thread(exported.begin, row, int(state.get("example_id") or 0))
+            begun = (exported.begin, json.loads(info["row"]), int(state.get("example_id") or 0))
+            state["episode"] = episode = await asyncio.to_thread(*begun)
             if episode.opening is not None:
                 state["prompt"] = [*state["prompt"], vf.UserMessage(content=episode.opening.text)]
             return state
@@ -109,20 +130,7 @@ def classic(folder: Path, **options: Any) -> Any:
         async def env_response(self, messages: Any, state: Any, **_: Any) -> Any:
             return [vf.UserMessage(content=state["said"].text)]
 
-    async def verdict(state: Any) -> float:
-        """The verifier's score; 0 without a verdict, which the metric no_verdict tells."""
-        score = await asyncio.to_thread(state["episode"].score)
-        state["score"] = score
-        return 0.0 if score.total is None else float(score.total)
-
-    async def no_verdict(state: Any) -> float:
-        """1 where the verifier has no verdict."""
-        return parts_of(state["score"])["no_verdict"]
-
-    data = {split: _dataset(exported.rows(split), Dataset) for split in ("train", "test")}
-    given = {"max_turns": exported.about["turns"], **options}
-    rubric = vf.Rubric(funcs=[verdict, no_verdict], weights=[1.0, 0.0])
-    return Played(dataset=data["train"], eval_dataset=data["test"], rubric=rubric, **given)
+    return Played
 
 
 def _dataset(rows: Sequence[dict[str, Any]], kind: Any) -> Any:

@@ -15,13 +15,16 @@ from rewardlab.envs.verifiers.tasksets import HARNESS
 
 def taskset(folder: Path) -> tuple[type, type]:
     """The classes that the package exports: its Taskset, and its Env."""
-    import verifiers.v1 as vf
-
     from rewardlab.envs.verifiers import harness
 
     # an agent that is not told otherwise chats in this process
     sys.modules[HARNESS] = harness
     exported = Exported(folder)
+    return _rows(exported), _play(exported)
+
+
+def _rows(exported: Exported) -> type:
+    import verifiers.v1 as vf
 
     class Data(vf.TaskData):
         """A row, as JSON."""
@@ -46,6 +49,12 @@ def taskset(folder: Path) -> tuple[type, type]:
                 data = Data(prompt=rest, system_prompt="\n\n".join(system) or None, row=json.dumps(row))
                 yield Row(data, self.config.task)
 
+    return Tasks
+
+
+def _play(exported: Exported) -> type:
+    import verifiers.v1 as vf
+
     class PlayConfig(vf.EnvConfig):
         """agent: who plays; by default it chats, in this process."""
 
@@ -55,22 +64,26 @@ def taskset(folder: Path) -> tuple[type, type]:
         """The turns of the exported environment, and the verifier as reward."""
 
         async def run(self, task: Any, agents: Any) -> None:
-            episode: Episode = await asyncio.to_thread(exported.begin, json.loads(task.data.row), task.data.idx or 0)
+            episode = await asyncio.to_thread(exported.begin, json.loads(task.data.row), task.data.idx or 0)
             if episode.opening is not None:
-                prompt = [*task.data.prompt, vf.UserMessage(content=episode.opening.text)]
-                task = task.with_data(prompt=prompt)
+                task = task.with_data(prompt=[*task.data.prompt, vf.UserMessage(content=episode.opening.text)])
             async with agents.agent.interaction(task) as talk:
-                segment = await talk.turn()
-                for turn in range(exported.about["turns"]):
-                    if segment.terminated:
-                        break
-                    message = await asyncio.to_thread(episode.reply, segment.last_reply)
-                    if message is None or episode.over or turn + 1 == exported.about["turns"]:
-                        break
-                    segment = await talk.turn(message.text)
+                await _talked(talk, episode, exported.about["turns"])
             score = await asyncio.to_thread(episode.score)
             for name, value in parts_of(score).items():
                 talk.trace.record_metric(name, value)
             talk.trace.record_reward("verdict", 0.0 if score.total is None else float(score.total), 1.0)
 
-    return Tasks, Play
+    return Play
+
+
+async def _talked(talk: Any, episode: Episode, turns: int) -> None:
+    """Agent and environment take turns, until one of them ends the episode."""
+    segment = await talk.turn()
+    for turn in range(turns):
+        if segment.terminated:
+            return
+        message = await asyncio.to_thread(episode.reply, segment.last_reply)
+        if message is None or episode.over or turn + 1 == turns:
+            return
+        segment = await talk.turn(message.text)

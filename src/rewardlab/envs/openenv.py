@@ -56,8 +56,8 @@ class Session:
             self.seen = shown(self.client.reset(seed=number).observation)
         except Exception as e:
             raise RewardlabError(
-                f"the OpenEnv server at {url} begins no episode: {' '.join(str(e).split())}. It must allow as many sessions as there "
-                "are episodes at a time (max_concurrent_envs of create_app)"
+                f"the OpenEnv server at {url} begins no episode: {' '.join(str(e).split())}. It must allow as many sessions as "
+                "there are episodes at a time (max_concurrent_envs of create_app)"
             ) from e
 
     def act(self, action: str) -> tuple[str, float, bool]:

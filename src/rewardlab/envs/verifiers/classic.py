@@ -12,7 +12,7 @@ from rewardlab.core import Message
 from rewardlab.envs.driven import in_loop, text_of, told
 from rewardlab.errors import RewardlabError
 
-from .loaded import Outcome, Row
+from .shapes import Outcome, Row
 
 NO_KEY = "REWARDLAB_NO_KEY"
 """The variable in which verifiers looks for the key of our address, which needs none."""

@@ -20,7 +20,8 @@ from rewardlab.envs.driven import Asked, Conversation, Over, text_of, told, with
 from rewardlab.envs.live import Live
 from rewardlab.errors import RewardlabError
 
-from .loaded import Loaded, Outcome, load
+from .loaded import load
+from .shapes import Loaded, Outcome
 
 State = dict[str, Any]
 NEEDED = ("environment", "options", "row")

@@ -17,7 +17,7 @@ from rewardlab.core import Message
 from rewardlab.envs.driven import in_loop, text_of
 from rewardlab.errors import RewardlabError
 
-from .loaded import Outcome, Row
+from .shapes import Outcome, Row
 
 HARNESS = "rewardlab_chat"
 """The name by which verifiers finds our harness."""

@@ -20,7 +20,8 @@ from typing import Any
 
 from rewardlab.core import Message, Problem, Task, seed_of
 from rewardlab.envs.driven import with_tools
-from rewardlab.envs.verifiers.loaded import Row, load
+from rewardlab.envs.verifiers.loaded import load
+from rewardlab.envs.verifiers.shapes import Row
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.tasks.sources import Shuffled

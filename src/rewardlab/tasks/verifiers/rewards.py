@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewardlab.core import Score, Trajectory
 from rewardlab.core.score import Term
 from rewardlab.envs.verifiers.episodes import NEEDED, outcomes
-from rewardlab.envs.verifiers.loaded import Outcome
+from rewardlab.envs.verifiers.shapes import Outcome
 from rewardlab.rewards.reward import reward
 
 NAME = "verifiers_reward"
