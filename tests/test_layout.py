@@ -55,7 +55,8 @@ MAY_IMPORT = {
     # a reward may be made of a verifier, or of a model that scores steps; a task names its verifier
     "rewards": EVERYWHERE | SERVICES | {"rewards", "verifiers.contract", "prm.load_scorer", "models.reward_model"},
     # a task may be made of what a small policy says, which is sampled when a problem is first asked for
-    "tasks": EVERYWHERE | SERVICES | {SLOT, "verifiers.contract", "tasks", "models.samples"},
+    # one of games, or of environments of others, asks the environment for its problems and what they earned
+    "tasks": EVERYWHERE | SERVICES | {SLOT, "verifiers.contract", "tasks", "envs", "models.samples"},
     # a small world, in one file: what a method pays there may be written with it
     "worlds": EVERYWHERE | SERVICES | {"rewards", "verifiers.contract", "tasks", "worlds", "rollouts", "evals", "models.samples"},
     "runs": EVERYWHERE | {"runs"},

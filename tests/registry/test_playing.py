@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rewardlab import registry
+from rewardlab.core import Task
 from rewardlab.envs.search import search
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.playing import as_task
@@ -59,16 +60,28 @@ def test_a_recipe_in_an_environment_is_saved_and_loaded(files):
     assert registry.load_recipe(recipe.to_json()) == recipe
 
 
+def tasked(environment, played=False):
+    return Task("game", (), (), "final_answer", environment=environment, turns=9, played=played)
+
+
 def test_a_task_brings_its_environment_to_methods_that_would_search():
-    env = registry.part("environment", "try_again")
-    recipe = as_task(registry.build("igpo"), env, 9)
+    env, task = registry.part("environment", "try_again"), tasked("try_again")
+    recipe = as_task(registry.build("igpo"), task)
     for part in (recipe.rollout, recipe.measure.settings["rollout"]):
-        assert (part.innermost.settings["env"], part.innermost.settings["turns"]) == (env, 9)
-    assert as_task(registry.build("grpo"), env, 9).rollout.innermost.settings["env"] == env
+        assert part.innermost.settings["env"] == env
+    alone = as_task(registry.build("grpo"), task).rollout.innermost.settings
+    assert (alone["env"], alone["turns"]) == (env, 9)
     # one that has another environment, or none, stays as it is
     for other in (registry.build("retool"), registry.build("dpo"), registry.build("igpo", {"env": "search(results=2)"})):
-        assert as_task(other, env, 9) == other
-    assert as_task(registry.build("igpo"), search(), 4) == registry.build("igpo")
+        assert as_task(other, task) == other
+    assert as_task(registry.build("igpo"), tasked("search")) == registry.build("igpo")
+
+
+def test_a_task_that_can_only_be_played_is_played_by_every_method_that_can():
+    env, task = registry.part("environment", "try_again"), tasked("try_again", played=True)
+    assert as_task(registry.build("retool"), task).rollout.innermost.settings["env"] == env
+    with pytest.raises(RewardlabError, match="plays no environment"):
+        as_task(registry.build("dpo"), task)
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def in_environment(recipe: Recipe, task: Task) -> Recipe:
     """The recipe as it plays the task, where that has an environment (`registry/playing.py`)."""
     from rewardlab.registry.playing import as_task
 
-    return as_task(recipe, registry.part("environment", task.environment), task.turns) if task.environment else recipe
+    return as_task(recipe, task)
 
 
 def require_learning(recipe: Recipe) -> None:

@@ -124,8 +124,8 @@ def _as_in_training(recipe: Recipe, reward: Reward) -> Rollout:
 
 
 def without_answers(task: Task) -> bool:
-    """Whether the problems come from data that has prompts, but no answers."""
-    return "answer" not in task.columns
+    """Whether the problems come from data that has prompts, but no answers; what is played needs none."""
+    return "answer" not in task.columns and not task.played
 
 
 def check_answers(recipe: Recipe, task: Task) -> None:

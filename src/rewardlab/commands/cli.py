@@ -28,7 +28,7 @@ from rewardlab.util.signals import stopping_at_once
 
 COMMANDS = (
     *("demo", "train", "eval", "answer", "search", "study", "reproduce", "compare", "league", "parity", "list", "show", "parts"),
-    *("worlds", "export", "export-recipe", "report", "diagnose", "doctor", "bench", "verify", "audit", "scoreboard"),
+    *("worlds", "export", "export-recipe", "export-env", "report", "diagnose", "doctor", "bench", "verify", "audit", "scoreboard"),
     *("serve", "serve-model", "data", "prm"),
 )
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.

@@ -115,7 +115,8 @@ class Task:
     such text, and on as long as its start is below `window`: the least and the most that it should get at first, greedily and by
     one sample. pass_rate: its pass@1 then.  shared: whether the policy that arithmetic and countdown share was taught just this.
     warmed_as: the task whose small policy plays this one too (`arithmetic:error=0.3`).  environment: the part that answers the
-    replies, where the problems are played, in at most so many `turns`.  source: how to load the task again.
+    replies, where the problems are played, in at most so many `turns`.  played: whether every method plays it, those too that would
+    sample one reply a problem, because without its environment there is nothing to judge.  source: how to load the task again.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Task:
     warmed_as: str | None = None
     environment: str | None = None
     turns: int = 1
+    played: bool = False
     model: str = "embedded"
     columns: tuple[str, ...] = ("prompt", "answer")
     source: Mapping[str, Any] | None = None

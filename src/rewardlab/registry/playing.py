@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core import Environment, Recipe, Rollout
+from rewardlab.core import Environment, Part, Recipe, Rollout, Task
+from rewardlab.core.part import Expression
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.names import PLAYED
-from rewardlab.registry.parts import load_part, load_recipe
+from rewardlab.registry.parts import part
 from rewardlab.settings.domain import POSITIVE
 from rewardlab.settings.hyperparameters import hyperparameters
 
@@ -45,49 +46,46 @@ def environment_in(settings: Mapping[str, Any], functions: Iterable[Callable]) -
 
 
 def played(recipe: Recipe, env: Environment, turns: int = TURNS) -> Recipe:
-    """The recipe with episodes in this environment in the place of single replies, in training and in its measure."""
-    POSITIVE.check("turns", turns)
-    if recipe.rollout is None:
-        raise RewardlabError(f"{recipe.name or 'this recipe'} samples no replies that an environment could answer")
-    from rewardlab.evals.episodes import episode_accuracy
-    from rewardlab.evals.passk import accuracy
-    from rewardlab.rollouts.interactive import interactive
+    """The recipe with episodes in this environment in the place of independent replies, in training and in its measure.
 
-    measure = recipe.measure
-    inner = measure.settings.get("rollout") if measure is not None else None
-    if measure is None or measure.function is accuracy.function:
-        measure = episode_accuracy(rollout=interactive(env=env, n=1, turns=turns))
-    elif inner is not None and samples_replies(inner):
-        measure = measure.but(rollout=_in_episodes(inner, env, turns, recipe.name))
-    return recipe.but(rollout=_in_episodes(recipe.rollout, env, turns, recipe.name), measure=measure)
-
-
-def as_task(recipe: Recipe, env: Environment, turns: int) -> Recipe:
-    """The recipe as it plays a task that brings this environment: in the place of independent replies, and of the search in a row's
-    documents that methods take where nothing else is named. A recipe with another environment, or that does not play, stays.
+    Raises RewardlabError for one that samples otherwise, or not at all.
     """
+    POSITIVE.check("turns", turns)
+    if recipe.rollout is None or not samples_replies(recipe.rollout):
+        how = f"samples by {recipe.rollout.innermost.name}" if recipe.rollout else "samples nothing"
+        raise RewardlabError(
+            f"{recipe.name or 'this recipe'} {how}, and only independent replies become episodes of an environment"
+        )
+    return _changed(recipe, env, turns, lambda part: False)
+
+
+def as_task(recipe: Recipe, task: Task) -> Recipe:
+    """The recipe as it plays a task that has an environment; for any other the same one.
+
+    Independent replies become episodes of it, and a search in a row's documents, which methods make where nothing else is named,
+    becomes this environment. On a task that can only be played (`Task.played`), so does every environment but one in a file of the
+    user's own. A method that plays already does so with as many turns as it has itself.
+    Raises RewardlabError for a method whose rollout plays none, on a task that can only be played.
+    """
+    from rewardlab.envs.external import from_file
     from rewardlab.envs.search import search
 
-    if recipe.rollout is None or env == search():
-        return recipe if recipe.rollout is None or not samples_replies(recipe.rollout) else played(recipe, env, turns)
-    if samples_replies(recipe.rollout):
-        return played(recipe, env, turns)
-    if recipe.rollout.innermost.settings.get("env") != search():
+    if task.environment is None or recipe.rollout is None:
         return recipe
-    # as data, since rollouts within measures and rewards play too
-    return load_recipe(_replaced(recipe.to_json(), search(), env.to_json(), turns))
+    env = part("environment", task.environment)
 
+    def replaced(found: Environment) -> bool:
+        # one that wraps another is the method's own mechanism, and what it wraps is replaced
+        return (task.played and found.function is not from_file.function and not found.of) or found == search()
 
-def _replaced(data: Any, old: Environment, new: Any, turns: int) -> Any:
-    """Saved parts with an environment in the place of another, and as many turns wherever it is played."""
-    if isinstance(data, list):
-        return [_replaced(x, old, new, turns) for x in data]
-    if not isinstance(data, dict):
-        return data
-    # loaded, since what is saved may hold settings at their defaults
-    if isinstance(data.get("env"), dict) and load_part(data["env"]) == old:
-        data = {**data, "env": new, **({"turns": turns} if "turns" in data else {})}
-    return {key: _replaced(value, old, new, turns) for key, value in data.items()}
+    made = _changed(recipe, env, task.turns, replaced)
+    assert made.rollout is not None
+    if task.played and not any(isinstance(x, Environment) for x in made.rollout.walk()):
+        raise RewardlabError(
+            f"{task.name} is played in turns, and the rollout {made.rollout} of {recipe.name or 'this recipe'} plays no "
+            "environment: train by a method that samples episodes or independent replies (rewardlab train grpo ...)"
+        )
+    return made
 
 
 def samples_replies(rollout: Rollout) -> bool:
@@ -97,16 +95,45 @@ def samples_replies(rollout: Rollout) -> bool:
     return rollout.innermost.function is independent.function
 
 
-def _in_episodes(rollout: Rollout, env: Environment, turns: int, name: str | None) -> Any:
+def _changed(recipe: Recipe, env: Environment, turns: int, replaced: Callable[[Environment], bool]) -> Recipe:
+    """Every slot with this environment for independent replies and their measures, and in the place of what is `replaced`."""
+    from rewardlab.evals.episodes import episode_accuracy
+    from rewardlab.evals.passk import accuracy, coverage, pass_curve
     from rewardlab.rollouts.independent import independent
     from rewardlab.rollouts.interactive import interactive
 
-    if not samples_replies(rollout):
-        raise RewardlabError(
-            f"{name or 'this recipe'} samples by {rollout.innermost.name}, and only independent replies become episodes of an "
-            "environment"
-        )
-    return rollout.replace_innermost(independent, interactive, env=env, turns=turns)
+    of_replies = (accuracy.function, coverage.function, pass_curve.function)
+    plays = recipe.rollout is not None and samples_replies(recipe.rollout)
+
+    def change(found: Part) -> Part:
+        if isinstance(found, Environment) and replaced(found):
+            return env
+        if isinstance(found, Rollout) and found.function is independent.function:
+            return found.replace_innermost(independent, interactive, env=env, turns=turns)
+        if plays and getattr(found, "function", None) in of_replies:
+            warm = found.settings["temperature"]
+            return episode_accuracy(rollout=interactive(env=env, n=1, temperature=warm, turns=turns))
+        return found
+
+    slots = {name: _mapped(found, change) for name, found in recipe.parts().items()}
+    if recipe.measure is None and plays:
+        slots["measure"] = episode_accuracy(rollout=interactive(env=env, n=1, turns=turns))
+    same = all(new is recipe.parts().get(name) for name, new in slots.items())
+    return recipe if same else recipe.but(**slots)
+
+
+def _mapped(value: Any, change: Callable[[Part], Part]) -> Any:
+    """A part, or what holds parts, with `change` applied to every part in it, inner ones first."""
+    if isinstance(value, Expression):
+        return type(value)(*(_mapped(x, change) for x in value._of))
+    if isinstance(value, Part):
+        inner = {name: _mapped(x, change) for name, x in value.bound.items()}
+        new = {name: x for name, x in inner.items() if x is not value.bound[name]}
+        return change(value.but(**new) if new else value)
+    if isinstance(value, tuple):
+        mapped = tuple(_mapped(x, change) for x in value)
+        return mapped if any(a is not b for a, b in zip(mapped, value, strict=True)) else value
+    return value
 
 
 def _tools(names: Any) -> Environment:

@@ -1,0 +1,134 @@
+"""Episodes of an environment of `verifiers`: `verifiers:NAME` is the task, and this environment plays it.
+
+Its program cannot be copied or saved, so the state of an episode is its row and the replies so far. The live program is kept; if it
+is missing, or at another point, a new one is begun and given the same replies. What it does at random is seeded by the row and
+the number of replies: so the episodes of a problem begin alike, and the same replies lead to the same point.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rewardlab.core import Message, Problem, Turn, environment, seed_of
+from rewardlab.envs.driven import Asked, Conversation, Over, text_of, told, with_tools
+from rewardlab.envs.live import Live
+from rewardlab.errors import RewardlabError
+
+from .loaded import load
+from .shapes import Loaded, Outcome
+
+State = dict[str, Any]
+NEEDED = ("environment", "options", "row")
+"""Columns that the task `verifiers` writes."""
+
+LIVE: Live[Conversation] = Live(drop=Conversation.abandon)
+"""Programs that wait for a reply, or for their verdict."""
+
+
+def _start(problem: Problem, seed: int) -> tuple[Message | None, State]:
+    problem.required(*NEEDED, by="verifiers_episode", how="Name the task: --task verifiers:NAME")
+    of = [str(problem.meta[name]) for name in NEEDED]
+    environment, conversation = load(of[0], of[1]), _begun(*of)
+    LIVE.keep(tuple(of), (), conversation)
+    if isinstance(conversation.now, Over):
+        raise _failed(of[0], conversation.now, environment)
+    before = environment.shown(of[2])
+    asked = [text_of(message.get("content")) for message in conversation.now.messages]
+    if asked[: len(before)] != before:
+        raise RewardlabError(
+            f"{of[0]} begins an episode otherwise than its row says: {asked[: len(before)]!r:.200}. Episodes begin with the prompt "
+            "of the row here, and one message more"
+        )
+    # those of the row are in the problem's prompt already
+    tools = "" if problem.meta.get("tools") else with_tools(conversation.now.tools)
+    opening = "\n\n".join(filter(None, [tools, told(conversation.now.messages[len(before) :])]))
+    return Message("user", opening) if opening else None, {"of": of, "replies": []}
+
+
+@environment(start=_start)
+def verifiers_episode(state: State, turn: Turn) -> tuple[Message | None, State]:
+    """The environment of `verifiers` that the problem names in meta["environment"], with its options and row, as its task writes.
+
+    Replies call tools by <tool_call>{"name", "arguments"}</tool_call>. The episode ends when the environment asks no more; what it
+    earned is its rubric's to say: the verifier `verifiers_reward`.
+    """
+    of, replies = state["of"], state["replies"]
+    conversation = _taken(of, replies)
+    before = conversation.now
+    with _seeded(*of, len(replies) + 1):
+        now = conversation.reply(turn.text)
+    state = {"of": of, "replies": [*replies, turn.text]}
+    LIVE.keep(tuple(of), state["replies"], conversation)
+    if isinstance(now, Over):
+        closing = "" if now.error else load(of[0], of[1]).closing(now.result)
+        return (Message("user", closing, last=True) if closing else None), state
+    return Message("user", told(_new(of[0], before, now))), state
+
+
+def outcomes(problem: Problem, episodes: Sequence[Sequence[str]]) -> list[Outcome]:
+    """What episodes of one problem earned, each given as its replies; one that is not at its end ends here."""
+    of = [str(problem.meta[name]) for name in NEEDED]
+    ends = [_taken(of, list(replies)).stop() for replies in episodes]
+    well = iter(load(of[0], of[1]).scores([end.result for end in ends if end.error is None]) if _any_well(ends) else [])
+    return [next(well) if end.error is None else Outcome(None, why=str(_failed(of[0], end))) for end in ends]
+
+
+def _any_well(ends: Sequence[Over]) -> bool:
+    return any(end.error is None for end in ends)
+
+
+def _new(name: str, before: Asked | Over, now: Asked) -> list[dict[str, Any]]:
+    """The messages after the last reply. Raises RewardlabError where what was said before has changed."""
+    known = before.messages if isinstance(before, Asked) else []
+    same = [text_of(m.get("content")) for m in known] == [text_of(m.get("content")) for m in now.messages[: len(known)]]
+    if not same or len(now.messages) <= len(known) or now.messages[len(known)].get("role") != "assistant":
+        raise RewardlabError(
+            f"{name} goes on with another conversation than the one so far (it rewrites what was said, or a second agent asks "
+            "the same model): only conversations that grow can be trained on here"
+        )
+    return now.messages[len(known) + 1 :]
+
+
+def _taken(of: Sequence[str], replies: Sequence[str]) -> Conversation:
+    """The program that is at this point: a live one, or a new one that is given the replies again."""
+    count = itertools.count(1)
+
+    def again(conversation: Conversation, text: str) -> None:
+        with _seeded(*of, next(count)):
+            conversation.reply(text)
+
+    return LIVE.take(tuple(of), replies, lambda: _begun(*of), again)
+
+
+def _begun(name: str, options: str, row: str) -> Conversation:
+    with _seeded(name, options, row, 0):
+        return Conversation(load(name, options).play(row))
+
+
+@contextlib.contextmanager
+def _seeded(*what: Any) -> Iterator[None]:
+    """Python's and numpy's global random numbers depend on `what` alone, and go on afterwards as if nothing had been."""
+    before, before_numpy = random.getstate(), np.random.get_state()
+    seed = seed_of("verifiers", *what)
+    random.seed(seed)
+    np.random.seed(seed % (1 << 32))
+    try:
+        yield
+    finally:
+        random.setstate(before)
+        np.random.set_state(before_numpy)
+
+
+def _failed(name: str, over: Over, environment: Loaded | None = None) -> RewardlabError:
+    """Why an episode came to no end of its own, in words."""
+    if over.error is not None:
+        cause = over.error.__cause__ or over.error
+        return RewardlabError(f"{name}: {type(cause).__name__}: {' '.join(str(cause).split())}")
+    why = environment.scores([over.result])[0].why if environment else ""
+    return RewardlabError(f"{why or name}: it ended before the first reply")

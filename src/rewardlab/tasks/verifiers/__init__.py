@@ -1,0 +1,1 @@
+"""Environments of the package `verifiers`, by name, judged by their own rubrics."""
