@@ -74,7 +74,8 @@ class Models:
             return f"```python\n{wanted}\n```"
         if asked.startswith("<output>"):
             return "<action>done</action>"
-        self.attempts += 1
+        # of this task alone: attempts at several come in any order
+        self.attempts += "(sorting)" in body["messages"][0]["content"]
         return ["<command>sort a.txt > b.txt</command>", "<command>ls</command>"][self.attempts % 2]
 
 
