@@ -59,10 +59,9 @@ class Models:
     """A server with a writer, whose tasks have a fault each but for one, and a solver, which solves it every other time."""
 
     def __init__(self):
-        self.calls = 0
+        self.attempts = 0
 
     def __call__(self, body):
-        self.calls += 1
         asked = body["messages"][-1]["content"]
         topic = next((t for t in ("sorting", "trivia", "secrets", "chaos") if t in asked), "")
         if "Topic:" in asked:
@@ -75,7 +74,9 @@ class Models:
             return f"```python\n{wanted}\n```"
         if asked.startswith("<output>"):
             return "<action>done</action>"
-        return ["<command>sort a.txt > b.txt</command>", "<command>ls</command>"][self.calls % 2]
+        # of this task alone: attempts at several come in any order
+        self.attempts += "(sorting)" in body["messages"][0]["content"]
+        return ["<command>sort a.txt > b.txt</command>", "<command>ls</command>"][self.attempts % 2]
 
 
 def test_the_command_writes_validates_and_attempts(capsys):

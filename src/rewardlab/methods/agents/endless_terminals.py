@@ -110,7 +110,7 @@ data = Data(
 )
 
 check = Check(
-    says="after equal updates more held-out tasks are solved where those that cannot be solved, as the world knows, were left out",
+    says="after equal updates more held-out tasks are solved where unsolvable ones, which the world names, were passed over",
     versus="endless_terminals", task="terminals:broken=0.6", measure="pass@1", direction="higher", margin=0.05,
     settings={"env": untold_terminal(), "turns": 2, "n": 1, "problems": 32},
     versus_settings={"env": untold_terminal(), "turns": 2, "n": 1, "problems": 32, "keep": ""},
