@@ -1,10 +1,13 @@
 """R3-RAG: relevance of each retrieval, scaled by the outcome, and advantages within each step alone."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 
 from rewardlab import build
+from rewardlab.commands import cli
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
@@ -102,8 +105,16 @@ def test_an_episode_without_a_verdict_gets_no_credit():
 
 def test_the_recipe_has_both_stages():
     recipe = r3_rag(cold_start=3)
-    assert "sft_first(steps=3" in str(recipe.loop)
+    assert "cold_start_first(steps=3" in str(recipe.loop)
     assert "gae_by_turn" in str(recipe.credit)
     assert "return_by_turn" in str(next(x for x in recipe.also if x.name == "critic").recipe.credit)
     with pytest.raises(RewardlabError, match="critic"):
         r3_rag(build("grpo"))
+
+
+def test_the_policy_learns_traces_first_and_the_critic_after_them(tmp_path):
+    flags = ["--cold-start", "2", "--task", "encyclopaedia:test_size=4", "--model", "untrained", "--steps", "3", "--problems", "4"]
+    cli.main(["train", "r3_rag", *flags, "--out", str(tmp_path / "run")])
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    learnt = {line["step"]: "critic/loss" in line for line in lines if "loss" in line}
+    assert learnt == {1: False, 2: False, 3: True}

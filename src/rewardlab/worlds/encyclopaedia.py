@@ -175,9 +175,8 @@ def _demonstrate(
     misjudged: float = 0.0,
 ) -> list[str]:  # fmt: skip
     """Replies and results in turn.  together, split: how often a comparison, and a chain, begins with a call of two searches."""
-    find = partial(look_up, problem.meta["facts"])
+    find, said = partial(look_up, problem.meta["facts"]), ""
     turns: list[str] = []
-    said = ""
 
     def asked(title: str) -> str:
         return rng.choice(title.split()) if rng.random() < error else title
@@ -204,7 +203,8 @@ def _demonstrate(
         return [*turns, f"{said}Answer: {end}"]
     both = problem.meta["searches"]
     if rng.random() < together:
-        articles = list(map(find, queries := [asked(title) for title in both]))
+        queries = [asked(title) for title in both]
+        articles = list(map(find, queries))
         turns.extend((f"Search: {AND.join(queries)}", " ".join(articles)))
     else:
         articles = [searched(title) for title in both]

@@ -19,13 +19,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from torch import Tensor
 
 from rewardlab.checks.claim import Check, Within
-from rewardlab.core import Batch, Environment, Group, Problem, Recipe, Rollout, Run, Score, Scores, Trajectory, credit, measure
+from rewardlab.core import (
+    Batch,
+    Environment,
+    Group,
+    Loop,
+    Problem,
+    Recipe,
+    Rollout,
+    Run,
+    Score,
+    Scores,
+    Trajectory,
+    credit,
+    loop,
+    measure,
+)
 from rewardlab.credit.group import whiten, with_verdict
 from rewardlab.credit.kl import less_kl
 from rewardlab.credit.turns import turn_of
@@ -42,7 +57,7 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.rollouts.recorded import recorded
-from rewardlab.settings.domain import NonNegativeFloat, Share
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.searches import queries_of, query_of, results_of
 from rewardlab.util.ranking import auc_of
 
@@ -142,6 +157,19 @@ def return_by_turn(a: Tensor, batch: Batch, run: Run, *, gamma: Share = 0.99, la
     return gae_by_turn(gamma=gamma, lam=lam)(a, batch, run) + value_before(batch.value, batch.mask)
 
 
+@loop(wraps="inner")
+def cold_start_first(
+    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "solution", inner: Loop | None = None
+) -> None:  # fmt: skip
+    """`sft_first` of a policy with a critic, which does not learn in these steps: traces have no reward."""
+    critic = ops.learners["critic"]
+    every, critic.every = critic.every, critic.every if run.step >= steps else 0
+    try:
+        sft_first(steps=steps, field=field, inner=inner)(recipe, run, ops)
+    finally:
+        critic.every = every
+
+
 @measure
 def relevance_found(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> dict[str, float]:
     """AUC of two relevances for retrievals that find a supporting document over those that do not: question_and_query, as
@@ -188,7 +216,7 @@ def r3_rag(
         credit=own >> whiten(),
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
         also=critics,
-        loop=sft_first(steps=cold_start, field=traces, inner=base.loop) if cold_start else base.loop,
+        loop=cold_start_first(steps=cold_start, field=traces, inner=base.loop) if cold_start else base.loop,
     )
 
 
