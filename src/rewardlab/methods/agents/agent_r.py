@@ -277,7 +277,7 @@ check = Check(
     versus="agent_r", task="facts:hops=2,error=0.5", measure="recovered", direction="higher", margin=0.05,
     settings={"reflections": ("Wrong.",), "turns": 5}, versus_settings={"revisions": 0, "goods": 4, "turns": 5}, problems=200,
     steps=15, guard=Within("pass@1", low=-0.05), fault=Within("recovered", high=0.6, says="right after a wrong first action"),
-    tried="one development seed: 14% recover on either side, and 31 points fewer are right otherwise. The small policy cannot judge "
-    "its actions, calls each first one bad, and so learns to begin again where it was right",
+    tried="one development seed: 14% recover on either side, and 31 points fewer are right otherwise. The small policy cannot "
+    "judge its actions, calls each first one bad, and so learns to begin again where it was right",
 )  # fmt: skip
 baseline = "rejection_sampling"
