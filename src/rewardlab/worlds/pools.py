@@ -1,6 +1,7 @@
 """Questions of who is whose what, with two experts to ask: a cheap one that knows some of it, and a dear one that knows all.
 
-    Who is the doctor of the friend of Ann?     <think>friend of Ann</think><search>Mini: Ann friend</search>
+    Case 7: who is the doctor of the friend of Ann?
+                                                <think>friend of Ann</think><search>Mini: Ann friend</search>
     Ann: the friend of Ann is Bob.              <think>doctor of Bob</think><search>Pro: Bob doctor</search>
     Bob: the doctor of Bob is Cal.              <think>Cal</think><answer>Cal</answer>
 
@@ -67,7 +68,8 @@ def _sample(rng: random.Random, *, hops: int, people: int) -> Problem:
         (p, r): q if r in KNOWN else rng.choice([x for x in persons if x not in (p, q)]) for (p, r), q in true.items()
     }  # fmt: skip
     pro, mini = ([fact(p, r, q) for (p, r), q in known.items()] for known in (true, told))
-    question = f"Who is {''.join(f'the {r} of ' for r in reversed(asked))}{chain[0]}?"
+    # numbered, since there are few different questions
+    question = f"Case {rng.randint(1, 9999)}: who is {''.join(f'the {r} of ' for r in reversed(asked))}{chain[0]}?"
     problem = ask(question, chain[-1], pro=pro, mini=mini)
     return ask(
         question, chain[-1], pro=pro, mini=mini, solution=_talk(problem, [(r, "Mini" if r in KNOWN else "Pro") for r in asked])

@@ -282,7 +282,7 @@ check = Check(
     versus_settings={"pool": POOL, "turns": 3, "tell": "{question}", "problems": 32, "cost": 0.0},
     by=routed_accuracy(rollout=routed(experts=experts_in(POOL), n=8, turns=3, tell="{question}")), problems=32, steps=10,
     guard=Within("pass@1", low=-0.1), fault=Within("spent", low=5.0, says="what two calls cost at first"),
-    tried="one development seed of 10 steps: 2.6 a question against 17.7, but right in 41 points fewer of them, far beyond the "
-    "guard: at a = .5 the cheap expert is asked whatever is wanted, for wrong answers are paid for being cheap, too",
+    tried="one development seed, questions without numbers: 2.6 a question against 17.7, but right in 41 points fewer of them, far "
+    "beyond the guard: at a = .5 the cheap expert is asked whatever is wanted, for wrong answers are paid for being cheap, too",
 )  # fmt: skip
 baseline = "ppo"
