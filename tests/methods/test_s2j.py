@@ -4,11 +4,10 @@ import pytest
 import torch
 
 from rewardlab import build
-from rewardlab.core import Run, Score, ask
+from rewardlab.core import Run, Score, Trajectory, ask
 from rewardlab.credit.group import center
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.evals import judgements
 from rewardlab.judges.cases import Case, to_judge
 from rewardlab.judges.named import form_of
 from rewardlab.methods.judges.s2j import FORM, SMALL_FORM, SMALL_SOLUTION, own_solution, own_solution_right, solve_to_judge
@@ -24,7 +23,7 @@ def judged(row, texts, first_is_better=True):
     """Judgements of one question, as a rollout has them."""
     case = Case((row.meta["chosen"], row.meta["rejected"]), (1.0, 0.0))
     asked = to_judge(row, case if first_is_better else case.at((1, 0)), form_of(FORM))
-    return Replies([]).write([judgements.Trajectory(asked)] * len(texts), texts)
+    return Replies([]).write([Trajectory(asked)] * len(texts), texts)
 
 
 def test_the_own_solution_is_what_stands_last_between_the_tags():

@@ -40,6 +40,7 @@ NO_BEST = {
     "occasions",
     "documented",
     "crossings",
+    "polyglot",
 }
 """Tasks of which nobody knows the best answer, and those whose replies are judgements of what a rollout chooses to show."""
 BY_FORM = {"smelly_tests"}

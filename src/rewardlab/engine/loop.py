@@ -47,9 +47,8 @@ def train(
     total = None if run.steps == UNLIMITED else run.steps
     with Bar("training", total, done=run.step, hidden=hidden) as bar, stopping_later(doing, hidden, world_size() > 1) as asked:
         if not resume:
-            evaluations = _begin(ops, recorder)
+            evaluations, asked.doing = _begin(ops, recorder), "this step"
             warn(evaluations, hidden)
-            asked.doing = "this step"
         stop = _agreed(asked)
         while not run.over and not stop:
             run.metrics, ops.seconds, step_started = {}, {}, time.perf_counter()

@@ -132,6 +132,8 @@ def _told(value: Any) -> str:
 
 # ---- our own ---------------------------------------------------------------------------------------------------------
 
+TWO_REPLIES = "[Question]\n{prompt}\n\n[Reply A]\n{first}\n\n[Reply B]\n{second}\n\n[End of the replies]"
+"""How a question and two replies to it stand at the end of a prompt."""
 _QUESTION = "[Question]\n{prompt}\n\n[Right answer]\n{answer}\n\n"
 _ANSWER = "[Right answer]\n{answer}\n\n"
 _ONE = _QUESTION + "[Reply]\n{reply}\n\n[End of the reply]\n"

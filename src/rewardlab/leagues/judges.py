@@ -5,8 +5,8 @@ each pair is judged in both orders by one judgement each. What a judgement costs
 """
 
 from rewardlab.comparisons.league import Guard, League, Member, Outcome, World
-from rewardlab.worlds.duels import FORM
 
+FORM = "{prompt}\nA: {first}\nB: {second}"
 OF_DUELS = {"form": FORM, "unit": r"([a-z]+) [+-] [+-]", "solution": r"=(\d+) A [+-]"}
 OF_ACTIONS = {"form": FORM, "unit": r"[AB] (near|far|trap)", "solution": r"A (near|far)"}
 """How a small judge is asked, and how what it names and what it works out are found in what it writes."""

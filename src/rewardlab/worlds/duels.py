@@ -13,10 +13,10 @@ with `judged`, they are a judge's prompts, as the small policy is taught to answ
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from rewardlab.core import Problem, Task, ask, seed_of
 from rewardlab.settings.domain import PositiveInt, Share
@@ -127,6 +127,15 @@ def _note(problem: Problem, rng: random.Random) -> Reply:
 def quality(reply: str, wishes: list[str]) -> float:
     """The share of the wishes that a note fulfils."""
     return sum(fulfilled(reply, wish) for wish in wishes) / len(wishes)
+
+
+def request(rng: random.Random, count: int, item: Callable[[str], Mapping[str, Any]]) -> Problem:
+    """A note to write, with so many wishes, a checklist of an `item` a wish, and a note that fulfils them all."""
+    asked, need = rng.sample(sorted(WISHES), count), rng.choice(NEEDS)
+    best = " ".join([f"we need {need}", *(WISHES[wish] for wish in asked)])
+    return ask(
+        f"We need {need}. Wishes: {', '.join(asked)}.", None, wishes=asked, checklist=[item(wish) for wish in asked], solution=best
+    )
 
 
 def fulfilled(reply: str, wish: str) -> bool:

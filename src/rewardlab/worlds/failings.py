@@ -18,7 +18,7 @@ from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.filled import filled
 
-from .duels import NEEDS, WISHES, fulfilled
+from .duels import WISHES, fulfilled, request
 
 ASK = "{prompt}\n{reply}"
 """How the small critic is asked."""
@@ -48,10 +48,7 @@ def failings(
 
 
 def _sample(rng: random.Random, *, count: int) -> Problem:
-    asked, need = rng.sample(sorted(WISHES), count), rng.choice(NEEDS)
-    items = [{"item": wish, "program": PROGRAM.format(word=WISHES[wish])} for wish in asked]
-    best = " ".join([f"we need {need}", *(WISHES[wish] for wish in asked)])
-    return ask(f"We need {need}. Wishes: {', '.join(asked)}.", None, wishes=asked, checklist=items, solution=best)
+    return request(rng, count, lambda wish: {"item": wish, "program": PROGRAM.format(word=WISHES[wish])})
 
 
 def _writer(problem: Problem, rng: random.Random, *, care: float) -> str:

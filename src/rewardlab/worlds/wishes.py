@@ -18,7 +18,7 @@ from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.sources import test_set, training
 from rewardlab.text.filled import filled
 
-from .duels import NEEDS, WISHES, fulfilled, quality
+from .duels import WISHES, fulfilled, quality, request
 
 ASK = "{prompt}\n{reply}\n{item}"
 """How the small judge is asked."""
@@ -53,10 +53,7 @@ def item_of(wish: str) -> str:
 
 
 def _sample(rng: random.Random, *, count: int) -> Problem:
-    asked, need = rng.sample(sorted(WISHES), count), rng.choice(NEEDS)
-    items = [{"item": item_of(wish), "weight": 100} for wish in asked]
-    best = " ".join([f"we need {need}", *(WISHES[wish] for wish in asked)])
-    return ask(f"We need {need}. Wishes: {', '.join(asked)}.", None, wishes=asked, checklist=items, solution=best)
+    return request(rng, count, lambda wish: {"item": item_of(wish), "weight": 100})
 
 
 def _demonstrate(problem: Problem, rng: random.Random, *, care: float) -> str:

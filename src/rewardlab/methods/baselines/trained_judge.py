@@ -10,7 +10,8 @@ imitate judgements whose verdict is right: those of the rows, or the policy's ow
 from typing import Any
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Loop, Recipe, Rollout, Run, loop
+from rewardlab.clients.endpoint import is_served
+from rewardlab.core import Learner, Loop, Recipe, Rollout, Run, loop
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.judgements import judgement_accuracy
 from rewardlab.judges.forms import Kind
@@ -42,6 +43,14 @@ def judgements_first(
     if run.step == first - 1:
         # what imitation left in the optimiser is of another loss
         ops.policy.reset_optimizer()
+
+
+def judge_beside(judge: str) -> tuple[str, tuple[Learner, ...]]:
+    """A trained judge beside a policy: the name by which rewards ask it, and the models of the run that it adds.
+
+    judge: openai:URL#NAME, which adds none, or a model (`Learner.init`), which is loaded as "judge" and does not learn.
+    """
+    return (judge, ()) if is_served(judge) else ("judge", (Learner("judge", judge, Recipe(), every=0),))
 
 
 def trained_judge(

@@ -26,7 +26,7 @@ from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judgements import accuracy_of, judged
 from rewardlab.judges.cases import WORTH, agrees
-from rewardlab.judges.forms import Form, Kind
+from rewardlab.judges.forms import TWO_REPLIES, Form, Kind
 from rewardlab.judges.marks import Marks
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.sft import sft
@@ -36,21 +36,15 @@ from rewardlab.rollouts.judgements import accepted_judgements
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.worlds.duels import FORM as SMALL_FORM
 
-FORM = """Two assistants reply to a question. Which reply is better?
+FORM = (
+    """Two assistants reply to a question. Which reply is better?
 
 Say what the question asks for, then what is good and what is bad in reply A, then the same of reply B, and compare them. End with
 your verdict: [[A]] if reply A is better, [[B]] if reply B is.
 
-[Question]
-{prompt}
-
-[Reply A]
-{first}
-
-[Reply B]
-{second}
-
-[End of the replies]"""
+"""
+    + TWO_REPLIES
+)
 WRONG = "wrong verdict"
 """The tag of a judgement with its verdict reversed."""
 

@@ -25,16 +25,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewardlab.checks.claim import Check
-from rewardlab.clients.endpoint import is_served
 from rewardlab.clients.messages import Failure
-from rewardlab.core import Learner, Problem, Recipe, Run, Sampling, measure
+from rewardlab.core import Problem, Recipe, Run, Sampling, measure
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judgements import accuracy_of, judged
 from rewardlab.judges.forms import Form, Kind
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.baselines.trained_judge import judgements_first, trained_judge
+from rewardlab.methods.baselines.trained_judge import judge_beside, judgements_first, trained_judge
 from rewardlab.rewards.judge import judge as paid_by
 from rewardlab.rewards.judge import judgements_by
 from rewardlab.rewards.judgements import right_judgement
@@ -131,8 +130,7 @@ def libra_rm(
 
 
 def _by_verdicts(base: Recipe, judge: str, form: str, max_new: int) -> Recipe:
-    model = judge if is_served(judge) else "judge"
-    others = () if is_served(judge) else (Learner("judge", judge, Recipe(), every=0),)
+    model, others = judge_beside(judge)
     return base.but(
         reward=paid_by(model=model, kind=KIND, template=form, expected=False, max_new=max_new),
         measure=held_right(model=model, form=form, max_new=max_new),

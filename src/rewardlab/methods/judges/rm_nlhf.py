@@ -29,7 +29,7 @@ from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judgements import accuracy_of, judged
 from rewardlab.judges.cases import WORTH, agrees
-from rewardlab.judges.forms import Kind
+from rewardlab.judges.forms import TWO_REPLIES, Kind
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import trained_judge
@@ -43,21 +43,15 @@ from rewardlab.util.outputs import last_values
 from rewardlab.worlds.criticised_duels import ARGUMENT
 from rewardlab.worlds.duels import FORM as SMALL
 
-FORM = """Two assistants reply to a question. Criticise both replies, and decide which is better.
+FORM = (
+    """Two assistants reply to a question. Criticise both replies, and decide which is better.
 
 End your critique with its core arguments: what decides between the two, one argument a line, each behind "- ". Neither the order of
 the replies nor their length counts. Then give your verdict: [[A]] if reply A is better, [[B]] if reply B is.
 
-[Question]
-{prompt}
-
-[Reply A]
-{first}
-
-[Reply B]
-{second}
-
-[End of the replies]"""
+"""
+    + TWO_REPLIES
+)
 POINT = r"(?m)^[ \t]{0,8}[-*][ \t]+(\S.*)$"
 """An argument: a point of a list."""
 META = "meta"

@@ -24,7 +24,7 @@ from rewardlab.core import Group, Message, Problem, Recipe, Run, Sampling, Score
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judgements import accuracy_of, judged
-from rewardlab.judges.forms import Kind
+from rewardlab.judges.forms import TWO_REPLIES, Kind
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import trained_judge
@@ -33,22 +33,16 @@ from rewardlab.settings.domain import PositiveInt
 from rewardlab.verifiers.match import final_answer
 from rewardlab.worlds.duels import FORM as SMALL_FORM
 
-FORM = """Two assistants reply to a question. Decide which reply is better.
+FORM = (
+    """Two assistants reply to a question. Decide which reply is better.
 
 Solve the question yourself first, step by step, and write your solution in <solution>...</solution>, its answer at the end. Then
 hold both replies against it, and say what is right and what is wrong in each. Neither the order of the replies nor their length
 counts. End with your verdict: [[A]] if reply A is better, [[B]] if reply B is.
 
-[Question]
-{prompt}
-
-[Reply A]
-{first}
-
-[Reply B]
-{second}
-
-[End of the replies]"""
+"""
+    + TWO_REPLIES
+)
 SOLUTION = r"(?s)<solution>(.*?)(?:</solution>|\Z)"
 SMALL_SOLUTION = r"=(\d+) A [+-]"
 """How a judge of `worlds/duels.py` writes the result that it compares both replies with."""

@@ -27,15 +27,14 @@ from itertools import combinations
 import numpy as np
 
 from rewardlab.checks.claim import Check
-from rewardlab.clients.endpoint import is_served
 from rewardlab.clients.messages import Failure
-from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Score, Scores, Trajectory, measure
+from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Score, Scores, Trajectory, measure
 from rewardlab.credit.value import to_go
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import number_of
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.baselines.trained_judge import judgements_first, trained_judge
+from rewardlab.methods.baselines.trained_judge import judge_beside, judgements_first, trained_judge
 from rewardlab.rewards.judge import judgements_by
 from rewardlab.rewards.judgements import reading_of
 from rewardlab.rewards.reward import reward
@@ -157,8 +156,7 @@ def think_rm(
 
 
 def _by_preferences(base: Recipe, judge: str, form: str, by_length: bool, max_new: int) -> Recipe:
-    model = judge if is_served(judge) else "judge"
-    others = () if is_served(judge) else (Learner("judge", judge, Recipe(), every=0),)
+    model, others = judge_beside(judge)
     return base.but(
         reward=preferred(model=model, form=form, by_length=by_length, max_new=max_new),
         credit=to_go(),
