@@ -49,7 +49,10 @@ class Episode:
 
     def __init__(self, exported: Exported, problem: Problem, seed: int) -> None:
         self.exported, self.over = exported, False
-        self.opening, self.state = exported.environment.start(problem, seed) if exported.environment else (None, None)
+        self.opening: Message | None = None
+        self.state: Any = None
+        if exported.environment:
+            self.opening, self.state = exported.environment.start(problem, seed)
         shown = [m.text for m in (*problem.prompt, *([self.opening] if self.opening else ()))]
         self.played = Trajectory(problem, (Turn(None, np.zeros(1, np.int64), text="\n".join(shown)),))
 
@@ -112,8 +115,8 @@ def _classic_turns(exported: Exported) -> type:
         async def setup_state(self, state: Any) -> Any:
             info = state["info"] if isinstance(state["info"], dict) else json.loads(state["info"])
             # the row is the seed: the rollouts of a row begin alike
-            begun = (exported.begin, json.loads(info["row"]), int(state.get("example_id") or 0))
-            state["episode"] = episode = await asyncio.to_thread(*begun)
+            row, seed = json.loads(info["row"]), int(state.get("example_id") or 0)
+            state["episode"] = episode = await asyncio.to_thread(exported.begin, row, seed)
             if episode.opening is not None:
                 state["prompt"] = [*state["prompt"], vf.UserMessage(content=episode.opening.text)]
             return state

@@ -254,6 +254,7 @@ check = Check(
     settings={**LEARNT, "pretrain": 0.8}, versus_settings=LEARNT, problems=500, steps=240,
     tried="one run of each on 300 pairs: .64, of which .62 before the first label, and .68 for Bradley-Terry after 200 steps; "
     "policies are told apart at .69",
+    finding="It ranks 69% of the pairs by unseen writers right, Bradley-Terry 72%; eight runs leave open whether it is worse.",
 )  # fmt: skip
 baseline = "bradley_terry"
 kind = "reward-model"

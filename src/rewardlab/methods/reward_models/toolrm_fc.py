@@ -276,5 +276,6 @@ check = Check(
     "one (the model reads surprise)",
     versus=None, task="calls", measure="reranked", direction="higher", margin=0.05, against="pass@1", settings=OWN_FORM,
     by=reranked(by=model_score(model="reward"), n=8), problems=100, steps=40,
+    finding="The best of 8 is right in 69% of problems, any one of them in 36%.",
 )  # fmt: skip
 baseline = "bradley_terry"
