@@ -71,14 +71,21 @@ def polyglot(
         about="notes in three tongues, to be graded, compared or accepted",
         demonstrate=partial(_careless, named=named, confused=confused) if judged else None,
         columns=(
-            "prompt", "answer", "language", "kind", "rubric", "criteria", "reply", "score", "label", "chosen", "rejected",
-            "feedback", "feedback_reversed", "judgement", "judgement_reversed", "judgement_target", "judgement_target_reversed",
-            "translated", "replies", "scores", *(("shown", "worth", "mark") if judged else ()),
+            "prompt", "answer", "language", "kind", "rubric", "criteria", "need", *_columns(KINDS[kinds]), "translated", "replies",
+            "scores", *(("question", "shown", "worth", "mark") if judged else ()),
         ),
         warmup_steps=1000,
         window=(0.25, 0.75),
         warmed_as=None if judged else _warmed_as(**settings, named=named, confused=confused),
     )  # fmt: skip
+
+
+def _columns(kinds: tuple[Kind, ...]) -> tuple[str, ...]:
+    """The columns of what is judged in these ways, and of what is written about it."""
+    of = {"scale": ("reply", "score"), "verdict": ("reply", "label"), "pairwise": ("chosen", "rejected")}
+    written = ("feedback", "judgement", "judgement_target")
+    back = tuple(f"{name}_reversed" for name in written) if "pairwise" in kinds else ()
+    return (*dict.fromkeys(name for kind in kinds for name in of[kind]), *written, *back)
 
 
 def _warmed_as(**settings: object) -> str:

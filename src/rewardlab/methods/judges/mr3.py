@@ -198,22 +198,22 @@ def verdicts_by_kind(
 
 
 def mr3(
-    base: Recipe | None = None, *, language: Language = "english", opening: str = "", order: Order = "easy_to_hard",
+    base: Recipe | None = None, *, language: Language = "english", opening: str = "", sequence: Order = "easy_to_hard",
     easy: bool = False, right: bool = True, pool: int = 256, attempts: int = 4, scale: str = "", pairwise: str = "",
     verdict: str = "", problems: int = 16, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """language: of the traces: English (`judgement`), or the row's own (`judgement_target`).  opening: the sentence in that
-    language with which its traces begin; the row's column `opening` goes before it.  order, pool, attempts: rows of the curriculum,
-    and how often the policy attempts each first.  easy: whether rows stay that it always gets right.  right: whether only traces
-    count whose verdict is the label.  scale, pairwise, verdict: what the judge is asked, as texts; empty: the published sections.
-    problems: rows of a step."""
+    language with which its traces begin; the row's column `opening` goes before it.  sequence, pool, attempts: of the curriculum,
+    its order, its rows, and how often the policy attempts each first.  easy: whether rows stay that it always gets right.  right:
+    whether only traces count whose verdict is the label.  scale, pairwise, verdict: what the judge is asked, as texts; empty: the
+    published sections.  problems: rows of a step."""
     base = base or sft(problems=problems, lr=lr)
     texts = {kind: text for kind, text in (("scale", scale), ("pairwise", pairwise), ("verdict", verdict)) if text}
     return base.but(
         rollout=traced_rows(right=right, language=language, opening=opening, texts=texts),
         measure=verdicts_by_kind(texts=texts), problems=problems, lr=lr,
         loop=curriculum(
-            pool=pool, attempts=attempts, order=order, easy=easy, right=right, language=language, texts=texts, inner=base.loop
+            pool=pool, attempts=attempts, order=sequence, easy=easy, right=right, language=language, texts=texts, inner=base.loop
         ),
     )  # fmt: skip
 
@@ -259,12 +259,12 @@ data = Data(
     ],
 )  # fmt: skip
 
-OF_NOTES: Mapping[str, Any] = dict(FORMS.items()) | {"problems": 32, "lr": 1e-3, "pool": 1024, "attempts": 2}
+OF_NOTES: dict[str, Any] = {"problems": 32, "lr": 1e-3, "pool": 1024, "attempts": 2} | dict(FORMS.items())
 check = Check(
     says="taught only right traces of rows that it does not get right by itself, easy ones first, a judge of scores, pairs and "
     "labels in three languages is right more often than one taught as many traces as they come",
     versus="mr3", task="polyglot:kinds=all,least=2,most=4,translated=0,taught_named=0.8", measure="judged", direction="higher",
-    margin=0.05, settings=OF_NOTES, versus_settings={**OF_NOTES, "order": "given", "easy": True, "right": False},
+    margin=0.05, settings=OF_NOTES, versus_settings={**OF_NOTES, "sequence": "given", "easy": True, "right": False},
     problems=200, steps=60,
     tried="once, on two development seeds: .625 and .556 right so, .670 and .619 with traces as they come: worse here, and why "
     "was not found out",
