@@ -111,7 +111,7 @@ MAY_IMPORT = {
     | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}
     | {"comparisons.forest", "comparisons.league_records", "comparisons.telling", "checks"},
     # one a family: they name methods, and never import them
-    "leagues": {"registry", "comparisons.league", "evals", "rollouts", "rewards"},
+    "leagues": {"registry", "comparisons.league", "evals", "rollouts", "rewards", "envs"},
     # methods against one another
     "comparisons": EVERYWHERE
     | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}
