@@ -41,9 +41,9 @@ class Parser(argparse.ArgumentParser):
             if action.nargs == 0:
                 if equals:
                     self.error(f"{flag} is a switch and takes no value: write {flag} or leave it out")
-            elif not equals:
+            elif not equals and action.nargs != "?":
                 self.error(f"{flag} needs a value: {flag} {action.metavar}")
-            elif not value.strip():
+            elif equals and not value.strip():
                 self.error(f"{flag} needs a value, and got an empty text (a shell variable that is not set?)")
             elif times[flag] > 1 and not isinstance(action, argparse._AppendAction):
                 self.error(f"{flag} is given twice")
