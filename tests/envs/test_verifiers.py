@@ -408,7 +408,7 @@ def test_tools_are_made_known_called_and_answered():
     told = "\n".join([*(m.text for m in problem.prompt), *(m.text for m in messages[:1] if m)])
     assert "Add two numbers." in told
     assert f'"{tool}"' in told
-    assert messages[1].text == f"<tool_response>\n{problem.answer}\n</tool_response>"
+    assert (messages[1].role, messages[1].results) == ("tool", (str(problem.answer),))
     assert messages[2] is None
     _, without = played(task, problem, "It is 3.")
     assert [s.value for s in judged(task, whole, without)] == [1.0, 0.0]

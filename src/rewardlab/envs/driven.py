@@ -19,10 +19,13 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from rewardlab.core import Message
+from rewardlab.envs.tool_messages import answered, calls_of
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.supervisor import per_process
 from rewardlab.text.answers import after_thinking
-from rewardlab.text.tool_calls import TAG, calls_in
+from rewardlab.text.tool_calls import TAG
+from rewardlab.verifiers.calls.calls import Call, Malformed, Schema, tools_from
 
 PATIENCE = 600.0
 """Seconds that a program may take from a reply to its next request, or to its end."""
@@ -138,7 +141,9 @@ class _Handler(BaseHTTPRequestHandler):
         asked = Asked(messages, body.get("tools") or [])
         events.put(asked)
         text = asked.answer.get()
-        return self._answer(400, _refused(TOO_LONG)) if text is None else self._answer(200, completion(name, text, len(messages)))
+        if text is None:
+            return self._answer(400, _refused(TOO_LONG))
+        return self._answer(200, completion(name, text, len(messages), asked.tools))
 
     def _answer(self, status: int, document: Mapping[str, Any]) -> None:
         data = json.dumps(document).encode()
@@ -178,25 +183,36 @@ def in_loop(work: Awaitable[Any]) -> Any:
 # ---- replies as the API has them -----------------------------------------------------------------------------------------
 
 
-def completion(name: str, text: str, after: int = 0) -> dict[str, Any]:
-    """A reply as a chat completion: calls of tools, written as the policy writes them, are its `tool_calls`.
+def completion(name: str, text: str, after: int = 0, tools: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """A reply as a chat completion: the calls of tools in it, in whatever form, are its `tool_calls`.
 
-    after: messages before it, which tells the calls of one conversation apart.
+    after: messages before it, which tells the calls of one conversation apart.  tools: those that the request offers.
     """
-    calls = calls_in(text) or []
+    known = tools_from(schemas_of(tools))
+    calls = calls_of(text, known)
     message: dict[str, Any] = {"role": "assistant", "content": text}
-    if calls:
+    # what cannot be read is text, to which the program answers as it does to any
+    if calls is not None and not isinstance(calls, Malformed):
         thought = text[: len(text) - len(after_thinking(text))]
-        message["content"] = (thought + after_thinking(text).partition(TAG)[0]).strip() or None
+        before, mark, _ = after_thinking(text).partition(TAG)
+        message["content"] = (thought + (before if mark else "")).strip() or None
         message["tool_calls"] = [
-            {"id": f"call_{after}_{i}", "type": "function", "function": {"name": tool, "arguments": json.dumps(dict(arguments))}}
-            for i, (tool, arguments) in enumerate(calls)
+            {"id": f"call_{after}_{i}", "type": "function", "function": {"name": c.name, "arguments": json.dumps(_given(c, known))}}
+            for i, c in enumerate(calls)
         ]
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if "tool_calls" in message else "stop"}
     usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
     return {
         "id": f"{name}-reply", "object": "chat.completion", "created": 0, "model": name, "choices": [choice], "usage": usage
     }  # fmt: skip
+
+
+def _given(call: Call, known: Mapping[str, Schema]) -> dict[str, Any]:
+    """The arguments by name, in the types of the tool's schema; as they are written where they do not fit it."""
+    try:
+        return dict(call.bound(known, defaults=False).arguments)
+    except Malformed:
+        return dict(call.arguments)
 
 
 def text_of(content: Any) -> str:
@@ -209,20 +225,15 @@ def text_of(content: Any) -> str:
     return "\n".join(str(part.get("text", "")) for part in parts)
 
 
-def told(messages: Sequence[Mapping[str, Any]]) -> str:
-    """What was said to the policy in these messages, as one text; results of tools stand between <tool_response> tags."""
-    tagged = ((m.get("role"), text_of(m.get("content"))) for m in messages)
-    return "\n\n".join(f"<tool_response>\n{text}\n</tool_response>" if role == "tool" else text for role, text in tagged)
+def told(messages: Sequence[Mapping[str, Any]]) -> Message:
+    """What was said to the policy in these messages: results of tools as such where there is nothing else, or all as one text."""
+    said = [(m.get("role"), text_of(m.get("content"))) for m in messages]
+    if said and all(role == "tool" for role, _ in said):
+        return answered([text for _, text in said])
+    tagged = (f"<tool_response>\n{text}\n</tool_response>" if role == "tool" else text for role, text in said)
+    return Message("user", "\n\n".join(tagged))
 
 
-def with_tools(tools: Sequence[Mapping[str, Any]]) -> str:
-    """How tools are made known to a policy: their schemas, and how they are called."""
-    if not tools:
-        return ""
-    functions = [tool.get("function", tool) for tool in tools]
-    lines = "\n".join(json.dumps({"type": "function", "function": dict(function)}) for function in functions)
-    return (
-        f"You may call these functions:\n<tools>\n{lines}\n</tools>\n"
-        'To call one, write a JSON object with its name and arguments between tags: <tool_call>{"name": NAME, "arguments": '
-        "{...}}</tool_call>"
-    )
+def schemas_of(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The tools of a request as chat templates take them."""
+    return [{"type": "function", "function": dict(tool.get("function", tool))} for tool in tools]

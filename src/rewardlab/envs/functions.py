@@ -11,7 +11,7 @@
     rewardlab train grpo --task problems.jsonl --model hf:Qwen/Qwen3-0.6B --tools mine.py:search,mine.py:lookup
 
 Schemas follow from the functions (transformers.utils.get_json_schema) and reach the model through its chat template. Calls are
-read in every form that models write (`verifiers/calls`). What goes wrong is told to the policy, which may try again.
+read in every form that models write (`tool_messages.py`). What goes wrong is told to the policy, which may try again.
 """
 
 from __future__ import annotations
@@ -27,22 +27,16 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Message, Problem, Turn, environment
+from rewardlab.envs.tool_messages import answered, calls_of, told_of
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.user.functions import find
 from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
-from rewardlab.text.answers import after_thinking
 from rewardlab.util.background import wait_for
 from rewardlab.util.extras import require
-from rewardlab.verifiers.calls.calls import Call, Malformed, read_all, tools_from, tries
+from rewardlab.verifiers.calls.calls import Call, Malformed, tools_from
 
 State = dict[str, Any]
 
-TOLD = (
-    "You may call these functions, as often as you need to:\n\n{schemas}\n\nTo call one, write its name and arguments as JSON "
-    'between <tool_call> and </tool_call>, such as <tool_call>{{"name": "NAME", "arguments": {{"ARGUMENT": "VALUE"}}}}'
-    "</tool_call>. What it returns is shown to you. When you need no further call, give your answer."
-)
-"""For models whose chat template has no words of its own for tools."""
 OVER = "no call is left: answer with what you know"
 CUT = " ... ({n} more characters)"
 
@@ -103,9 +97,7 @@ def tools_of(names: tuple[str, ...]) -> dict[str, Tool]:
 def _start(
     problem: Problem, seed: int, *, tools: Sequence[str], calls: int, at_once: int, seconds: float, shown: int
 ) -> tuple[Message | None, State]:
-    schemas = json.dumps([tool.schema for tool in tools_of(tuple(tools)).values()])
-    told = TOLD.format(schemas="\n".join(json.dumps(tool.schema["function"]) for tool in tools_of(tuple(tools)).values()))
-    return Message("system", told, tools=schemas), {"calls": 0}
+    return told_of([tool.schema for tool in tools_of(tuple(tools)).values()]), {"calls": 0}
 
 
 @environment(start=_start, waits=True)
@@ -123,26 +115,14 @@ def functions(
     if asked is None:
         return None, state
     if isinstance(asked, Malformed):
-        return _answer([f"error: the calls cannot be read: {asked}"]), state
+        return answered([f"error: the calls cannot be read: {asked}"]), state
     left = calls - state["calls"]
     if left <= 0:
-        return _answer([f"error: {OVER}"]), state
+        return answered([f"error: {OVER}"]), state
     run = asked[: min(left, at_once)]
     told = [f"error: not run, as one reply may hold {at_once} calls and {left} of the episode are left"] * (len(asked) - len(run))
     results = _results([partial(_called, known, call, shown) for call in run], seconds)
-    return _answer(results + told), {"calls": state["calls"] + len(run)}
-
-
-def calls_of(reply: str, known: dict[str, Tool]) -> list[Call] | Malformed | None:
-    """The calls of a reply after its thinking, in whatever form; None where it makes none. Malformed: they cannot be read."""
-    said = after_thinking(reply)
-    # Llama's JSON and calls in Python's syntax have no mark: they are calls where they name a tool
-    if not tries(said) and not (said.lstrip()[:1] in ("{", "[", "`") and any(name in said for name in known)):
-        return None
-    (found,) = read_all([said], "auto", 1.0)
-    if isinstance(found, Malformed):
-        return found if tries(said) else None
-    return (found if tries(said) or any(call.name in known for call in found) else None) or None
+    return answered(results + told), {"calls": state["calls"] + len(run)}
 
 
 def _called(known: dict[str, Tool], call: Call, shown: int) -> str:
@@ -173,10 +153,6 @@ def _results(works: Sequence[Callable[[], str]], seconds: float) -> list[str]:
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
     return [f"error: it took longer than {seconds:g} seconds" if text is None else text for text in found]
-
-
-def _answer(results: Sequence[str]) -> Message:
-    return Message("tool", "\n\n".join(results), results=tuple(results))
 
 
 def _check_types(given: Mapping[str, Any], schema: dict[str, Any]) -> None:

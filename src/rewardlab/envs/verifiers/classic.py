@@ -36,19 +36,12 @@ class Classic:
     def rows(self, test: bool) -> Iterator[Row]:
         """Its dataset, or its eval dataset."""
         for row in self.env.get_eval_dataset() if test else self.env.get_dataset():
-            yield Row(tuple(map(self._message, _prompt(row))), row.get("answer") or None, _json(row), tuple(self._tools(row)))
+            yield Row(tuple(map(self._message, _prompt(row))), row.get("answer") or None, _json(row))
 
     def _message(self, message: Mapping[str, Any]) -> Message:
         if message.get("tool_calls"):
             raise RewardlabError(f"{self.name}: calls of tools in a prompt are not read")
         return Message(str(message["role"]), text_of(message.get("content")))
-
-    def _tools(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-        info = row.get("info") or {}
-        info = json.loads(info) if isinstance(info, str) else info
-        # as `init_state` chooses them
-        tools = (info.get("tool_defs") if isinstance(info, dict) else None) or getattr(self.env, "tool_defs", None) or []
-        return [_schema(tool) for tool in tools]
 
     def shown(self, data: str) -> list[str]:
         return [text_of(message.get("content")) for message in _prompt(json.loads(data))]
@@ -66,7 +59,7 @@ class Classic:
         if not final:
             return ""
         messages = [{"role": "user", "content": final}] if isinstance(final, str) else [_plain(message) for message in final]
-        return told(messages)
+        return told(messages).text
 
     def scores(self, results: list[Any]) -> list[Outcome]:
         """By `score_group`, which calls each reward function with what it asks for.
@@ -133,11 +126,6 @@ def _prompt(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _plain(message: Any) -> dict[str, Any]:
     return message if isinstance(message, dict) else message.model_dump(exclude_none=True)
-
-
-def _schema(tool: Any) -> dict[str, Any]:
-    plain = dict(tool) if isinstance(tool, dict) else tool.model_dump(exclude_none=True)
-    return {key: plain[key] for key in ("name", "description", "parameters") if key in plain}
 
 
 def _json(row: Mapping[str, Any]) -> str:

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from rewardlab.core import Message, Problem, Turn, environment, seed_of
-from rewardlab.envs.driven import Asked, Conversation, Over, text_of, told, with_tools
+from rewardlab.envs.driven import Asked, Conversation, Over, schemas_of, text_of, told
 from rewardlab.envs.live import Live
+from rewardlab.envs.tool_messages import told_of
 from rewardlab.errors import RewardlabError
 
 from .loaded import load
@@ -45,17 +46,25 @@ def _start(problem: Problem, seed: int) -> tuple[Message | None, State]:
             f"{of[0]} begins an episode otherwise than its row says: {asked[: len(before)]!r:.200}. Episodes begin with the prompt "
             "of the row here, and one message more"
         )
-    # those of the row are in the problem's prompt already
-    tools = "" if problem.meta.get("tools") else with_tools(conversation.now.tools)
-    opening = "\n\n".join(filter(None, [tools, told(conversation.now.messages[len(before) :])]))
-    return Message("user", opening) if opening else None, {"of": of, "replies": []}
+    return _opening(schemas_of(conversation.now.tools), told(conversation.now.messages[len(before) :]).text), {
+        "of": of,
+        "replies": [],
+    }
+
+
+def _opening(tools: Sequence[dict[str, Any]], text: str) -> Message | None:
+    if not tools:
+        return Message("user", text) if text else None
+    of_tools = told_of(tools)
+    # what stands beside tools must be read too: then both are in words
+    return Message("user", f"{of_tools.text}\n\n{text}") if text else of_tools
 
 
 @environment(start=_start)
 def verifiers_episode(state: State, turn: Turn) -> tuple[Message | None, State]:
     """The environment of `verifiers` that the problem names in meta["environment"], with its options and row, as its task writes.
 
-    Replies call tools by <tool_call>{"name", "arguments"}</tool_call>. The episode ends when the environment asks no more; what it
+    Replies call tools in any form that models write. The episode ends when the environment asks no more; what it
     earned is its rubric's to say: the verifier `verifiers_reward`.
     """
     of, replies = state["of"], state["replies"]
@@ -68,7 +77,7 @@ def verifiers_episode(state: State, turn: Turn) -> tuple[Message | None, State]:
     if isinstance(now, Over):
         closing = "" if now.error else load(of[0], of[1]).closing(now.result)
         return (Message("user", closing, last=True) if closing else None), state
-    return Message("user", told(_new(of[0], before, now))), state
+    return told(_new(of[0], before, now)), state
 
 
 def outcomes(problem: Problem, episodes: Sequence[Sequence[str]]) -> list[Outcome]:

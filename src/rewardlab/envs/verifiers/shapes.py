@@ -11,12 +11,11 @@ from rewardlab.core import Message
 
 @dataclass(frozen=True)
 class Row:
-    """A problem of an environment.  data: as JSON, from which the environment plays it.  tools: schemas that are known before."""
+    """A problem of an environment.  data: as JSON, from which the environment plays it."""
 
     prompt: tuple[Message, ...]
     answer: Any
     data: str
-    tools: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import Any
 
 from rewardlab.core import Message, Problem, Task, seed_of
-from rewardlab.envs.driven import with_tools
 from rewardlab.envs.verifiers.loaded import load
 from rewardlab.envs.verifiers.shapes import Row
 from rewardlab.errors import RewardlabError
@@ -63,7 +62,7 @@ def verifiers(
         environment="verifiers_episode",
         turns=turns,
         played=True,
-        columns=("prompt", "answer", "environment", "options", "row", "tools"),
+        columns=("prompt", "answer", "environment", "options", "row"),
     )
 
 
@@ -72,7 +71,7 @@ def _held_out(row: Row) -> bool:
 
 
 def _problem(row: Row, name: str, options: str) -> Problem:
-    meta = {"environment": name, "options": options, "row": row.data, "tools": bool(row.tools)}
+    meta = {"environment": name, "options": options, "row": row.data}
     problem = Problem(row.prompt, row.answer, meta)
-    # until messages carry tools themselves: their schemas as a text of the system
-    return problem.told(with_tools(row.tools)) if row.tools else replace(problem, prompt=problem.prompt or (Message("system", ""),))
+    # of an environment that says everything itself
+    return replace(problem, prompt=problem.prompt or (Message("system", ""),))
