@@ -70,8 +70,10 @@ def test_a_dialogue_is_sent_whole_and_with_its_roles():
         rows = served.read(rows, [(Message("tool", "42"), Message("user", "second?"))])
         (row,) = served.extend(rows, Sampling(6), rng())
         assert row.replies == ["reply 2", "reply 5"]
-        roles = [m["role"] for m in server.asked[-1]["messages"]]
-        assert roles == ["system", "user", "assistant", "tool", "user"]
+        sent = server.asked[-1]["messages"]
+        # servers refuse a message of the role tool that follows no tool_calls of theirs: it is told in words
+        assert [m["role"] for m in sent] == ["system", "user", "assistant", "user", "user"]
+        assert sent[3]["content"] == "<tool_response>\n42\n</tool_response>"
         with pytest.raises(RewardlabError, match=r"begins a new reply.*prefill=true"):
             served.extend([row], Sampling(6), rng())
         going_on = load_policy(f"{server.name},prefill=true")
