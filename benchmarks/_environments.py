@@ -10,6 +10,7 @@ refuses says why, in the first words of its error.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import sys
@@ -37,12 +38,12 @@ BY_SETTING = {
 }
 """Environments for anyone's rows, as they are given."""
 BY_TASK = {
-    "terminal": "terminals",
-    "textworld": "textworld",
-    "babyai": "babyai",
-    "gym_text": "gym_text",
+    "terminal": ("terminals", ""),
+    "textworld": ("textworld:coin_collector,level=1,size=20,test_size=2", "textworld"),
+    "babyai": ("babyai:GoToLocal", "minigrid"),
+    "gym_text": ("gym_text:FrozenLake-v1", "gymnasium"),
 }
-"""Tasks that bring their own environment and rows."""
+"""Tasks that bring their own environment and rows, and the packages that they need: without one, what is kept stays."""
 OTHERS = ("grpo", "dapo", "ppo", "reinforce_plus_plus")
 """Of the methods that sample independent replies, which become episodes, a few."""
 SETTINGS = {"problems": 2, "minibatches": 1, "epochs": 1, "n": 2, "turns": 2}
@@ -72,7 +73,7 @@ def tried(name: str, kind: str, model: str, folder: Path) -> str:
     short = {"steps": 1, "eval_problems": 2, "max_new": 8, "device": "cpu", "patience": 0, "max_missing": 1.0}
     with tempfile.TemporaryDirectory() as out:
         try:
-            task = registry.task(str(rows) if kind in BY_SETTING else BY_TASK[kind])
+            task = registry.task(str(rows) if kind in BY_SETTING else BY_TASK[kind][0])
             train(registry.build(name, settings), model, task, out=Path(out) / "run", **short)
         except RewardlabError as problem:
             return re.split(r"(?<=[a-z)\]'])[.;] ", str(problem))[0][:160]
@@ -87,6 +88,11 @@ def tiny(folder: Path) -> str:
 
     checkpoint(folder / "model", tokenizer(), "LlamaForCausalLM", max_position_embeddings=4096)
     return f"hf:{folder / 'model'}"
+
+
+def installed(kind: str) -> bool:
+    package = BY_TASK[kind][1] if kind in BY_TASK else ""
+    return not package or importlib.util.find_spec(package) is not None
 
 
 def table(kept: dict[str, dict[str, str]]) -> str:
@@ -116,7 +122,7 @@ def main(names: list[str]) -> None:
             (folder / "docs.jsonl").write_text('{"title": "Emma", "text": "Emma is a novel by Jane Austen."}\n')
             model = tiny(folder)
             for name in names or methods():
-                for kind in (*BY_SETTING, *BY_TASK):
+                for kind in filter(installed, (*BY_SETTING, *BY_TASK)):
                     kept.setdefault(name, {})[kind] = tried(name, kind, model, folder)
                     print(f"{name:24} {kind:12} {kept[name][kind] or 'yes'}", flush=True)
                 KEPT.write_text(json.dumps(kept, indent=1) + "\n")
