@@ -13,7 +13,7 @@ from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.environment import paid
-from rewardlab.rollouts.interactive import answer_once, interactive
+from rewardlab.rollouts.interactive import answer_once, go_on, interactive
 from tests.helpers.scripted import ScriptedPolicy
 
 
@@ -205,3 +205,10 @@ def test_answers_that_are_asked_for_at_once_come_in_order():
     answer_once(waiting(seconds=0.0), rows, states, Run(policy, seed=0, max_new=9), turns=9)
     assert time.monotonic() - began < 1.0
     assert [s["at"] for s in states] == [1] * 8
+
+
+def test_no_episodes_are_played_in_no_time(policy):
+    for env in (waiting(seconds=0.0), counting()):
+        rows, states = [], []
+        go_on(env, rows, states, Run(policy, seed=0, max_new=4), Sampling(4), turns=3)
+        assert rows == states == []

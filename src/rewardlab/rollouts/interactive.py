@@ -141,7 +141,8 @@ def _some(asked: Collection[Future]) -> list[Future]:
 @contextmanager
 def _threads(most: int) -> Iterator[ThreadPoolExecutor]:
     """Threads in which an environment is asked. After an error or Ctrl-C nobody waits for what they still do."""
-    threads = ThreadPoolExecutor(min(most, WAITING), thread_name_prefix="environment")
+    # a caller may have no episode at all, and a pool has a thread at least
+    threads = ThreadPoolExecutor(max(1, min(most, WAITING)), thread_name_prefix="environment")
     try:
         yield threads
     finally:
