@@ -76,7 +76,7 @@ def tried(name: str, kind: str, model: str, folder: Path) -> str:
             task = registry.task(str(rows) if kind in BY_SETTING else BY_TASK[kind][0])
             train(registry.build(name, settings), model, task, out=Path(out) / "run", **short)
         except RewardlabError as problem:
-            return re.split(r"(?<=[a-z)\]'])[.;] ", str(problem))[0][:160]
+            return re.split(r"(?<=[a-z)\]'])[.;] ", " ".join(str(problem).split()))[0][:160]
     return ""
 
 

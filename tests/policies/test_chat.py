@@ -8,6 +8,7 @@ import json
 import pytest
 
 from rewardlab.core import Message
+from rewardlab.models.embedded import untrained
 from rewardlab.policies.chat import in_words, rendered
 
 # what Qwen2.5's template does with tools and their results, without the system message that it makes up
@@ -76,3 +77,8 @@ def test_a_system_message_that_is_there_takes_the_tools_up():
 
 def test_tools_may_be_all_that_is_said():
     assert in_words(OPENING[1:]) == [Message("user", "You may call add.")]
+
+
+def test_nothing_is_read_and_written_of_no_rows():
+    policy = untrained()
+    assert policy.read([], []) == policy.write([], []) == []

@@ -90,6 +90,9 @@ class TextPolicy(ReadsVectors):
 
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
         """Append recorded replies, each closed by the end token of the chat template, as decisions of this policy."""
+        # a tokenizer refuses an empty list
+        if not replies:
+            return []
         end = [self._end]
         # a batched call: the tokenizer is several times faster than row by row
         encoded = self.tokenizer(list(replies), add_special_tokens=False)["input_ids"]
