@@ -5,16 +5,16 @@
   python benchmarks/_environments.py --table          the page alone, from what is kept
 
 A method is given rows of its own template where the environment reads any rows, and else the rows of the environment's task. What
-refuses says why, in the first words of its error.
+refuses says why, in the beginning of its error.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
-import re
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,9 @@ def methods() -> list[str]:
     from rewardlab import registry
     from rewardlab.settings.hyperparameters import hyperparameters
 
-    return [*OTHERS, *(name for name in registry.methods() if "env" in hyperparameters(registry.method(name)))]
+    taking = [name for name in registry.methods() if "env" in hyperparameters(registry.method(name))]
+    # a game of two players, say, is for no rows of text
+    return [*OTHERS, *(name for name in taking if not registry.data_of(name).refuses)]
 
 
 def tried(name: str, kind: str, model: str, folder: Path) -> str:
@@ -76,7 +78,7 @@ def tried(name: str, kind: str, model: str, folder: Path) -> str:
             task = registry.task(str(rows) if kind in BY_SETTING else BY_TASK[kind][0])
             train(registry.build(name, settings), model, task, out=Path(out) / "run", **short)
         except RewardlabError as problem:
-            return re.split(r"(?<=[a-z)\]'])[.;] ", " ".join(str(problem).split()))[0][:160]
+            return textwrap.shorten(str(problem), 160, placeholder=" ...")
     return ""
 
 
