@@ -51,8 +51,13 @@ def init() -> None:
             backend = "cpu:gloo,cuda:nccl"
         with _reaching_all():
             dist.init_process_group(backend, timeout=PATIENCE)
-        # a process that exits while the group's background threads still run is aborted by NCCL or gloo
-        atexit.register(shutdown)
+        leave_at_exit()
+
+
+def leave_at_exit() -> None:
+    """Leave the process group when the process ends: one whose background threads still run then is aborted by NCCL or gloo."""
+    atexit.unregister(shutdown)
+    atexit.register(shutdown)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from rewardlab.backends.trl.policy import TRLPolicy
 from rewardlab.backends.trl.refusals import cannot_carry, refuse, warn_no_refill
 from rewardlab.backends.trl.settings import config_of
 from rewardlab.core import Batch, Problem, Recipe, Run, Sampling, Task, uncounted
+from rewardlab.engine import distributed
 from rewardlab.engine.collate import micro_batches, mini_batches
 from rewardlab.engine.distributed import all_gather, shard, world_size
 from rewardlab.engine.learner import learning_rate
@@ -94,6 +95,8 @@ class RecipeTrainer(GRPOTrainer):
             self.policy.whole, reward_funcs=rewards_are_ours, args=config, train_dataset=positions,
             processing_class=self.policy.tokenizer, callbacks=[_EndOfStep(self)],
         )  # fmt: skip
+        # accelerate has joined the processes
+        distributed.leave_at_exit()
         self.policy.trainer = self
 
     def can_sample(self, sampling: Sampling) -> bool:
