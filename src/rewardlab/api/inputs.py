@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import metadata
 from typing import Any
 
@@ -18,6 +18,7 @@ from rewardlab.rewards.model import PREFIX as TRAINED
 from rewardlab.rewards.model import writes
 from rewardlab.rewards.process import PREFIX
 from rewardlab.runs.config import COLUMNS, RunConfig, config_of_run
+from rewardlab.settings.sampling import correction
 from rewardlab.tasks.sources import Listed, Shuffled
 from rewardlab.util.device import device_of, dtype_of
 from rewardlab.util.progress import console
@@ -169,8 +170,26 @@ def _naming(recipe: Recipe, prefix: str) -> list[tuple[Any, str]]:
     return [(part, x) for part in parts if isinstance(x := part.settings.get("model"), str) and x.startswith(prefix)]
 
 
+def corrected(recipe: Recipe, mismatch: str | None) -> Recipe:
+    """The recipe with its advantages weighed where sampler and trainer differ, as `mismatch` says."""
+    if mismatch is None:
+        return recipe
+    if recipe.credit is None:
+        raise RewardlabError(f"mismatch weighs advantages, and {recipe.name or 'this recipe'} has none: leave out --mismatch")
+    return recipe.but(credit=recipe.credit >> registry.part("credit", "weigh_mismatch", **asdict(correction(mismatch))))
+
+
 def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:
     """The policy: an object, or the one that the configuration names; without a name, the small one made for the task."""
+    policy = _policy_of(model, config, task)
+    if config.sampler:
+        from rewardlab.policies.vllm.sampler import sampler_of
+
+        policy.sampler = sampler_of(config.sampler, policy)
+    return policy
+
+
+def _policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:
     if model is not None and not isinstance(model, str):
         if config.shard:
             raise RewardlabError("shard divides a model that is given by its name; this one is an object, which is loaded already")

@@ -15,6 +15,7 @@ from rewardlab.api.changes import check_given, check_same, digest, prepare, resu
 from rewardlab.api.inputs import (
     begin_run,
     configured,
+    corrected,
     in_environment,
     policy_of,
     recipe_of,
@@ -72,7 +73,8 @@ def train(
     require_packages(recipe, task)
     require_scorers(recipe)
     check_columns(recipe, task)
-    recipe = watching(watched(measured(in_environment(recipe, task), task), eval_on), watch)
+    recipe = corrected(in_environment(recipe, task), config.mismatch)
+    recipe = watching(watched(measured(recipe, task), eval_on), watch)
     model_name = config.model or task.model if model is None or isinstance(model, str) else None
     require_weights(model_name or model)
     config = config.but(

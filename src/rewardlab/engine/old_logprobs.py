@@ -1,4 +1,4 @@
-"""Old log-probs in low precision: the trainer's own, to avoid rounding differences to the sampler's.
+"""Old log-probs in low precision, or of another engine: the trainer's own, to avoid rounding differences to the sampler's.
 
     ratio = exp(new - old),   old = what the trainer computes, before the update, for tokens sampled with the same weights
 
@@ -13,6 +13,7 @@ step has it for free, from the forward pass that it computes gradients from: `us
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,9 +27,10 @@ def rows_to_recompute(learner: LearnerState, batch: Batch, run: Run) -> Tensor |
     """(B,) bool: rows whose `old` the trainer must recompute; None if there are none.
 
     Those are rows in which every decision was sampled by this model, in this training step, with the weights it has now, where it
-    computes in another format than float32. Tokens that older weights or another model sampled keep their recorded `old`.
+    computes in another format than float32, or another engine samples for it. Tokens that older weights or another model sampled
+    keep their recorded `old`.
     """
-    if getattr(learner.model, "dtype", torch.float32) == torch.float32 or "old" not in learner.recipe.needs:
+    if not _rounds(learner.model) or "old" not in learner.recipe.needs:
         return None
     if not learner.unchanged_since_sampling(run.step) or not batch.rows:
         return None
@@ -36,6 +38,11 @@ def rows_to_recompute(learner: LearnerState, batch: Batch, run: Run) -> Tensor |
     steps = [{t.step for t in row.turns if t.author == learner.model.name and len(t.ids)} for row, _ in batch.rows]
     rows = torch.tensor([row_steps == {run.step} for row_steps in steps], dtype=torch.bool, device=batch.ids.device)
     return rows if bool(rows.any()) else None
+
+
+def _rounds(model: Any) -> bool:
+    """Whether what samples for a model rounds otherwise than what trains it."""
+    return getattr(model, "sampler", None) is not None or getattr(model, "dtype", torch.float32) != torch.float32
 
 
 def recompute_old(learner: LearnerState, batch: Batch, rows: Tensor, micro_tokens: int) -> Batch:

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rewardlab.core import Batch, Message, Outputs, Policy, TokenCount, Trajectory, Turn
+from rewardlab.core import Batch, Message, Outputs, Policy, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.chat import rendered
@@ -40,6 +40,8 @@ class TextPolicy(ReadsVectors):
     """Number format of the checkpoint that the policy was loaded from: an exported one has it too."""
     depth: int
     """How many decoder layers it has."""
+    sampler: Any = None
+    """What samples in this policy's place (`vllm/sampler.py`); a copy has none."""
     _joined: Sequence[tuple[float, TextPolicy]] = ()
     _candidates = 20
     _inserted: tuple[int, Callable[[Tensor], Tensor]] | None = None
@@ -187,6 +189,31 @@ class TextPolicy(ReadsVectors):
         """
         padded, head = self._for_head(hidden)
         return gradient_products(padded, head.float(), ids, sources)
+
+    # ---- sampling elsewhere ------------------------------------------------------------------------------------------
+
+    def _sampled_elsewhere(
+        self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator
+    ) -> list[Trajectory] | None:
+        """The rows with replies, where something else samples them in this policy's place; None where it samples itself."""
+        return None if self.sampler is None else self.sampler.extend(self, trajectories, sampling, rng)
+
+    @property
+    def adapter_rank(self) -> int | None:
+        """The rank of the adapters that train; None where weights do."""
+        raise NotImplementedError
+
+    def named_weights(self) -> Iterator[tuple[str, Tensor]]:
+        """The weights, without adapters, by their names in a Hugging Face checkpoint."""
+        raise NotImplementedError
+
+    def config_document(self) -> dict[str, Any]:
+        """The contents of config.json in a Hugging Face checkpoint."""
+        raise NotImplementedError
+
+    def save_adapter(self, folder: Path) -> None:
+        """Write the adapters as peft does."""
+        raise NotImplementedError
 
     # ---- several models that decide together -------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.settings.domain import COUNT, NAME, PATH, POSITIVE, SHARE, SWITCH, WHOLE, Domain, number, one_of, parse_value
+from rewardlab.settings.sampling import MISMATCH, SAMPLER
 from rewardlab.util.files import folders_like
 
 STEPS = 100
@@ -33,7 +34,7 @@ ORDERS = ("shuffled", "file")
 OVERLONG = ("error", "drop", "truncate-left")
 ENGINES = ("embedded", "trl")
 DTYPES = ("auto", "float32", "bfloat16")
-ON_RESUME = ("steps", "budget", "device", "micro_tokens", "checkpoint_every", "track")
+ON_RESUME = ("steps", "budget", "device", "sampler", "micro_tokens", "checkpoint_every", "track")
 """The settings that may be given anew when a run is resumed: how long, where and how it runs, not what it computes."""
 
 
@@ -51,6 +52,8 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
     return {name: parse_value(value) if equals else True for name, equals, value in pairs}
 
 
+LATER = ("shard", "sampler", "mismatch")
+"""Settings that config.json holds only where they are set: what is keyed by a configuration keeps the key it had before them."""
 SECONDS = number("a number of seconds from 0 up", lambda value: value >= 0)
 DEVICE = Domain("auto, cpu, cuda or cuda:N", _device)
 NAMES = Domain("names, or one text with commas between them", _names, tuple)
@@ -124,6 +127,11 @@ class RunConfig:
     )  # fmt: skip
     device: str = setting("auto", DEVICE, "auto (a GPU if there is one), cpu or cuda", metavar="DEVICE")
     dtype: str = setting("auto", one_of(*DTYPES), "number format of computation: auto, float32 or bfloat16", metavar="DTYPE")
+    sampler: str | None = setting(
+        None, SAMPLER, "what samples the replies: vllm (in this process, rewardlab[vllm]), or vllm:URL (a server that `vllm serve` "
+        "started); the policy's weights are handed over whenever they change. Options follow: vllm,memory=0.5 (default: the policy "
+        "itself)", metavar="NAME",
+    )  # fmt: skip
     lora_rank: int | None = setting(
         None, POSITIVE, "train LoRA adapters of this rank instead of all weights; a model that is such an adapter trains on",
         metavar="R",
@@ -175,6 +183,11 @@ class RunConfig:
         metavar="SECONDS",
         group=AMOUNTS,
     )
+    mismatch: str | None = setting(
+        None, MISMATCH, "weigh advantages by the ratio of the trainer's probabilities to the sampler's: truncate (of a token, at "
+        "most 2), mask (0 above 2), truncate-rows or mask-rows (of a reply), with another limit after a colon (truncate:3) "
+        "(default: it is measured alone)", metavar="HOW", group=AMOUNTS,
+    )  # fmt: skip
     patience: int = setting(
         30, COUNT, "stop if the reward is constant over the first N steps (default 30; 0: never)", metavar="N", group=AMOUNTS
     )
@@ -193,6 +206,10 @@ class RunConfig:
             raise RewardlabError("shard is not for engine trl: accelerate divides its weights (accelerate launch --use_fsdp)")
         if self.shard and self.lora_rank:
             raise RewardlabError("shard divides weights that all train; it is not for adapters (lora_rank)")
+        if self.engine == "trl" and self.sampler:
+            raise RewardlabError("sampler is not for engine trl, which has vLLM by itself: --trl use_vllm=true")
+        if self.shard and self.sampler:
+            raise RewardlabError("sampler is not for divided weights (shard): train them through TRL with its own vLLM")
         if self.engine == "trl" and self.track:
             raise RewardlabError("track is not for engine trl, which tracks by itself: set its report_to (--trl report_to=NAME)")
         if self.engine == "trl" and self.budget:
@@ -219,9 +236,9 @@ class RunConfig:
     def to_json(self) -> dict[str, Any]:
         """The settings that config.json holds."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["saved"]}
-        if not self.shard:
-            # as before there was this setting, so that what is keyed by a configuration keeps its key
-            del values["shard"]
+        for name in LATER:
+            if not values[name]:
+                del values[name]
         return values | {"track": list(self.track), "engine_options": dict(self.engine_options)}
 
     @classmethod

@@ -22,6 +22,8 @@ from rewardlab.policies.perturbed import Place
 from rewardlab.policies.vectors import below
 from rewardlab.util.extras import require
 
+PEFT = "base_model.model."
+"""Before the names of a model's weights in a PeftModel."""
 BOUNDLESS = 1 << 20
 """Tokens of context where neither model nor tokenizer sets a limit: tokenizers then name a number like 10^30."""
 
@@ -141,6 +143,24 @@ def save_adapter(model: Any, folder: Path, base: Base) -> None:
     save_file(load_file(folder / WEIGHTS), folder / WEIGHTS, metadata=base.metadata)
     # a form to fill in
     (folder / "README.md").unlink(missing_ok=True)
+
+
+def checkpoint_weights(whole: Any, model: Any) -> Iterator[tuple[str, Tensor]]:
+    """The weights of a model, without the adapters on it, by their names in a checkpoint.
+
+    whole: the PeftModel around `model`, or `model` itself. Raises RewardlabError where they are packed into 4 bits.
+    """
+    from transformers.core_model_loading import revert_weight_conversion
+
+    if getattr(model, "is_loaded_in_4bit", False):
+        raise RewardlabError("the weights below the adapters are in 4 bits (nf4:), which nothing else here can take over")
+    state = {
+        name.removeprefix(PEFT).replace(".base_layer.", "."): tensor
+        for name, tensor in whole.state_dict().items()
+        if ".lora_" not in name
+    }
+    # transformers may hold several matrices of a checkpoint in one
+    yield from revert_weight_conversion(model, state).items()
 
 
 @torch.no_grad()

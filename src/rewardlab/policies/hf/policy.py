@@ -25,6 +25,7 @@ from rewardlab.policies.hf.logit_ensemble import processors
 from rewardlab.policies.hf.model import (
     adapted,
     check_head,
+    checkpoint_weights,
     classifier,
     context_of,
     decoder_layers,
@@ -140,6 +141,8 @@ class HFPolicy(TextPolicy):
         """Sample one reply for each trajectory."""
         if self.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
+        if (elsewhere := self._sampled_elsewhere(trajectories, sampling, rng)) is not None:
+            return elsewhere
         if not trajectories:
             return []
         trajectories = self._begun(trajectories, rng)
@@ -247,6 +250,19 @@ class HFPolicy(TextPolicy):
 
     def _scales(self) -> list[Place]:
         return layer_norms(self.model)
+
+    @property
+    def adapter_rank(self) -> int | None:
+        return self.whole.peft_config["default"].r if adapted(self.whole) else None
+
+    def named_weights(self) -> Iterator[tuple[str, Tensor]]:
+        return checkpoint_weights(self.whole, self.model)
+
+    def config_document(self) -> dict[str, Any]:
+        return self.model.config.to_dict() | {"architectures": [type(self.model).__name__]}
+
+    def save_adapter(self, folder: Path) -> None:
+        save_adapter(self.whole, folder, self.base or Base(""))
 
     @property
     def has_value_head(self) -> bool:

@@ -25,7 +25,7 @@ from rewardlab.policies.llama.unsupported import Unsupported
 READER, VECTOR = "surprise", "surprise.weight"
 
 
-def _hf_names(model: Llama) -> Iterator[tuple[str, Tensor]]:
+def hf_names(model: Llama) -> Iterator[tuple[str, Tensor]]:
     """Hugging Face names with views of our weights: writing into a view writes into the model."""
     s = model.shape
     q, kv = s.heads * s.head_dim, s.kv_heads * s.head_dim
@@ -67,8 +67,8 @@ def load_llama(folder: Path, value_head: bool = False) -> Llama:
     tensors = {k: v for file in files for k, v in load_file(file).items()}
     vector = tensors.pop(VECTOR) if surprised else None
     model = Llama(config, value_head=value_head or "score.weight" in tensors)
-    _refuse_unknown(folder, set(tensors) - {name for name, _ in _hf_names(model)})
-    for name, view in _hf_names(model):
+    _refuse_unknown(folder, set(tensors) - {name for name, _ in hf_names(model)})
+    for name, view in hf_names(model):
         # a new critic starts from a checkpoint without a value head, and keeps its zeros
         if name not in tensors and name == "score.weight":
             continue
@@ -88,6 +88,18 @@ def _refuse_unknown(folder: Path, names: set[str]) -> None:
         raise Unsupported(f"the lean policy has no place for the weight {min(names)}")
 
 
+def config_of(model: Llama) -> dict[str, Any]:
+    """The contents of config.json."""
+    kind = "ForSequenceClassification" if model.value_head is not None else "ForCausalLM"
+    family = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}[model.config["model_type"]]
+    # the checkpoint that the model was loaded from may have had another format, and older ones call it torch_dtype
+    config = {k: v for k, v in model.config.items() if k not in ("torch_dtype", "rewardlab")}
+    config |= {"architectures": [family + kind], "dtype": "float32"}
+    if model.value_head is not None:
+        config |= {"num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "rewardlab": SCORED_AT}
+    return config
+
+
 def save_llama(model: Llama, folder: Path) -> None:
     """Write config.json and model.safetensors in float32, readable by transformers; adapters are merged into the weights.
 
@@ -96,14 +108,8 @@ def save_llama(model: Llama, folder: Path) -> None:
     # transformers reads plain weights only
     model = merged(model)
     folder.mkdir(parents=True, exist_ok=True)
-    kind = "ForSequenceClassification" if model.value_head is not None else "ForCausalLM"
-    family = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}[model.config["model_type"]]
-    # the checkpoint that the model was loaded from may have had another format, and older ones call it torch_dtype
-    config = {k: v for k, v in model.config.items() if k not in ("torch_dtype", "rewardlab")}
-    config |= {"architectures": [family + kind], "dtype": "float32"}
-    if model.value_head is not None:
-        config |= {"num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "rewardlab": SCORED_AT}
-    tensors = {name: view.detach().cpu().contiguous().clone() for name, view in _hf_names(model)}
+    config = config_of(model)
+    tensors = {name: view.detach().cpu().contiguous().clone() for name, view in hf_names(model)}
     if model.surprise is not None:
         config |= {"model_type": KIND, "trunk_type": config["model_type"]}
         tensors[VECTOR] = model.surprise.vector.detach().cpu().clone()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ from rewardlab.core import Batch, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.head import per_token_losses, token_logprobs
-from rewardlab.policies.llama.checkpoint import load_llama, save_llama
+from rewardlab.policies.llama.checkpoint import config_of, hf_names, load_llama, save_llama
 from rewardlab.policies.llama.decode import generate, runs_in_cpp
 from rewardlab.policies.llama.layout import Layout, layout
 from rewardlab.policies.llama.lora import adapt, load_adapter, merge, save_adapter
@@ -107,6 +107,20 @@ class LlamaPolicy(HasWeights, TextPolicy):
         self.save_tokenizer(Path(folder))
 
     @property
+    def adapter_rank(self) -> int | None:
+        adapters = self.model.layers[0].adapters
+        return adapters["out"].rank if "out" in adapters else None
+
+    def named_weights(self) -> Iterator[tuple[str, Tensor]]:
+        return hf_names(self.model)
+
+    def config_document(self) -> dict[str, Any]:
+        return config_of(self.model)
+
+    def save_adapter(self, folder: Path) -> None:
+        save_adapter(self.model, folder, self.base or Base(""))
+
+    @property
     def has_value_head(self) -> bool:
         return self.model.value_head is not None
 
@@ -135,6 +149,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
         """Sample one reply for each trajectory. Equal prompts are computed once."""
         if self.model.value_head is not None:
             raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
+        if (elsewhere := self._sampled_elsewhere(trajectories, sampling, rng)) is not None:
+            return elsewhere
         begun = self._begun(trajectories, rng)
         # `logit_ensemble` takes policies of the same kind alone
         extended = generate(self, begun, sampling, rng, self._joined, self._candidates)  # type: ignore[arg-type]

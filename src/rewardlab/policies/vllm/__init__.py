@@ -1,0 +1,1 @@
+"""vLLM as what samples a policy's replies: in this process, or on a server."""
