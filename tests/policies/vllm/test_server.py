@@ -28,6 +28,8 @@ QUESTIONS = ["1 + 2 = ?", "3 + 4 = ?", "5 + 9 - 2 = ?"]
 CLOSE = 2e-4
 RNG = torch.Generator()
 SHAPE = {"hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 256}
+WHOLE = ("--hf-overrides", json.dumps({"tie_word_embeddings": False}))
+ADAPTERS = ("--enable-lora", "--max-lora-rank", "8")
 MODES = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"}
 
 
@@ -45,8 +47,8 @@ def served(folder, *options):
         port = s.getsockname()[1]
     command = [
         sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder), "--port", str(port),
-        "--dtype", "float32", "--max-model-len", "256", "--max-num-seqs", "16", "--enforce-eager", "--kv-cache-memory-bytes", str(2**28),
-        "--logprobs-mode", "processed_logprobs", "--hf-overrides", json.dumps({"tie_word_embeddings": False}), *options,
+        "--dtype", "float32", "--max-model-len", "256", "--max-num-seqs", "16", "--enforce-eager",
+        "--kv-cache-memory-bytes", str(2**28), "--logprobs-mode", "processed_logprobs", *options,
     ]  # fmt: skip
     process = subprocess.Popen(command, env=os.environ | MODES, start_new_session=True)
     address = f"http://127.0.0.1:{port}"
@@ -86,7 +88,7 @@ def change(policy):
 
 
 def test_weights_follow_and_a_run_survives_the_death_of_the_server(folder, tmp_path):
-    process, address = served(folder)
+    process, address = served(folder, *WHOLE)
     try:
         policy = HFPolicy.load(folder, "cpu", "float32")
         policy.sampler = sampler_of(f"vllm:{address}", policy)
@@ -106,7 +108,7 @@ def test_weights_follow_and_a_run_survives_the_death_of_the_server(folder, tmp_p
         killed(process)
     with pytest.raises(RewardlabError, match="does not answer"):
         rewardlab.resume(out, steps=6)
-    process, address = served(folder)
+    process, address = served(folder, *WHOLE)
     try:
         rewardlab.resume(out, steps=6, sampler=f"vllm:{address}")
     finally:
@@ -116,7 +118,7 @@ def test_weights_follow_and_a_run_survives_the_death_of_the_server(folder, tmp_p
 
 
 def test_adapters_alone_are_handed_over(folder):
-    process, address = served(folder, "--enable-lora", "--max-lora-rank", "8")
+    process, address = served(folder, *ADAPTERS)
     try:
         policy = LlamaPolicy.load(folder, "cpu", "float32").adapt(4)
         policy.sampler = sampler_of(f"vllm:{address}", policy)
@@ -129,7 +131,7 @@ def test_adapters_alone_are_handed_over(folder):
 
 def test_a_server_without_its_mode_is_told(folder, monkeypatch):
     monkeypatch.setitem(MODES, "VLLM_SERVER_DEV_MODE", "0")
-    process, address = served(folder)
+    process, address = served(folder, *WHOLE)
     try:
         policy = HFPolicy.load(folder, "cpu", "float32")
         policy.sampler = sampler_of(f"vllm:{address}", policy)

@@ -1,10 +1,10 @@
 """vLLM on a server that `vllm serve` started, whose weights follow the policy's.
 
-    VLLM_SERVER_DEV_MODE=1 VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve FOLDER --logprobs-mode processed_logprobs \\
-        --hf-overrides '{"tie_word_embeddings": false}'
+    VLLM_SERVER_DEV_MODE=1 vllm serve FOLDER --logprobs-mode processed_logprobs --hf-overrides '{"tie_word_embeddings": false}'
+    VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve FOLDER --logprobs-mode processed_logprobs --enable-lora --max-lora-rank R
 
-FOLDER: a checkpoint of the same architecture; its weights are replaced. Weights travel through a folder that both read; adapters
-travel alone where those train (`--enable-lora --max-lora-rank R`, and FOLDER is what they are on).
+The first takes whole weights, FOLDER being any checkpoint of the same architecture. The second takes adapters, which are on the
+weights in FOLDER. Both travel through a folder that the two of them read.
 """
 
 from __future__ import annotations
