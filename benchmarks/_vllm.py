@@ -1,0 +1,103 @@
+"""GRPO on SmolLM2 with replies sampled by vLLM, beside the policy itself and transformers: rewards, and where a step's time goes.
+
+    make test-vllm                                         # makes .venv-vllm
+    .venv-vllm/bin/python benchmarks/_vllm.py              # writes results/bench/vllm.json
+
+Each side is a run in its own process, on the same problems; sides take turns. The reward is the share of digits in a reply, which
+pays something from the first step on. ratio: seconds of the first side over those of this one, without the first two steps, in
+which things are compiled and caches filled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SIDES = {
+    "rewardlab": ("smollm2", None),
+    "rewardlab, sampled by vLLM": ("smollm2", "vllm,cache=1,context=512,rows=64"),
+    "transformers": ("hf:smollm2", None),
+    "transformers, sampled by vLLM": ("hf:smollm2", "vllm,cache=1,context=512,rows=64"),
+}
+NAMES = ("Ada", "Bo", "Cem", "Dana", "Eli", "Finn", "Gus", "Hana")
+PAY = "def pay(reply):\n    return sum(c.isdigit() for c in reply) / max(1, len(reply))\n"
+
+
+def one(side: str, folder: Path, seed: int, steps: int, dtype: str) -> dict[str, list[float]]:
+    """A run, in this process: what each step measured, by name."""
+    import rewardlab
+    from rewardlab.registry.formula import read_reward
+
+    model, sampler = SIDES[side]
+    recipe = rewardlab.build("grpo", {"n": 8, "problems": 4, "lr": 2e-5}).scored_by(read_reward(f"{folder / 'pay.py'}:pay"))
+    out = folder / f"{list(SIDES).index(side)}-s{seed}"
+    rewardlab.train(
+        recipe, model, str(folder / "rows.jsonl"), out=out, steps=steps, seed=seed, max_new=32, eval_problems=0, dtype=dtype,
+        sampler=sampler, patience=0, checkpoint_every=0,
+    )  # fmt: skip
+    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    names = ("reward", "mismatch_far", "seconds/step", "seconds/generate", "seconds/train")
+    return {name: [line[name] for line in lines if name in line] for name in names}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--side", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.side:
+        found = one(args.side, args.folder, args.seed, args.steps, args.dtype)
+        (args.folder / "found.json").write_text(json.dumps(found))
+        return
+    runs: dict[str, list[dict]] = {side: [] for side in SIDES}
+    with tempfile.TemporaryDirectory() as where:
+        write_inputs(Path(where))
+        for seed in range(args.seeds):
+            for side in SIDES:
+                mine = ["--side", side, "--folder", where, "--seed", str(seed), "--steps", str(args.steps), "--dtype", args.dtype]
+                begun = time.perf_counter()
+                subprocess.run([sys.executable, __file__, *mine], check=True)
+                found = json.loads((Path(where) / "found.json").read_text())
+                runs[side].append(found | {"process": time.perf_counter() - begun})
+                print(f"{side}, seed {seed}: reward {found['reward'][0]:.3f} to {statistics.mean(found['reward'][-3:]):.3f}")
+    settings = {"steps": args.steps, "seeds": args.seeds, "dtype": args.dtype, "rows": 32, "max_new": 32, "cores": os.cpu_count()}
+    told = {"settings": settings, "sides": [account(side, of, runs["rewardlab"]) for side, of in runs.items()]}
+    (ROOT / "results" / "bench" / "vllm.json").write_text(json.dumps(told, indent=1) + "\n")
+
+
+def write_inputs(folder: Path) -> None:
+    (folder / "pay.py").write_text(PAY)
+    prompts = [f"{a} and {b} want to know their lucky number. Tell it." for a in NAMES for b in NAMES if a != b]
+    (folder / "rows.jsonl").write_text("".join(json.dumps({"prompt": p, "answer": ""}) + "\n" for p in prompts))
+
+
+def account(side: str, runs: list[dict], usual: list[dict]) -> dict:
+    """What a side's runs come to; ratios of seconds to those of the `usual` side."""
+
+    def median(of: list[dict], name: str) -> float:
+        return statistics.median(seconds for run in of for seconds in run[name][2:])
+
+    parts = ("step", "generate", "train")
+    return {
+        "side": side, "reward_first": [run["reward"][0] for run in runs],
+        "reward_last": [statistics.mean(run["reward"][-3:]) for run in runs],
+        "mismatch_far": [statistics.mean(run["mismatch_far"]) if run["mismatch_far"] else None for run in runs],
+        "ratio": {part: median(usual, f"seconds/{part}") / median(runs, f"seconds/{part}") for part in parts},
+        "share_generate": median(runs, "seconds/generate") / median(runs, "seconds/step"), "runs": runs,
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
