@@ -1,4 +1,4 @@
-"""Preference pairs from GSM8K's training part, which no benchmark of rewards is made of: for the trained raters of the kept scoreboard.
+"""Preference pairs from GSM8K's training part, which no benchmark of rewards holds: for trained raters of the kept scoreboard.
 
 The better reply is the published solution. The worse one is, in turn, the solution of another question, or the same solution with
 one of its numbers changed. Without the calculator's marks (<<16-3=13>>) and the line of the answer (#### 18), which tell it apart.

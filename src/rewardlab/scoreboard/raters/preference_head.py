@@ -4,7 +4,8 @@
     P(a preferred to b) = sigmoid(reward(x, a) - reward(x, b))             Bradley and Terry 1952
 
 The first half of w is for what a good reply is by itself, the second for how it belongs to its prompt. Features are scaled to a
-standard deviation of 1; the weight decay is that which leaves the smallest loss on prompts left out, in five folds. A head is kept in the cache, under all that it depends on.
+standard deviation of 1; the weight decay is that which leaves the smallest loss on prompts left out, in five folds. A head is kept
+in the cache, under all that it depends on.
 """
 
 from __future__ import annotations
@@ -64,11 +65,13 @@ def fit(items: Sequence[Item], vectors: Vectors) -> PreferenceHead:
     of = np.array([prompts[item.question] % FOLDS for item in items for _ in item.pairs])
     # the order of a pair says nothing, so that the mean of the differences is 0
     scale = np.sqrt((x**2).mean(0)) + 1e-9
-    z = x / scale
+    # fewer pairs than features: the weights lie in the span of the pairs, and the decay is the same in any basis of it
+    basis, turned = np.linalg.qr((x / scale).T)
+    z = turned.T
     left_out = {decay: _left_out(z, of, decay) for decay in DECAYS}
     decay = min(DECAYS, key=lambda d: float(np.logaddexp(0, -left_out[d]).mean()))
     right = (np.sign(left_out[decay]) + 1) / 2
-    return PreferenceHead(_weights(z, decay) / scale, decay, float(right.mean()), len(x))
+    return PreferenceHead(basis @ _weights(z, decay) / scale, decay, float(right.mean()), len(x))
 
 
 def _differences(items: Sequence[Item], vectors: Vectors) -> Iterator[np.ndarray]:
