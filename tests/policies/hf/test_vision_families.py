@@ -14,6 +14,7 @@ from rewardlab.core import Message, Problem, Sampling, Task, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.models.vision import untrained
+from rewardlab.policies.ends import turn_end
 from rewardlab.policies.hf.sight import FAMILIES, sight_of
 
 SIZE, PATCH, TOKENS = 36, 6, 9
@@ -137,6 +138,23 @@ def test_a_copy_and_a_saved_policy_see_the_same(tmp_path):
     for other in (load_policy(str(tmp_path / "again"), "cpu", "float32"), policy.copy("other")):
         assert other.image_size == SIZE
         assert other.score([row])[0] == pytest.approx(policy.score([row])[0], abs=1e-5)
+
+
+PARTS = (
+    "{% for m in messages %}{% for part in m['content'] %}{% if part['type'] == 'text' %}{{ part['text'] }}{% endif %}{% endfor %}"
+    "<end>{% endfor %}{% if add_generation_prompt %}\n{% endif %}"
+)
+
+
+def test_a_template_that_writes_parts_alone_is_given_parts(tmp_path):
+    _, policy = family("smolvlm", tmp_path)
+    (plain,) = policy.write(read(policy, PROBLEMS[:1]), ["1 2"])
+    policy.tokenizer.chat_template = PARTS
+    policy.save(tmp_path / "parts")
+    other = load_policy(str(tmp_path / "parts"), "cpu", "float32")
+    (row,) = other.write(read(other, PROBLEMS[:1]), ["1 2"])
+    assert row.ids.tolist() == plain.ids.tolist()
+    assert turn_end(other.tokenizer) == other.tokenizer.convert_tokens_to_ids("<end>")
 
 
 def test_other_families_are_refused_in_words(tmp_path):
