@@ -199,7 +199,9 @@ def test_the_command_shows_lists_and_refuses(tmp_path, data, capsys, monkeypatch
     assert main(["scoreboard", "length", "--on", "judge-bench", "--data", str(data)]) == 2
     assert "judgebench" in capsys.readouterr().err
     assert main(["scoreboard", "length", "--on", "judgebench", "--data", str(data)]) == 0
-    assert "25.0" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "25.0" in shown
+    assert "what the figures mean: rewardlab show judgebench" in shown
     assert main(["scoreboard", "--list", "--json"]) == 0
     assert "rm_bench" in json.loads(capsys.readouterr().out)["benchmarks"]
     assert main(["scoreboard", "length", "--on", "judgebench,llmbar", "--data", str(data)]) == 2
