@@ -89,7 +89,7 @@ MAY_IMPORT = {
     | {"data.columns", "prm", "checks.claim", "methods.baselines"}
     # a benchmark of rewards: how it is read, and its figures
     | {"scoreboard.benchmark", "scoreboard.items", "scoreboard.figures", "scoreboard.reproduced"}
-    | {"scoreboard.correlation", "scoreboard.steps", "scoreboard.planted", "scoreboard.choices", "scoreboard.strictprm"}
+    | {"scoreboard.correlation", "scoreboard.steps", "scoreboard.planted", "scoreboard.choices"}
     | {"scoreboard.drawn", "data.pictures"},
     # anything that scores, on any benchmark of rewards
     "scoreboard": EVERYWHERE

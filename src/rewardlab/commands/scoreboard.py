@@ -22,6 +22,7 @@ from rewardlab.commands import flags as shared
 
 HELP = "score reward models, judges and process reward models on benchmarks of rewards"
 FIELDS = ("device", "dtype", "seed")
+STEPS = ": a process reward model does (PATH, or PATH?as=CONVENTION), and judge:MODEL?kind=verdict"
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +61,8 @@ def show(document: Mapping[str, Any]) -> None:
     for name, about in document["benchmarks"].items():
         _benchmark(name, about, document)
     _differences(document)
+    if published := [name for name in document["benchmarks"] if name != "pairs"]:
+        print(f"\nwhat the figures mean: rewardlab show {published[0]}")
     if document.get("out"):
         print(f"\npage, table, verdicts and model cards: {document['out']}")
 
@@ -70,7 +73,7 @@ def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any])
     entries = {rater: row[name] for rater, row in document["raters"].items() if name in row}
     heading(f"{about['title']}: {about['items']:,} items{', without ' + about['lacks'] if about['lacks'] else ''}")
     if not entries:
-        print(f"nobody here can be asked about {about['asks']}")
+        print(f"none of these raters scores {about['asks']}{STEPS if about['asks'] == 'steps' else ''}")
         return
     figures = list(dict.fromkeys((about["headline"], *(f for entry in entries.values() for f in entry["figures"]))))
     rows = [

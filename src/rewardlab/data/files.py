@@ -60,6 +60,16 @@ def read(source: Path | str) -> Iterator[Entry]:
             yield from _list(Path(source), file) if _is_list(Path(source)) else _lines(file, str(source))
 
 
+def rows_of(path: Path) -> Iterator[tuple[str, Row]]:
+    """The rows of a file with their places. Raises RewardlabError for one that is broken."""
+    for entry in read(path):
+        if entry.blank:
+            continue
+        if entry.row is None:
+            raise RewardlabError(f"{path}, {entry.place}: {entry.why}")
+        yield entry.place, entry.row
+
+
 def count_rows(source: Path | str) -> int | None:
     """The number of entries that `read` will give; None if reading the source would consume it."""
     if Path(source).suffix.lower() in TABLES or not Path(source).is_file() or _is_list(Path(source)):

@@ -55,6 +55,13 @@ class Encoder:
             table[part] = vectors
         return np.zeros((0, 0), np.float32) if table is None else table
 
+    def too_long(self, texts: Sequence[str]) -> set[str]:
+        """Those of these texts of which not all is read."""
+        # a token is a byte at least, but for those that stand around the text
+        long = [text for text in texts if len(text.encode()) + 8 > self.longest]
+        rows = self.tokenizer(long, verbose=False)["input_ids"] if long else []
+        return {text for text, row in zip(long, rows, strict=True) if len(row) > self.longest}
+
     def _pooled(self, rows: Sequence[Sequence[int]]) -> torch.Tensor:
         length = torch.tensor([len(row) for row in rows], device=self.device)
         ids = torch.zeros(len(rows), int(length.max()), dtype=torch.long, device=self.device)

@@ -16,6 +16,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES, Checkpoint, find, parted
 from rewardlab.models.formats import stored_dtype
 from rewardlab.models.reads import reads_of, words
+from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.util.device import device_of
 from rewardlab.util.progress import console
 
@@ -27,7 +28,7 @@ _loading = threading.RLock()
 
 OWN = {
     "rewardlab_denoiser": ("diffusion.denoiser", "Denoiser"), "rewardlab_actor": ("control.actor", "Actor"),
-    "llava": ("hf.vision", "VisionPolicy"),
+    **dict.fromkeys(FAMILIES, ("hf.vision", "VisionPolicy")),
 }  # fmt: skip
 """Model types of checkpoints that neither text policy can load: the module in `policies`, and its class."""
 
@@ -170,7 +171,7 @@ def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: in
             raise RewardlabError(f"the adapter {found.adapter} is on a {kind} model, and adapters are for language models only")
         module, cls = OWN[kind]
         # the small policies of other kinds compute in float32 alone
-        how = (device, dtype) if kind == "llava" else (device,)
+        how = (device, dtype) if kind in FAMILIES else (device,)
         policy = getattr(importlib.import_module(f"rewardlab.policies.{module}"), cls).load(found.folder, *how)
         return _adapted(policy, name, lora_rank, found) if lora_rank else policy
 

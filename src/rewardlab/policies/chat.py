@@ -8,7 +8,7 @@ For one that does not, what the message says in words goes before the first mess
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -28,7 +28,15 @@ def rendered(tokenizer: Any, messages: Sequence[Message]) -> str:
     turns = [{"role": m.role, "content": text} for m in said for text in m.results or (m.text,)]
     # templates ask whether there are tools, which an empty list would answer differently
     given = {"tools": schemas} if theirs else {}
-    return tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **given)
+    return written(tokenizer, turns, add_generation_prompt=True, **given)
+
+
+def written(tokenizer: Any, turns: Sequence[Mapping[str, str]], **given: Any) -> str:
+    """Turns of role and content by the chat template. Some models that see have one that writes a list of parts, and no text."""
+    if not _shows(_Asked(tokenizer), "texts"):
+        parts = [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in turns]
+        return tokenizer.apply_chat_template(parts, tokenize=False, **given)
+    return tokenizer.apply_chat_template(list(turns), tokenize=False, **given)
 
 
 def in_words(messages: Sequence[Message]) -> list[Message]:
@@ -74,9 +82,9 @@ class _Asked:
 
 @lru_cache(maxsize=64)
 def _shows(asked: _Asked, what: str) -> bool:
-    """Whether the template writes a schema, or a message of the role tool, that it is given."""
+    """Whether the template writes a schema ("tools"), a message of the role tool ("results"), or plain text that it is given."""
     function = {"name": RESULT, "description": RESULT, "parameters": {"type": "object", "properties": {}}}
-    turns = [{"role": "user", "content": "?"}]
+    turns = [{"role": "user", "content": RESULT if what == "texts" else "?"}]
     given: dict[str, Any] = {"tools": [{"type": "function", "function": function}]} if what == "tools" else {}
     if what == "results":
         turns += [{"role": "assistant", "content": "!"}, {"role": "tool", "content": RESULT}]
@@ -86,4 +94,4 @@ def _shows(asked: _Asked, what: str) -> bool:
         # a template refuses in words of its own what it does not know
         return False
     # JSON may escape the marks around the word. A template that writes any role by its name has no form for results
-    return "RESULT" in text and (what == "tools" or "tool" in asked.template)
+    return "RESULT" in text and (what != "results" or "tool" in asked.template)

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from rewardlab.policies.chat import written
+
 MARKS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>")
 REPLY = "\u241fREPLY\u241f"
 """Stands for a reply where a template is asked what it writes around one."""
@@ -30,7 +32,7 @@ def turn_end(tokenizer: Any) -> int | None:
         return tokenizer.eos_token_id
     turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": REPLY}]
     try:
-        after = tokenizer.apply_chat_template(turns, tokenize=False).rpartition(REPLY)[2].lstrip()
+        after = written(tokenizer, turns).rpartition(REPLY)[2].lstrip()
     except Exception:
         # a template may refuse such a conversation in words of its own
         return tokenizer.eos_token_id

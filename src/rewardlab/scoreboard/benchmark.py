@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from rewardlab.data.files import Row, is_rows, read
+from rewardlab.data.files import Row, is_rows, rows_of
 from rewardlab.data.pictures import pictures_in
 from rewardlab.errors import RewardlabError
 from rewardlab.scoreboard.figures import Figures, Marks
@@ -160,13 +160,3 @@ class Benchmark:
 
     def _on_hub(self) -> str:
         return f" (on the hub: {self.hub}; a parquet file of it will do)" if self.hub else ""
-
-
-def rows_of(path: Path) -> Iterator[tuple[str, Row]]:
-    """The rows of a file with their places. Raises RewardlabError for one that is broken."""
-    for entry in read(path):
-        if entry.blank:
-            continue
-        if entry.row is None:
-            raise RewardlabError(f"{path}, {entry.place}: {entry.why}")
-        yield entry.place, entry.row

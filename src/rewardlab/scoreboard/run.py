@@ -35,8 +35,9 @@ from rewardlab.scoreboard.raters.rater import rated
 from rewardlab.util.files import write_json, write_text
 from rewardlab.util.progress import Bar
 
-BATCH = 64
-"""Items between two lines of the progress bar, and between two states that a kill leaves."""
+FIRST, BATCH, PACE = 4, 64, 10.0
+"""Items that are rated together, at first and at most, and the seconds that this should take: so often the progress is told, and so
+much a kill costs."""
 
 
 @dataclass(frozen=True)
@@ -205,10 +206,29 @@ def _rated(rater: Rater, items: Sequence[Item], benchmark: Benchmark) -> Rated:
     return found, {name: value - before[name] for name, value in rater.cost().items()}
 
 
-def _rated_over(cluster: Over, asked: Asked, batches: Sequence[Sequence[Item]]) -> Iterator[Rated]:
-    about, calls = (cluster.rater, cluster.device, cluster.dtype), [(asked.name, batch) for batch in batches]
-    sizes = [len(batch) for batch in batches]
-    return spread(cluster.rater, cluster.workers, f"{__name__}:rating", about, calls, sizes, cluster.device, hidden=True)
+Rounds = Iterator[tuple[list[int], Rated]]
+"""The places of items that were rated together, and what was said of them."""
+
+
+def _in_turn(rater: Rater, asked: Asked, places: Sequence[int]) -> Rounds:
+    # a served model is asked about as many items at once as there may be; `cost` is empty for any other rater
+    size, rest = BATCH if rater.cost() else FIRST, list(places)
+    while rest:
+        part, rest = rest[:size], rest[size:]
+        began = time.perf_counter()
+        said = _rated(rater, [asked.items[i] for i in part], asked.benchmark)
+        seconds = time.perf_counter() - began
+        yield part, said
+        if not rater.cost():
+            size = min(BATCH, 2 * size) if seconds < PACE / 2 else max(1, size // 2) if seconds > 2 * PACE else size
+
+
+def _over_cluster(cluster: Over, asked: Asked, places: Sequence[int]) -> Rounds:
+    parts = [list(places[start : start + BATCH]) for start in range(0, len(places), BATCH)]
+    about, sizes = (cluster.rater, cluster.device, cluster.dtype), [len(part) for part in parts]
+    calls = [(asked.name, [asked.items[i] for i in part]) for part in parts]
+    answers = spread(cluster.rater, cluster.workers, f"{__name__}:rating", about, calls, sizes, cluster.device, hidden=True)
+    yield from zip(parts, answers, strict=True)
 
 
 def _answered(rater: Rater, asked: Asked, kept: Kept, cluster: Over | None = None) -> Answered:
@@ -216,13 +236,11 @@ def _answered(rater: Rater, asked: Asked, kept: Kept, cluster: Over | None = Non
     # longest first: what does not fit is noticed at once, and the time left is not told too short
     size = [-sum(map(len, (item.question, *item.replies))) for item in asked.items]
     new = sorted((i for i, v in enumerate(verdicts) if v is None), key=size.__getitem__)
-    parts = [new[start : start + BATCH] for start in range(0, len(new), BATCH)]
-    batches = [[asked.items[i] for i in part] for part in parts]
     began, cost = time.perf_counter(), Counter[str]()
-    answers = _rated_over(cluster, asked, batches) if cluster and new else (_rated(rater, b, asked.benchmark) for b in batches)
+    rounds = _over_cluster(cluster, asked, new) if cluster and new else _in_turn(rater, asked, new)
     with Bar(f"{rater.name} on {asked.benchmark.title}", len(asked.items), len(asked.items) - len(new)) as bar:
-        for part, items, (found, spent) in zip(parts, batches, answers, strict=True):
-            kept.add(items, asked.benchmark, found)
+        for part, (found, spent) in rounds:
+            kept.add([asked.items[i] for i in part], asked.benchmark, found)
             cost.update(spent)
             for i, verdict in zip(part, found, strict=True):
                 verdicts[i] = verdict
@@ -312,15 +330,17 @@ def _write(out: Path, document: Mapping[str, Any], asked: Sequence[Asked], answe
 
 def at_hand() -> dict[str, dict[str, Any]]:
     """Each benchmark: its title, how many items are at hand, and where (or what its file is called on the hub)."""
-    found = {}
-    for name in benchmarks():
-        one = benchmark_of(name)
-        try:
-            files, items = one.files(), one.made or sum(not item.blank for item in one.items())
-            where = str(files[0].parent)
-        except RewardlabError:
-            items, where = 0, f"hub: {one.hub}" if one.hub else "your own file: --data"
-        found[name] = {"title": one.title, "items": items, "where": where}
+    found, names = {}, benchmarks()
+    with Bar("counting items", len(names)) as bar:
+        for name in names:
+            one = benchmark_of(name)
+            try:
+                files, items = one.files(), one.made or sum(not item.blank for item in one.items())
+                where = str(files[0].parent) if items else f"{files[0].parent}: no replies, but outputs of others"
+            except RewardlabError:
+                items, where = 0, f"not here: --data FILE{f', on the hub {one.hub}' if one.hub else ''}"
+            found[name] = {"title": one.title, "items": items, "where": where}
+            bar.advance()
     return found
 
 

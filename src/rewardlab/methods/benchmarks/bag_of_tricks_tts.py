@@ -23,12 +23,12 @@ import numpy as np
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, study
+from rewardlab.data.strictprm import problems, step_scores
 from rewardlab.scoreboard.benchmark import Benchmark, Published
 from rewardlab.scoreboard.choices import chosen, expected_best, points, voted
 from rewardlab.scoreboard.figures import Marks, by_subset
 from rewardlab.scoreboard.items import Item, Verdict, users
 from rewardlab.scoreboard.reproduced import reproduced
-from rewardlab.scoreboard.strictprm import problems, step_scores
 from rewardlab.text.votes import majority_of
 
 kind = "benchmark"

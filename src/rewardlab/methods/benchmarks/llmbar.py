@@ -22,8 +22,9 @@ import numpy as np
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, study
+from rewardlab.data.files import rows_of
 from rewardlab.scoreboard.agreement import kappa
-from rewardlab.scoreboard.benchmark import Benchmark, rows_of
+from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict, users
 

@@ -24,8 +24,9 @@ import numpy as np
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, seed_of, study
+from rewardlab.data.files import rows_of
 from rewardlab.data.pictures import base64_of, pictures_in
-from rewardlab.scoreboard.benchmark import Benchmark, rows_of
+from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.drawn import counted, holds
 from rewardlab.scoreboard.figures import Marks, means
 from rewardlab.scoreboard.items import Item, Verdict, users

@@ -20,8 +20,9 @@ import numpy as np
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, study
+from rewardlab.data.files import rows_of
 from rewardlab.scoreboard.agreement import kappa
-from rewardlab.scoreboard.benchmark import Benchmark, Published, rows_of
+from rewardlab.scoreboard.benchmark import Benchmark, Published
 from rewardlab.scoreboard.figures import Marks, f1
 from rewardlab.scoreboard.items import Item, Verdict, users
 from rewardlab.scoreboard.reproduced import reproduced

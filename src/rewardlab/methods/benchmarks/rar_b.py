@@ -28,8 +28,8 @@ import numpy as np
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, seed_of, study
-from rewardlab.data.files import Row
-from rewardlab.scoreboard.benchmark import Benchmark, rows_of
+from rewardlab.data.files import Row, rows_of
+from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.choices import points
 from rewardlab.scoreboard.figures import Marks, by_subset
 from rewardlab.scoreboard.items import Item, Verdict, users

@@ -24,7 +24,8 @@ import numpy as np
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, study
-from rewardlab.scoreboard.benchmark import Benchmark, Published, rows_of
+from rewardlab.data.files import rows_of
+from rewardlab.scoreboard.benchmark import Benchmark, Published
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict, users
 

@@ -29,9 +29,9 @@ import numpy as np
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, seed_of, study
 from rewardlab.data import mutants
-from rewardlab.data.files import Row, write
+from rewardlab.data.files import Row, rows_of, write
 from rewardlab.sandbox import asserts
-from rewardlab.scoreboard.benchmark import Benchmark, rows_of
+from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.choices import points
 from rewardlab.scoreboard.correlation import kendall, spearman
 from rewardlab.scoreboard.figures import Marks, by_subset

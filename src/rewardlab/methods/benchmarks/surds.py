@@ -29,8 +29,9 @@ import numpy as np
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, seed_of, study
+from rewardlab.data.files import rows_of
 from rewardlab.data.pictures import base64_of, pictures_in
-from rewardlab.scoreboard.benchmark import Benchmark, Published, rows_of
+from rewardlab.scoreboard.benchmark import Benchmark, Published
 from rewardlab.scoreboard.choices import points
 from rewardlab.scoreboard.drawn import COLOURS, SIDE, cells_in, draw
 from rewardlab.scoreboard.figures import Marks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import WEIGHTS, Base, beyond_lora, config_of
 from rewardlab.policies.ends import SCORED_AT
+from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.vectors import below
 from rewardlab.util.extras import require
@@ -94,8 +95,15 @@ def _not_loaded(folder: Path, problem: Exception) -> RewardlabError:
     own_code = " (its code comes with the checkpoint, and is not run)" if config.get("auto_map") else ""
     return RewardlabError(
         f"transformers {transformers.__version__} cannot load {folder} as a language model: {what}{own_code}: "
-        f"{(str(problem).splitlines() or [type(problem).__name__])[0]}"
+        f"{(str(problem).splitlines() or [type(problem).__name__])[0]}{_of_pictures(config)}"
     )
+
+
+def _of_pictures(config: Mapping[str, Any]) -> str:
+    """What a user of a vision-language model is told that cannot be loaded."""
+    if "vision_config" not in config:
+        return ""
+    return f"; of models that see, {', '.join(FAMILIES)} are run here; serve another one and write openai:URL#NAME"
 
 
 def adapted(model: Any) -> bool:

@@ -1,16 +1,19 @@
-"""A vision-language model of transformers (the Llava family) as a policy, for text that contains images.
+"""A vision-language model of transformers as a policy, for text that contains images: a vision tower beside a language model.
 
-Every image becomes as many image tokens as the vision encoder outputs features, and the model replaces each of these tokens by a
-feature. Images are kept in the turn that was read (`Turn.images`), as uint8 arrays (height, width, 3), and encoded in every pass.
+Every image becomes as many image tokens as the vision tower outputs features, and the model replaces each of these tokens by a
+feature; `sight.py` says how each family is shown them. Images are kept in the turn that was read (`Turn.images`), as uint8 arrays
+(height, width, 3), and encoded in every pass.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,18 +24,20 @@ from rewardlab.core import Batch, Message, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.hf.policy import HFPolicy
+from rewardlab.policies.hf.sight import Sight, sight_of
 from rewardlab.util.device import device_of, dtype_of
 
-PREPROCESSOR = "preprocessor_config.json"
+PREPROCESSOR, PROCESSOR = "preprocessor_config.json", "processor_config.json"
 
 
 class VisionPolicy(HFPolicy):
-    """A Llava model whose vision encoder reads square images of one size.
+    """A model that reads square images of one size.
 
-    mean, std: of each colour, by which pixels from 0 to 1 are scaled, as the checkpoint's preprocessor says.
+    told: what the checkpoint's preprocessor says; by its mean and std of each colour pixels from 0 to 1 are scaled.
     """
 
     sees = True
+    told: Mapping[str, Any] = MappingProxyType({})
     mean: tuple[float, ...] = (0.5, 0.5, 0.5)
     std: tuple[float, ...] = (0.5, 0.5, 0.5)
 
@@ -50,27 +55,34 @@ class VisionPolicy(HFPolicy):
         model = AutoModelForImageTextToText.from_pretrained(str(folder), dtype=torch.float32)
         policy = cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where))
         policy.stop_as_in(folder)
-        policy.mean, policy.std = _scaling(Path(folder), policy)
+        policy.told = _preprocessor(Path(folder))
+        policy.mean, policy.std = (tuple(policy.told.get(f"image_{x}") or getattr(policy, x)) for x in ("mean", "std"))
         return policy
 
     def save(self, folder: Path | str) -> None:
         super().save(folder)
-        (Path(folder) / PREPROCESSOR).write_text(json.dumps({"image_mean": list(self.mean), "image_std": list(self.std)}))
+        said = {**self.told, "image_mean": list(self.mean), "image_std": list(self.std)}
+        (Path(folder) / PREPROCESSOR).write_text(json.dumps(said))
 
     def copy(self, name: str, value_head: bool = False) -> VisionPolicy:
         copied = super().copy(name, value_head)
         seeing = VisionPolicy(copied.whole, self.tokenizer, self.device, self.dtype, name, copied.value_head)
-        seeing.ends, seeing.mean, seeing.std = self.ends, self.mean, self.std
+        seeing.ends, seeing.mean, seeing.std, seeing.told = self.ends, self.mean, self.std, self.told
         return seeing
+
+    @cached_property
+    def sight(self) -> Sight:
+        """How its family is shown images."""
+        return sight_of(self.model.config, self.told)
 
     @property
     def image_size(self) -> int:
         """Height and width of the images that it reads."""
-        return self.model.config.vision_config.image_size
+        return self.sight.size
 
     @property
     def tokens_per_image(self) -> int:
-        return (self.image_size // self.model.config.vision_config.patch_size) ** 2
+        return self.sight.tokens
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
@@ -85,7 +97,8 @@ class VisionPolicy(HFPolicy):
 
     def _shown(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The messages with image tokens in place of their images."""
-        mark = self.tokenizer.convert_ids_to_tokens(self.model.config.image_token_id) * self.tokens_per_image
+        token = self.tokenizer.convert_ids_to_tokens(self.model.config.image_token_id)
+        mark = f"{self.sight.before}{token * self.tokens_per_image}{self.sight.after}"
         return tuple(replace(m, text=mark * len(m.images) + m.text, images=()) for m in messages)
 
     @contextmanager
@@ -105,7 +118,11 @@ class VisionPolicy(HFPolicy):
             # a single column of ids is a token being sampled; images are in the prompt, whose features the cache holds by then
             shown = marks & (marks.cumsum(1) <= shown_tokens) if ids.shape[1] > 1 else torch.zeros_like(marks)
             given = given | {"input_ids": ids.masked_fill(marks & ~shown, blank)}
-            return args, given | {"pixel_values": pixels, "mm_encoder_outputs": None} if bool(shown.any()) else given
+            if pixels is None:
+                return args, given
+            if ids.shape[1] == 1:
+                return args, given | self.sight.gone_on(module, given)
+            return args, given | {"mm_encoder_outputs": None} | self.sight.shown(module, pixels, shown, given)
 
         # a hook, because `generate` and `_hidden` pass token ids alone to the model
         hook = (model or self.model).base_model.register_forward_pre_hook(show, with_kwargs=True)
@@ -159,11 +176,13 @@ class VisionPolicy(HFPolicy):
             return super().evaluate(batch, wants, per_token)
 
 
-def _scaling(folder: Path, policy: VisionPolicy) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and deviation of colours that the checkpoint's preprocessor names; else those of the small policies."""
-    path = folder / PREPROCESSOR
-    told = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    return tuple(told.get("image_mean") or policy.mean), tuple(told.get("image_std") or policy.std)
+def _preprocessor(folder: Path) -> dict[str, Any]:
+    """What the checkpoint says of its preprocessor of images: in a file of its own, or in that of the processor."""
+    for name in (PREPROCESSOR, PROCESSOR):
+        if (folder / name).is_file():
+            told = json.loads((folder / name).read_text("utf-8"))
+            return told if name == PREPROCESSOR else told.get("image_processor") or {}
+    return {}
 
 
 def _with_images(trajectory: Trajectory, new: Sequence[Message]) -> Trajectory:

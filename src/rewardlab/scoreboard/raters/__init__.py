@@ -10,6 +10,7 @@ judge:MODEL?kind=scale             a judge, local or served (judge:openai:URL#NA
 judge:MODEL?form=rm_r1&votes=4     the same by a published form, the mean of several judgements
 judge:MODEL?kind=nway&orders=3     a judge that chooses one of all replies at once, in several orders
 PATH?as=embedder                   the cosine of prompt and reply by an encoder; minilm, and ngrams, which needs none
+minilm?as=embedder&head=PAIRS      a linear head on the encoder's vectors, fitted to a file of pairs: prompt, chosen, rejected
 tests:COLUMN?k=8                   the share of the first k tests in a column of the row (asserts) that a program passes
 outputs:FILE                       verdicts of others
 length, mine.py:score              a reward of rewardlab, or a function of your own
@@ -35,7 +36,7 @@ LENGTH = "length"
 SETTINGS = {
     "likelihood": ("norm", "end"), "implicit": ("reference", "norm", "beta", "end"),
     "judge": ("kind", "template", "form", "by", "votes", "max_new", "orders"), "steps": ("by", "splitter"), "tests": ("k",),
-    "embedder": ("instruct",),
+    "embedder": ("instruct", "head"),
 }  # fmt: skip
 NUMBERS: dict[str, tuple[Callable[[str], Any], Any]] = {
     "beta": (float, ABOVE_ZERO), **dict.fromkeys(("max_new", "votes", "orders", "k"), (int, POSITIVE)),

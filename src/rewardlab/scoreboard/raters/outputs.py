@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rewardlab.data.files import rows_of
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.scoreboard.benchmark import rows_of
 from rewardlab.scoreboard.items import Item, Verdict
 from rewardlab.scoreboard.raters.rater import Rater
 

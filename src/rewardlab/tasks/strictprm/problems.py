@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewardlab.core import Problem, Task, ask
+from rewardlab.data.strictprm import problems as recorded
+from rewardlab.data.strictprm import step_scores
 from rewardlab.tasks.sources import Listed, OnDemand, data_file
 
 Name = Literal["gsm8k", "math500"]
@@ -57,18 +59,19 @@ def _iterate(name: Name, labels: Labels) -> Iterator[Problem]:
 @functools.cache
 def problems(name: Name, labels: Labels = "true") -> list[Problem]:
     """All problems of a set. Raises RewardlabError where the data is not there."""
-    candidates, right = grouped(f"candidates_{name}"), _labels(name, labels)
-    written = {problem: [row["num_tokens"] for row in rows] for problem, rows in grouped(f"answers_{name}").items()}
-    scores = {scorer: grouped(f"steps_{scorer}_{name}") for scorer in SCORERS[name]}
+    # the answers stand in a file beside the candidates, which is asked for here so that a missing one is told
+    rows, _ = recorded(_file("candidates", name)), _file("answers", name)
+    verdicts = {} if labels == "published" else adjudicated(name)
+    scores = {scorer: dict(step_scores(_file(f"steps_{scorer}", name))) for scorer in SCORERS[name]}
     found = []
-    for problem, rows in candidates.items():
-        about = rows[0]["problem"]
+    for _, row in rows:
+        about, candidates, key = row["problem"], row["candidates"], row["problem_id"]
         answer = about["ground_truth"] if labels == "published" else true_answer(name, about)
         if answer is not None:
             columns: dict[str, Any] = {
-                "replies": [row["steps"] for row in rows], "tokens": written[problem],
-                "right": [right[problem, row["candidate_index"]] for row in rows],
-                **{scorer: [row["step_scores"] for row in of[problem]] for scorer, of in scores.items()},
+                "replies": [c["steps"] for c in candidates], "tokens": [c["num_tokens"] for c in candidates],
+                "right": [verdicts.get((key, c["candidate_index"]), c["is_correct"]) for c in candidates],
+                **{scorer: of[key] for scorer, of in scores.items()},
             }  # fmt: skip
             found.append(ask(about["question"], answer, **columns))
     return found
@@ -85,24 +88,14 @@ def _answers_of_math() -> dict[str, str]:
     return {" ".join(row["problem"].split()): row["answer"] for row in found if "answer" in row}
 
 
-def _labels(name: str, labels: Labels) -> dict[tuple[str, int], bool]:
-    """Whether each reply is right, by problem and candidate."""
-    known = {(row["problem_id"], row["candidate_index"]): row["is_correct"] for row in lines(PLACE, f"answers_{name}.jsonl.gz")}
-    return known if labels == "published" else known | adjudicated(name)
-
-
 def adjudicated(name: str) -> dict[tuple[str, int], bool]:
     """Whether each of the replies that were read is right, by problem and candidate."""
     kept = json.loads((Path(__file__).parent / f"{name}.json").read_text("utf-8"))
     return {(problem, i): verdict == "right" for verdict, ids in kept.items() for problem, found in ids.items() for i in found}
 
 
-def grouped(name: str) -> dict[str, list[dict[str, Any]]]:
-    """The rows of a file, by problem, in the order of the candidates."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in sorted(lines(PLACE, f"{name}.jsonl.gz"), key=lambda row: row["candidate_index"]):
-        found.setdefault(row["problem_id"], []).append(row)
-    return found
+def _file(kind: str, name: str) -> Path:
+    return data_file(PLACE, f"{kind}_{name}.jsonl.gz")
 
 
 def lines(*parts: str) -> list[dict[str, Any]]:

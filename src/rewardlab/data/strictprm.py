@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from rewardlab.data.files import Row
-from rewardlab.scoreboard.benchmark import rows_of
+from rewardlab.data.files import Row, rows_of
 
 
 def problems(path: Path) -> Iterator[tuple[str, Row]]:
