@@ -51,7 +51,7 @@ def _start(problem: Problem, seed: int, *, results: int, pool: int, embed: str, 
     return message, {**state, "question": problem.question}
 
 
-@environment(start=_start)
+@environment(start=_start, waits=lambda *, corpus, **_: is_address(corpus))
 def refined_search(
     state: Any, turn: Turn, *, results: PositiveInt = 1, pool: PositiveInt = 10, embed: str = "", field: str = "facts",
     corpus: str = "", tell: str = "", stop: tuple[str, ...] = (),
