@@ -9,7 +9,11 @@ MINE = """
 from rewardlab.core import Message, environment
 
 
-@environment(start=lambda problem, seed, times: (None, 0), waits=True, logged=lambda episodes, times: {"played": len(episodes) * times})
+def logged(episodes, times):
+    return {"played": len(episodes) * times}
+
+
+@environment(start=lambda problem, seed, times: (None, 0), waits=True, logged=logged)
 def mine(state, turn, *, times=2):
     return Message("user", "more", last=state + 1 == times), state + 1
 
