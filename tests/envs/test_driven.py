@@ -44,7 +44,12 @@ def test_programs_side_by_side_draw_what_each_draws_alone():
     with ThreadPoolExecutor(6) as threads:
         assert list(threads.map(played, range(6))) == alone
     assert len({numbers[0] for numbers in alone}) == 6
-    assert random.getstate() == before
+    for i in range(30):
+        conversation = Conversation(gambler, i)
+        conversation.reply("go on", i)
+        # it may still be on its way to wait for the next reply
+        assert random.getstate() == before
+        conversation.abandon()
     assert (np.random.get_state()[1] == before_numpy[1]).all()
 
 

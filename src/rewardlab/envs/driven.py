@@ -82,14 +82,16 @@ class Conversation:
 
     def _next(self) -> Asked | Over:
         try:
-            return self._events.get(timeout=PATIENCE)
+            now = self._events.get(timeout=PATIENCE)
         except queue.Empty:
             raise RewardlabError(f"an environment has neither answered nor ended within {PATIENCE:g} seconds") from None
+        self._random.pause()
+        return now
 
     def reply(self, text: str | None, seed: int | None = None) -> Asked | Over:
         """Give the reply that is asked for, or refuse it (None); what the program does next.
 
-        seed: of what it does at random then; None: it goes on as it was seeded.
+        seed: of what it does at random then; None: it draws what everybody draws.
         """
         if isinstance(self.now, Asked):
             if seed is not None:

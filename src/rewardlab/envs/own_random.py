@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import threading
 import types
 from collections.abc import Awaitable, Generator, Iterator
 from functools import partial
@@ -12,6 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 T = TypeVar("T")
+STEP = 1.0
+"""Seconds that `pause` waits for a step to end: one that blocks until somebody replies must not be waited for."""
 
 
 class OwnRandom:
@@ -23,11 +26,18 @@ class OwnRandom:
     def __init__(self) -> None:
         self._states: tuple[Any, Any] | None = None
         self._seed: int | None = None
+        self._paused, self._step = False, threading.Lock()
 
     def seed(self, seed: int) -> None:
         """Begin anew, from what the program does next."""
         # another thread may call this while the program is still on its way to what it waits for
-        self._seed = seed
+        self._seed, self._paused = seed, False
+
+    def pause(self) -> None:
+        """Until it is seeded again the program draws what everybody draws: who goes on meanwhile finds his own numbers."""
+        self._paused = True
+        if self._step.acquire(timeout=STEP):
+            self._step.release()
 
     async def of(self, work: Awaitable[T]) -> T:
         """The result of `work`, which draws them."""
@@ -39,7 +49,7 @@ class OwnRandom:
         step = partial(next, steps)
         while True:
             # others run while the program waits, and then the numbers are theirs
-            with self._drawn():
+            with self._step, self._drawn():
                 try:
                     awaited = step()
                 except StopIteration as end:
@@ -51,10 +61,10 @@ class OwnRandom:
 
     @contextlib.contextmanager
     def _drawn(self) -> Iterator[None]:
-        if self._seed is not None:
+        if self._seed is not None and not self._paused:
             seed, self._seed = self._seed, None
             self._states = random.Random(seed).getstate(), np.random.RandomState(seed % (1 << 32)).get_state()
-        if self._states is None:
+        if self._states is None or self._paused:
             yield
             return
         before, before_numpy = random.getstate(), np.random.get_state()

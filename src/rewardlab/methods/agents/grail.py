@@ -289,5 +289,7 @@ check = Check(
     by=turns_told_apart(rollout=remembering(inner=wandering(n=16)), process=precision() + conciseness()), problems=200, steps=1,
     fault=Within("apart.outcome", high=0.8, says="how well the answer tells turns apart, where 1 is always"),
     tried="two development seeds of 200 problems: .79 by turns, .52 by the answer",
+    finding="the rewards of turns, by ways found on random walks, tell the turns that follow the question from others in 78% of "
+    "pairs, the answer at the end in 52%. Both rewards are our reading of the paper",
 )  # fmt: skip
 baseline = "grpo"

@@ -167,7 +167,7 @@ check = Check(
     by=own_share(inner=told_apart(reward=VERDICTS, truth=score_in_data(), rollout=EPISODES)),
     problems=4000, steps=1, fault=Within("agreement.contained", high=0.95, says="without trust in episodes that end right"),
     tried="two development seeds: +.06 and +.05; before, on held-out questions that were 96% comparisons, +.06 and +.08",
-    finding="of two scripted episodes the one that judges better is paid more in 76%, and in 70% without trust in a Yes of an "
+    finding="of two scripted episodes the one that judges better is paid more in 76%, and in 69% without trust in a Yes of an "
     "episode that ends right: results on the way do not hold the answer, so that right verdicts on them are paid as wrong ones",
 )  # fmt: skip
 baseline = "grpo"
