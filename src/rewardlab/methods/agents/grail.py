@@ -204,9 +204,9 @@ def judged(replies: Sequence[str], way: Sequence[Sequence[str]], starts: Sequenc
             chosen = {tidy(r) for r in action[1]}
             wanted = {relation for at, relation in points if explored and at == explored[-1]}
             # what was chosen there already is kept, and to choose it again is superfluous
-            new = {relation for relation in chosen & wanted if (explored[-1], relation) not in taken}
-            found.append((len(new) / max(1, len(wanted)), -len(chosen - new) / len(chosen)))
-            taken |= {(explored[-1], relation) for relation in new}
+            added = {relation for relation in chosen & wanted if (explored[-1], relation) not in taken}
+            found.append((len(added) / max(1, len(wanted)), -len(chosen - added) / len(chosen)))
+            taken |= {(explored[-1], relation) for relation in added}
         else:
             found.append((0.0, 0.0))
     return found
