@@ -10,9 +10,10 @@ from rewardlab import RewardlabError
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.commands import train as train_command
 from rewardlab.comparisons.compare import compare
-from rewardlab.core import Message, Problem, Recipe, Task, Trajectory, ask
+from rewardlab.core import Message, Problem, Recipe, Task, Trajectory, ask, environment
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.truncate import truncate_left
+from rewardlab.rollouts.interactive import interactive
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled
@@ -151,3 +152,27 @@ def test_recorded_replies_count_with_their_prompts(policy):
     lengths = {"longest": found["train"]["longest"], "longest_kept": found["train"]["longest_kept"]}
     assert found["train"] == {"prompts": 3, "overlong": 1, "dropped": 1, **lengths}
     assert [p.question for p in fitted.train.problems] == [p.question for p in problems[:2]]
+
+
+@environment(start=lambda problem, seed: (Message("user", "7 " * 50), {}))
+def talkative(state, turn):
+    return None, state
+
+
+def test_the_opening_of_an_environment_counts_with_the_prompt(policy):
+    problems = [ask("1?", 1), ask("7 " * 120, 1)]
+    task, config = Task("mine", Shuffled(problems), problems, "exact_match", max_new=200), RunConfig(overlong="drop")
+    alone, longer = policy.prompt_lengths([p.prompt for p in problems])
+    opening = policy.prompt_lengths([(*problems[0].prompt, Message("user", "7 " * 50))])[0] - alone
+    # the longer prompt fits with a reply alone, and with the opening it does not
+    assert longer + 200 <= policy.context < longer + opening + 200
+    fitted, found = fit_prompts(task, policy, config, Recipe(rollout=interactive(env=talkative())))
+    assert (found["train"]["overlong"], found["test"]["overlong"]) == (1, 1)
+    assert [p.question for p in fitted.train.problems] == ["1?"]
+    assert fit_prompts(task, policy, config, env=talkative())[1]["test"]["overlong"] == 1
+    assert fit_prompts(task, policy, config)[1]["test"]["overlong"] == 0
+    with pytest.raises(RewardlabError, match="for the opening message and the reply they exceed"):
+        fit_prompts(task, policy, RunConfig(), env=talkative())
+    # what is cut leaves room for it
+    fitted, _ = fit_prompts(task, policy, config.but(overlong="truncate-left"), env=talkative())
+    assert max(policy.prompt_lengths([p.prompt for p in fitted.test])) + opening + 200 <= policy.context

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from tests.helpers.checkpoints import checkpoint
 SERVER = """
 import random
 import sys
+import time
 
 import uvicorn
 from openenv.core.env_server.http_server import create_fastapi_app
@@ -52,6 +54,8 @@ class Guessing(Environment):
 
     def step(self, action, timeout_s=None, **kwargs):
         self._state.step_count += 1
+        if action.number > 9:
+            time.sleep(1)
         if action.number == self.secret:
             return Told(text="Found.", done=True, reward=1.0)
         return Told(text="Higher." if action.number < self.secret else "Lower.", reward=0.0)
@@ -110,6 +114,18 @@ def test_an_episode_is_played_copied_and_won(url):
     again, _ = env(json.loads(json.dumps(branch)), say(str(middle)))
     assert again.last
     assert again.text == "Found."
+
+
+def test_episodes_do_not_wait_for_one_another(url):
+    env, problem = registry.part("environment", "openenv"), registry.task(f"openenv:{url}").test[0]
+    assert env.waits
+    states = [env.start(problem, i)[1] for i in range(5)]
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(5) as threads:
+        answers = list(threads.map(lambda state: env(state, say("99"))[0].text, states))
+    assert answers == ["Lower."] * 5
+    # a second each, one after another five
+    assert time.perf_counter() - begun < 4
 
 
 def test_a_server_that_is_not_there_is_told():

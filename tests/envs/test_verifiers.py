@@ -4,6 +4,7 @@ import json
 import math
 import random
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 
 import numpy as np
@@ -374,6 +375,28 @@ def test_an_episode_is_answered_and_can_be_resumed_from_any_point():
     assert last is None or (last.last and last.text == "Found.")
     again, _ = env(json.loads(json.dumps(two)), say(str(wrong)))
     assert again.text == first.text
+    assert random.getstate() == before
+
+
+def test_episodes_beside_one_another_go_as_each_goes_alone():
+    task = registry.task("verifiers:vf_guess")
+    env = registry.part("environment", task.environment)
+    assert env.waits
+
+    def played(i):
+        _, state = env.start(task.train[i], 0)
+        told = []
+        for text in ("3", "hm", "6"):
+            message, state = env(state, say(text))
+            told.append(message.text if message else None)
+            if message is None or message.last:
+                break
+        return told
+
+    alone = [played(i) for i in range(6)]
+    before = random.getstate()
+    with ThreadPoolExecutor(6) as threads:
+        assert list(threads.map(played, range(6))) == alone
     assert random.getstate() == before
 
 

@@ -124,6 +124,11 @@ def test_turns_by_hand():
     assert judged([], WAY, ["Faust"]) == []
 
 
+def test_a_relation_that_was_chosen_is_paid_once():
+    again = ["<explore>Faust</explore>", "<choose>author</choose>", "<choose>author</choose>", "<choose>author; language</choose>"]
+    assert judged(again, WAY, ["Faust"]) == [(1, 0), (1, 0), (0, -1), (0, -1)]
+
+
 def test_ways_are_remembered_of_right_episodes_alone_and_only_if_shorter():
     run = Run(policy=None, verify=verify())
     lucky = episode("<explore>Faust</explore>", "<answer>Germany</answer>")

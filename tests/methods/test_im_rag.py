@@ -113,3 +113,8 @@ def test_what_is_measured():
         "Where was Ann Moor born?", "Kelm", facts=facts, supporting=facts[1:], talk=["Search: Ann", facts[0], "Answer: Kelm"]
     )
     assert found_by(column="talk")([problem], Run(policy=None)) == {"refined": 1.0, "plain": 0.0, "n": 1.0}
+
+
+def test_a_search_behind_an_address_is_waited_for():
+    assert im_rag(corpus="http://host/retrieve").rollout.settings["env"].waits
+    assert not im_rag().rollout.settings["env"].waits

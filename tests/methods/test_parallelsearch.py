@@ -135,3 +135,9 @@ def test_what_is_measured():
     numbers = decomposing(rollout=written())(problems, Run(policy=None, verify=right()))
     assert (numbers["split.comparisons"], numbers["split.others"], numbers["apart"]) == (0.5, 0, 0.5)
     assert (numbers["pass@1"], numbers["calls.comparisons"], numbers["turns"]) == (1, 1.5, pytest.approx(7 / 3))
+
+
+def test_the_update_is_that_of_the_released_script():
+    recipe = parallelsearch()
+    assert (recipe.update.epochs, recipe.update.minibatches) == (1, 2)
+    assert str(recipe.credit) == "less_kl(beta=0.001) >> gae(lam=1) >> whiten()"

@@ -1,6 +1,7 @@
 """R3-RAG: relevance of each retrieval, scaled by the outcome, and advantages within each step alone."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from rewardlab.commands import cli
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.agents.r3_rag import each_retrieval, gae_by_turn, r3_rag, relevant, return_by_turn, stepwise
+from rewardlab.methods.agents.r3_rag import each_retrieval, each_step_alike, gae_by_turn, r3_rag, relevant, return_by_turn, stepwise
 from rewardlab.rewards.reward import reward
 
 FACTS = ["ant bee", "cow dog"]
@@ -91,6 +92,21 @@ def test_advantages_stay_within_a_turn():
     assert credit[0].tolist() == pytest.approx(expected)
     target = return_by_turn(gamma=0.9, lam=0.5)(batch.reward, batch, Run(policy=None))
     assert target[0].tolist() == pytest.approx([e + v for e, v in zip(expected, [0, 0, 0.5, 0.6, 0, 0.7, 0.8], strict=True)])
+
+
+def test_every_step_of_a_batch_weighs_the_same():
+    long = episode("Search: a", "ant bee", "Bonn")
+    last = long.turns[-1]
+    long = replace(long, turns=(*long.turns[:-1], replace(last, ids=np.zeros(4, np.int64), logprobs=np.zeros(4, np.float32))))
+    rows = [long, episode("Bonn")]
+    batch = collate([[t] for t in rows], [[both(t)] for t in rows], torch.device("cpu"))
+    weights = each_step_alike()(batch)
+    # three steps, of 2, 4 and 2 decisions: a third each
+    assert weights[0].tolist() == pytest.approx([0, 0, 1 / 6, 1 / 6, 0, *[1 / 12] * 4])
+    assert weights[1].tolist() == pytest.approx([0, 0, 1 / 6, 1 / 6, *[0] * 5])
+    recipe = r3_rag()
+    critic = next(x for x in recipe.also if x.name == "critic").recipe
+    assert [str(recipe.weighting), str(critic.weighting)] == ["each_step_alike()"] * 2
 
 
 def test_an_episode_without_a_verdict_gets_no_credit():

@@ -101,3 +101,11 @@ def test_the_policy_is_told_to_judge():
     assert "<judge>No</judge>" in TOLD
     assert reseek(corpus="http://h/retrieve").rollout.settings["env"].settings["tell"] == TOLD
     assert [p.name for p in reseek(judging=0.0).reward.walk()] == ["correct"]
+
+
+def test_the_rewards_of_the_paper_are_settings():
+    recipe = reseek(build("grpo").but(reward=right()), boost=0.0, trust=False)
+    group = [episode(S, NEEDED, YES + BONN), episode(S, OTHER, YES + BONN), episode(S, OTHER, NO + S, NEEDED, NO + ROME)]
+    ((a, b, c),) = recipe.reward([group], Run(policy=None, verify=right()))
+    # right: 1 + .3 and 1 - .6, wrong: .3 - .3
+    assert [a.value, b.value, c.value] == pytest.approx([1.3, 0.4, 0.0])

@@ -18,7 +18,7 @@ from rewardlab.api.inputs import (
     require_scorers,
     task_of,
 )
-from rewardlab.api.prompt_lengths import fit_prompts
+from rewardlab.api.prompt_lengths import environment_of, fit_prompts
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Task, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
@@ -53,7 +53,7 @@ def answer_each(
     config, task = _asked(model, task, prompt, settings)
     recipe = in_environment(recipe, task)
     policy = policy_of(model, config, task)
-    task, _ = fit_prompts(task, policy, config)
+    task, _ = fit_prompts(task, policy, config, env=environment_of(recipe))
     run = begin_run(recipe, policy, task, config)
     test_problems, tokens_before = held_out(task, problems), run.token_count.total
     groups, chosen = _selected(recipe, test_problems, run)

@@ -110,7 +110,7 @@ def _right_here(
     model: str | Policy, config: RunConfig, task: Task, problems: int, sampling: Sampled
 ) -> Iterable[Counted]:  # fmt: skip
     policy = policy_of(model, config, task)
-    task, _ = fit_prompts(task, policy, config)
+    task, _ = fit_prompts(task, policy, config, env=sampling.env)
     run = begin_run(Recipe(), policy, task, config)
     return [_counted(batch, run, sampling) for batch in in_batches("evaluating", held_out(task, problems))]
 
@@ -120,7 +120,7 @@ def _right_over(
 ) -> Iterable[Counted]:
     """The same over a cluster, whose processes load the model; this one reads prompts alone."""
     check_named(model)
-    task, _ = fit_prompts(task, text_reader(model, config, task), config)
+    task, _ = fit_prompts(task, text_reader(model, config, task), config, env=sampling.env)
     tested = held_out(task, problems)
     batches = [tested[i : i + BATCH] for i in range(0, len(tested), BATCH)]
     # a worker needs of the task what its policy is made for, and its verifier

@@ -9,7 +9,7 @@ from typing import Any
 
 from rewardlab.api.inputs import policy_of
 from rewardlab.clients.endpoint import is_served
-from rewardlab.core import Message, Problem, ProblemSource, Recipe, Task
+from rewardlab.core import Environment, Message, Problem, ProblemSource, Recipe, Task
 from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES, find
@@ -27,17 +27,21 @@ FAR = 1 << 40
 TRIES = 100
 
 
-def fit_prompts(task: Task, policy: Policy, config: RunConfig, recipe: Recipe | None = None) -> tuple[Task, dict[str, Any]]:
+def fit_prompts(
+    task: Task, policy: Policy, config: RunConfig, recipe: Recipe | None = None, env: Environment | None = None
+) -> tuple[Task, dict[str, Any]]:
     """The task with no prompt that is too long for the model, and what was found, as plain data for config.json.
 
     A prompt is too long if it leaves no room for a reply of `max_new` tokens, or for the recorded replies that the recipe learns
-    from. config.overlong says what is done: "error", "drop" or "truncate-left". Of an endless source a sample is looked at, and
-    the others as they come.  recipe: None looks at the held-out problems alone.
+    from, after the message with which an environment opens. config.overlong says what is done: "error", "drop" or "truncate-left".
+    Of an endless source a sample is looked at, and the others as they come.  recipe: None looks at the held-out problems alone.
+    env: what answers the replies, None: the recipe's.
     """
     # other policies read no text, and set no limit
     if not isinstance(policy, TextPolicy):
         return task, {}
-    fitter = Fitter(policy, config.overlong, config.max_new or task.max_new)
+    env = env or environment_of(recipe)
+    fitter = Fitter(policy, config.overlong, config.max_new or task.max_new, _opening(env, task, policy) if env else 0)
     found: dict[str, Any] = {"context": policy.context, "max_new": fitter.max_new, "overlong": config.overlong}
     if recipe is not None:
         positions = range(config.start, config.start + min(SAMPLE, config.settled().steps * recipe.update.problems))
@@ -47,6 +51,26 @@ def fit_prompts(task: Task, policy: Policy, config: RunConfig, recipe: Recipe | 
         test, found["test"] = fitter.fit(task.test, "held-out")
         task = replace(task, test=test)
     return task, found
+
+
+def environment_of(recipe: Recipe | None) -> Environment | None:
+    """What answers the replies that a recipe samples."""
+    parts = recipe.rollout.walk() if recipe is not None and recipe.rollout is not None else ()
+    return next((part for part in parts if isinstance(part, Environment)), None)
+
+
+def _opening(env: Environment, task: Task, policy: TextPolicy) -> int:
+    """Tokens of the message with which an episode of the first problem begins: how to search, which tools there are.
+
+    The task's own environment opens with a game, of which nobody plays one for this.
+    """
+    problem = next(iter(task.test), None) or (task.train[0] if task.train else None)
+    if task.played or problem is None:
+        return 0
+    message, _ = env.start(problem, 0)
+    prompts = [problem.prompt, problem.prompt if message is None else (*problem.prompt, message)]
+    alone, opened = policy.prompt_lengths(prompts)
+    return opened - alone
 
 
 def text_reader(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:
@@ -66,11 +90,12 @@ def text_reader(model: str | Policy | None, config: RunConfig, task: Task) -> Po
 
 @dataclass(frozen=True)
 class Fitter:
-    """Makes prompts fit into the context of a policy."""
+    """Makes prompts fit into the context of a policy.  opening: tokens that an environment says after each."""
 
     policy: TextPolicy
     action: str
     max_new: int
+    opening: int = 0
 
     def source(self, source: ProblemSource, fields: Sequence[str], sample: Sequence[int]) -> tuple[ProblemSource, dict[str, Any]]:
         """The training problems with no prompt too long.
@@ -121,9 +146,9 @@ class Fitter:
         return None if prompt is None else replace(problem, prompt=prompt)
 
     def _rooms(self, problems: Sequence[Problem], fields: Sequence[str]) -> list[int]:
-        """The tokens after each prompt: of a sampled reply at full length, or of the longest recorded one."""
+        """The tokens after each prompt: of the opening and a sampled reply at full length, or of the longest recorded one."""
         if not fields:
-            return [self.max_new] * len(problems)
+            return [self.opening + self.max_new] * len(problems)
         # a field holds a reply, or a list of replies and messages; a problem may lack one, which the rollout judges
         replies = [[_texts(p.meta.get(field)) for field in fields] for p in problems]
         if without := next((p for p, of in zip(problems, replies, strict=True) if not any(of)), None):
@@ -140,7 +165,8 @@ class Fitter:
         context = f"the model's context of {self.policy.context:,} tokens"
         if recorded:
             return f"none fits {context} with its recorded reply"
-        return f"replies of {self.max_new:,} tokens do not leave room for any in {context}; lower --max-new"
+        opened = f"after an opening message of {self.opening:,} tokens " if self.opening else ""
+        return f"replies of {self.max_new:,} tokens {opened}do not leave room for any in {context}; lower --max-new"
 
     def _refusal(
         self, problems: Sequence[Problem], over: list[int], lengths: list[tuple[int, int]], which: str, recorded: bool
@@ -149,9 +175,10 @@ class Fitter:
         prompt, room = lengths[longest]
         # recorded replies are as long as they are
         or_lower = "" if recorded else ", or lower --max-new"
+        after = "the opening message and the reply" if self.opening and not recorded else "the reply"
         return RewardlabError(
             f"{len(over):,} of {len(problems):,} {which} prompts are too long: the longest has {prompt:,} tokens, and with "
-            f"{room:,} for the reply they exceed the model's context of {self.policy.context:,}: "
+            f"{room:,} for {after} they exceed the model's context of {self.policy.context:,}: "
             f"{problems[longest].question[:80]!r}. Give --overlong drop or truncate-left{or_lower}"
         )
 
@@ -159,7 +186,9 @@ class Fitter:
         if not is_rank_zero():
             return
         limit = (
-            f"{self.policy.context:,} tokens with their replies" if recorded else f"{self.policy.context - self.max_new:,} tokens"
+            f"{self.policy.context:,} tokens with their replies"
+            if recorded
+            else f"{self.policy.context - self.max_new - self.opening:,} tokens"
         )
         cut = found["overlong"] - found["dropped"]
         done = [f"{verb} {n:,}" for verb, n in (("shortened", cut), ("dropped", found["dropped"])) if n]

@@ -20,6 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from rewardlab.core import Message
+from rewardlab.envs.own_random import OwnRandom
 from rewardlab.envs.tool_messages import answered, calls_of
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.supervisor import per_process
@@ -56,8 +57,13 @@ class Over:
 class Conversation:
     """One run of a program that asks for replies.  now: what it waits for, or that it is over."""
 
-    def __init__(self, run: Callable[[str, str], Awaitable[Any]]) -> None:
-        """run: (address of the API, name of the model) -> the program's result."""
+    def __init__(self, run: Callable[[str, str], Awaitable[Any]], seed: int | None = None) -> None:
+        """run: (address of the API, name of the model) -> the program's result.  seed: of what it does at random up to its first
+        request (`OwnRandom`); None: it draws what everybody draws.
+        """
+        self._random = OwnRandom()
+        if seed is not None:
+            self._random.seed(seed)
         desk = _desk()
         self.name = f"policy-{next(desk.numbers)}"
         self._events: queue.Queue[Asked | Over] = queue.Queue()
@@ -67,7 +73,7 @@ class Conversation:
 
     async def _played(self, run: Callable[[str, str], Awaitable[Any]], address: str) -> None:
         try:
-            over = Over(await run(address, self.name))
+            over = Over(await self._random.of(run(address, self.name)))
         # whatever the program raises is its result: the environment says so, in words
         except BaseException as e:
             over = Over(error=e)
@@ -76,13 +82,20 @@ class Conversation:
 
     def _next(self) -> Asked | Over:
         try:
-            return self._events.get(timeout=PATIENCE)
+            now = self._events.get(timeout=PATIENCE)
         except queue.Empty:
             raise RewardlabError(f"an environment has neither answered nor ended within {PATIENCE:g} seconds") from None
+        self._random.pause()
+        return now
 
-    def reply(self, text: str | None) -> Asked | Over:
-        """Give the reply that is asked for, or refuse it (None); what the program does next."""
+    def reply(self, text: str | None, seed: int | None = None) -> Asked | Over:
+        """Give the reply that is asked for, or refuse it (None); what the program does next.
+
+        seed: of what it does at random then; None: it draws what everybody draws.
+        """
         if isinstance(self.now, Asked):
+            if seed is not None:
+                self._random.seed(seed)
             self.now.answer.put(text)
             self.now = self._next()
         return self.now

@@ -32,7 +32,13 @@ def _start(
     return environment_in(path, function, settings).start(problem, seed)
 
 
-@environment(start=_start)
+def _logged(
+    episodes: list[Any], *, path: str, function: str, settings: dict[str, Any] | None, stop: tuple[str, ...], waits: bool
+) -> dict[str, float]:  # fmt: skip
+    return environment_in(path, function, settings).logged(episodes)
+
+
+@environment(start=_start, logged=_logged)
 def from_file(
     state: Any,
     turn: Turn,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
@@ -10,7 +11,7 @@ T = TypeVar("T")
 
 
 class Live(Generic[T]):
-    """Objects by what they are of, and by the actions that they have taken; several may be at the same point.
+    """Objects by what they are of, and by the actions that they have taken; several may be at the same point. Threads may share it.
 
     size: how many are kept; the oldest go first, to `drop`.
     """
@@ -18,6 +19,7 @@ class Live(Generic[T]):
     def __init__(self, size: int = 4096, drop: Callable[[T], Any] = lambda x: None) -> None:
         self.size, self.drop = size, drop
         self._kept: OrderedDict[tuple[Hashable, tuple[Any, ...]], list[T]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return sum(map(len, self._kept.values()))
@@ -25,22 +27,27 @@ class Live(Generic[T]):
     def keep(self, of: Hashable, actions: Sequence[Any], x: T) -> None:
         """Keep an object that has taken these actions."""
         key = (of, tuple(actions))
-        self._kept.setdefault(key, []).append(x)
-        self._kept.move_to_end(key)
-        while len(self) > self.size:
-            for old in self._kept.popitem(last=False)[1]:
-                self.drop(old)
+        gone: list[T] = []
+        with self._lock:
+            self._kept.setdefault(key, []).append(x)
+            self._kept.move_to_end(key)
+            while len(self) > self.size:
+                gone += self._kept.popitem(last=False)[1]
+        # outside, since it may take time
+        for old in gone:
+            self.drop(old)
 
     def take(self, of: Hashable, actions: Sequence[Any], begin: Callable[[], T], act: Callable[[T, Any], Any]) -> T:
         """An object that has taken these actions: a kept one, or one that `begin` makes and that takes them again by `act`.
 
         It is no longer kept, so that none stays at an unknown point if its next action fails.
         """
-        if found := self._kept.get((of, tuple(actions))):
-            x = found.pop()
-            if not found:
-                del self._kept[of, tuple(actions)]
-            return x
+        with self._lock:
+            if found := self._kept.get((of, tuple(actions))):
+                x = found.pop()
+                if not found:
+                    del self._kept[of, tuple(actions)]
+                return x
         x = begin()
         for action in actions:
             act(x, action)
@@ -48,6 +55,8 @@ class Live(Generic[T]):
 
     def clear(self) -> None:
         """Let go of all."""
-        while self._kept:
-            for old in self._kept.popitem()[1]:
-                self.drop(old)
+        with self._lock:
+            gone = [x for found in self._kept.values() for x in found]
+            self._kept.clear()
+        for old in gone:
+            self.drop(old)

@@ -111,7 +111,7 @@ def _start(problem: Problem, seed: int) -> tuple[Message, dict[str, Any]]:
     return begun(("openenv", *of), _begin(*of))
 
 
-@environment(start=_start)
+@environment(start=_start, waits=True)
 def openenv(state: dict[str, Any], turn: Turn) -> tuple[Message, dict[str, Any]]:
     """The environment behind the OpenEnv server at meta["url"], reset with the seed meta["number"]; its rewards are the messages'.
 

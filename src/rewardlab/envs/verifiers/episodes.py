@@ -2,18 +2,15 @@
 
 Its program cannot be copied or saved, so the state of an episode is its row and the replies so far. The live program is kept; if it
 is missing, or at another point, a new one is begun and given the same replies. What it does at random is seeded by the row and
-the number of replies: so the episodes of a problem begin alike, and the same replies lead to the same point.
+the number of replies: so the episodes of a problem begin alike, and the same replies lead to the same point. Episodes are played
+beside one another, since such programs may ask tools, judges and servers.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from rewardlab.core import Message, Problem, Turn, environment, seed_of
 from rewardlab.envs.driven import Asked, Conversation, Over, schemas_of, text_of, told
@@ -60,7 +57,7 @@ def _opening(tools: Sequence[dict[str, Any]], text: str) -> Message | None:
     return Message("user", f"{of_tools.text}\n\n{text}") if text else of_tools
 
 
-@environment(start=_start)
+@environment(start=_start, waits=True)
 def verifiers_episode(state: State, turn: Turn) -> tuple[Message | None, State]:
     """The environment of `verifiers` that the problem names in meta["environment"], with its options and row, as its task writes.
 
@@ -70,8 +67,7 @@ def verifiers_episode(state: State, turn: Turn) -> tuple[Message | None, State]:
     of, replies = state["of"], state["replies"]
     conversation = _taken(of, replies)
     before = conversation.now
-    with _seeded(*of, len(replies) + 1):
-        now = conversation.reply(turn.text)
+    now = conversation.reply(turn.text, _seed(of, len(replies) + 1))
     state = {"of": of, "replies": [*replies, turn.text]}
     LIVE.keep(tuple(of), state["replies"], conversation)
     if isinstance(now, Over):
@@ -109,29 +105,19 @@ def _taken(of: Sequence[str], replies: Sequence[str]) -> Conversation:
     count = itertools.count(1)
 
     def again(conversation: Conversation, text: str) -> None:
-        with _seeded(*of, next(count)):
-            conversation.reply(text)
+        conversation.reply(text, _seed(of, next(count)))
 
     return LIVE.take(tuple(of), replies, lambda: _begun(*of), again)
 
 
-def _begun(name: str, options: str, row: str) -> Conversation:
-    with _seeded(name, options, row, 0):
-        return Conversation(load(name, options).play(row))
+def _begun(*of: str) -> Conversation:
+    name, options, row = of
+    return Conversation(load(name, options).play(row), _seed(of, 0))
 
 
-@contextlib.contextmanager
-def _seeded(*what: Any) -> Iterator[None]:
-    """Python's and numpy's global random numbers depend on `what` alone, and go on afterwards as if nothing had been."""
-    before, before_numpy = random.getstate(), np.random.get_state()
-    seed = seed_of("verifiers", *what)
-    random.seed(seed)
-    np.random.seed(seed % (1 << 32))
-    try:
-        yield
-    finally:
-        random.setstate(before)
-        np.random.set_state(before_numpy)
+def _seed(of: Sequence[str], replies: int) -> int:
+    """Of what an environment does at random after so many replies."""
+    return seed_of("verifiers", *of, replies)
 
 
 def _failed(name: str, over: Over, environment: Loaded | None = None) -> RewardlabError:

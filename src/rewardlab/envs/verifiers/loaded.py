@@ -24,14 +24,22 @@ from rewardlab.util.extras import require
 
 from .shapes import Loaded
 
+_LOADING = threading.Lock()
 
-@functools.cache
+
 def load(name: str, options: str) -> Loaded:
     """The environment of this name.  options: its own arguments, as JSON.
 
     Raises RewardlabError, in words, where the package or the environment is missing, and for what it says itself: a missing key of
     a judge, say.
     """
+    # episodes begin in threads, and all of them play the same one
+    with _LOADING:
+        return _loaded(name, options)
+
+
+@functools.cache
+def _loaded(name: str, options: str) -> Loaded:
     require("verifiers", "verifiers", what="an environment of verifiers")
     module = name.rpartition("/")[2].partition("@")[0].replace("-", "_")
     version = metadata.version("verifiers")

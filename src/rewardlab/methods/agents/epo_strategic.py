@@ -275,8 +275,7 @@ def epo_strategic(
 
 fidelity = "core"
 left_out = (
-    "rounds of whole data sets from which three epochs are learnt, collected by expert models at first; the seven dimensions of "
-    "Sotopia, of which the goal is scored"
+    "rounds of whole data sets, collected by expert models at first and learnt for three epochs; Sotopia's scores but the goal"
 )
 data = Data(
     # who marks turns, and says how far a goal was reached, must be able to judge: these rows are played for nothing
@@ -296,5 +295,6 @@ check = Check(
     model="untrained", settings={"env": dilemma()}, by=learnt_advice(credit=largest_return_one(), weighting=each_turn_alike()),
     problems=8, steps=1, fault=Within("helpful.outcome", high=0.9, says="strategies that help, learnt from the goal alone"),
     tried="two development seeds: .77 and .73 by marks, .96 by the goal less its mean: no fault here, and marks teach less",
+    finding="by this judge's marks 76% of strategies help, by the goal alone 96%: where that tells enough, wrong marks cost more",
 )  # fmt: skip
 baseline = None

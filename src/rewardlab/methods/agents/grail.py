@@ -2,8 +2,8 @@
 
     <explore>entity</explore>: all triples around it;   <choose>relation; ..</choose>: those to keep;   <answer>..</answer>
     way: the shortest from a start entity to an answer in what right episodes have seen
-    precision of a turn:  1 for an entity of the way, not explored before;  the share of the way's relations there that are chosen
-    conciseness of a turn:  -1 for any other exploration;  - the share of the chosen relations that are not of the way
+    precision of a turn:  1 for an entity of the way, not explored before;  the share of the way's relations there newly chosen
+    conciseness of a turn:  -1 for any other exploration;  - the share of the chosen relations that are not of the way, or not new
     stage 1: imitate the ways, written as episodes;    stage 2: GRPO, each turn by its own precision, conciseness, or right answer
 
 Who explores a graph at random sometimes gets to the answer, but mostly by detours. Cut to the shortest way, such episodes teach
@@ -13,9 +13,9 @@ little. What is missed and what is superfluous are separate rewards: too little 
 Chang et al. 2025, arXiv:2508.05498 (the text of v1: actions, synthesis, shortest path refinement, GRPO with a KL of .001 and a clip
 range of .5, SFT at 1e-4 and RL at 1e-5; the released code could not be read). There GPT-4 explores, --explorer openai:URL#NAME,
 here the policy itself unless told otherwise; and it also labels each action of the refined ways, which the way itself does here.
-(inferred): both rewards' numbers and weights, the abstract naming what they are for; that turns are credited alone (`gamma` 0), as
-their single decisions are learnt from; that a shorter way which is found later counts from then on; and that a step of stage 1
-without any way is one of stage 2.
+(inferred): both rewards' numbers and weights, the abstract naming what they are for; that the "value clipping range" of .5 is the
+policy's; that turns are credited alone (`gamma` 0), as their single decisions are learnt from; that a shorter way which is found
+later counts from then on; and that a step of stage 1 without any way is one of stage 2.
 
 The graph: --graph FILE, .tsv of head, relation, tail or rows {"head", "relation", "tail"}; or each row's column `triples`.
 """
@@ -190,6 +190,7 @@ def judged(replies: Sequence[str], way: Sequence[Sequence[str]], starts: Sequenc
     """(precision, conciseness) of each reply, where this is the way; (0, 0) of an answer."""
     points = [(tidy(at), tidy(relation)) for at, relation in points_of(way, starts)]
     explored: list[str] = []
+    taken: set[tuple[str, str]] = set()
     found = []
     for action in map(action_in, replies):
         if action is None or not action[1]:
@@ -202,7 +203,10 @@ def judged(replies: Sequence[str], way: Sequence[Sequence[str]], starts: Sequenc
         elif action[0] == "choose":
             chosen = {tidy(r) for r in action[1]}
             wanted = {relation for at, relation in points if explored and at == explored[-1]}
-            found.append((len(chosen & wanted) / max(1, len(wanted)), -len(chosen - wanted) / len(chosen)))
+            # what was chosen there already is kept, and to choose it again is superfluous
+            added = {relation for relation in chosen & wanted if (explored[-1], relation) not in taken}
+            found.append((len(added) / max(1, len(wanted)), -len(chosen - added) / len(chosen)))
+            taken |= {(explored[-1], relation) for relation in added}
         else:
             found.append((0.0, 0.0))
     return found
@@ -257,7 +261,7 @@ def grail(
     )
 
 
-fidelity = "core"
+fidelity = "reading"
 left_out = (
     "labels of actions by GPT-4; a context from which what was not chosen is taken out, and an answer by another model from what "
     "is left (here the policy reads all that it was shown); single decisions as prompts"
@@ -285,5 +289,7 @@ check = Check(
     by=turns_told_apart(rollout=remembering(inner=wandering(n=16)), process=precision() + conciseness()), problems=200, steps=1,
     fault=Within("apart.outcome", high=0.8, says="how well the answer tells turns apart, where 1 is always"),
     tried="two development seeds of 200 problems: .79 by turns, .52 by the answer",
+    finding="the rewards of turns, by ways found on random walks, tell the turns that follow the question from others in 78% of "
+    "pairs, the answer at the end in 52%. Both rewards are our reading of the paper",
 )  # fmt: skip
 baseline = "grpo"

@@ -10,10 +10,10 @@ the same for both ways, so that nothing tells the policy to decompose, or a chai
 be known before the first is answered. The last two terms do, from the type of the question, where the data tell it.
 
 Zhao et al. 2025, arXiv:2508.09303, and its code (Tree-Shu-Zhao/ParallelSearch, 682b0a1: qa_em_format.py, generation.py,
-rl_dataset.py; weights and PPO of train_parallelsearch.sh): queries parted by ##, results one after another, the first call alone
-looked at, HotpotQA's types, "na" for Natural Questions, which the code pays as above; four calls at most. There `right` is exact
-match, here the task's verifier. Questions without a type are paid for the answer and the form alone. `decomposition=0, count=0,
-form=0` is PPO with the outcome in the same environment.
+rl_dataset.py; weights and PPO of train_parallelsearch.sh, one pass in two minibatches with lam = 1): queries parted by ##, results
+one after another, the first call alone looked at, HotpotQA's types, "na" for Natural Questions, which the code pays as above; four
+calls at most. There `right` is exact match, here the task's verifier. Questions without a type are paid for the answer and the form
+alone. `decomposition=0, count=0, form=0` is PPO with the outcome in the same environment.
 """
 
 import math
@@ -132,7 +132,7 @@ def parallelsearch(
     queries a call.  n: episodes of a question.  turns: replies of one, at most.  form, decomposition, count: weights.  column: with
     the type of a question.
     """
-    base = base or ppo(n=n, beta=0.001)
+    base = base or ppo(n=n, lam=1.0, beta=0.001, epochs=1, minibatches=2)
     env = tools(env, corpus, separator=SEPARATOR, tell=TOLD)
     paid: Any = base.reward or correct()
     # a weight of 0 leaves the term out
@@ -146,7 +146,8 @@ def parallelsearch(
     )
 
 
-fidelity = "whole"
+fidelity = "core"
+left_out = "further tries after a reply that neither searches nor answers, which is told so there and ends the episode here"
 
 data = Data(
     answer="the gold answer",

@@ -1,18 +1,20 @@
 """R3-RAG: each retrieval is paid by how relevant its documents are, more where the answer is right; each step learns on its own.
 
     r_t = 1.6 rel(d_t) if the answer is right, else .1 rel(d_t), at the end of step t;     2 if it is right, else .1, at the answer
-    A: generalised advantages within each step alone, with no value after its end;    PPO
+    A: generalised advantages within each step alone, with no value after its end;    PPO, every step of a batch alike
 
 An outcome says of no query whether it was of use, and a relevance by itself can be had without an answer. So the relevance is paid
 in full only to episodes that end right. A step is a sample of its own: what a later query finds is not this one's merit.
 
 Li et al. 2025, arXiv:2505.23794. Of its code (Yuan-Li-FNLP/R3-RAG, 2f7e35e) the part with the rewards was not found; factors, 2 and
-.1, steps as samples, gamma = .99, lambda = .95 and KL .01 are those that a guide to it quotes (LJiaoDu/R3-RAG, d1e0920,
-R3-RAG_PPO_Training_Architecture.md). There a language model scores rel in 0 to 1, from question, analysis, query and documents:
-`judge`, any reward from 0 to 1 of an episode up to the documents, such as judge(model="openai:..."). (inferred): without one, rel
-is the highest similarity of a document with question and query together (`similar`), or whether one of the column `supporting`
-was found (`supporting`); and that an episode that ends with a search is wrong. `cold_start` steps of SFT on traces in the column
-`solution` come first, as the paper has it; 0: the policy can search already.
+.1, steps as samples of equal weight, gamma = .99, lambda = .95, KL .01 and batches (64 questions of 4 episodes, one pass) are those
+that a guide to it quotes (LJiaoDu/R3-RAG, d1e0920, R3-RAG_PPO_Training_Architecture.md). The paper, by a note on it, writes
+r = Val (Acc + rel) + Val - 1: it adds both, and pays a step of wrong form (Val = 0) with -1. There a language model scores rel in
+0 to 1, from question, analysis, query and documents: `judge`, any reward from 0 to 1 of an episode up to the documents, such as
+judge(model="openai:..."). (inferred): without one, rel is the highest similarity of a document with question and query together
+(`similar`), or whether one of the column `supporting` was found (`supporting`); that an episode that ends with a search is wrong;
+and four minibatches. `cold_start` steps of SFT on traces in the column `solution` come first, as the paper has it; 0: the policy
+can search already.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from rewardlab.checks.claim import Check, Within
@@ -40,10 +43,11 @@ from rewardlab.core import (
     credit,
     loop,
     measure,
+    weighting,
 )
 from rewardlab.credit.group import whiten, with_verdict
 from rewardlab.credit.kl import less_kl
-from rewardlab.credit.turns import turn_of
+from rewardlab.credit.turns import over_turns, turn_of, turn_sums
 from rewardlab.credit.value import next_decision, over_decisions, value_before
 from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import tools
@@ -157,6 +161,13 @@ def return_by_turn(a: Tensor, batch: Batch, run: Run, *, gamma: Share = 0.99, la
     return gae_by_turn(gamma=gamma, lam=lam)(a, batch, run) + value_before(batch.value, batch.mask)
 
 
+@weighting
+def each_step_alike(batch: Batch) -> Tensor:
+    """Every step of the batch counts the same, whatever its length and its episode's."""
+    length = turn_sums(torch.ones_like(batch.reward), batch.mask)
+    return over_turns(1 / (length.clamp(min=1) * (length > 0).sum().clamp(min=1)), batch.mask)
+
+
 @loop(wraps="inner")
 def cold_start_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "solution", inner: Loop | None = None
@@ -192,28 +203,30 @@ def relevance_found(problems: Sequence[Problem], run: Run, *, rollout: Rollout) 
 
 
 def r3_rag(
-    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 1, turns: int = 5,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 4, turns: int = 5,
     judge: Reward | None = None, relevance: Literal["similar", "supporting"] = "similar", embed: str = "",
     gold: str = "supporting", right: float = 2.0, wrong: float = 0.1, boost: float = 1.6, damp: float = 0.1, beta: float = 0.01,
-    cold_start: int = 0, traces: str = "solution",
+    cold_start: int = 0, traces: str = "solution", problems: int = 64,
 ) -> Recipe:  # fmt: skip
     """env: the tools; without it a search in `corpus`, a file or an address, or in the documents of each row (`tools`).  n, turns:
     episodes of a question, and replies of one, at most.  judge, relevance, embed, gold: of what was retrieved.  right, wrong,
     boost, damp: as of `stepwise`.  beta: weight of the KL.  cold_start: steps of SFT first, on the column `traces`, lists in which
-    replies and results take turns.
+    replies and results take turns.  problems: of a step, where no base says otherwise.
     """
-    base = base or ppo(n=n, beta=beta)
+    base = base or ppo(n=n, beta=beta, epochs=1, minibatches=4).but(problems=problems)
     if not any(x.name == "critic" for x in base.also):
         raise RewardlabError("r3_rag learns by PPO: give it a base with a learner named critic, as ppo has")
     env = tools(env, corpus)
     process = relevant(by=relevance, gold=gold, embed=embed) if judge is None else each_retrieval(inner=judge)
     less = (less_kl(beta=beta),) if beta else ()
     own, target = (c if not less else less[0] >> c for c in (gae_by_turn(), return_by_turn()))
-    critics = tuple(replace(x, recipe=x.recipe.but(credit=target)) if x.name == "critic" else x for x in base.also)
+    alike = each_step_alike()
+    critics = tuple(replace(x, recipe=x.recipe.but(credit=target, weighting=alike)) if x.name == "critic" else x for x in base.also)
     return base.but(
         rollout=interactive(env=env, n=n, turns=turns),
         reward=stepwise(process=process, outcome=base.reward or correct(), right=right, wrong=wrong, boost=boost, damp=damp),
         credit=own >> whiten(),
+        weighting=alike,
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
         also=critics,
         loop=cold_start_first(steps=cold_start, field=traces, inner=base.loop) if cold_start else base.loop,
@@ -223,6 +236,7 @@ def r3_rag(
 system = "r3-rag"
 fidelity = "core"
 left_out = (
+    "the penalty of a step of wrong form, since any text is an answer here; "
     "the language model that scores a step by coherence, rationality and relevance, unless a `judge` is given; the one that judges "
     "answers (here the task's verifier); how the traces of the cold start are made; queries split by a model; and the form "
     '"The problem analysis: ... The retrieval query: ..."'

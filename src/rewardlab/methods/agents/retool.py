@@ -11,7 +11,7 @@ environment says.
 Feng et al. 2025, arXiv:2504.11536, by its abstract, the summaries of it, and the recipe released with verl (recipe/retool: 3848145;
 run_qwen2.5_32b_dapo.sh, b16865f). Paper: PPO, KL 0, learning rate 1e-6, at most 16384 tokens, R as above. The released script takes
 GRPO (n=16, at most 8 turns, clip 0.2 to 0.28), here `grpo+retool` or `dapo+retool`, and pays wrong episodes 0.1 for each call, at
-most 0.4 in all: `calls=0.1`.
+most 0.4 in all: `calls=0.1`. (inferred): epochs, lambda and clip range, which are PPO's here.
 
 Cold start: SFT on solutions whose computations are code (`sft_steps`; the paper's: two epochs). The column `solution` lists replies
 and the interpreter's answers in turn. `rewardlab data code-traces SOLVED --model WRITER --out FILE` makes it of solutions in words:
@@ -86,8 +86,8 @@ def retool(
 
 fidelity = "core"
 left_out = (
-    "the reuse of the key-value cache over a call, and code that runs while other episodes go on, which change the speed alone; "
-    "the interpreter has Python's standard library alone; what it answers is a message of its own, not a part of the reply"
+    "the reuse of the key-value cache over a call, which changes the speed alone; the interpreter has Python's standard library "
+    "alone; what it answers is a message of its own, not a part of the reply"
 )
 
 data = Data(

@@ -11,8 +11,9 @@ Fan et al. 2025, arXiv:2508.10874, and its code (YuchenFan48/SSRL, 0da1569: naiv
 ray_trainer.py for the mask, which is that of loss, KL and advantages; TsinghuaC3I/SSRL, 5929f11, example.sh: GRPO, 5 replies, KL
 .001, the mask switched on). form is 0 unless the reply begins with a thought and ends with the answer, has no other tags, no empty
 one, a line at most a query, and after each query its information; then min(thoughts / 2, 1), times the smaller over the larger of
-thoughts and searches + 1. `right` is exact match there, here the task's verifier. (inferred): the two tags of the information are
-learnt, since the policy has to write them. `masked=False` learns the information too.
+thoughts and searches + 1. `right` is exact match there, here the task's verifier. Ours: the two tags of the information are learnt,
+since the policy has to write them, and information of several lines, or cut off, is masked too; the released pattern takes out the
+tags as well, and finds information of one line alone. `masked=False` learns the information too.
 """
 
 from __future__ import annotations
