@@ -57,6 +57,22 @@ def load_model(
     return (with_adapters(model, lora_rank) if lora_rank else model), head
 
 
+def without_weights(folder: Path, lora_rank: int | None) -> tuple[Any, Tensor | None]:
+    """What `load_model` returns, from config.json alone: on the meta device, where tensors have shapes and no numbers."""
+    import transformers
+
+    try:
+        config = transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
+        scores = str((config.architectures or [""])[0]).endswith("ForSequenceClassification")
+        kind: Any = transformers.AutoModelForSequenceClassification if scores else transformers.AutoModelForCausalLM
+        with torch.device("meta"):
+            model = kind.from_config(config, dtype=torch.float32, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as e:
+        raise _not_loaded(folder, e) from e
+    head = take_value_head(model) if scores else None
+    return (with_adapters(model, lora_rank) if lora_rank else model), head
+
+
 def in_nf4(device: torch.device) -> dict[str, Any]:
     """What transformers is told so that it keeps the matrices of a model in NF4 (Dettmers et al. 2023, arXiv:2305.14314)."""
     require("nf4", "bitsandbytes", "accelerate", what="a model in 4 bits (nf4:)")
@@ -279,10 +295,13 @@ def check_head(model: Any, device: torch.device) -> None:
     """Refuse a model whose logits are not its vocabulary head applied to its trunk's hidden states."""
     weight, bias = vocabulary(model)
     # four tokens are enough to see any scaling of the logits; a soft cap may be too weak to show, so it is looked up
+    capped = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
+    if device.type == "meta" and not capped:
+        # a model without numbers shows none
+        return
     ids = torch.arange(4, device=device)[None] % weight.shape[0]
     logits = model(input_ids=ids, use_cache=False).logits
     plain = F.linear(model.base_model(input_ids=ids, use_cache=False).last_hidden_state, weight, bias)
-    capped = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
     if capped or logits.shape != plain.shape or float((logits - plain).abs().max()) > 1e-3 * float(logits.abs().max()):
         raise RewardlabError(
             f"{type(model).__name__} scales or soft-caps its logits, which rewardlab does not; use a checkpoint of another family"

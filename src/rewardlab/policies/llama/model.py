@@ -245,6 +245,6 @@ def rope_tables(config: dict[str, Any], s: Shape) -> tuple[Tensor, Tensor]:
         full = AutoConfig.for_model(**config)
         inverse, scale = ROPE_INIT_FUNCTIONS[kind](full, torch.device("cpu"))
     # in float32: bfloat16 cannot tell positions above 256 apart
-    angles = torch.outer(torch.arange(s.context, dtype=torch.float32), inverse)
+    angles = torch.outer(torch.arange(s.context, dtype=torch.float32, device=inverse.device), inverse)
     cos, sin = angles.cos() * scale, angles.sin() * scale
     return torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
