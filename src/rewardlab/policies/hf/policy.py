@@ -24,11 +24,13 @@ from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.hf.logit_ensemble import processors
 from rewardlab.policies.hf.model import (
     adapted,
+    cached_numbers,
     check_head,
     classifier,
     context_of,
     decoder_layers,
     for_sampling,
+    layer_matrices,
     layer_norms,
     load_model,
     reading,
@@ -87,7 +89,7 @@ class HFPolicy(TextPolicy):
         model, value_head = load_model(Path(folder), lora_rank, adapter, where if nf4 else None)
         tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
         policy = cls(model, tokenizer, where, dtype_of(dtype, where), value_head=value_head)
-        policy.base = base if lora_rank else None
+        policy.base, policy.packed = base if lora_rank else None, nf4
         policy.stop_as_in(folder)
         return policy
 
@@ -98,7 +100,7 @@ class HFPolicy(TextPolicy):
         if value_head and head is None:
             head = torch.zeros(1, self.model.config.get_text_config().hidden_size)
         copied = HFPolicy(whole, self.tokenizer, self.device, self.dtype, name, head)
-        copied.base, copied.loaded_dtype, copied.ends = self.base, self.loaded_dtype, self.ends
+        copied.base, copied.loaded_dtype, copied.ends, copied.packed = self.base, self.loaded_dtype, self.ends, self.packed
         return copied
 
     def save(self, folder: Path | str) -> None:
@@ -133,6 +135,25 @@ class HFPolicy(TextPolicy):
         c, size = self.model.config.get_text_config(), torch.empty(0, dtype=self.dtype).element_size()
         mlp = getattr(c, "intermediate_size", None) or 4 * c.hidden_size
         return tokens * c.num_hidden_layers * (17 * c.hidden_size + 5 * mlp) * size
+
+    def copy_bytes(self, sampling: bool) -> int:
+        """The bytes of the copies of weights, in the format of computation, that a pass keeps until it ends."""
+        head, size = vocabulary(self.model)[0], torch.empty(0, dtype=self.dtype).element_size()
+        # what is packed into 4 bits is unpacked matrix by matrix
+        matrices = 0 if self.packed else sum(w.numel() for w in layer_matrices(self.model))
+        if self.dtype == torch.float32:
+            return size * matrices if sampling and adapted(self.whole) else 0
+        return size * (matrices + head.numel())
+
+    def rows_at_once(self, rows: int) -> int:
+        """How many of so many rows are sampled together, at most."""
+        return min(rows, ROWS)
+
+    def cache_bytes(self, rows: int, tokens: int) -> int:
+        """The bytes of keys and values of rows of so many tokens that are sampled together."""
+        keys, values = cached_numbers(self.model.config.get_text_config())
+        # autocast rotates keys in float32, and they stay so
+        return rows * tokens * (4 * keys + torch.empty(0, dtype=self.dtype).element_size() * values)
 
     # ---- sampling ----------------------------------------------------------------------------------------------------
 

@@ -110,7 +110,9 @@ class Llama(nn.Module):
         self.register_parameter("head", None if s.tied or value_head else nn.Parameter(torch.empty(s.vocab, s.hidden)))
         self.register_parameter("value_head", nn.Parameter(torch.zeros(1, s.hidden)) if value_head else None)
         self.surprise: Surprise | None = None
-        cos, sin = rope_tables(config, s)
+        # numbers also in a model that is made without any, on the meta device: transformers reads them while it computes these
+        with torch.device("cpu"):
+            cos, sin = rope_tables(config, s)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
 
@@ -245,6 +247,6 @@ def rope_tables(config: dict[str, Any], s: Shape) -> tuple[Tensor, Tensor]:
         full = AutoConfig.for_model(**config)
         inverse, scale = ROPE_INIT_FUNCTIONS[kind](full, torch.device("cpu"))
     # in float32: bfloat16 cannot tell positions above 256 apart
-    angles = torch.outer(torch.arange(s.context, dtype=torch.float32, device=inverse.device), inverse)
+    angles = torch.outer(torch.arange(s.context, dtype=torch.float32), inverse)
     cos, sin = angles.cos() * scale, angles.sin() * scale
     return torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
