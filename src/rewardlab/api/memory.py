@@ -153,12 +153,12 @@ def _gathered(policy: HFPolicy) -> int:
 
 
 def _training(layout: Layout, work: Work) -> dict[str, int]:
-    head = layout.policy.vocabulary_head()
+    head, tokens = layout.policy.vocabulary_head(), work.micro_tokens(layout.policy)
     # its gradient is summed over chunks in float32, then rounded
     gradient = (FLOAT32 + _size(layout)) * head.numel() if head.requires_grad else 0
+    logits = FLOAT32 * LOGIT_TABLES * min(CHUNK_ELEMENTS, tokens * len(head))
     return {
-        "copies": _copies(layout)[0], "activations": layout.policy.activation_bytes(work.micro_tokens(layout.policy)),
-        "vocabulary head": gradient + FLOAT32 * LOGIT_TABLES * CHUNK_ELEMENTS,
+        "copies": _copies(layout)[0], "activations": layout.policy.activation_bytes(tokens), "vocabulary head": gradient + logits,
     }  # fmt: skip
 
 

@@ -54,7 +54,11 @@ class HFPolicy(TextPolicy):
 
     model: a causal model, or the PeftModel around one: then only its adapters train, and copies share the frozen weights.
     dtype: format of computation (autocast); weights, gradients and log-probs are float32. Dropout is always off.
+    static_cache: whether keys and values are sampled into tables of full length.
     """
+
+    compiled = False
+    """Whether transformers compiles steps over a static cache, which takes tens of seconds for each new number of rows or tokens."""
 
     def __init__(
         self, model: Any, tokenizer: Any, device: torch.device, dtype: torch.dtype, name: str = "policy",
@@ -68,6 +72,8 @@ class HFPolicy(TextPolicy):
         self.model = model.get_base_model() if adapted(model) else model
         self.value_head = None if value_head is None else nn.Parameter(value_head.detach().to(device))
         self.device, self.dtype, self.name = device, dtype, name
+        # a cache that grows is copied for every token, which a GPU waits for
+        self.static_cache = device.type == "cuda"
         self.context, self.depth = context_of(self.model, tokenizer), self.model.config.get_text_config().num_hidden_layers
         if value_head is None:
             check_head(self.model, device)
@@ -194,7 +200,8 @@ class HFPolicy(TextPolicy):
         # the checkpoint's own penalties and limits would change what is sampled without changing the log-probs
         model.generation_config = GenerationConfig()
         # greedy, because `Sampler` leaves a single token possible
-        greedy = GenerationConfig(do_sample=False, max_new_tokens=sampler.replies.sampling.max_new, pad_token_id=0)
+        cache = {"cache_implementation": "static", "disable_compile": not self.compiled} if self.static_cache else {}
+        greedy = GenerationConfig(do_sample=False, max_new_tokens=sampler.replies.sampling.max_new, pad_token_id=0, **cache)
         try:
             with torch.no_grad(), self._autocast(), self._changed(self._read_in_sampling(mask), model):
                 model.generate(
