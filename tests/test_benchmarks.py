@@ -137,10 +137,12 @@ def test_a_scoreboards_scores_are_the_peers(model, tmp_path, monkeypatch):
     assert rows["scoreboard"]["settings"]["replies"] == 18
 
 
-def test_the_script_for_a_gpu_runs_from_end_to_end_on_a_cpu(tmp_path):
-    """The same path as on a GPU, with a tiny model: every side that does not need one returns a figure."""
+def test_the_script_for_a_gpu_runs_from_end_to_end_on_a_cpu(monkeypatch):
+    """The same path as on a GPU, with a tiny model, in this process: every side that does not need one returns a figure."""
     pytest.importorskip("trl")
     module = benchmark("_gpu")
+    monkeypatch.setattr(module, "in_own_process", lambda script, side, settings, limit: module.SIDES[side](**settings))
+    monkeypatch.setenv("REWARDLAB_BENCH_DEVICE", "cpu")
     result = module.run("cpu", True, 500, False)
     sides = result["qwen2-tiny"]
     assert set(sides) == {side for side in module.SIDES if not {"machine", "models"} & {side} and "vllm" not in side} - {
