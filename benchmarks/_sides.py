@@ -52,8 +52,11 @@ def main(run: Callable[..., Rows], sides: Mapping[str, Side]) -> None:
     print(json.dumps(run(), indent=None if args.json else 2))
 
 
-def in_own_process(script: str, side: str, settings: Mapping[str, Any]) -> Any:
-    """What a side of the benchmark `script` returns, run alone with THREADS threads; what it prints shows if it fails."""
+def in_own_process(script: str, side: str, settings: Mapping[str, Any], limit: float | None = None) -> Any:
+    """What a side of the benchmark `script` returns, run alone with THREADS threads; what it prints shows if it fails.
+
+    limit: seconds after which it is ended, which is a failure.
+    """
     limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(THREADS))
     calm = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
     # a library that finds a GPU would use it
@@ -62,7 +65,12 @@ def in_own_process(script: str, side: str, settings: Mapping[str, Any]) -> Any:
         result = Path(folder) / "result.json"
         command = [sys.executable, script, "--side", side, "--settings", json.dumps(settings), "--result", str(result)]
         before = _processor_seconds()
-        done = subprocess.run(command, env=os.environ | limits | calm, capture_output=True, text=True, errors="replace")
+        try:
+            done = subprocess.run(
+                command, env=os.environ | limits | calm, capture_output=True, text=True, errors="replace", timeout=limit
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise SystemExit(f"{Path(script).name}, side {side}, took longer than {limit:.0f} seconds") from None
         total, idle, own = (b - a for a, b in zip(before, _processor_seconds(), strict=True))
         taken_by_others.append(max(0.0, 1 - (idle + own) / total) if total else 0.0)
         if done.returncode:

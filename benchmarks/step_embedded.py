@@ -169,7 +169,7 @@ def _config(dtype: str, problems: int, rollouts: int, max_new: int, steps: int, 
         "cache_implementation": "static" if options["cache"] == "static" else None, "loss_type": "grpo", "beta": 0.0,
         "learning_rate": LR, "lr_scheduler_type": "constant", "optim": "adamw_torch_fused", "adam_beta2": 0.99,
         "max_grad_norm": 1.0, "save_strategy": "no", "logging_strategy": "no", "report_to": "none", "disable_tqdm": True,
-        "dataloader_pin_memory": DEVICE != "cpu",
+        "dataloader_pin_memory": DEVICE != "cpu", **({"use_vllm": True, "vllm_mode": "colocate"} if options.get("vllm") else {}),
     }  # fmt: skip
 
 

@@ -135,3 +135,25 @@ def test_a_scoreboards_scores_are_the_peers(model, tmp_path, monkeypatch):
     rows = checked(benchmark("scoreboard").run(model=model, prompts=3))
     assert rows["scoreboard"]["settings"]["greatest_difference"] < 1e-4
     assert rows["scoreboard"]["settings"]["replies"] == 18
+
+
+def test_the_script_for_a_gpu_runs_from_end_to_end_on_a_cpu(monkeypatch):
+    """The same path as on a GPU, with a tiny model, in this process: every side that does not need one returns a figure."""
+    pytest.importorskip("trl")
+    module = benchmark("_gpu")
+    monkeypatch.setattr(module, "in_own_process", lambda script, side, settings, limit: module.SIDES[side](**settings))
+    monkeypatch.setenv("REWARDLAB_BENCH_DEVICE", "cpu")
+    result = module.run("cpu", True, 500, False)
+    sides = result["qwen2-tiny"]
+    assert set(sides) == {side for side in module.SIDES if not {"machine", "models"} & {side} and "vllm" not in side} - {
+        "sample hf: compiled", "train by transformers, compiled",
+    }  # fmt: skip
+    assert not [found for found in sides.values() if "error" in found]
+    assert all(sides[side]["rate"] > 0 for side in ("sample", "sample hf: static", "sample by transformers", "train"))
+    assert all(sides[side]["seconds"] > 0 for side in ("step", "step by TRL"))
+    assert "skipped" in result["tests"] or "passed" in result["tests"]
+
+
+def test_a_side_that_takes_too_long_is_ended():
+    with pytest.raises(SystemExit, match="took longer than 0 seconds"):
+        benchmark("_sides").in_own_process(benchmark("_sides").__file__, "memory_bandwidth", {"mib": 64}, limit=0.1)

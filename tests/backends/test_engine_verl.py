@@ -142,6 +142,20 @@ def test_verl_accepts_the_configuration(name, capfd):
     assert actor.policy_loss.loss_mode == config.algorithm.adv_estimator == "rewardlab"
 
 
+def test_an_export_is_validated_by_verl_under_the_arguments_of_its_script(tmp_path, task):
+    untrained(hidden=32, layers=2).save(tmp_path / "model")
+    on_64 = ["trainer.n_gpus_per_node=8", "trainer.nnodes=8", f"actor_rollout_ref.model.path={tmp_path / 'model'}"]
+    # ppo subtracts the KL to a reference from its rewards
+    for method, both in (("grpo", False), ("ppo", True)):
+        written = api.export_recipe(registry.build(method), tmp_path / method, task=task, rows=4, check=on_64)
+        assert written["accepted"] == {"gpus": 64, "reference": both, "critic": both}
+    with pytest.raises(RewardlabError, match=r"verl refuses .*Could not override 'trainer.n_gpu'"):
+        api.export_recipe(registry.build("grpo"), tmp_path / "unknown", task=task, rows=4, check=["trainer.n_gpu=8"])
+    with pytest.raises(RewardlabError, match="Please set at least one of 'actor.ppo_micro_batch_size'"):
+        fixed = ["actor_rollout_ref.actor.use_dynamic_bsz=false"]
+        api.export_recipe(registry.build("grpo"), tmp_path / "fixed", task=task, rows=4, check=fixed)
+
+
 def test_the_critic_of_ppo_is_in_the_configuration():
     from verl.trainer.ppo.utils import need_critic
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -70,12 +71,13 @@ def export(
 
 def export_recipe(
     recipe: Recipe, out: Path | str, *, task: Task | None = None, steps: int = 100, max_new: int | None = None, rows: int = 4096,
-    engine: str = "verl",
+    engine: str = "verl", check: Sequence[str] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Write a recipe as the files that another engine takes: its configuration, reward, credit, loss, data, and a script.
 
     task: its problems become the engine's data (`rows` of them if it has no end), and its verifier is the one behind `correct()`.
     max_new: the most tokens of a reply (None: the task's).
+    check: arguments of the script, under which the engine's own code validates what was written (None: it is not asked).
 
     Returns what was written, how to start it, and in what the engine differs; where it cannot carry the recipe, nothing is written
     and `why` says so in a line. Raises RewardlabError for an `out` with files in it, and for problems that are not text.
@@ -90,6 +92,11 @@ def export_recipe(
     if task is None and any(part.name in ("correct", "detail") for part in recipe.reward.walk()):  # type: ignore[union-attr]
         raise RewardlabError(f"the reward of {recipe.name} asks the task's verifier: name the task, or give a reward of your own")
     written = verl.write(recipe, out, task=task, steps=steps, max_new=max_new or (task.max_new if task else 1024), rows=rows)
+    if check is not None:
+        verl.require()
+        from rewardlab.backends.verl.checking import check as checked
+
+        written["accepted"] = checked(out, check)
     return {**written, "why": "", "start": f"sh {quote(str(out / 'run.sh'))} actor_rollout_ref.model.path=MODEL"}
 
 

@@ -2,37 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from rewardlab.api.arguments import check_settings, named_model
 from rewardlab.api.inputs import configured, in_environment, policy_of, recipe_of, require_learning, task_of
 from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import check_columns, measured
+from rewardlab.api.memory import Layout, Work, bytes_of, first_change, sums
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Problem, Recipe, Task, Trajectory, Turn
-from rewardlab.engine.learner import fitting_tokens
+from rewardlab.engine.distributed import world_size
 from rewardlab.engine.rates import told
+from rewardlab.errors import RewardlabError
+from rewardlab.models.checkpoint import find, parted
 from rewardlab.models.load import Policy
+from rewardlab.models.planned import has_tokenizer, is_checkpoint, planned, weights_in
+from rewardlab.policies.text import TextPolicy
 from rewardlab.rewards.returned import is_ours
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.settings.hyperparameters import positional
+from rewardlab.util.device import device_of, dtype_of, memory_of
 
 PROMPTS = 50
 """Prompts whose mean length is taken for the mean of all."""
 JUDGED = 8
 """Problems that the rewards are tried on."""
+RANK = 32
+"""Of the adapters that are planned with where none are asked for."""
 
 
 def plan(
     recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, *,
-    config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, **changes: Any,
+    config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, devices: int | None = None,
+    memory: str | None = None, **changes: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """The formula, the tokens and bytes of memory that a step of `train` would need, and the lengths of the prompts.
+
+    devices: processes that train together, each with a device (default: those that do).  memory: of a device, such as 80GB
+    (default: this one's); then `dtype="auto"` is bfloat16, as on GPUs.  A model's config.json is enough: no weights are read.
+
+    memory: bytes on each device by what they are for, for the run as asked and for other ways to keep its model (`api/memory.py`).
+    memory_bytes: the most at a time.  fits; change: what to change first where it does not.
 
     columns: of the data.  batch_columns: what the recipe computes beside them, such as the reference's log-probabilities.
     no_verdict: rewards that judge none of the first problems when the reply is the gold answer, and what they say is missing.
@@ -47,27 +64,113 @@ def plan(
     task = task_of(task, config)
     check_columns(recipe, task)
     recipe = measured(in_environment(recipe, task), task)
-    policy = policy_of(model, config, task)
+    policy = _policy(model, config, task, memory)
     task, prompts = fit_prompts(task, policy, config, recipe)
     rows = recipe.update.problems * recipe.rows_per_problem
     # an upper bound: every reply at full length
     tokens = int(rows * (_mean_prompt(policy, task) + (config.max_new or task.max_new)))
-    weights = sum(p.numel() for p in policy.parameters())
-    trained = (recipe.objective is not None) + len(recipe.also)
-    # the reference, if a part reads it, beside the models that learn
-    loaded = 1 + len(recipe.also) + ("ref" in recipe.needs)
-    # a backward pass holds the activations of one micro-batch, not of the whole batch
-    activations = policy.activation_bytes(min(tokens, config.micro_tokens or fitting_tokens(policy)))
-    # weights, and for each model that trains a gradient and the two moments of Adam, all in float32
+    needs = _memory(recipe, policy, task, config, prompts, tokens, devices or world_size(), memory)
     return {
         "formula": str(recipe), "learning_rates": told(recipe, policy, {}), "columns": list(task.columns),
-        "batch_columns": list(recipe.needs), "tokens_per_step": tokens, "rows_per_step": rows,
-        "memory_bytes": 4 * weights * (loaded + 3 * trained) + activations, "parameters": weights,
-        "prompts": prompts, "no_verdict": _without_verdict(recipe, task),
+        "batch_columns": list(recipe.needs), "tokens_per_step": tokens, "rows_per_step": rows, **needs,
+        "parameters": sum(p.numel() for p in policy.parameters()),
+        "prompts": prompts, "no_verdict": _without_verdict(recipe, task), **_missing(policy, config, task, model),
         # second learners are taken to be as large as the policy
         "disk_bytes": disk_bytes(recipe, policy, {learner.name: policy for learner in recipe.also}, config),
         "disk_free_bytes": disk_free(Path(config.out or "runs")),
     }  # fmt: skip
+
+
+def _policy(model: str | Policy | None, config: RunConfig, task: Task, memory: str | None) -> Policy:
+    """The policy to plan with: of a checkpoint its shapes alone."""
+    name = _checkpoint(model, config, task)
+    if name is None:
+        return policy_of(model, config, task)
+    prefix = "hf:" if config.shard and not parted(name)[0] else ""
+    return planned(f"{prefix}{name}", config.device, _dtype(config, memory), config.lora_rank)
+
+
+def _checkpoint(model: str | Policy | None, config: RunConfig, task: Task) -> str | None:
+    """The name of the model where that is a checkpoint; None for the small policies, and for objects."""
+    name = config.model or task.model
+    return name if (model is None or isinstance(model, str)) and is_checkpoint(name) else None
+
+
+def _dtype(config: RunConfig, memory: str | None) -> torch.dtype:
+    if memory and config.dtype == "auto":
+        return torch.bfloat16
+    return dtype_of(config.dtype, device_of(config.device))
+
+
+def _memory(
+    recipe: Recipe, policy: Policy, task: Task, config: RunConfig, prompts: Mapping[str, Any], tokens: int, devices: int,
+    memory: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    """The memory of a device for the run as asked, and for other ways to keep its model; whether it fits, and what to change."""
+    if config.shard and devices < 2:
+        raise RewardlabError("--shard divides the weights among several devices: say among how many (--devices 8)")
+    available = bytes_of(memory) if memory else memory_of(device_of(config.device))
+    work = _work(recipe, task, config, prompts, tokens, devices, available)
+    layouts = list(_layouts(policy, config, task, devices, _dtype(config, memory)))
+    found = {layout.name: sums(recipe, layout, work) for layout in layouts}
+    total = found[layouts[0].name]["total"]
+    change = first_change(recipe, layouts, work)
+    return {
+        "devices": devices, "device_bytes": available, "memory_bytes": total, "memory": found, "fits": not change,
+        "change": change, "micro_tokens": work.micro_tokens(policy),
+        "format": str(getattr(policy, "dtype", "float32")).removeprefix("torch."),
+    }  # fmt: skip
+
+
+def _work(
+    recipe: Recipe, task: Task, config: RunConfig, prompts: Mapping[str, Any], tokens: int, devices: int, available: int
+) -> Work:
+    split = [prompts[side] for side in ("train", "test") if side in prompts]
+    prompt, reply = max((x.get("longest_kept", x["longest"]) for x in split), default=0), config.max_new or task.max_new
+    across = recipe.rollout is not None and recipe.rollout.across_problems
+    problems = -(-recipe.update.problems // (1 if across else devices))
+    # held-out problems are not divided among devices
+    rows = max(problems * recipe.rows_per_problem, min(config.eval_problems, len(task.test)))
+    groups = recipe.objective is not None and "group" in recipe.objective.units
+    least = (prompt + reply) * (recipe.rows_per_problem if groups else 1)
+    return Work(rows, prompt, reply, -(-tokens // devices), least, available, config.micro_tokens)
+
+
+def _layouts(policy: Policy, config: RunConfig, task: Task, devices: int, dtype: torch.dtype) -> Iterator[Layout]:
+    """The run as asked; of a checkpoint, also its other forms."""
+    name = _checkpoint(None, config, task)
+    prefix, place = parted(name or "")
+    rank = config.lora_rank or RANK
+    divided = {f"divided by {devices}": (f"--model hf:{place} --shard", lambda: planned(f"hf:{place}", "cpu", dtype), devices)}
+    kinds = (divided if devices > 1 else {}) | {
+        "whole": ("", lambda: planned(prefix.replace("nf4:", "hf:") + place, "cpu", dtype), 1),
+        f"LoRA {rank}": (f"--lora-rank {rank}", lambda: planned(prefix.replace("nf4:", "hf:") + place, "cpu", dtype, rank), 1),
+        f"nf4, LoRA {rank}": (f"--model nf4:{place} --lora-rank {rank}", lambda: planned(f"nf4:{place}", "cpu", dtype, rank), 1),
+    }
+    asked = _asked(policy, config, rank, devices)
+    yield Layout(asked, "", policy, devices if config.shard else 1)
+    for kind, (flags, made, parts) in kinds.items():
+        if kind == asked or name is None or not isinstance(policy, TextPolicy):
+            continue
+        # a family that cannot have adapters has no such form
+        with suppress(RewardlabError):
+            yield Layout(kind, flags, made(), parts)
+
+
+def _asked(policy: Policy, config: RunConfig, rank: int, devices: int) -> str:
+    if config.shard:
+        return f"divided by {devices}"
+    if getattr(policy, "packed", False):
+        return f"nf4, LoRA {rank}"
+    return f"LoRA {rank}" if config.lora_rank else "whole"
+
+
+def _missing(policy: Policy, config: RunConfig, task: Task, model: str | Policy | None) -> dict[str, str]:
+    """What the folder of the model lacks, so that it can be planned with and not trained."""
+    name = _checkpoint(model, config, task)
+    folder = find(name).folder if name else None
+    lacks = [what for what, there in (("weights", weights_in), ("a tokenizer", has_tokenizer)) if folder and not there(folder)]
+    return {"lacks": f"{folder} lacks {' and '.join(lacks)}: it can be planned with, not trained"} if lacks else {}
 
 
 def _mean_prompt(policy: Policy, task: Task) -> float:

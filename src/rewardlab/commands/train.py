@@ -49,6 +49,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="print the columns, tokens, memory and disk space it needs; do not train"
     )
+    parser.add_argument("--devices", type=int, metavar="N", help="with --dry-run: devices that train together, each by a process")
+    planned = "with --dry-run: memory of a device, such as 80GB (default: this machine's)"
+    parser.add_argument("--memory", metavar="SIZE", help=planned)
     watched = "benchmarks of rewards, with commas, measured at each evaluation (rewardlab scoreboard --list)"
     parser.add_argument("--eval-on", metavar="NAMES", help=watched)
     paid = "watch what pays the policy, at each evaluation: its agreement with the truth, drift, order, and what fools it; on the "
@@ -58,6 +61,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    if (args.devices or args.memory) and not args.dry_run:
+        raise RewardlabError("--devices and --memory are for --dry-run; torchrun --nproc-per-node N starts several processes")
     if args.resume:
         refuse_besides_resume(args)
     arguments = {} if args.resume else request(args)
@@ -66,7 +71,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab import api
 
     if args.dry_run:
-        return api.plan(**arguments)
+        return api.plan(**arguments, devices=args.devices, memory=args.memory)
     if args.resume:
         changes = shared.given(args, ON_RESUME)
         result = api.resume(args.resume, reward_changed=args.reward_changed, **changes)
@@ -91,11 +96,29 @@ def show(document: Mapping[str, Any]) -> None:
         facts(rates)
     heading("Needs")
     sizes = {k: size(v) for k, v in document.items() if k.endswith("_bytes")}
-    needs = {k: v for k, v in document.items() if k not in ("formula", "learning_rates", "prompts", "no_verdict", *sizes)} | sizes
+    told = ("formula", "learning_rates", "prompts", "no_verdict", "memory", "fits", "change")
+    needs = {k: v for k, v in document.items() if k not in (*told, *sizes)} | sizes
     facts({k.removesuffix("_bytes").replace("_", " "): v for k, v in needs.items()} | prompts(document["prompts"]))
+    memory(document)
     if missing := document["no_verdict"]:
         heading("Rewards that judge none of the first problems, even if the reply is the gold answer")
         facts(missing)
+
+
+def memory(document: Mapping[str, Any]) -> None:
+    """The memory of a device, a column for each way to keep the model; and whether the run as asked fits."""
+    from rewardlab.commands.tables import heading, lines, table
+
+    found = document["memory"]
+    heading("Memory of each device")
+    # in the order of the sums, whichever way of keeping the model has them
+    names = sorted(dict.fromkeys(name for sums in found.values() for name in sums), key=_last)
+    table(["", *found], [[name, *(size(sums[name]) if name in sums else "" for sums in found.values())] for name in names])
+    lines("fits" if document["fits"] else f"does not fit; change first: {document['change']}")
+
+
+def _last(name: str) -> int:
+    return ("training", "sampling", "total").index(name) + 1 if name in ("training", "sampling", "total") else 0
 
 
 def prompts(found: Mapping[str, Any]) -> dict[str, str]:

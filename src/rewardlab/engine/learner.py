@@ -104,9 +104,12 @@ def learning_rate(update: Update, progress: float, step: int) -> float:
     return update.rate * ramp * (1.0 + (update.lr_end - 1.0) * progress)
 
 
-def fitting_tokens(model: Any) -> int:
-    """How many tokens a pass of this model may hold on its device: the most of 16384, 8192, 4096 ... that fit, 512 at least."""
-    available = memory_of(model.device) // SHARE_OF_ACTIVATIONS
+def fitting_tokens(model: Any, memory: int | None = None) -> int:
+    """How many tokens a pass of this model may hold on its device: the most of 16384, 8192, 4096 ... that fit, 512 at least.
+
+    memory: bytes of the device (default: those of the model's own).
+    """
+    available = (memory or memory_of(model.device)) // SHARE_OF_ACTIVATIONS
     tokens = MICRO_TOKENS
     # halved, not computed exactly: sizes that recur let kernels be reused, and the estimate is rough anyway
     while tokens > 512 and model.activation_bytes(tokens) > available:

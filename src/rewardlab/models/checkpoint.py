@@ -75,7 +75,7 @@ def find(name: str) -> Checkpoint:
 def absolute_name(name: str) -> str:
     """The name with a folder made absolute, or with the commit of a hub's model: valid from any working folder, at any time."""
     prefix, place = parted(name)
-    if _kind(name) in NAMES or place == "smollm2" or is_served(name):
+    if kind_of(name) in NAMES or place == "smollm2" or is_served(name):
         return name
     if is_hub_name(name):
         return prefix + hub.pinned(place)
@@ -85,7 +85,7 @@ def absolute_name(name: str) -> str:
     return f"{prefix}{path.resolve()}"
 
 
-def _kind(name: str) -> str:
+def kind_of(name: str) -> str:
     """What stands before the task, or the start, of a small policy: embedded of embedded:countdown and of embedded#3."""
     return re.split("[:#]", name, maxsplit=1)[0]
 

@@ -38,6 +38,8 @@ class TextPolicy(ReadsVectors):
     """What the weights below adapters were loaded from; None where nothing on disk holds them."""
     loaded_dtype = "float32"
     """Number format of the checkpoint that the policy was loaded from: an exported one has it too."""
+    packed = False
+    """Whether the matrices of the layers are kept in 4 bits."""
     depth: int
     """How many decoder layers it has."""
     sampler: Any = None

@@ -104,7 +104,8 @@ def overrides(recipe: Recipe, *, steps: int, max_new: int) -> dict[str, Any]:
         "entropy_coeff": coefficient(recipe.objective, ENTROPY),
         "use_kl_loss": bool(kl), **({"kl_loss_coef": kl, "kl_loss_type": "low_var_kl"} if kl else {}), "optim": optimiser(recipe),
     }  # fmt: skip
-    replies = {"n": sampling["n"], "temperature": sampling["temperature"], "top_p": sampling["top_p"]}
+    # verl names no sampler itself, and does not start without one
+    replies = {"name": "vllm", "n": sampling["n"], "temperature": sampling["temperature"], "top_p": sampling["top_p"]}
     manager = {"source": "importlib", "name": "RecipeRewards", "module": {"path": "pkg://rewardlab_recipe"}}
     return {
         "algorithm": algorithm,

@@ -60,6 +60,21 @@ def load_model(
     return (with_adapters(model, lora_rank) if lora_rank else model), head
 
 
+def without_weights(folder: Path) -> tuple[Any, Tensor | None]:
+    """What `load_model` returns, from config.json alone: on the meta device, where tensors have shapes and no numbers."""
+    import transformers
+
+    try:
+        config = transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
+        scores = str((config.architectures or [""])[0]).endswith("ForSequenceClassification")
+        kind: Any = transformers.AutoModelForSequenceClassification if scores else transformers.AutoModelForCausalLM
+        with torch.device("meta"):
+            model = kind.from_config(config, dtype=torch.float32, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as e:
+        raise _not_loaded(folder, e) from e
+    return model, take_value_head(model) if scores else None
+
+
 def in_nf4(device: torch.device) -> dict[str, Any]:
     """What transformers is told so that it keeps the matrices of a model in NF4 (Dettmers et al. 2023, arXiv:2305.14314)."""
     require("nf4", "bitsandbytes", "accelerate", what="a model in 4 bits (nf4:)")
@@ -120,7 +135,11 @@ def with_adapters(model: Any, rank: int) -> Any:
     config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return get_peft_model(model, config)
+        try:
+            # of a model without numbers, neither do adapters get any
+            return get_peft_model(model, config, low_cpu_mem_usage=model.device.type == "meta")
+        except ValueError as e:
+            raise RewardlabError(f"{type(model).__name__} cannot have LoRA on all linear layers: {e}") from e
 
 
 def with_saved_adapter(model: Any, folder: Path, trains: bool) -> Any:
@@ -280,6 +299,28 @@ def reading(model: Any, vectors: np.ndarray | None) -> Iterator[None]:
         table.forward = plain
 
 
+def layer_matrices(model: Any) -> list[Tensor]:
+    """The matrices that LoRA adapts and that 4 bits pack: of all linear layers but the vocabulary head."""
+    from transformers.pytorch_utils import Conv1D
+
+    head = vocabulary(model)[0]
+    kept = [m.weight for k, m in model.named_modules() if isinstance(m, nn.Linear | Conv1D) and "lora_" not in k]
+    return [weight for weight in kept if weight is not head]
+
+
+def cached_numbers(config: Any) -> tuple[int, int]:
+    """Numbers of keys, and of values, that a text model caches for each token; of sliding windows as if they had no end."""
+    kinds = getattr(config, "layer_types", None) or ["full_attention"] * config.num_hidden_layers
+    layers = sum(kind.endswith("attention") and not kind.startswith("linear") for kind in kinds)
+    heads = getattr(config, "num_attention_heads", 0)
+    if getattr(config, "kv_lora_rank", None):
+        # latent attention is cached as the keys and values of all heads
+        return layers * heads * (config.qk_nope_head_dim + config.qk_rope_head_dim), layers * heads * config.v_head_dim
+    width = getattr(config, "head_dim", None) or (config.hidden_size // heads if heads else 0)
+    each = layers * (getattr(config, "num_key_value_heads", None) or heads) * width
+    return each, each
+
+
 def decoder_layers(model: Any) -> nn.ModuleList:
     """The decoder layers of a causal language model, whatever its family calls them."""
     depth = model.config.get_text_config().num_hidden_layers
@@ -307,10 +348,13 @@ def check_head(model: Any, device: torch.device) -> None:
     """Refuse a model whose logits are not its vocabulary head applied to its trunk's hidden states."""
     weight, bias = vocabulary(model)
     # four tokens are enough to see any scaling of the logits; a soft cap may be too weak to show, so it is looked up
+    capped = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
+    if device.type == "meta" and not capped:
+        # a model without numbers shows none
+        return
     ids = torch.arange(4, device=device)[None] % weight.shape[0]
     logits = model(input_ids=ids, use_cache=False).logits
     plain = F.linear(model.base_model(input_ids=ids, use_cache=False).last_hidden_state, weight, bias)
-    capped = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
     if capped or logits.shape != plain.shape or float((logits - plain).abs().max()) > 1e-3 * float(logits.abs().max()):
         raise RewardlabError(
             f"{type(model).__name__} scales or soft-caps its logits, which rewardlab does not; use a checkpoint of another family"

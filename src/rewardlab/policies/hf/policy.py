@@ -24,12 +24,14 @@ from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.hf.logit_ensemble import processors
 from rewardlab.policies.hf.model import (
     adapted,
+    cached_numbers,
     check_head,
     checkpoint_weights,
     classifier,
     context_of,
     decoder_layers,
     for_sampling,
+    layer_matrices,
     layer_norms,
     load_model,
     reading,
@@ -53,7 +55,11 @@ class HFPolicy(TextPolicy):
 
     model: a causal model, or the PeftModel around one: then only its adapters train, and copies share the frozen weights.
     dtype: format of computation (autocast); weights, gradients and log-probs are float32. Dropout is always off.
+    static_cache: whether keys and values are sampled into tables of full length.
     """
+
+    compiled = False
+    """Whether transformers compiles steps over a static cache, which takes tens of seconds for each new number of rows or tokens."""
 
     def __init__(
         self, model: Any, tokenizer: Any, device: torch.device, dtype: torch.dtype, name: str = "policy",
@@ -67,6 +73,8 @@ class HFPolicy(TextPolicy):
         self.model = model.get_base_model() if adapted(model) else model
         self.value_head = None if value_head is None else nn.Parameter(value_head.detach().to(device))
         self.device, self.dtype, self.name = device, dtype, name
+        # a cache that grows is copied for every token, which a GPU waits for
+        self.static_cache = device.type == "cuda"
         self.context, self.depth = context_of(self.model, tokenizer), self.model.config.get_text_config().num_hidden_layers
         if value_head is None:
             check_head(self.model, device)
@@ -88,7 +96,7 @@ class HFPolicy(TextPolicy):
         model, value_head = load_model(Path(folder), lora_rank, adapter, where if nf4 else None)
         tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
         policy = cls(model, tokenizer, where, dtype_of(dtype, where), value_head=value_head)
-        policy.base = base if lora_rank else None
+        policy.base, policy.packed = base if lora_rank else None, nf4
         policy.stop_as_in(folder)
         return policy
 
@@ -99,7 +107,7 @@ class HFPolicy(TextPolicy):
         if value_head and head is None:
             head = torch.zeros(1, self.model.config.get_text_config().hidden_size)
         copied = HFPolicy(whole, self.tokenizer, self.device, self.dtype, name, head)
-        copied.base, copied.loaded_dtype, copied.ends = self.base, self.loaded_dtype, self.ends
+        copied.base, copied.loaded_dtype, copied.ends, copied.packed = self.base, self.loaded_dtype, self.ends, self.packed
         return copied
 
     def save(self, folder: Path | str) -> None:
@@ -134,6 +142,25 @@ class HFPolicy(TextPolicy):
         c, size = self.model.config.get_text_config(), torch.empty(0, dtype=self.dtype).element_size()
         mlp = getattr(c, "intermediate_size", None) or 4 * c.hidden_size
         return tokens * c.num_hidden_layers * (17 * c.hidden_size + 5 * mlp) * size
+
+    def copy_bytes(self, sampling: bool) -> int:
+        """The bytes of the copies of weights, in the format of computation, that a pass keeps until it ends."""
+        head, size = vocabulary(self.model)[0], torch.empty(0, dtype=self.dtype).element_size()
+        # what is packed into 4 bits is unpacked matrix by matrix
+        matrices = 0 if self.packed else sum(w.numel() for w in layer_matrices(self.model))
+        if self.dtype == torch.float32:
+            return size * matrices if sampling and adapted(self.whole) else 0
+        return size * (matrices + head.numel())
+
+    def rows_at_once(self, rows: int) -> int:
+        """How many of so many rows are sampled together, at most."""
+        return min(rows, ROWS)
+
+    def cache_bytes(self, rows: int, tokens: int) -> int:
+        """The bytes of keys and values of rows of so many tokens that are sampled together."""
+        keys, values = cached_numbers(self.model.config.get_text_config())
+        # autocast rotates keys in float32, and they stay so
+        return rows * tokens * (4 * keys + torch.empty(0, dtype=self.dtype).element_size() * values)
 
     # ---- sampling ----------------------------------------------------------------------------------------------------
 
@@ -176,7 +203,8 @@ class HFPolicy(TextPolicy):
         # the checkpoint's own penalties and limits would change what is sampled without changing the log-probs
         model.generation_config = GenerationConfig()
         # greedy, because `Sampler` leaves a single token possible
-        greedy = GenerationConfig(do_sample=False, max_new_tokens=sampler.replies.sampling.max_new, pad_token_id=0)
+        cache = {"cache_implementation": "static", "disable_compile": not self.compiled} if self.static_cache else {}
+        greedy = GenerationConfig(do_sample=False, max_new_tokens=sampler.replies.sampling.max_new, pad_token_id=0, **cache)
         try:
             with torch.no_grad(), self._autocast(), self._changed(self._read_in_sampling(mask), model):
                 model.generate(

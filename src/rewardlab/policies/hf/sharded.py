@@ -47,7 +47,7 @@ class ShardedPolicy(HFPolicy):
         super().__init__(policy.model, policy.tokenizer, torch.device("cpu"), dtype, name)
         self.device, self.loaded_dtype, self.ends = device, policy.loaded_dtype, policy.ends
         self._kind = type(self.model)
-        _divide(self.model, device)
+        _divide(self.model, device, dtype)
         # what the hooks of the divided model take for its forward pass
         self.model.rewardlab_pass = self._passed
         torch.distributed.fsdp.register_fsdp_forward_method(self.model, "rewardlab_pass")
@@ -156,14 +156,16 @@ def check(policy: Any) -> None:
         )
 
 
-def _divide(model: nn.Module, device: torch.device) -> None:
+def _divide(model: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
     mesh = init_device_mesh(device.type, (dist.get_world_size(),))
+    # a layer is gathered in the format of computation: autocast's own copies of all layers would be kept for the backward pass
+    precision = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32, cast_forward_inputs=False)
     # a layer is moved to the device where it is divided: the whole model never is there
     for layer in decoder_layers(model):
-        fully_shard(layer, mesh=mesh)
+        fully_shard(layer, mesh=mesh, mp_policy=precision)
     # gathered again for the backward pass, which PyTorch would spare this group: then its parameters would be whole after a pass
     # without one, and an optimiser made at that moment would learn those
     root: Any = fully_shard(model, mesh=mesh, reshard_after_forward=True)

@@ -67,7 +67,7 @@ def load_llama(folder: Path, value_head: bool = False) -> Llama:
     tensors = {k: v for file in files for k, v in load_file(file).items()}
     vector = tensors.pop(VECTOR) if surprised else None
     model = Llama(config, value_head=value_head or "score.weight" in tensors)
-    _refuse_unknown(folder, set(tensors) - {name for name, _ in hf_names(model)})
+    check_weights(model, set(tensors))
     for name, view in hf_names(model):
         # a new critic starts from a checkpoint without a value head, and keeps its zeros
         if name not in tensors and name == "score.weight":
@@ -80,8 +80,9 @@ def load_llama(folder: Path, value_head: bool = False) -> Llama:
     return model
 
 
-def _refuse_unknown(folder: Path, names: set[str]) -> None:
+def check_weights(model: Llama, names: set[str]) -> None:
     """Refuse weights that this model has no place for (a bias, say): without them it would silently compute something else."""
+    names = names - {name for name, _ in hf_names(model)}
     # a tied checkpoint may repeat the embedding as lm_head; old ones hold RoPE frequencies, which are computed here
     names = {n for n in names if n != "lm_head.weight" and not n.endswith("inv_freq")}
     if names:

@@ -110,7 +110,9 @@ class Llama(nn.Module):
         self.register_parameter("head", None if s.tied or value_head else nn.Parameter(torch.empty(s.vocab, s.hidden)))
         self.register_parameter("value_head", nn.Parameter(torch.zeros(1, s.hidden)) if value_head else None)
         self.surprise: Surprise | None = None
-        cos, sin = rope_tables(config, s)
+        # numbers also in a model that is made without any, on the meta device: transformers reads them while it computes these
+        with torch.device("cpu"):
+            cos, sin = rope_tables(config, s)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
 

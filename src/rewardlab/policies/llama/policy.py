@@ -18,11 +18,12 @@ from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.llama.checkpoint import config_of, hf_names, load_llama, save_llama
-from rewardlab.policies.llama.decode import generate, runs_in_cpp
+from rewardlab.policies.llama.decode import MAX_ROWS, generate, runs_in_cpp
 from rewardlab.policies.llama.layout import Layout, layout
 from rewardlab.policies.llama.lora import adapt, load_adapter, merge, save_adapter
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.native import training
+from rewardlab.policies.llama.steps import SPAN_MULTIPLE
 from rewardlab.policies.llama.surprise import Surprise
 from rewardlab.policies.packing import rounded, scatter
 from rewardlab.policies.perturbed import Place
@@ -140,6 +141,28 @@ class LlamaPolicy(HasWeights, TextPolicy):
         s, size = self.model.shape, torch.empty(0, dtype=self.dtype).element_size()
         per_layer = 8 * s.hidden + 3 * (s.heads + 2 * s.kv_heads) * s.head_dim + 5 * s.mlp
         return tokens * s.layers * per_layer * size
+
+    def copy_bytes(self, sampling: bool) -> int:
+        """The bytes of the copies of weights, in the format of computation, that a pass keeps until it ends."""
+        model, s, size = self.model, self.model.shape, torch.empty(0, dtype=self.dtype).element_size()
+        if self.dtype != torch.float32:
+            # a tied head is a matrix of its own only where the last norm is multiplied into it
+            plain = sum(p.numel() for name, p in model.named_parameters() if ".adapters." not in name)
+            return size * (plain + (s.vocab * s.hidden if sampling and s.tied else 0))
+        adapted = {name for layer in model.layers for name in layer.adapters}
+        changed = adapted | ({"qkv", "gate_up"} if sampling else set())
+        folded = sum(getattr(layer, name).numel() for layer in model.layers for name in changed)
+        return size * (folded + (s.vocab * s.hidden if sampling else 0))
+
+    def rows_at_once(self, rows: int) -> int:
+        """How many of so many rows are sampled together, at most."""
+        return min(rows, max(MAX_ROWS.values()))
+
+    def cache_bytes(self, rows: int, tokens: int) -> int:
+        """The bytes of keys and values of rows of so many tokens that are sampled together."""
+        s, span = self.model.shape, -(-tokens // SPAN_MULTIPLE) * SPAN_MULTIPLE
+        numbers = 2 * s.layers * s.kv_heads * s.head_dim
+        return rows * span * numbers * torch.empty(0, dtype=self.dtype).element_size()
 
     def weights(self) -> SimpleNamespace:
         """The weights in the format of computation; cast at each call, since the optimiser changes them in place."""

@@ -1,0 +1,98 @@
+"""A policy of which shapes and formats are known, and no number: what `train --dry-run` plans with.
+
+It is made as `load.py` makes the real one, but on PyTorch's meta device and from config.json alone. So adapters, copies and value
+heads are put on it by the same code, its parameters are counted exactly, and a model of any size takes no memory.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rewardlab.clients.endpoint import is_served
+from rewardlab.models.checkpoint import NAMES, Checkpoint, find, kind_of, parted
+from rewardlab.models.formats import stored_dtype
+from rewardlab.models.load import OWN, Policy, load_policy
+from rewardlab.policies.llama.checkpoint import check_weights
+from rewardlab.policies.llama.lora import check_adapter
+from rewardlab.policies.llama.model import Llama
+from rewardlab.policies.llama.policy import LlamaPolicy
+from rewardlab.policies.llama.surprise import KIND
+from rewardlab.policies.llama.unsupported import Unsupported
+from rewardlab.policies.tokenizer import read_tokenizer
+
+META = torch.device("meta")
+TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.json")
+"""Files of which a checkpoint with a tokenizer has one."""
+
+
+def is_checkpoint(name: str) -> bool:
+    """Whether a model is a checkpoint of a folder or the hub, and not one of the small policies that are made here."""
+    return parted(name)[1] == "smollm2" or (kind_of(name) not in NAMES and not is_served(name))
+
+
+def planned(name: str, device: str, dtype: torch.dtype, lora_rank: int | None = None) -> Policy:
+    """The policy of a checkpoint as `load_policy` would make it, without numbers; one that is no text policy is loaded.
+
+    A folder needs no more than its config.json: prompts are then counted by the small policies' tokenizer, which takes more tokens.
+    `policy.packed` says whether its matrices would be kept in 4 bits.  Raises RewardlabError as `load_policy`.
+    """
+    prefix, place = parted(name)
+    if place == "smollm2":
+        from rewardlab.models.smollm2 import checkpoint
+
+        name = f"{prefix}{checkpoint()}"
+    found = find(name)
+    if found.config.get("model_type") in (*OWN, KIND):
+        return load_policy(name, device, str(dtype).removeprefix("torch."), lora_rank)
+    policy = _planned(prefix, found, dtype, lora_rank)
+    policy.packed, policy.loaded_dtype = prefix == "nf4:", stored_dtype(found.folder)
+    policy.base = found.base if lora_rank else None
+    policy.stop_as_in(found.folder)
+    return policy
+
+
+def has_tokenizer(folder: Path) -> bool:
+    return any((folder / file).is_file() for file in TOKENIZERS)
+
+
+def weights_in(folder: Path) -> bool:
+    """Whether a checkpoint folder holds weights, and not config.json alone."""
+    return any(next(folder.glob(pattern), None) for pattern in ("*.safetensors", "*.bin"))
+
+
+def _planned(prefix: str, found: Checkpoint, dtype: torch.dtype, lora_rank: int | None) -> Policy:
+    """As transformers or the lean policy would run it: the same choice as `load_policy` makes."""
+    from rewardlab.policies.hf.model import with_adapters, without_weights
+    from rewardlab.policies.hf.policy import HFPolicy
+
+    tokenizer = _tokenizer(found.folder)
+    model, value_head = without_weights(found.folder)
+    if not prefix:
+        try:
+            lean = _lean(found, {name for name, _ in model.named_parameters()}, value_head is not None)
+            policy = LlamaPolicy(lean, tokenizer, META, dtype)
+            return policy.adapt(lora_rank) if lora_rank else policy
+        except Unsupported:
+            pass
+    return HFPolicy(with_adapters(model, lora_rank) if lora_rank else model, tokenizer, META, dtype, value_head=value_head)
+
+
+def _lean(found: Checkpoint, names: set[str], value_head: bool) -> Llama:
+    """The lean model; raises Unsupported where it has no place for one of the weights of these names."""
+    if found.adapter:
+        check_adapter(found.adapter)
+    with META:
+        lean = Llama(found.config, value_head=value_head)
+    check_weights(lean, names)
+    return lean
+
+
+def _tokenizer(folder: Path) -> Any:
+    if has_tokenizer(folder):
+        return read_tokenizer(folder)
+    from rewardlab.models.embedded import tokenizer
+
+    return tokenizer()

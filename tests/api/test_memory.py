@@ -1,0 +1,181 @@
+"""What `train --dry-run` says of memory: by hand for a tiny model, and against a real step."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from checkpoints import checkpoint
+
+from rewardlab import RewardlabError, api, load_policy, registry
+from rewardlab.api.inputs import begin_run
+from rewardlab.api.memory import bytes_of
+from rewardlab.engine.step import Ops
+from rewardlab.models.embedded import tokenizer
+from rewardlab.models.planned import planned
+from rewardlab.runs.config import RunConfig
+
+SIZES = {
+    "model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "vocab_size": 100, "hidden_size": 8, "intermediate_size": 12,
+    "num_hidden_layers": 3, "num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 64, "rms_norm_eps": 1e-6,
+    "tie_word_embeddings": False,
+}  # fmt: skip
+# q, k and v with biases, o; gate, up and down
+MATRICES = 3 * (8 * 8 + 2 * 4 * 8 + 8 * 8 + 3 * 8 * 12)
+PARAMETERS = MATRICES + 3 * ((8 + 4 + 4) + 2 * 8) + 8 + 2 * 100 * 8
+# A and B of rank 2 for each of the seven matrices
+ADAPTERS = 3 * 2 * ((8 + 8) + 2 * (8 + 4) + (8 + 8) + 3 * (8 + 12))
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """A folder that holds a config.json and nothing else."""
+    folder = tmp_path_factory.mktemp("bare")
+    (folder / "config.json").write_text(json.dumps(SIZES))
+    return folder
+
+
+def plan(model, method="grpo", **more):
+    settings = more.pop("settings", {"n": 4, "problems": 8})
+    return api.plan(
+        method, str(model), "arithmetic", settings=settings, **{"max_new": 16, "memory": "1GB", "device": "cpu", **more}
+    )
+
+
+@pytest.mark.parametrize("prefix", ["", "hf:"])
+def test_a_config_alone_is_enough_and_kept_bytes_are_those_computed_by_hand(bare, prefix):
+    found = plan(f"{prefix}{bare}", devices=4, settings={"n": 4, "problems": 8, "beta": 0.1})
+    assert (found["parameters"], found["format"], found["devices"]) == (PARAMETERS, "bfloat16", 4)
+    assert "lacks weights and a tokenizer" in found["lacks"]
+    whole, adapted, packed = (found["memory"][name] for name in ("whole", "LoRA 32", "nf4, LoRA 32"))
+    kept = ("weights", "gradients", "optimiser", "reference")
+    assert [whole[name] for name in kept] == [4 * PARAMETERS, 4 * PARAMETERS, 8 * PARAMETERS, 4 * PARAMETERS]
+    # frozen weights are shared with the reference, which has adapters of its own
+    adapters = 16 * ADAPTERS
+    assert [adapted[name] for name in kept] == [4 * (PARAMETERS + adapters), 4 * adapters, 8 * adapters, 4 * adapters]
+    in_four_bits = MATRICES // 2 + MATRICES // 64 * 4
+    assert packed["weights"] == pytest.approx(4 * (PARAMETERS - MATRICES + adapters) + in_four_bits, abs=4)
+    assert [found["memory"]["divided by 4"][name] for name in kept] == [n // 4 for n in (whole[name] for name in kept)]
+
+
+def test_passes_by_hand(bare):
+    found = plan(f"hf:{bare}", devices=4, micro_tokens=64)["memory"]
+    whole, divided = found["whole"], found["divided by 4"]
+    head, layer = 100 * 8, (PARAMETERS - 8 - 2 * 100 * 8) // 3
+    assert whole["copies"] == 2 * (MATRICES + head)
+    assert divided["copies"] == 2 * head
+    # two layers and one gradient in bfloat16; embeddings, last norm and head in float32, with gradients
+    assert divided["gathered"] == 3 * 2 * layer + 2 * 4 * (2 * head + 8)
+    # 8 replies on each of 4 devices, and more held-out problems than that: 200. Keys in float32, values in bfloat16
+    longest = plan(f"hf:{bare}")["prompts"]
+    tokens = max(longest["train"]["longest"], longest["test"]["longest"]) + 16
+    assert whole["keys and values"] == 200 * tokens * 3 * 4 * (4 + 2)
+    sums = {k: v for k, v in whole.items() if k not in ("training", "sampling", "total")}
+    alone = {"keys and values", "prompts or logits"}
+    assert whole["training"] == sum(v for k, v in sums.items() if k not in alone)
+    assert whole["total"] == max(whole["training"], whole["sampling"])
+
+
+@pytest.mark.parametrize("prefix", ["", "hf:"])
+def test_a_critic_is_counted_with_its_optimiser(bare, prefix):
+    whole = plan(f"{prefix}{bare}", "ppo", settings={"n": 4, "problems": 8})["memory"]["whole"]
+    # a value head of 8 weights; transformers' form keeps the vocabulary head beside it, which trains too
+    assert whole["critic"] == 16 * (PARAMETERS + 8 - (100 * 8 if prefix == "" else 0))
+
+
+@pytest.mark.parametrize(("prefix", "rank"), [("", None), ("hf:", None), ("", 2), ("hf:", 2)])
+def test_kept_bytes_are_those_of_a_real_run(tmp_path, prefix, rank):
+    checkpoint(tmp_path, tokenizer(), "Qwen2ForCausalLM")
+    name, settings = f"{prefix}{tmp_path}", {"n": 2, "problems": 2, "beta": 0.1, "lr": 1e-3}
+    found = plan(name, settings=settings, lora_rank=rank)["memory"]["LoRA 2" if rank else "whole"]
+    recipe, task = registry.build("grpo", settings), registry.task("arithmetic")
+    policy = load_policy(name, "cpu", "float32", rank)
+    run = begin_run(recipe, policy, task, RunConfig(max_new=4, steps=1))
+    ops = Ops(recipe, run, task, RunConfig(max_new=4, steps=1))
+    groups = ops.rollout(ops.problems())
+    ops.update(ops.collate(groups, ops.score(groups)))
+    states = [x for state in ops.policy.optimiser.state.values() for k, x in state.items() if k != "step"]
+    own = {p.data_ptr() for p in policy.parameters()}
+    real = {
+        "weights": policy.parameters(), "gradients": [p.grad for p in policy.parameters() if p.grad is not None],
+        "optimiser": states, "reference": [p for p in run.reference.parameters() if p.data_ptr() not in own],
+    }  # fmt: skip
+    assert {k: found[k] for k in real} == {k: sum(x.numel() * x.element_size() for x in of) for k, of in real.items()}
+
+
+def test_published_sizes_are_counted_exactly(tmp_path):
+    """Parameters that model cards state to the last digit."""
+    folder = resized(tmp_path / "seven", hidden_size=3584, intermediate_size=18944, num_hidden_layers=28, vocab_size=152064)
+    for prefix in ("", "hf:"):
+        assert sum(p.numel() for p in planned(f"{prefix}{folder}", "cpu", torch.bfloat16).parameters()) == 7_615_616_512
+
+
+def test_what_does_not_fit_is_told_with_the_first_change(bare):
+    assert plan(bare)["change"] == ""
+    assert plan(bare, memory="300MB", micro_tokens=4_000_000, settings={"n": 400, "problems": 800})["change"].startswith("--micro")
+    seven = resized(bare / "seven", hidden_size=3584, intermediate_size=18944, num_hidden_layers=28, vocab_size=152064)
+    assert plan(seven, memory="80GB")["change"].startswith("--lora-rank 32")
+    assert plan(seven, devices=8, memory="80GB")["change"].endswith("--shard (divided by 8 fits)")
+    # 68 billion weights with few embeddings: half a byte of each is more than a device has
+    deep = resized(bare / "deep", hidden_size=8192, intermediate_size=28672, num_hidden_layers=80)
+    assert plan(deep, devices=2, memory="60GB", shard=True)["change"] == "more devices: --shard --devices 64 fits"
+    assert plan(deep, memory="1GB")["change"].startswith("no layout")
+
+
+def resized(folder, **sizes):
+    folder.mkdir()
+    heads = sizes["hidden_size"] // 128
+    (folder / "config.json").write_text(
+        json.dumps(SIZES | sizes | {"num_attention_heads": heads, "num_key_value_heads": heads // (7 if heads == 28 else 8)})
+    )
+    return folder
+
+
+def test_amounts_of_memory():
+    assert [bytes_of(x) for x in ("80GB", "1.5 GiB", "512mb")] == [80 * 10**9, 3 * 2**29, 512 * 10**6]
+    for wrong in ("80", "GB", "many", "8 XB"):
+        with pytest.raises(RewardlabError, match="80GB"):
+            bytes_of(wrong)
+
+
+def test_a_division_without_a_number_of_devices_is_refused(bare):
+    with pytest.raises(RewardlabError, match="--devices 8"):
+        plan(bare, shard=True)
+
+
+PEAK = """
+import json, sys
+from pathlib import Path
+from rewardlab import api
+
+def status(name):
+    return next(int(line.split()[1]) * 1024 for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
+
+folder, settings = sys.argv[1], {"n": 8, "problems": 4, "beta": 0.1, "lr": 1e-5}
+few = {"steps": 1, "eval_problems": 0, "checkpoint_every": 0, "device": "cpu", "dtype": "float32"}
+# what is imported and cached by a first run is no memory of the model
+api.train("grpo", "untrained", "arithmetic", out=f"{folder}/first", max_new=4, settings={"n": 2, "problems": 2}, **few)
+asked = {"model": f"hf:{folder}/model", "task": "arithmetic", "max_new": 48, "micro_tokens": 1024, "settings": settings, **few}
+plan = api.plan("grpo", **asked)
+Path("/proc/self/clear_refs").write_text("5")
+before = status("VmRSS")
+api.train("grpo", out=f"{folder}/run", **asked)
+print(json.dumps([plan["memory_bytes"], status("VmHWM") - before]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of this process from /proc")
+def test_the_peak_of_a_real_step_lies_below_the_plan_and_not_far(tmp_path):
+    """Tolerance: the plan is never too small, and at most 1.7 times what is taken (activations are estimated on the large side)."""
+    checkpoint(
+        tmp_path / "model", tokenizer(), "Qwen2ForCausalLM", vocab_size=8000, hidden_size=512, intermediate_size=2048,
+        num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4, head_dim=64,
+    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    planned_bytes, peak = json.loads(done.stdout.splitlines()[-1])
+    assert peak <= planned_bytes <= 1.7 * peak
