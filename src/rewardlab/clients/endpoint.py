@@ -30,9 +30,9 @@ class Settings:
     tokens.  limit: what the server calls the most tokens of a reply.  prefill: the server continues a last message of the
     assistant.  marks: how the server is told to write one of a judge's marks and nothing else, for models too small to keep to a
     form: grammar (llama.cpp), structured_outputs (vLLM), regex (SGLang); empty: it is only asked to.  tokenizer: a folder or a name
-    of the hub, for a policy's ids.  ids: prompts are sent as these ids, and replies come as ids with log-probs (vLLM).  neutral: top-p,
-    top-k, min-p and the repetition penalty are sent where they change nothing, too.  context: ids of prompt and reply, if to be
-    checked.
+    of the hub, for a policy's ids.  ids: prompts are sent as these ids, and replies come as ids with log-probs (vLLM).  neutral:
+    top-p, top-k, min-p and the repetition penalty are sent where they change nothing, too.  context: ids of prompt and reply, if
+    to be checked.
     """
 
     key: str = ""

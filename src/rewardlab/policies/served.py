@@ -42,8 +42,8 @@ class ServedPolicy:
     """`openai:URL#NAME` as a policy: `read`, `write` and `extend`; `score` where the server gives log-probs of prompts.
 
     Trajectories hold the ids of a tokenizer if one is named (`tokenizer=FOLDER`), else characters (code points): text is what goes
-    over the line, and what is sampled comes without ids and log-probs (`logprobs` of its turns is None; with `ids=true` it has them,
-    see `ServedIds`). Lengths, step positions
+    over the line, and what is sampled comes without ids and log-probs (`logprobs` of its turns is None; with `ids=true`
+    it has them, see `ServedIds`). Lengths, step positions
     and `context` count ids; `max_new` and `token_count` are the server's tokens. Each reply gets a seed of its own from the run's
     random stream, so that a run repeated asks the same, and reads from disk what it was told before.
     """

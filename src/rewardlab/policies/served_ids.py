@@ -1,4 +1,4 @@
-"""A served model that is sent token ids and answers with ids and their log-probs: a policy like one that runs here, but training."""
+"""A served model that is sent token ids, and answers with ids and their log-probs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rewardlab.clients.messages import Failure
 from rewardlab.core import Message, Sampling, Trajectory, Turn
 from rewardlab.policies.chat import dialogue, since_reply
 from rewardlab.policies.ends import end_ids, turn_end
-from rewardlab.policies.served import SEEDS, NotServed, ServedPolicy
+from rewardlab.policies.served import NotServed, ServedPolicy
 
 
 class ServedIds(ServedPolicy):
     """`openai:URL#NAME,tokenizer=FOLDER,ids=true`: prompts are rendered and tokenised here.
 
-    What is sampled has ids and log-probs of the raw model (vLLM's default, `--logprobs-mode raw_logprobs`), ends with its end token,
-    and is continued exactly where it ended. So searches that are guided by the policy's own probabilities work.
+    What is sampled has ids and log-probs of the raw model (vLLM's default, `--logprobs-mode raw_logprobs`), ends with its end
+    token, and is continued exactly where it ended. So searches that are guided by the policy's own probabilities work.
     """
 
     def __init__(self, client: Client):

@@ -1,8 +1,8 @@
 """Requests of the OpenAI API: chat and text completions. What a policy here cannot do is refused by name.
 
 After the reference of OpenAI (platform.openai.com/docs/api-reference), with what vLLM adds to it and clients use: top_k,
-add_generation_prompt and continue_final_message to have a last message of the assistant continued, return_token_ids, and stop_reason
-in answers.
+add_generation_prompt and continue_final_message to have a last message of the assistant continued, return_token_ids, and
+stop_reason in answers.
 """
 
 from __future__ import annotations
