@@ -5,11 +5,12 @@ import pytest
 import torch
 from served_model import Server, choice, serving
 
-from rewardlab import api
+from rewardlab import api, registry
 from rewardlab.core import Message, Sampling, Task, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.policies.served import ServedPolicy, cut, messages_of
+from rewardlab.rewards.task import correct
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +154,7 @@ def test_best_of_n_and_evaluation_by_the_tasks_verifier():
     """The model knows the answer to one problem in two, so that both are known."""
     with serving(lambda body: "so 4\n#### 4" if "2 + 2" in body["messages"][-1]["content"] else "#### 5") as server:
         task = Task("sums", [ask("2 + 2?", "4")], (ask("2 + 2?", "4"), ask("7 + 7?", "14")), "math")
-        found = api.answer("best_of_n", server.name, task, problems=2)
+        found = api.answer(registry.build("best_of_n").but(reward=correct()), server.name, task, problems=2)
         assert found["accuracy"]["value"] == 0.5
         assert api.evaluate(server.name, task, k=(1, 2), problems=2)["pass@2"]["value"] == 0.5
         assert api.answer("majority_vote", server.name, prompt="2 + 2?")["answer"] == "so 4\n#### 4"

@@ -225,6 +225,16 @@ def test_the_examples_of_help_are_command_lines_that_the_command_takes(command):
         cli.parse(command, f"prm {name}", shlex.split(example)[3:])
 
 
+def test_a_served_model_solves_and_continues(tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path))
+    with serving(lambda body: "1+2=3\nAnswer: 3") as server:
+        found = label_file("o.jsonl", task=TASK, model=f"{server.name},prefill=true", samples=1, rollouts=2, problems=3, max_new=6)
+        continued = [body for body in server.asked if body["messages"][-1]["role"] == "assistant"]
+    assert (found["rows"], found["steps"], found["labelled_steps"]) == (3, 6, 6)
+    assert {body["messages"][-1]["content"] for body in continued} == {"1+2=3\n"}
+    assert [row["labels"][-1] for row in lines("o.jsonl")] == [float(p.answer == "3") for p in PROBLEMS[:3]]
+
+
 # ---- by a served judge -----------------------------------------------------------------------------------------------
 
 

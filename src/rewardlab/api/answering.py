@@ -19,7 +19,7 @@ from rewardlab.api.inputs import (
     task_of,
 )
 from rewardlab.api.prompt_lengths import environment_of, fit_prompts
-from rewardlab.core import Group, Problem, Recipe, Run, Score, Task, Trajectory, ask
+from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores, Task, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
@@ -86,9 +86,22 @@ def _selected(recipe: Recipe, problems: Sequence[Problem], run: Run) -> tuple[li
         sampled = recipe.rollout(batch, run)
         # a selection that counts answers, such as the majority vote, reads no scores
         scores = recipe.reward(sampled, run) if recipe.reward else [[Score(None)] * len(group) for group in sampled]
+        if recipe.reward:
+            _check_scored(recipe, scores)
         groups += sampled
         chosen += [recipe.select(group, row, run) for group, row in zip(sampled, scores, strict=True)]
     return groups, chosen
+
+
+def _check_scored(recipe: Recipe, scores: Scores) -> None:
+    """Raise RewardlabError where the reward has no verdict on any reply: the choice among them would be arbitrary."""
+    flat = [s for row in scores for s in row]
+    if flat and all(s.total is None for s in flat):
+        why = next((s.why for s in flat if s.why), "it says nothing of why")
+        raise RewardlabError(
+            f"{recipe.reward} has no verdict on any of {len(flat)} replies, so that none can be selected: {why}. Give another "
+            "reward (--reward), or the policy's own log-probs: of a served model by openai:URL#NAME,tokenizer=FOLDER,ids=true"
+        )
 
 
 def _asked(

@@ -119,7 +119,7 @@ class Sampler:
         judged = [score >= self.accept for score in scores if score is not None]
         return {
             "pass_rate": sum(judged) / len(judged) if judged else None, "scores": scores,
-            "tokens": sum(int(t.mask.sum()) for t in group), "replies": [t.reply for t in group],
+            "tokens": sum(t.written for t in group), "replies": [t.reply for t in group],
         }  # fmt: skip
 
 

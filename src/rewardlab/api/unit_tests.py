@@ -92,6 +92,6 @@ class Writer:
         done = self.run.policy.extend([t for t in prompts for _ in range(self.tests)], sampling, rng)
         groups = [done[i : i + self.tests] for i in range(0, len(done), self.tests)]
         return [
-            {COLUMN: distinct([read_test(t.reply, by_pairs(p)) for t in group]), "tokens": sum(int(t.mask.sum()) for t in group)}
+            {COLUMN: distinct([read_test(t.reply, by_pairs(p)) for t in group]), "tokens": sum(t.written for t in group)}
             for p, group in zip(problems, groups, strict=True)
         ]

@@ -78,8 +78,8 @@ class Client:
         Raises RewardlabError where no request could do better: the address, name or key is wrong, the server was never reached,
         or the budget does not suffice; without `stop`, these are failures too. Replies that came before are kept.
         """
-        model, limit, marks = self.endpoint.model, self.settings.limit, self.settings.marks
-        calls = [Call("/chat/completions", r.body(model, limit, marks), r.sample, r.most_read, r.max_new) for r in requests]
+        how = (self.endpoint.model, self.settings.limit, self.settings.marks, self.settings.neutral)
+        calls = [Call("/chat/completions", r.body(*how), r.sample, r.most_read, r.max_new) for r in requests]
         return self.ask(calls, reply_of, stop)
 
     def ask(self, calls: Sequence[Call], read: Callable[[Any], T], stop: bool = True) -> list[T | Failure]:

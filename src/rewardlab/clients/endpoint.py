@@ -12,7 +12,7 @@ from rewardlab.errors import RewardlabError, unknown
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, check_values, parse_value
 
 PREFIX = "openai:"
-SAYS = ("prefill", "marks", "tokenizer")
+SAYS = ("prefill", "marks", "tokenizer", "ids", "neutral")
 """The options that what a served model says may depend on."""
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 _HOW = "write openai:URL#NAME, such as openai:http://localhost:8000/v1#my-model or openai:https://api.openai.com/v1#gpt-4o-mini"
@@ -30,7 +30,9 @@ class Settings:
     tokens.  limit: what the server calls the most tokens of a reply.  prefill: the server continues a last message of the
     assistant.  marks: how the server is told to write one of a judge's marks and nothing else, for models too small to keep to a
     form: grammar (llama.cpp), structured_outputs (vLLM), regex (SGLang); empty: it is only asked to.  tokenizer: a folder or a name
-    of the hub, for a policy's ids.  context: ids of prompt and reply, if to be checked.
+    of the hub, for a policy's ids.  ids: prompts are sent as these ids, and replies come as ids with log-probs (vLLM).  neutral:
+    top-p, top-k, min-p and the repetition penalty are sent where they change nothing, too.  context: ids of prompt and reply, if
+    to be checked.
     """
 
     key: str = ""
@@ -48,12 +50,16 @@ class Settings:
     prefill: bool = False
     marks: Literal["", "grammar", "structured_outputs", "regex"] = ""
     tokenizer: str = ""
+    ids: bool = False
+    neutral: bool = False
     context: PositiveInt | None = None
 
     def __post_init__(self) -> None:
         check_values(type(self), vars(self), " of a served model")
         if self.cost is not None and not (self.price_in or self.price_out):
             raise RewardlabError("cost of a served model needs its prices for a million tokens: price_in=0.15,price_out=0.6")
+        if self.ids and not self.tokenizer:
+            raise RewardlabError("ids=true of a served model needs the tokenizer of its ids: tokenizer=FOLDER or ORG/NAME,ids=true")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ MARKS: dict[str, Callable[[tuple[str, ...]], Any]] = {
     "regex": lambda marks: "|".join(map(re.escape, marks)),
 }
 """How servers are told that a reply is one of some texts: llama.cpp's GBNF, vLLM (from 0.12) and SGLang, by the field's name."""
+NEUTRAL = {"top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}
+"""Settings that leave the distribution as it is. For one that a request leaves out, vLLM takes that of the checkpoint's
+generation_config.json, and llama.cpp one of its own."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,10 @@ class Request:
         """The most tokens that the prompt can have: a token of text is at least a byte."""
         return AROUND + IMAGE * len(self.images) + sum(AROUND + len(text.encode("utf-8", "replace")) for _, text in self.messages)
 
-    def body(self, model: str, limit: str = "max_tokens", marks: str = "") -> dict[str, Any]:
+    def body(self, model: str, limit: str = "max_tokens", marks: str = "", neutral: bool = False) -> dict[str, Any]:
         """The request as JSON. What is as servers have it anyway is left out, since some refuse what they do not know.
 
-        marks: how the server is told of the marks; empty: not at all.
+        marks: how the server is told of the marks; empty: not at all.  neutral: settings that change nothing are sent, too.
         """
         body: dict[str, Any] = {
             "model": model, "messages": self._messages(), limit: self.max_new,
@@ -68,7 +71,8 @@ class Request:
             "add_generation_prompt": False if self.prefill else None, "continue_final_message": True if self.prefill else None,
         }  # fmt: skip
         told = {marks: MARKS[marks](self.marks)} if marks and self.marks else {}
-        return body | {name: value for name, value in optional.items() if value is not None} | told
+        settings = {name: value for name, value in optional.items() if value is not None}
+        return body | (NEUTRAL if neutral else {}) | settings | told
 
     def _messages(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = [{"role": role, "content": text} for role, text in self.messages]
@@ -117,13 +121,15 @@ def reply_of(document: Any) -> Reply:
     text = checked(choice, "message", "content")
     if text is not None and not isinstance(text, str):
         raise Trouble(f"the answer's text is of another kind: {str(text)[:100]}")
-    # vLLM and SGLang say what ended a reply: a text, or the number of an end token
-    marks = [choice[name] for name in ("stop_reason", "matched_stop") if name in choice]
-    by = next((mark for mark in marks if isinstance(mark, str)), None)
+    by, tells = ended_by(choice)
     counts = counted(document)
-    return Reply(
-        text or "", choice.get("finish_reason") != "length", counts[1] if counts else None, _chances(choice), by, bool(marks)
-    )
+    return Reply(text or "", choice.get("finish_reason") != "length", counts[1] if counts else None, _chances(choice), by, tells)
+
+
+def ended_by(choice: dict[str, Any]) -> tuple[str | None, bool]:
+    """The stop string that ended a reply, and whether the server says so: vLLM and SGLang name it, or an end token's number."""
+    marks = [choice[name] for name in ("stop_reason", "matched_stop") if name in choice]
+    return next((mark for mark in marks if isinstance(mark, str)), None), bool(marks)
 
 
 def counted(document: Any) -> tuple[int, int] | None:

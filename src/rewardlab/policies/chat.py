@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from rewardlab.core import Message
+from rewardlab.policies.ends import REPLY
 
 RESULT = "\u241fRESULT\u241f"
 """Stands for a tool's result where a template is asked whether it writes any."""
@@ -37,6 +38,22 @@ def written(tokenizer: Any, turns: Sequence[Mapping[str, str]], **given: Any) ->
         parts = [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in turns]
         return tokenizer.apply_chat_template(parts, tokenize=False, **given)
     return tokenizer.apply_chat_template(list(turns), tokenize=False, **given)
+
+
+def dialogue(tokenizer: Any, messages: Sequence[Message]) -> str:
+    """The same; without a template, the texts line by line."""
+    return rendered(tokenizer, messages) if tokenizer.chat_template else "".join(f"{m.text}\n" for m in messages)
+
+
+def since_reply(tokenizer: Any, new: Sequence[Message], end: str, ended: bool) -> str:
+    """What the template puts between the end of a reply and the next one.  end: the token that closes a reply, which has it if
+    it `ended`."""
+    # render a dialogue with a marker as its reply, and keep what the template writes after it
+    text = dialogue(tokenizer, (Message("user", "?"), Message("assistant", REPLY), *new))
+    after = text[text.index(REPLY) + len(REPLY) :]
+    stripped = after.lstrip()
+    # the reply sampled an end token itself: no other must follow it
+    return stripped[len(end) :] if ended and stripped.startswith(end) else after
 
 
 def in_words(messages: Sequence[Message]) -> list[Message]:

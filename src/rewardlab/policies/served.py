@@ -42,7 +42,8 @@ class ServedPolicy:
     """`openai:URL#NAME` as a policy: `read`, `write` and `extend`; `score` where the server gives log-probs of prompts.
 
     Trajectories hold the ids of a tokenizer if one is named (`tokenizer=FOLDER`), else characters (code points): text is what goes
-    over the line, and what is sampled comes without ids and log-probs (`logprobs` of its turns is None). Lengths, step positions
+    over the line, and what is sampled comes without ids and log-probs (`logprobs` of its turns is None; with `ids=true`
+    it has them, see `ServedIds`). Lengths, step positions
     and `context` count ids; `max_new` and `token_count` are the server's tokens. Each reply gets a seed of its own from the run's
     random stream, so that a run repeated asks the same, and reads from disk what it was told before.
     """
@@ -62,7 +63,10 @@ class ServedPolicy:
 
     @classmethod
     def load(cls, name: str) -> ServedPolicy:
-        return cls(client_of(name))
+        from rewardlab.policies.served_ids import ServedIds
+
+        client = client_of(name)
+        return ServedIds(client) if client.settings.ids else cls(client)
 
     def __repr__(self) -> str:
         return f"ServedPolicy({self.name!r}, {self.client.endpoint})"
@@ -105,6 +109,9 @@ class ServedPolicy:
                 f"{trajectory.problem.question[:80]!r}; shorten it, or lower --max-new"
             )
 
+    def _read_ids(self, trajectory: Trajectory, messages: Sequence[Message]) -> np.ndarray:
+        return self._prompt_ids(messages)
+
     def _prompt_ids(self, messages: Sequence[Message]) -> np.ndarray:
         if self._characters or not self.tokenizer.chat_template:
             return self.encode("".join(f"{m.text}\n" for m in messages))
@@ -118,7 +125,7 @@ class ServedPolicy:
         # a server may take tools, too, but then it reads the calls from replies, which are to be read here
         said = [tuple(in_words(new)) for new in messages]
         return [
-            t.plus(ReadTurn(None, self._prompt_ids(new), text="\n".join(m.text for m in new), reward=pay_of(new), messages=new))
+            t.plus(ReadTurn(None, self._read_ids(t, new), text="\n".join(m.text for m in new), reward=pay_of(new), messages=new))
             for t, new in zip(trajectories, said, strict=True)
         ]
 
@@ -132,17 +139,24 @@ class ServedPolicy:
         A stop string stays in the reply, though servers leave it out. Where a server does not say which one ended a reply, they
         are not sent: the reply is cut here, and tokens beyond the cut count too. Raises RewardlabError if a reply does not come.
         """
-        for t in trajectories:
-            self.check_fits(t, sampling.max_new)
-        own = sampling.seeds and [seed % SEEDS for seed in sampling.seeds]
-        seeds = own or torch.randint(SEEDS, (len(trajectories),), generator=rng).tolist()
-        # greedy replies do not depend on it: the same prompt is sent once
-        requests = [
-            self._request(t, sampling, seed if sampling.temperature > 0 else None)
-            for t, seed in zip(trajectories, seeds, strict=True)
-        ]
+        seeds = self._seeds(trajectories, sampling, rng)
+        requests = [self._request(t, sampling, seed) for t, seed in zip(trajectories, seeds, strict=True)]
         replies = self._replies(requests, sampling.stop)
         return [self._extended(t, reply, sampling) for t, reply in zip(trajectories, replies, strict=True)]
+
+    def _seeds(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[int | None]:
+        """A seed for each reply. Raises RewardlabError for one that does not fit, and for what no server can do."""
+        for t in trajectories:
+            self.check_fits(t, sampling.max_new)
+        if not math.isinf(sampling.max_entropy):
+            raise NotServed(
+                "a served model does not say how unsure it is before each token, where this method ends a segment of a reply: "
+                "--max-entropy inf ends segments by their length alone"
+            )
+        own = sampling.seeds and [seed % SEEDS for seed in sampling.seeds]
+        seeds: list[int | None] = own or torch.randint(SEEDS, (len(trajectories),), generator=rng).tolist()
+        # greedy replies do not depend on it: the same prompt is sent once
+        return seeds if sampling.temperature > 0 else [None] * len(trajectories)
 
     def _request(self, trajectory: Trajectory, sampling: Sampling, seed: int | None) -> Request:
         messages = messages_of(trajectory)

@@ -16,8 +16,8 @@ from torch import Tensor
 from rewardlab.core import Batch, Message, Outputs, Policy, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
-from rewardlab.policies.chat import rendered
-from rewardlab.policies.ends import GENERATION, REPLY, end_ids, generation_ends, turn_end
+from rewardlab.policies.chat import dialogue, since_reply
+from rewardlab.policies.ends import GENERATION, end_ids, generation_ends, turn_end
 from rewardlab.policies.head import divergences, gradient_products, joint_head, nucleus_logprobs, token_logprobs
 from rewardlab.policies.joint import check_joined
 from rewardlab.policies.packing import SCORE_TOKENS, by_tokens, pad
@@ -115,22 +115,12 @@ class TextPolicy(ReadsVectors):
         # a message made up for the key: whether the reply wrote its own end token changes what follows
         key = (*new, Message("ended", str(bool(ended))))
         if key not in self._between:
-            self._between[key] = self._encode(self._since_reply(new, bool(ended)))
+            end = self.tokenizer.convert_ids_to_tokens(self._end)
+            self._between[key] = self._encode(since_reply(self.tokenizer, new, end, bool(ended)))
         return np.asarray(self._between[key], np.int64)
 
-    def _since_reply(self, new: tuple[Message, ...], ended: bool) -> str:
-        """What the template puts between the end of a reply and the next one."""
-        # render a dialogue with a marker as its reply, and keep what the template writes after it
-        rendered = self._render((Message("user", "?"), Message("assistant", REPLY), *new))
-        after = rendered[rendered.index(REPLY) + len(REPLY) :]
-        end, stripped = self.tokenizer.convert_ids_to_tokens(self._end), after.lstrip()
-        # the reply sampled an end token itself: no other must follow it
-        return stripped[len(end) :] if ended and stripped.startswith(end) else after
-
     def _render(self, messages: tuple[Message, ...]) -> str:
-        if not self.tokenizer.chat_template:
-            return "".join(f"{m.text}\n" for m in messages)
-        return rendered(self.tokenizer, messages)
+        return dialogue(self.tokenizer, messages)
 
     def _encode(self, text: str) -> list[int]:
         # a chat template writes the special tokens itself

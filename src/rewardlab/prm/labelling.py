@@ -25,6 +25,7 @@ from rewardlab.data.step_formats import AUTO, THRESHOLD, check_format, read_solu
 from rewardlab.data.work import key_of
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.load import Policy, load_policy
+from rewardlab.policies.served import ServedPolicy
 from rewardlab.policies.text import TextPolicy
 from rewardlab.prm.training import problems_by_question, solution_of_steps, written
 from rewardlab.processes.cluster import check_named, spread
@@ -125,7 +126,7 @@ def solver_of(
     needs_model = samples or labels.by in CONTINUED or (labels.by == "judge" and judge is None)
     asked = task or any_task()
     policy = policy_of(model, config, asked) if needs_model else None
-    if policy is not None and not isinstance(policy, TextPolicy):
+    if policy is not None and not isinstance(policy, TextPolicy | ServedPolicy):
         raise RewardlabError("labels are for solutions in text, and this model writes none")
     run = begin_run(Recipe(), NoModel() if policy is None else policy, asked, config)
     run.held_out = False

@@ -1,7 +1,8 @@
 """Requests of the OpenAI API: chat and text completions. What a policy here cannot do is refused by name.
 
 After the reference of OpenAI (platform.openai.com/docs/api-reference), with what vLLM adds to it and clients use: top_k,
-add_generation_prompt and continue_final_message to have a last message of the assistant continued, and stop_reason in answers.
+add_generation_prompt and continue_final_message to have a last message of the assistant continued, return_token_ids, and
+stop_reason in answers.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "spaces_between_special_tokens": (True, False),
     "include_stop_str_in_output": (False,), "use_beam_search": (False,), "add_generation_prompt": (True, False),
     "add_special_tokens": (False, True), "chat_template_kwargs": ({},), "documents": ([],), "echo": (False,),
-    "return_token_ids": (False,), "return_tokens_as_token_ids": (False,), "guided_json": (), "guided_regex": (),
+    "return_tokens_as_token_ids": (False,), "guided_json": (), "guided_regex": (),
     "guided_choice": (), "guided_grammar": (), "structured_outputs": ({},), "regex": (), "json_schema": (), "ebnf": (),
     "prompt_logprobs": (0,),
     "truncate_prompt_tokens": (-1,), "chat_template": (), "reasoning_effort": (), "verbosity": (),
@@ -77,6 +78,7 @@ class Asked(BaseModel):
     seed: int | None = Field(None, ge=-(2**63), lt=2**63)
     stream: bool | None = None
     stream_options: dict[str, Any] | None = None
+    return_token_ids: bool | None = None
 
     @property
     def stops(self) -> tuple[str, ...]:

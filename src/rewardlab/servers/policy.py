@@ -70,6 +70,8 @@ class PolicyServer:
         self.limits.check_token(request)
         asked: Any = read(kind, await self.limits.document(request))
         self._check_name(asked.model)
+        if asked.stream and asked.return_token_ids:
+            raise bad("token ids cannot be streamed", "return_token_ids")
         try:
             work = self._work(asked, rows(asked))
             if asked.stream:
@@ -162,7 +164,11 @@ class Told:
 
     def choice(self, index: int, w: Written) -> dict[str, Any]:
         said = texts.text_of(self.policy, w, self.asked.stops, final=True)
-        about = {"index": index, "logprobs": self.logprobs(w, 0, said.tokens), "finish_reason": said.finish, "stop_reason": said.by}
+        # all ids: with the token that ended it, and what the last one holds beyond a stop string
+        tokens = len(w.ids) if self.asked.return_token_ids else said.tokens
+        about = {"index": index, "logprobs": self.logprobs(w, 0, tokens), "finish_reason": said.finish, "stop_reason": said.by}
+        if self.asked.return_token_ids:
+            about["token_ids"] = w.ids.tolist()
         if self.chat:
             return {**about, "message": {"role": "assistant", "content": said.text, "refusal": None}}
         before = w.row.turns[0].text if self.asked.echo else ""
