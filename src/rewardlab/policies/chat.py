@@ -14,8 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 from rewardlab.core import Message
-from rewardlab.policies.ends import REPLY
 
+REPLY = "\u241fREPLY\u241f"
+"""Stands for a reply where a template is asked what it writes around one."""
 RESULT = "\u241fRESULT\u241f"
 """Stands for a tool's result where a template is asked whether it writes any."""
 

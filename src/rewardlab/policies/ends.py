@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rewardlab.policies.chat import written
+from rewardlab.policies.chat import REPLY, written
 
 MARKS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>")
-REPLY = "\u241fREPLY\u241f"
-"""Stands for a reply where a template is asked what it writes around one."""
 GENERATION = "generation_config.json"
 SCORED_AT = "the prompt through the chat template, the reply, and the end token of a turn, where the score is read"
 """In the config.json of a reward model that rewardlab trained: how its input is written (`models/reward_model.py`)."""

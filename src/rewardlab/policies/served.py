@@ -153,8 +153,8 @@ class ServedPolicy:
                 "a served model does not say how unsure it is before each token, where this method ends a segment of a reply: "
                 "--max-entropy inf ends segments by their length alone"
             )
-        own = sampling.seeds and [seed % SEEDS for seed in sampling.seeds]
-        seeds: list[int | None] = own or torch.randint(SEEDS, (len(trajectories),), generator=rng).tolist()
+        own: list[int | None] = [seed % SEEDS for seed in sampling.seeds or ()]
+        seeds = own or torch.randint(SEEDS, (len(trajectories),), generator=rng).tolist()
         # greedy replies do not depend on it: the same prompt is sent once
         return seeds if sampling.temperature > 0 else [None] * len(trajectories)
 
