@@ -12,9 +12,9 @@ from rewardlab.errors import RewardlabError
 def check(folder: Path, arguments: Sequence[str] = ()) -> dict[str, Any]:
     """What verl's trainer would begin with: GPUs, and whether it has a reference and a critic.
 
-    folder: as `writing.write` made it.  arguments: of its run.sh, such as trainer.n_gpus_per_node=8.  verl composes the configuration,
-    `validate_config` checks it (batch sizes against GPUs, terms against one another), and the parts that verl keeps as dataclasses
-    are built, which refuses unknown names.  Raises RewardlabError with verl's own words for what it refuses.
+    folder: as `writing.write` made it.  arguments: of its run.sh, such as trainer.n_gpus_per_node=8.  verl composes the
+    configuration, `validate_config` checks it (batch sizes against GPUs, terms against one another), and the parts that verl keeps
+    as dataclasses are built, which refuses unknown names.  Raises RewardlabError with verl's own words for what it refuses.
     """
     from hydra import compose, initialize_config_dir
     from hydra.errors import HydraException
