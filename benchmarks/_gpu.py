@@ -84,7 +84,7 @@ def _tried(end: float, side: str, settings: dict[str, Any]) -> dict[str, Any]:
 def _cuda_tests() -> str:
     """The last line of pytest on the tests that need a GPU."""
     path = str(ROOT / "tests/policies/test_cuda.py")
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", path]
+    command = [sys.executable, "-m", "pytest", "-n", "0", path]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     return (done.stdout.strip().splitlines() or [done.stderr.strip()[-300:]])[-1]
 

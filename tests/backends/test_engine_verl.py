@@ -151,8 +151,8 @@ def test_an_export_is_validated_by_verl_under_the_arguments_of_its_script(tmp_pa
         assert written["accepted"] == {"gpus": 64, "reference": both, "critic": both}
     with pytest.raises(RewardlabError, match=r"verl refuses .*Could not override 'trainer.n_gpu'"):
         api.export_recipe(registry.build("grpo"), tmp_path / "unknown", task=task, rows=4, check=["trainer.n_gpu=8"])
-    with pytest.raises(RewardlabError, match="Please set at least one of 'actor.ppo_micro_batch_size'"):
-        fixed = ["actor_rollout_ref.actor.use_dynamic_bsz=false"]
+    fixed = ["actor_rollout_ref.actor.use_dynamic_bsz=false"]
+    with pytest.raises(RewardlabError, match=r"Please set at least one of 'actor\.ppo_micro_batch_size'"):
         api.export_recipe(registry.build("grpo"), tmp_path / "fixed", task=task, rows=4, check=fixed)
 
 

@@ -59,7 +59,7 @@ class HFPolicy(TextPolicy):
     """
 
     compiled = False
-    """Whether transformers compiles steps over a static cache: tens of seconds for each new number of rows or tokens."""
+    """Whether transformers compiles steps over a static cache: it does so anew for each number of rows, or of tokens."""
 
     def __init__(
         self, model: Any, tokenizer: Any, device: torch.device, dtype: torch.dtype, name: str = "policy",
