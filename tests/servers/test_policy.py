@@ -159,7 +159,9 @@ def test_ids_of_a_reply_are_told_whole_where_asked(url, policy):
     ids = policy.tokenizer("Start with 12.")["input_ids"]
     asked = {"model": "small", "prompt": ids, "temperature": 0, "max_tokens": 5, "logprobs": 0, "return_token_ids": True}
     told = post(f"{url}/completions", asked).document["choices"][0]
-    (here,) = policy.extend([Trajectory(Problem(()), (Turn(None, np.asarray(ids, np.int64)),))], Sampling(5, 0.0), torch.Generator())
+    (here,) = policy.extend(
+        [Trajectory(Problem(()), (Turn(None, np.asarray(ids, np.int64)),))], Sampling(5, 0.0), torch.Generator()
+    )
     assert told["token_ids"] == here.turns[-1].ids.tolist()
     assert told["logprobs"]["token_logprobs"] == pytest.approx(here.turns[-1].logprobs.tolist(), abs=1e-4)
     assert post(f"{url}/completions", {**asked, "stream": True}).status == 400

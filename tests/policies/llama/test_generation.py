@@ -15,7 +15,7 @@ from rewardlab.policies.llama.decode_step import fold
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.native.library import library
 from rewardlab.policies.llama.policy import LlamaPolicy
-from rewardlab.policies.llama.steps import NativeSteps, Steps
+from rewardlab.policies.llama.steps import FewRows, NativeSteps, Steps
 from rewardlab.policies.replies import StopMarks
 from rewardlab.policies.sampler import sample
 
@@ -536,3 +536,46 @@ def test_a_recorded_reply_is_a_decision_closed_by_the_end_token(policy, words):
 def test_a_picture_is_refused(policy):
     with pytest.raises(RewardlabError, match="text-only"):
         policy.read([Trajectory(ask("?"))], [[Message("user", "what is this?", images=("x.png",))]])
+
+
+# ---- few rows of a large model -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("dtype", "atol"), [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
+def test_few_rows_in_cpp_have_the_logits_of_pytorch_in_float32(words, dtype, atol, threads, monkeypatch):
+    """One to nine rows, by threads that share each product; weights in bfloat16 are those of the exact model, rounded."""
+    if library() is None:
+        pytest.skip("no C++ compiler")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    model = Llama(SMALL | {"model_type": "qwen2", "tie_word_embeddings": True}).initialise(torch.Generator().manual_seed(0))
+    rng, slots = np.random.default_rng(0), 9
+    lengths = rng.integers(1, 70, slots)
+    texts, ids = [rng.integers(0, 512, n) for n in lengths], rng.integers(0, 512, slots)
+    with torch.inference_mode():
+        logits = {}
+        for kind, form in ((Steps, torch.float32), (FewRows, dtype)):
+            steps = kind(model, kind.prepared(fold(model, form)), slots)
+            steps.grow(71)
+            steps.admit(np.arange(slots), lengths)
+            steps.prefill(texts, [[slot] for slot in range(slots)])
+            logits[kind] = [steps.step(np.arange(n), ids, lengths)[:n] for n in range(1, slots + 1)]
+        # all slots of PyTorch's steps are computed
+        for n, found in enumerate(logits[FewRows], 1):
+            torch.testing.assert_close(found, logits[Steps][-1][:n], atol=atol, rtol=1e-5)
+
+
+def test_few_rows_of_a_large_model_are_sampled_in_cpp(policy, steps, monkeypatch):
+    if library() is None:
+        pytest.skip("no C++ compiler")
+    rough = LlamaPolicy(policy.model, policy.tokenizer, CPU, torch.bfloat16)
+    assert decode.few_in_cpp(rough, 1)
+    monkeypatch.setattr(decode, "packed_formats", lambda: (torch.float32, torch.bfloat16))
+    assert [decode.few_in_cpp(rough, n) for n in (4, 5, None)] == [True, False, False]
+    narrow = LlamaPolicy(Llama(SMALL | {"intermediate_size": 40}), policy.tokenizer, CPU, torch.bfloat16)
+    assert not decode.few_in_cpp(narrow, 1)
+    # what is sampled has the log-probs of the model, and a seed repeats it
+    rows = extend(rough, prompts(rough)[:2], max_new=16)
+    assert drawn(rows) == drawn(extend(rough, prompts(rough)[:2], max_new=16))
+    for t, scored in zip(rows, policy.score(rows), strict=True):
+        assert np.abs(t.turns[-1].logprobs - scored[-16:]).mean() < 0.1 * np.abs(scored[-16:]).mean()

@@ -16,9 +16,11 @@ from torch import nn
 from rewardlab.core import Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.llama.decode_step import fold
+from rewardlab.policies.llama.linear import packed_formats
 from rewardlab.policies.llama.model import Llama
+from rewardlab.policies.llama.native.decoding import ROWS, STRIDE
 from rewardlab.policies.llama.native.library import HEAD_SIZES, library
-from rewardlab.policies.llama.steps import ChangedSteps, Inserted, JointSteps, NativeSteps, Steps, Values
+from rewardlab.policies.llama.steps import ChangedSteps, FewRows, Inserted, JointSteps, NativeSteps, Steps, Values
 from rewardlab.policies.replies import Replies, Writes
 from rewardlab.policies.sampler import sample
 from rewardlab.policies.vectors import below, numbered
@@ -32,6 +34,8 @@ ROWS_MULTIPLE = 8
 """The batch shrinks to multiples of this: a CPU's matrix library prepares each new shape for a fraction of a ms."""
 SMALL_BYTES = 64 << 20
 """Bytes of weights that stay in the processor's cache."""
+FEW_ROWS = {"quick": 4, "slow": 256}
+"""The most rows of a large model that C++ samples: where PyTorch has quick products in the policy's format, and where not."""
 WORKER_ROWS = {"small": 16, "large": 32}
 """The fewest rows worth a thread. Threads that sample rows of their own never wait for each other; sharing the operations of a
 small model, they would wait most of the time. Every thread reads a large model's weights from memory, which pays only with many
@@ -67,7 +71,7 @@ def generate(
     replies = Replies(policy, len(trajectories), sampling, rng, policy.model.shape.vocab)
     prompts, vectors = numbered(trajectories, policy.model.shape.vocab, joined)
     with torch.inference_mode():
-        make = _joint_maker(policy, joined, candidates) if joined else _maker(policy, vectors)
+        make = _joint_maker(policy, joined, candidates) if joined else _maker(policy, vectors, len(prompts))
         shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))
         slots = [min(len(share), MAX_ROWS.get(policy.device.type, 256)) for share in shares]
         decoders = [_Decoder(make(n), n, prompts, replies, share) for n, share in zip(slots, shares, strict=True)]
@@ -78,12 +82,17 @@ def generate(
     return replies.added_to(trajectories)
 
 
-def _maker(policy: Generator, vectors: np.ndarray | None = None) -> Callable[[int], Steps]:
-    """Slots -> the forward passes of a policy for so many; its weights are made ready once.  vectors: read as further tokens."""
+def _maker(policy: Generator, vectors: np.ndarray | None = None, rows: int | None = None) -> Callable[[int], Steps]:
+    """Slots -> the forward passes of a policy for so many; its weights are made ready once.  vectors: read as further tokens.
+
+    rows: all that will be sampled; None: not known.
+    """
     inserted, valued = policy._inserted, policy.model.value_head is not None
     if policy.model.surprise is not None:
         raise RewardlabError("a value head that reads surprise cannot say what next tokens are worth: use value-head")
-    kind = Values if valued else NativeSteps if runs_in_cpp(policy) and inserted is None else Steps
+    kind: type[Steps] = Values if valued else Steps
+    if not valued and inserted is None:
+        kind = NativeSteps if runs_in_cpp(policy) else FewRows if few_in_cpp(policy, rows) else Steps
     weights = kind.prepared(fold(policy.model, policy.dtype))
     weights.embed = below(weights.embed, vectors)
     if inserted is not None and not valued:
@@ -109,6 +118,15 @@ def runs_in_cpp(policy: Generator) -> bool:
     """Whether C++ does the work: for a small model in float32, whose operations take PyTorch no longer than starting them."""
     fits = policy.device.type == "cpu" and policy.dtype == torch.float32 and policy.model.shape.head_dim in HEAD_SIZES
     return fits and _small(policy) and library() is not None
+
+
+def few_in_cpp(policy: Generator, rows: int | None) -> bool:
+    """Whether C++ samples so few rows of a large model: until products take longer than reading their matrices."""
+    shape, formats = policy.model.shape, packed_formats()
+    most = FEW_ROWS["quick" if policy.dtype in formats else "slow"]
+    widths = (shape.hidden, shape.mlp, shape.heads * shape.head_dim)
+    fits = policy.device.type == "cpu" and policy.dtype in ROWS and shape.head_dim in HEAD_SIZES
+    return fits and rows is not None and rows <= most and not any(w % STRIDE for w in widths) and library() is not None
 
 
 def _small(policy: Generator) -> bool:

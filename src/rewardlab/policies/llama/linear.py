@@ -21,14 +21,14 @@ ROWS = 64
 
 
 @functools.cache
-def _packed_formats() -> tuple[torch.dtype, ...]:
+def packed_formats() -> tuple[torch.dtype, ...]:
     """Formats that can be packed: older processors multiply bfloat16 too, but not packed."""
     return (torch.float32, torch.bfloat16) if torch.ops.mkldnn._is_mkldnn_bf16_supported() else (torch.float32,)
 
 
 def pack(weight: Tensor) -> Tensor:
     """A matrix (out, in) in the layout that the functions below are fast with; no other operation can read it."""
-    if not PACKS or weight.device.type != "cpu" or weight.dtype not in _packed_formats():
+    if not PACKS or weight.device.type != "cpu" or weight.dtype not in packed_formats():
         return weight
     return torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), ROWS)
 

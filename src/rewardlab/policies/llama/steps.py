@@ -14,6 +14,7 @@ from torch import Tensor
 from rewardlab.policies.joint import plus_values
 from rewardlab.policies.llama.attention import causal_attention
 from rewardlab.policies.llama.decode_step import logits_of, next_logits, packed, step_layers, through
+from rewardlab.policies.llama.linear import packed_formats
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.native.decoding import Decoding
 from rewardlab.policies.llama.native.library import library
@@ -184,6 +185,31 @@ class NativeSteps(Steps):
         logits = self.native.forward(self.cache, tokens, rows, places)
         assert logits is not None
         return logits
+
+
+class FewRows(NativeSteps):
+    """In C++ for few rows of a large model on CPUs: what a step takes is reading its weights, which all threads do at once.
+
+    Weights are float32 or bfloat16, and all else float32, the cache too.
+    """
+
+    def __init__(self, model: Llama, weights: SimpleNamespace, slots: int):
+        super().__init__(model, weights, slots)
+        self.cache = [table.float() for table in self.cache]
+
+    def compile(self) -> None:
+        found = library()
+        assert found is not None
+        # the tables of the model itself are exact
+        exact = SimpleNamespace(**{**vars(self.weights), "cos": self.model.cos, "sin": self.model.sin})
+        self.native = Decoding(found, self.model.shape, exact, torch.get_num_threads())
+
+    def prefill(self, prompts: Sequence[np.ndarray], slots: Sequence[Sequence[int]]) -> None:
+        # many tokens are multiplied by PyTorch, unless it only imitates the format
+        if self.weights.head.dtype in packed_formats():
+            Steps.prefill(self, prompts, slots)
+        else:
+            super().prefill(prompts, slots)
 
 
 class JointSteps:

@@ -16,14 +16,18 @@ from rewardlab.policies.llama.native.library import address, sgemm
 
 class _Layer(ctypes.Structure):
     NAMES = ("qkv", "qkv_bias", "q_norm", "k_norm", "out", "gate_up", "down")
+    VECTORS = ("qkv_bias", "q_norm", "k_norm")
     _fields_ = [(name, ctypes.c_void_p) for name in NAMES]
 
 
 class _Model(ctypes.Structure):
     SIZES = ("hidden", "heads", "kv_heads", "head_dim", "mlp", "vocab", "layers")
     TABLES = ("embed", "head", "cos", "sin")
+    VECTORS = ("cos", "sin")
     _fields_ = [
         ("sgemm", ctypes.c_void_p),
+        ("format", ctypes.c_int64),
+        ("threads", ctypes.c_int64),
         *((name, ctypes.c_int64) for name in SIZES),
         ("eps", ctypes.c_double),
         *((name, ctypes.c_void_p) for name in TABLES),
@@ -31,18 +35,31 @@ class _Model(ctypes.Structure):
     ]
 
 
-class Decoding:
-    """The forward pass over a cache, for folded weights in float32 (`fold`) on the CPU."""
+LIBRARY, ROWS = 0, {torch.float32: 1, torch.bfloat16: 2}
+"""How matrices are multiplied (`Format` in decode.cpp): by PyTorch's library, or by rows.h, by the format of the weights."""
+STRIDE = 16
+"""What the widths of matrices must be a multiple of for rows.h."""
 
-    def __init__(self, library: ctypes.CDLL, shape: Shape, weights: SimpleNamespace):
+
+class Decoding:
+    """The forward pass over a cache in float32, for folded weights (`fold`) on the CPU.
+
+    threads: those that share each product with a few rows, whose matrices may be bfloat16; None: PyTorch's library multiplies, by
+    one thread, in float32.
+    """
+
+    def __init__(self, library: ctypes.CDLL, shape: Shape, weights: SimpleNamespace, threads: int | None = None):
         self.library = library
         # referred to by address alone: the tensors must live as long as this object
-        self.weights = [{name: _contiguous(getattr(layer, name)) for name in _Layer.NAMES} for layer in weights.layers]
-        self.tables = {name: _contiguous(getattr(weights, name)) for name in _Model.TABLES}
+        self.weights = [
+            {name: _contiguous(getattr(layer, name), name in _Layer.VECTORS) for name in _Layer.NAMES} for layer in weights.layers
+        ]
+        self.tables = {name: _contiguous(getattr(weights, name), name in _Model.VECTORS) for name in _Model.TABLES}
         self.layers = (_Layer * shape.layers)(*(_Layer(**{k: address(w) for k, w in layer.items()}) for layer in self.weights))
         sizes = {name: getattr(shape, name) for name in _Model.SIZES}
         addresses: dict[str, Any] = {name: address(table) for name, table in self.tables.items()}
-        self.model = _Model(sgemm=sgemm(), eps=shape.eps, layer=self.layers, **sizes, **addresses)
+        how = {"format": LIBRARY if threads is None else ROWS[weights.head.dtype], "threads": threads or 1}
+        self.model = _Model(sgemm=sgemm(), eps=shape.eps, layer=self.layers, **how, **sizes, **addresses)
         self.vocab = shape.vocab
 
     def forward(
@@ -61,5 +78,5 @@ class Decoding:
         return logits
 
 
-def _contiguous(x: Tensor | None) -> Tensor | None:
-    return None if x is None else x.contiguous()
+def _contiguous(x: Tensor | None, as_float: bool) -> Tensor | None:
+    return None if x is None else (x.float() if as_float else x).contiguous()

@@ -19,10 +19,10 @@ from torch import Tensor
 
 from rewardlab.util.files import cached
 
-SOURCES = [Path(__file__).with_name(name) for name in ("decode.cpp", "train.cpp", "kernels.h")]
+SOURCES = [Path(__file__).with_name(name) for name in ("decode.cpp", "train.cpp", "kernels.h", "rows.h")]
 HEAD_SIZES = (8, 32, 64)
 """What `with_head_size` of kernels.h knows."""
-FLAGS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC")
+FLAGS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-pthread")
 LOOSE = (
     "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fassociative-math", "-freciprocal-math", "-ffinite-math-only",
 )  # fmt: skip
