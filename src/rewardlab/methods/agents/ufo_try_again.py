@@ -12,7 +12,8 @@ Liu et al. 2025, arXiv:2507.14295, by an article that quotes it, and lichengliu0
 quarter of the groups whose rewards differ most; eta = .1 is its format_penalty, "Incorrect. Please try again." its feedback, and
 gamma = 1/2 its 1 / 2^step (ragen/env/metamathqa/env.py). lambda = 1 is that of one version of this file, which counts the different
 answers before the present one; here, as in the paper, over the episode. Answers are compared as there, without spaces and in lower
-case: what stands in <answer> tags, in a box or after "answer:", or else the whole reply.
+case: what stands in <answer> tags, in a box or after "answer:", or else the whole reply. (inferred): that the KL is taken off the
+reward, which that file leaves to verl.
 
 The environment is `try_again`, for any other method by --env try_again.
 """
