@@ -50,7 +50,6 @@ def plan(
 
     memory: bytes on each device by what they are for, for the run as asked and for other ways to keep its model (`api/memory.py`).
     memory_bytes: the most at a time.  fits; change: what to change first where it does not.
-
     columns: of the data.  batch_columns: what the recipe computes beside them, such as the reference's log-probabilities.
     no_verdict: rewards that judge none of the first problems when the reply is the gold answer, and what they say is missing.
 
