@@ -161,6 +161,56 @@ def test_it_is_saved_whole(two):
     assert sampled(lean, 2) == sampled(HFPolicy.load(two / "saved", "cpu", "float32"), 2)
 
 
+def kept_for_backward(rank: int, folder: str) -> None:
+    """Writes the bytes that a pass in bfloat16 keeps for the backward pass, and the gradient."""
+    distributed.init()
+    whole_policy = HFPolicy.load(Path(folder, "wide"), "cpu", "float32")
+    policy = ShardedPolicy(whole_policy, torch.device("cpu"), torch.bfloat16)
+    kept: dict[int, torch.UntypedStorage] = {}
+
+    def keep(x: torch.Tensor) -> torch.Tensor:
+        kept[x.untyped_storage().data_ptr()] = x.untyped_storage()
+        return x
+
+    ids, length = torch.arange(8).view(2, 4), torch.full((2,), 4)
+    with distributed.in_turns(learning=True):
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+            out = policy._forward(ids, length, torch.ones_like(ids, dtype=torch.bool), ("logprobs",))
+        # a gathered layer that was freed again has a storage of no bytes
+        held = sum(storage.nbytes() for storage in kept.values())
+        out.logprobs.sum().backward()
+    gradient = {k: whole(p.grad).contiguous() for k, p in policy.whole.named_parameters()}
+    save_file(gradient, Path(folder, f"bfloat16-{rank}.safetensors"))
+    Path(folder, f"held{rank}.json").write_text(json.dumps(held))
+    torch.distributed.barrier()
+    distributed.shutdown()
+
+
+def test_in_bfloat16_no_copies_of_the_layers_stay_for_the_backward_pass(tmp_path):
+    checkpoint(tmp_path / "wide", tokenizer(), hidden_size=128, intermediate_size=512, num_hidden_layers=6, head_dim=64)
+    codes = together(2, tmp_path, kept_for_backward, str(tmp_path))
+    assert codes == [0, 0], (tmp_path / "rank0.log").read_text() + (tmp_path / "rank1.log").read_text()
+    # each of the two processes had the same rows
+    divided = flat({k: g / 2 for k, g in load_file(tmp_path / "bfloat16-0.safetensors").items()})
+    exact, rounded = (gradient_of_a_pass(HFPolicy.load(tmp_path / "wide", "cpu", d)) for d in ("float32", "bfloat16"))
+    copies = HFPolicy.load(tmp_path / "wide", "cpu", "bfloat16").copy_bytes(sampling=False)
+    assert json.loads((tmp_path / "held0.json").read_text()) < copies / 3
+    # its norms' scales are rounded too, which autocast's are not: it is about as far from float32 as that
+    error, usual = (float((x - exact).norm() / exact.norm()) for x in (divided, rounded))
+    assert 0 < error < 2 * usual
+    assert float(divided.norm()) == pytest.approx(float(exact.norm()), rel=0.05)
+
+
+def gradient_of_a_pass(policy) -> torch.Tensor:
+    ids, length = torch.arange(8).view(2, 4), torch.full((2,), 4)
+    policy._forward(ids, length, torch.ones_like(ids, dtype=torch.bool), ("logprobs",)).logprobs.sum().backward()
+    return flat({k: p.grad for k, p in policy.whole.named_parameters()})
+
+
+def flat(gradients: dict[str, torch.Tensor]) -> torch.Tensor:
+    return torch.cat([gradients[k].flatten() for k in sorted(gradients)])
+
+
 def command(rank: int, lines: list[list[str]]) -> int:
     from rewardlab.commands.cli import main
 

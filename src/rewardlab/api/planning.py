@@ -50,12 +50,11 @@ def plan(
 
     memory: bytes on each device by what they are for, for the run as asked and for other ways to keep its model (`api/memory.py`).
     memory_bytes: the most at a time.  fits; change: what to change first where it does not.
-
     columns: of the data.  batch_columns: what the recipe computes beside them, such as the reference's log-probabilities.
     no_verdict: rewards that judge none of the first problems when the reply is the gold answer, and what they say is missing.
 
-    disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.
-    Raises RewardlabError for what would end such a run, such as prompts too long for the model.
+    disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.  Raises
+    RewardlabError for what would end such a run, such as prompts too long for the model.
     """
     check_settings(recipe, settings, changes)
     model = named_model(model)
@@ -69,15 +68,15 @@ def plan(
     rows = recipe.update.problems * recipe.rows_per_problem
     # an upper bound: every reply at full length
     tokens = int(rows * (_mean_prompt(policy, task) + (config.max_new or task.max_new)))
+    # second learners are taken to be as large as the policy
+    disk = disk_bytes(recipe, policy, {learner.name: policy for learner in recipe.also}, config)
     needs = _memory(recipe, policy, task, config, prompts, tokens, devices or world_size(), memory)
     return {
         "formula": str(recipe), "learning_rates": told(recipe, policy, {}), "columns": list(task.columns),
         "batch_columns": list(recipe.needs), "tokens_per_step": tokens, "rows_per_step": rows, **needs,
-        "parameters": sum(p.numel() for p in policy.parameters()),
-        "prompts": prompts, "no_verdict": _without_verdict(recipe, task), **_missing(policy, config, task, model),
-        # second learners are taken to be as large as the policy
-        "disk_bytes": disk_bytes(recipe, policy, {learner.name: policy for learner in recipe.also}, config),
-        "disk_free_bytes": disk_free(Path(config.out or "runs")),
+        "parameters": sum(p.numel() for p in policy.parameters()), "prompts": prompts,
+        "no_verdict": _without_verdict(recipe, task), **_missing(config, task, model),
+        "disk_bytes": disk, "disk_free_bytes": disk_free(Path(config.out or "runs")),
     }  # fmt: skip
 
 
@@ -165,7 +164,7 @@ def _asked(policy: Policy, config: RunConfig, rank: int, devices: int) -> str:
     return f"LoRA {rank}" if config.lora_rank else "whole"
 
 
-def _missing(policy: Policy, config: RunConfig, task: Task, model: str | Policy | None) -> dict[str, str]:
+def _missing(config: RunConfig, task: Task, model: str | Policy | None) -> dict[str, str]:
     """What the folder of the model lacks, so that it can be planned with and not trained."""
     name = _checkpoint(model, config, task)
     folder = find(name).folder if name else None

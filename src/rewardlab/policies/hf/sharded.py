@@ -165,6 +165,9 @@ def _divide(model: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
     precision = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32, cast_forward_inputs=False)
     # a layer is moved to the device where it is divided: the whole model never is there
     for layer in decoder_layers(model):
+        # scales of norms stay float32, as under autocast: rounded, they would move every gradient
+        if norms := [module for module in layer.modules() if _is_norm(module)]:
+            fully_shard(norms, mesh=mesh)
         fully_shard(layer, mesh=mesh, mp_policy=precision)
     # gathered again for the backward pass, which PyTorch would spare this group: then its parameters would be whole after a pass
     # without one, and an optimiser made at that moment would learn those
@@ -176,6 +179,11 @@ def _divide(model: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
             module.set_gradient_divide_factor(1.0)
     # a process that joins in has gradients that others may not have
     root.set_reduce_scatter_unused_params(True)
+
+
+def _is_norm(module: nn.Module) -> bool:
+    own = list(module.parameters(recurse=False))
+    return bool(own) and all(p.dim() == 1 for p in own)
 
 
 def _refused(what: str) -> RewardlabError:
