@@ -63,10 +63,7 @@ class ServedPolicy:
 
     @classmethod
     def load(cls, name: str) -> ServedPolicy:
-        from rewardlab.policies.served_ids import ServedIds
-
-        client = client_of(name)
-        return ServedIds(client) if client.settings.ids else cls(client)
+        return cls(client_of(name))
 
     def __repr__(self) -> str:
         return f"ServedPolicy({self.name!r}, {self.client.endpoint})"
@@ -154,7 +151,7 @@ class ServedPolicy:
                 "--max-entropy inf ends segments by their length alone"
             )
         own = sampling.seeds and [seed % SEEDS for seed in sampling.seeds]
-        seeds: list[int | None] = own or torch.randint(SEEDS, (len(trajectories),), generator=rng).tolist()
+        seeds: list[Any] = own or torch.randint(SEEDS, (len(trajectories),), generator=rng).tolist()
         # greedy replies do not depend on it: the same prompt is sent once
         return seeds if sampling.temperature > 0 else [None] * len(trajectories)
 
