@@ -1,7 +1,8 @@
 """Tokens per second of sampling replies with SmolLM2-135M-Instruct in bfloat16: the lean policy against transformers' `generate`.
 
-As generate_embedded, at fixed length. A step reads every weight once: the report states the share of memory bandwidth that this
-takes, and the share of the processor's peak in matrix products that the steps reach.
+As generate_embedded, at fixed length, and one sampled reply alone (`_one_stream.py` compares it with vLLM and OpenVINO). A step
+reads every weight once: the report states the share of memory bandwidth that this takes, and the share of the processor's peak in
+matrix products that the steps reach.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 import generate_embedded
 from _sides import Rows, in_own_process, main, smollm2_model, tidy
 
+SAMPLED = "generate-embedded"
 CASES = {"generate-embedded": "generate-smollm2", "generate-embedded-greedy": "generate-smollm2-greedy"}
 
 
@@ -24,12 +26,17 @@ def run(
         model=folder, problems=problems, rollouts=rollouts, max_new=max_new, repeats=repeats,
         formats=("bfloat16",), cases=tuple(CASES),
     )  # fmt: skip
+    for x in rows:
+        x["name"] = CASES[x["name"]]
+    (stream,) = generate_embedded.run(
+        model=folder, problems=1, rollouts=1, max_new=max_new, repeats=repeats, formats=("bfloat16",), cases=(SAMPLED,)
+    )
+    rows.append({**stream, "name": "generate-smollm2-one-stream"})
     weights = weights_of(folder)
     bandwidth = in_own_process(generate_embedded.__file__, "memory_bandwidth", {})
     peak = in_own_process(generate_embedded.__file__, "matrix_peak", {"dtype": "bfloat16", "sizes": sizes})
     for x in rows:
-        x["name"] = CASES[x["name"]]
-        steps = x["ours"] / (problems * rollouts)
+        steps = x["ours"] / (x["settings"]["problems"] * x["settings"]["rollouts"])
         x["settings"] |= {
             "weights": weights,
             "memory_gb_per_s": tidy(bandwidth),

@@ -82,11 +82,13 @@ def load_policy(
 
 
 def _served(name: str, lora_rank: int | None) -> Policy:
+    from rewardlab.clients.endpoint import endpoint_of
     from rewardlab.policies.served import CANNOT_TRAIN, ServedPolicy
+    from rewardlab.policies.served_ids import ServedIds
 
     if lora_rank:
         raise RewardlabError(CANNOT_TRAIN)
-    return ServedPolicy.load(name)
+    return (ServedIds if endpoint_of(name).settings.ids else ServedPolicy).load(name)
 
 
 def _recorded(lora_rank: int | None) -> Policy:

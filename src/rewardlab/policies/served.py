@@ -63,10 +63,7 @@ class ServedPolicy:
 
     @classmethod
     def load(cls, name: str) -> ServedPolicy:
-        from rewardlab.policies.served_ids import ServedIds
-
-        client = client_of(name)
-        return ServedIds(client) if client.settings.ids else cls(client)
+        return cls(client_of(name))
 
     def __repr__(self) -> str:
         return f"ServedPolicy({self.name!r}, {self.client.endpoint})"
