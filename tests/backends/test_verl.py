@@ -259,6 +259,6 @@ def test_settings_and_differences():
     assert (actor["kl_loss_coef"], actor["kl_loss_type"], actor["entropy_coeff"]) == (0.04, "low_var_kl", 0.01)
     assert (actor["ppo_mini_batch_size"], actor["ppo_epochs"], actor["loss_agg_mode"]) == (8, 2, "token-mean")
     assert actor["optim"] == {"lr": 1e-6, "weight_decay": 0.0, "betas": [0.9, 0.99], "clip_grad": 0.5, "lr_warmup_steps": 7}
-    assert said["actor_rollout_ref"]["rollout"] == {"n": 4, "temperature": 0.6, "top_p": 1.0, "top_k": 20}
+    assert said["actor_rollout_ref"]["rollout"] == {"name": "vllm", "n": 4, "temperature": 0.6, "top_p": 1.0, "top_k": 20}
     assert (said["data"]["max_response_length"], said["trainer"]["total_training_steps"]) == (77, 9)
     assert [d.split()[0] for d in differences(recipe)] == ["verl", "the", "verl"]
