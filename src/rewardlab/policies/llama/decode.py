@@ -20,7 +20,7 @@ from rewardlab.policies.llama.linear import packed_formats
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.native.decoding import ROWS, STRIDE
 from rewardlab.policies.llama.native.library import HEAD_SIZES, library
-from rewardlab.policies.llama.steps import ChangedSteps, FewRows, Inserted, JointSteps, NativeSteps, Steps, Values
+from rewardlab.policies.llama.steps import ChangedSteps, FewRows, Inserted, JointSteps, NativeSteps, Steps, Values, torch_threads
 from rewardlab.policies.replies import Replies, Writes
 from rewardlab.policies.sampler import sample
 from rewardlab.policies.vectors import below, numbered
@@ -76,7 +76,9 @@ def generate(
         slots = [min(len(share), MAX_ROWS.get(policy.device.type, 256)) for share in shares]
         decoders = [_Decoder(make(n), n, prompts, replies, share) for n, share in zip(slots, shares, strict=True)]
         if len(decoders) == 1:
-            decoders[0].run()
+            # beside steps in C++, PyTorch only samples: its threads would wait for one another for longer than that takes
+            with torch_threads(1 if isinstance(decoders[0].steps, FewRows) else torch.get_num_threads()):
+                decoders[0].run()
         else:
             _side_by_side(decoders)
     return replies.added_to(trajectories)

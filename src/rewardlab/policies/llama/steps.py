@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from types import SimpleNamespace
 
@@ -187,6 +188,17 @@ class NativeSteps(Steps):
         return logits
 
 
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """A context in which PyTorch's operations use so many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 class FewRows(NativeSteps):
     """In C++ for few rows of a large model on CPUs: what a step takes is reading its weights, which all threads do at once.
 
@@ -202,12 +214,14 @@ class FewRows(NativeSteps):
         assert found is not None
         # the tables of the model itself are exact
         exact = SimpleNamespace(**{**vars(self.weights), "cos": self.model.cos, "sin": self.model.sin})
-        self.native = Decoding(found, self.model.shape, exact, torch.get_num_threads())
+        self.threads = torch.get_num_threads()
+        self.native = Decoding(found, self.model.shape, exact, self.threads)
 
     def prefill(self, prompts: Sequence[np.ndarray], slots: Sequence[Sequence[int]]) -> None:
         # many tokens are multiplied by PyTorch, unless it only imitates the format
         if self.weights.head.dtype in packed_formats():
-            Steps.prefill(self, prompts, slots)
+            with torch_threads(self.threads):
+                Steps.prefill(self, prompts, slots)
         else:
             super().prefill(prompts, slots)
 
