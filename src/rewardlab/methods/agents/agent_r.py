@@ -279,7 +279,7 @@ check = Check(
     steps=15, guard=Within("pass@1", low=-0.05), fault=Within("recovered", high=0.6, says="right after a wrong first action"),
     tried="one development seed: 14% recover on either side, and 31 points fewer are right otherwise. The small policy cannot "
     "judge its actions, calls each first one bad, and so learns to begin again where it was right",
-    finding="after a wrong first action 10% are right with spliced episodes and 21% without, of all questions 40% and 83%: a policy "
-    "too small to judge its actions learns from splices to begin again where it was right",
+    finding="after a wrong first action 10% are right with spliced episodes and 21% without, of all questions 40% and 83%: a "
+    "policy too small to judge its actions learns from splices to begin again where it was right",
 )  # fmt: skip
 baseline = "rejection_sampling"
