@@ -82,7 +82,10 @@ TRAIN = "train grpo --task arithmetic"
         (f"{TRAIN} --reward none.py:f", "there is no reward file none.py"),
         (f"{TRAIN} --reward corect", "did you mean correct"),
         ("train grpo --resume runs/x --n 9", "from the run's config.json; drop grpo, --n"),
-        ("train --resume runs/x --steps 9 --seed 1", "--resume takes all but --steps, --budget, --device, --micro-tokens"),
+        (
+            "train --resume runs/x --steps 9 --seed 1",
+            "--resume takes all but --steps, --budget, --device, --sampler",
+        ),
         ("train grpo --task arithmetic --reward-changed", "--reward-changed is for --resume DIR"),
         ("eval embedded --task arithmetic --k 1,no", "k must be a whole number above 0, not 'no'"),
         ("answer grpo", "nothing to answer: give --task or --prompt, or a run as --model"),

@@ -24,7 +24,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
 from rewardlab.settings.domain import NAME, POSITIVE
-from rewardlab.util.progress import in_batches
+from rewardlab.util.progress import console, in_batches
 
 
 def answer(
@@ -87,21 +87,28 @@ def _selected(recipe: Recipe, problems: Sequence[Problem], run: Run) -> tuple[li
         # a selection that counts answers, such as the majority vote, reads no scores
         scores = recipe.reward(sampled, run) if recipe.reward else [[Score(None)] * len(group) for group in sampled]
         if recipe.reward:
-            _check_scored(recipe, scores)
+            _check_scored(recipe, scores, run)
         groups += sampled
         chosen += [recipe.select(group, row, run) for group, row in zip(sampled, scores, strict=True)]
     return groups, chosen
 
 
-def _check_scored(recipe: Recipe, scores: Scores) -> None:
-    """Raise RewardlabError where the reward has no verdict on any reply: the choice among them would be arbitrary."""
+def _check_scored(recipe: Recipe, scores: Scores, run: Run) -> None:
+    """Tell that the choice is arbitrary where the reward has no verdict on any reply, as where no generated test can be run.
+
+    Raises RewardlabError where the policy is served: without its log-probs that is what many searches choose by.
+    """
     flat = [s for row in scores for s in row]
-    if flat and all(s.total is None for s in flat):
-        why = next((s.why for s in flat if s.why), "it says nothing of why")
+    if not flat or any(s.total is not None for s in flat):
+        return
+    why = next((s.why for s in flat if s.why), "it says nothing of why")
+    told = f"{recipe.reward} has no verdict on any of {len(flat)} replies, so that the choice among them is arbitrary: {why}"
+    # what a served policy cannot do it says it does not have
+    if not hasattr(run.policy, "evaluate"):
         raise RewardlabError(
-            f"{recipe.reward} has no verdict on any of {len(flat)} replies, so that none can be selected: {why}. Give another "
-            "reward (--reward), or the policy's own log-probs: of a served model by openai:URL#NAME,tokenizer=FOLDER,ids=true"
+            f"{told}. Give another reward (--reward), or the policy's own log-probs: openai:URL#NAME,tokenizer=FOLDER,ids=true"
         )
+    console.print(f"warning: {told}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _asked(
