@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Protocol
 
 import numpy as np
@@ -77,7 +78,7 @@ def generate(
         decoders = [_Decoder(make(n), n, prompts, replies, share) for n, share in zip(slots, shares, strict=True)]
         if len(decoders) == 1:
             # beside steps in C++, PyTorch only samples: its threads would wait for one another for longer than that takes
-            with torch_threads(1 if isinstance(decoders[0].steps, FewRows) else torch.get_num_threads()):
+            with torch_threads(1) if isinstance(decoders[0].steps, FewRows) else nullcontext():
                 decoders[0].run()
         else:
             _side_by_side(decoders)
