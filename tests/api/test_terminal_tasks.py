@@ -102,7 +102,8 @@ def test_the_command_writes_validates_and_attempts(capsys):
     # trains as it is
     write("two.jsonl", [task, {**task, "prompt": "Sort a.txt, into b.txt."}])
     line = ["train", "endless_terminals", "--task", "two.jsonl", "--verifier", "final_state", "--model", "untrained", "--dry-run"]
-    assert cli.main(line) == 0
+    # the opening message takes room too
+    assert cli.main([*line, "--max-new", "32"]) == 0
 
 
 def test_written_tasks_are_validated_and_attempted_alike():

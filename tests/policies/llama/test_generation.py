@@ -543,11 +543,14 @@ def test_a_picture_is_refused(policy):
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(("dtype", "atol"), [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
-def test_few_rows_in_cpp_have_the_logits_of_pytorch_in_float32(words, dtype, atol, threads, monkeypatch):
+def test_few_rows_in_cpp_have_the_logits_of_pytorch_in_float32(words, dtype, atol, threads, monkeypatch, request):
     """One to nine rows, by threads that share each product; weights in bfloat16 are those of the exact model, rounded."""
     if library() is None:
         pytest.skip("no C++ compiler")
+    real = torch.get_num_threads()
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    # whoever asks for the threads is told so many, and sets them again: a process that forks later must have those it had
+    request.addfinalizer(lambda: torch.set_num_threads(real))
     model = Llama(SMALL | {"model_type": "qwen2", "tie_word_embeddings": True}).initialise(torch.Generator().manual_seed(0))
     rng, slots = np.random.default_rng(0), 9
     lengths = rng.integers(1, 70, slots)
