@@ -86,7 +86,8 @@ def _selected(recipe: Recipe, problems: Sequence[Problem], run: Run) -> tuple[li
         sampled = recipe.rollout(batch, run)
         # a selection that counts answers, such as the majority vote, reads no scores
         scores = recipe.reward(sampled, run) if recipe.reward else [[Score(None)] * len(group) for group in sampled]
-        if recipe.reward:
+        if recipe.reward and not groups:
+            # of the first batch: at once, and once
             _check_scored(recipe, scores, run)
         groups += sampled
         chosen += [recipe.select(group, row, run) for group, row in zip(sampled, scores, strict=True)]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from rewardlab.errors import RewardlabError, unknown
-from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, check_values, parse_value
+from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, check_values, read_options
 
 PREFIX = "openai:"
 SAYS = ("prefill", "marks", "tokenizer", "ids", "neutral")
@@ -94,7 +93,9 @@ def endpoint_of(name: str) -> Endpoint:
     model, *options = rest.split(",")
     if "," in address:
         raise RewardlabError(f"{name!r}: options follow the model's name; {_HOW}")
-    return Endpoint(base_of(address), model.strip(), Settings(**_options(options)))
+    # an environment variable may be called as a number is written
+    given = read_options(options, {f.name for f in fields(Settings)}, "a served model", plain=("key", "tokenizer"))
+    return Endpoint(base_of(address), model.strip(), Settings(**given))
 
 
 def identity(name: Any) -> Any:
@@ -107,20 +108,6 @@ def identity(name: Any) -> Any:
     endpoint, usual = endpoint_of(name), Settings()
     told = {key: value for key in SAYS if (value := getattr(endpoint.settings, key)) != getattr(usual, key)}
     return ",".join([f"{PREFIX}{endpoint.url}#{endpoint.model}", *(f"{key}={value}" for key, value in told.items())])
-
-
-def _options(items: list[str]) -> Mapping[str, Any]:
-    known = {f.name for f in fields(Settings)}
-    options = {}
-    for item in items:
-        key, equals, value = item.partition("=")
-        if (key := key.strip()) not in known:
-            raise unknown("option of a served model", key, known)
-        if not equals or not value.strip():
-            raise RewardlabError(f"the option {key!r} of a served model has no value; write {key}=VALUE")
-        # an environment variable may be called as a number is written
-        options[key] = value.strip() if key in ("key", "tokenizer") else parse_value(value.strip())
-    return options
 
 
 def base_of(url: str) -> str:

@@ -14,6 +14,9 @@ import torch
 
 from rewardlab.core import Sampling, Trajectory, Turn
 
+SEEDS = 2**31 - 1
+"""Seeds that servers take are below this."""
+
 
 class Writes(Protocol):
     """What replies need from a policy: its name, its training step, and its tokenizer."""
@@ -101,6 +104,14 @@ class Replies:
         # copies: a view would keep the whole (rows, max_new) table alive with each trajectory
         ids, raw, sampled = (x[row, : self.count[row]].copy() for x in (self.ids, self.raw, self.sampled))
         return trajectory.plus(Turn(self.policy.name, ids, raw, sampled, text, step=self.policy.step), self.stops[row])
+
+
+def seeds_of(rows: int, sampling: Sampling, rng: torch.Generator) -> list[int | None]:
+    """A seed for each row of a call that is sampled elsewhere, so that its reply does not depend on the others; None if greedy."""
+    if sampling.temperature == 0:
+        return [None] * rows
+    own: list[int | None] = [seed % SEEDS for seed in sampling.seeds or ()]
+    return own or torch.randint(SEEDS, (rows,), generator=rng, device=rng.device).tolist()
 
 
 def _uniforms(shape: tuple[int, int], seeds: Sequence[int] | None, rng: torch.Generator) -> np.ndarray:

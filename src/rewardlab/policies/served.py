@@ -16,11 +16,11 @@ from rewardlab.clients.retries import Trouble, checked
 from rewardlab.core import Message, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.chat import in_words, rendered
+from rewardlab.policies.replies import seeds_of
 from rewardlab.policies.text import pay_of
 
 UNLIMITED = 1 << 40
 """The context, where the server alone knows how much fits."""
-SEEDS = 2**31 - 1
 CANNOT_TRAIN = (
     "a served model cannot be trained, since its weights are with its server: train one of your own, and let the served one "
     "answer, be evaluated, or judge: judge(model='openai:URL#NAME')"
@@ -150,10 +150,8 @@ class ServedPolicy:
                 "a served model does not say how unsure it is before each token, where this method ends a segment of a reply: "
                 "--max-entropy inf ends segments by their length alone"
             )
-        own: list[int | None] = [seed % SEEDS for seed in sampling.seeds or ()]
-        seeds = own or torch.randint(SEEDS, (len(trajectories),), generator=rng).tolist()
-        # greedy replies do not depend on it: the same prompt is sent once
-        return seeds if sampling.temperature > 0 else [None] * len(trajectories)
+        # greedy replies have none: the same prompt is sent once
+        return seeds_of(len(trajectories), sampling, rng)
 
     def _request(self, trajectory: Trajectory, sampling: Sampling, seed: int | None) -> Request:
         messages = messages_of(trajectory)

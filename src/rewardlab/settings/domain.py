@@ -16,13 +16,13 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import RewardlabError, unknown
 
 # ---- Values that are written as text, on the command line or in the options of a task --------------------------------
 
@@ -41,6 +41,19 @@ def parse_value(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def read_options(items: Iterable[str], known: Collection[str], of: str, plain: Collection[str] = ()) -> dict[str, Any]:
+    """KEY=VALUE texts as a dict.  of: whose options they are, in errors.  plain: keys whose values are texts, even 8."""
+    options: dict[str, Any] = {}
+    for item in items:
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if key not in known:
+            raise unknown(f"option of {of}", key, known)
+        if not equals or not value:
+            raise RewardlabError(f"the option {key!r} of {of} has no value; write {key}=VALUE")
+        options[key] = value if key in plain else parse_value(value)
+    return options
 
 
 class OutOfDomain(RewardlabError):

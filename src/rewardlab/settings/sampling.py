@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 from urllib.parse import urlsplit
 
-from rewardlab.errors import RewardlabError, unknown
-from rewardlab.settings.domain import Domain, PositiveFloat, PositiveInt, Share, check_values, parse_value
+from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import Domain, PositiveFloat, PositiveInt, Share, check_values, parse_value, read_options
 
 VLLM = "vllm"
 _HOW = "write vllm, vllm,memory=0.5 or vllm:http://localhost:8000"
@@ -54,23 +52,12 @@ def read(name: str) -> Name:
         raise RewardlabError(f"{name!r} is no sampler: {_HOW}")
     if url and not urlsplit(url).hostname:
         raise RewardlabError(f"{url!r} is no address of a server: {_HOW}")
-    return Name(url.rstrip("/").removesuffix("/v1"), Settings(**_options(options)))
+    given = read_options(options, {f.name for f in fields(Settings)}, "the sampler", plain=("folder",))
+    return Name(url.rstrip("/").removesuffix("/v1"), Settings(**given))
 
 
 SAMPLER = Domain("the name of a sampler", lambda name: isinstance(name, str) and bool(read(name)))
 """Its check raises what `read` does, which says more."""
-
-
-def _options(items: list[str]) -> Mapping[str, Any]:
-    known, options = {f.name for f in fields(Settings)}, {}
-    for item in items:
-        key, equals, value = item.partition("=")
-        if (key := key.strip()) not in known:
-            raise unknown("option of the sampler", key, known)
-        if not equals or not value.strip():
-            raise RewardlabError(f"the option {key!r} of the sampler has no value; write {key}=VALUE")
-        options[key] = value.strip() if key == "folder" else parse_value(value.strip())
-    return options
 
 
 @dataclass(frozen=True)

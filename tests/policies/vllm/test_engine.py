@@ -5,54 +5,28 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
 pytest.importorskip("vllm")
 
 from checkpoints import checkpoint
+from sampled_elsewhere import CLOSE, QUESTIONS, RNG, SHAPE, begun, change, far
 
 import rewardlab
-from rewardlab.core import Sampling, Trajectory, ask
+from rewardlab.core import Sampling
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.policies.vllm.sampler import sampler_of
 from rewardlab.registry.formula import read_reward
 
-QUESTIONS = ["1 + 2 = ?", "3 + 4 = ?", "5 + 9 - 2 = ?"]
-CLOSE = 2e-4
 SPEC = "vllm,cache=0.2,context=256,rows=16"
-RNG = torch.Generator()
 
 
 @pytest.fixture(scope="module", params=["tied", "untied", "Qwen2"])
 def folder(request, words, tmp_path_factory):
     kind = "Qwen2ForCausalLM" if request.param == "Qwen2" else "LlamaForCausalLM"
     where = tmp_path_factory.mktemp(request.param)
-    # vLLM's kernels for CPUs want heads of 32 numbers at least
-    shape = {"hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256}
-    checkpoint(where, words, kind, head_dim=32, max_position_embeddings=512, tie_word_embeddings=request.param == "tied", **shape)
+    checkpoint(where, words, kind, tie_word_embeddings=request.param == "tied", **SHAPE)
     return where
-
-
-def begun(policy, n=2):
-    rows = [Trajectory(ask(q, "")) for q in QUESTIONS for _ in range(n)]
-    return policy.read(rows, [r.problem.prompt for r in rows])
-
-
-def far(policy, done):
-    """The largest difference between the log-probs that were recorded and those that the policy computes."""
-    computed = policy.score(done)
-    pairs = [(t.turns[-1].logprobs, c[len(t) - len(t.turns[-1].ids) :]) for t, c in zip(done, computed, strict=True)]
-    return max(float(np.abs(a - b).max()) for a, b in pairs)
-
-
-def change(policy):
-    # by the optimiser that trains here, whose changes PyTorch's counters do not see
-    optimiser = torch.optim.AdamW([p for p in policy.parameters() if p.requires_grad], lr=0.05, fused=True)
-    for p in policy.parameters():
-        if p.requires_grad:
-            p.grad = torch.randn(p.shape, generator=RNG)
-    optimiser.step()
 
 
 def test_a_policy_is_sampled_with_the_weights_that_it_has_now(folder):

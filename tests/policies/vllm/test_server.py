@@ -9,25 +9,20 @@ import sys
 import time
 import urllib.request
 
-import numpy as np
 import pytest
-import torch
 
 pytest.importorskip("vllm")
 
 from checkpoints import checkpoint
+from sampled_elsewhere import CLOSE, RNG, SHAPE, begun, change, far
 
 import rewardlab
-from rewardlab.core import Sampling, Trajectory, ask
+from rewardlab.core import Sampling
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.policies.vllm.sampler import sampler_of
 
-QUESTIONS = ["1 + 2 = ?", "3 + 4 = ?", "5 + 9 - 2 = ?"]
-CLOSE = 2e-4
-RNG = torch.Generator()
-SHAPE = {"hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 256}
 WHOLE = ("--hf-overrides", json.dumps({"tie_word_embeddings": False}))
 ADAPTERS = ("--enable-lora", "--max-lora-rank", "8")
 MODES = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"}
@@ -36,7 +31,7 @@ MODES = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"}
 @pytest.fixture(scope="module")
 def folder(words, tmp_path_factory):
     where = tmp_path_factory.mktemp("model")
-    checkpoint(where, words, "Qwen2ForCausalLM", tie_word_embeddings=True, max_position_embeddings=512, **SHAPE)
+    checkpoint(where, words, "Qwen2ForCausalLM", tie_word_embeddings=True, **SHAPE)
     return where
 
 
@@ -66,25 +61,6 @@ def served(folder, *options):
 def killed(process):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def begun(policy):
-    rows = [Trajectory(ask(q, "")) for q in QUESTIONS for _ in range(2)]
-    return policy.read(rows, [r.problem.prompt for r in rows])
-
-
-def far(policy, done):
-    computed = policy.score(done)
-    pairs = [(t.turns[-1].logprobs, c[len(t) - len(t.turns[-1].ids) :]) for t, c in zip(done, computed, strict=True)]
-    return max(float(np.abs(a - b).max()) for a, b in pairs)
-
-
-def change(policy):
-    optimiser = torch.optim.AdamW([p for p in policy.parameters() if p.requires_grad], lr=0.05, fused=True)
-    for p in policy.parameters():
-        if p.requires_grad:
-            p.grad = torch.randn(p.shape, generator=RNG)
-    optimiser.step()
 
 
 def test_weights_follow_and_a_run_survives_the_death_of_the_server(folder, tmp_path):

@@ -38,14 +38,10 @@ def load_model(
     layers; without it, the adapter is merged into the weights.  nf4: the device on which the matrices of the layers are kept
     in 4 bits, each 64 weights in a row with a scale of their own; None: they are float32.
     """
-    import transformers
 
     packed = in_nf4(nf4) if nf4 else {}
     try:
-        # never code that came with a checkpoint
-        config = transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
-        scores = str((config.architectures or [""])[0]).endswith("ForSequenceClassification")
-        kind: Any = transformers.AutoModelForSequenceClassification if scores else transformers.AutoModelForCausalLM
+        _, kind, scores = _kind_of(folder)
         model, told = kind.from_pretrained(
             str(folder), dtype=torch.float32, trust_remote_code=False, output_loading_info=True, **packed
         )
@@ -60,14 +56,21 @@ def load_model(
     return (with_adapters(model, lora_rank) if lora_rank else model), head
 
 
-def without_weights(folder: Path) -> tuple[Any, Tensor | None]:
-    """What `load_model` returns, from config.json alone: on the meta device, where tensors have shapes and no numbers."""
+def _kind_of(folder: Path) -> tuple[Any, Any, bool]:
+    """The configuration in a folder, the class of transformers for it, and whether that is a classifier, not a causal model."""
     import transformers
 
+    # never code that came with a checkpoint
+    config = transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
+    scores = str((config.architectures or [""])[0]).endswith("ForSequenceClassification")
+    return config, transformers.AutoModelForSequenceClassification if scores else transformers.AutoModelForCausalLM, scores
+
+
+def without_weights(folder: Path) -> tuple[Any, Tensor | None]:
+    """What `load_model` returns, from config.json alone: on the meta device, where tensors have shapes and no numbers."""
+
     try:
-        config = transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
-        scores = str((config.architectures or [""])[0]).endswith("ForSequenceClassification")
-        kind: Any = transformers.AutoModelForSequenceClassification if scores else transformers.AutoModelForCausalLM
+        config, kind, scores = _kind_of(folder)
         with torch.device("meta"):
             model = kind.from_config(config, dtype=torch.float32, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as e:

@@ -20,13 +20,13 @@ from torch import Tensor
 
 from rewardlab.core import Sampling, Trajectory, Turn
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.replies import seeds_of
 from rewardlab.policies.vllm.exchange import Asked, Engine, Said
 from rewardlab.settings.sampling import read
 from rewardlab.util.extras import require
 from rewardlab.util.progress import console
 from rewardlab.util.ranks import started_together
 
-SEEDS = 2**31 - 1
 LOOKED_AT = 64
 """Entries of each matrix that are compared to see that it has changed."""
 
@@ -51,7 +51,7 @@ class VLLMSampler:
         for t in trajectories:
             policy.check_fits(t, sampling.max_new)
         self._follow(policy)
-        seeds = _seeds(len(trajectories), sampling, rng)
+        seeds = seeds_of(len(trajectories), sampling, rng)
         rows = [Asked(t.ids.tolist(), seed) for t, seed in zip(trajectories, seeds, strict=True)]
         said = self.engine.sample(rows, sampling, sorted(policy.ends))
         policy.count_generated(sum(len(one.ids) for one in said))
@@ -66,9 +66,8 @@ class VLLMSampler:
 
     def _follow(self, policy: Any) -> None:
         """Hand over the weights if they are not those that were handed over last."""
-        tensors = [p.detach() for p in policy.parameters()]
-        parameters, versions = list(policy.parameters()), [p._version for p in policy.parameters()]
-        sample = _some_of(tensors)
+        parameters = list(policy.parameters())
+        versions, sample = [p._version for p in parameters], _some_of(parameters)
         if self._loaded is not None:
             before, known, seen = self._loaded
             same = len(before) == len(parameters) and all(a is b for a, b in zip(before, parameters, strict=True))
@@ -92,6 +91,10 @@ def sampler_of(name: str, policy: Any) -> VLLMSampler:
     asked = read(name)
     if not isinstance(policy, TextPolicy) or policy.has_value_head or getattr(policy, "sees", False):
         raise RewardlabError(f"the sampler vllm is for language models; this policy is a {type(policy).__name__}")
+    if policy.packed:
+        raise RewardlabError(
+            "the sampler vllm takes weights over, and those below the adapters are in 4 bits (nf4:): leave out one of both"
+        )
     if started_together() > 1:
         raise RewardlabError("the sampler vllm is for a single process; train without torchrun, or through TRL with its own vLLM")
     if asked.url:
@@ -117,15 +120,6 @@ def reason_against(policy: Any, trajectories: Sequence[Trajectory], sampling: Sa
     if not math.isinf(sampling.max_entropy):
         return "replies pause where the model is unsure"
     return "the first rows that finish end the others" if sampling.enough is not None else ""
-
-
-def _seeds(n: int, sampling: Sampling, rng: torch.Generator) -> list[int | None]:
-    """A seed for each row, so that a reply does not depend on what is sampled beside it."""
-    if sampling.temperature == 0:
-        return [None] * n
-    if sampling.seeds is not None:
-        return [int(seed) % SEEDS for seed in sampling.seeds]
-    return torch.randint(SEEDS, (n,), generator=rng, device=rng.device).tolist()
 
 
 def _turn(policy: Any, said: Said, text: str, sampling: Sampling) -> Turn:
