@@ -53,8 +53,8 @@ def plan(
     columns: of the data.  batch_columns: what the recipe computes beside them, such as the reference's log-probabilities.
     no_verdict: rewards that judge none of the first problems when the reply is the gold answer, and what they say is missing.
 
-    disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.  Raises
-    RewardlabError for what would end such a run, such as prompts too long for the model.
+    disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.
+    Raises RewardlabError for what would end such a run, such as prompts too long.
     """
     check_settings(recipe, settings, changes)
     model = named_model(model)
