@@ -59,7 +59,7 @@ class Conversation:
 
     def __init__(self, run: Callable[[str, str], Awaitable[Any]], seed: int | None = None) -> None:
         """run: (address of the API, name of the model) -> the program's result.  seed: of what it does at random up to its first
-        request (`OwnRandom`); None: it draws what everybody draws.
+        request (`OwnRandom`); None: it uses the numbers that all share.
         """
         self._random = OwnRandom()
         if seed is not None:
@@ -91,7 +91,7 @@ class Conversation:
     def reply(self, text: str | None, seed: int | None = None) -> Asked | Over:
         """Give the reply that is asked for, or refuse it (None); what the program does next.
 
-        seed: of what it does at random then; None: it draws what everybody draws.
+        seed: of what it does at random then; None: it uses the numbers that all share.
         """
         if isinstance(self.now, Asked):
             if seed is not None:

@@ -18,9 +18,9 @@ STEP = 1.0
 
 
 class OwnRandom:
-    """Python's and numpy's global random numbers, as one program sees them: `seed` begins them, and no other program draws of them.
+    """Python's and numpy's global random numbers, as one program sees them: `seed` begins them, and no other program uses them up.
 
-    Only what the program itself awaits is so: a task that it starts, or a thread, draws what everybody draws.
+    Only what the program itself awaits is so: a task that it starts, or a thread, uses those that all share.
     """
 
     def __init__(self) -> None:
@@ -34,13 +34,13 @@ class OwnRandom:
         self._seed, self._paused = seed, False
 
     def pause(self) -> None:
-        """Until it is seeded again the program draws what everybody draws: who goes on meanwhile finds his own numbers."""
+        """Until it is seeded again the program uses those that all share: whoever runs meanwhile finds numbers of their own."""
         self._paused = True
         if self._step.acquire(timeout=STEP):
             self._step.release()
 
     async def of(self, work: Awaitable[T]) -> T:
-        """The result of `work`, which draws them."""
+        """The result of `work`, which uses them."""
         return await self._stepped(work)
 
     @types.coroutine
@@ -49,7 +49,7 @@ class OwnRandom:
         step = partial(next, steps)
         while True:
             # others run while the program waits, and then the numbers are theirs
-            with self._step, self._drawn():
+            with self._step, self._in_use():
                 try:
                     awaited = step()
                 except StopIteration as end:
@@ -60,7 +60,7 @@ class OwnRandom:
                 step = partial(steps.throw, e)  # type: ignore[attr-defined]
 
     @contextlib.contextmanager
-    def _drawn(self) -> Iterator[None]:
+    def _in_use(self) -> Iterator[None]:
         if self._seed is not None and not self._paused:
             seed, self._seed = self._seed, None
             self._states = random.Random(seed).getstate(), np.random.RandomState(seed % (1 << 32)).get_state()
