@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
 import json
 import math
@@ -142,6 +143,7 @@ def definitions(path: Path, task: str, versus: str | None) -> Record:
     }
 
 
+@functools.cache
 def _decides(path: Path) -> bool:
     """Whether what a file defines decides what a method is, and not how any method is run.
 

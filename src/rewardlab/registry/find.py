@@ -7,11 +7,13 @@ Folders with methods of your own: REWARDLAB_METHODS=DIR, holding DIR/FOLDER/NAME
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from rewardlab.core import Recipe, Task
     from rewardlab.registry.settings import Method, Parameter
 PACKAGE = Path(__file__).parents[1]
+SETTLED = 2_000_000_000
+"""Nanoseconds after which a time stamp tells two versions of a file or folder apart: some file systems count in whole seconds."""
 
 
 def method_roots() -> list[Path]:
@@ -44,10 +48,24 @@ def methods() -> dict[str, Path]:
     return {name: paths[0] for name, paths in _files().items() if name.isidentifier()}
 
 
-def _files() -> dict[str, list[Path]]:
+def _files() -> Mapping[str, list[Path]]:
     """Name to files that are named so."""
+    roots = tuple(method_roots())
+    changed = tuple(folder.stat().st_mtime_ns for root in roots for folder in (root, *_folders(root)))
+    # a folder that changed just now may change again within one tick of its time stamp
+    return (_files_in if time.time_ns() - max(changed) > SETTLED else _files_in.__wrapped__)(roots, changed)
+
+
+def _folders(root: Path) -> list[Path]:
+    with os.scandir(root) as found:
+        return [Path(one.path) for one in found if one.is_dir()]
+
+
+@functools.lru_cache(4)
+def _files_in(roots: tuple[Path, ...], changed: tuple[int, ...]) -> Mapping[str, list[Path]]:
+    """Name to files in these folders, walked once for each time at which one of them changed: names are looked up everywhere."""
     files: dict[str, list[Path]] = {}
-    for path in (path for root in method_roots() for path in sorted(root.glob("*/*.py"))):
+    for path in (path for root in roots for path in sorted(root.glob("*/*.py"))):
         # `_100_days` is a method whose name begins with a digit; other names that begin with an underscore are not methods
         if not path.stem.startswith("_") or path.stem[1:2].isdigit():
             files.setdefault(path.stem, []).append(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import hashlib
 import json
 import time
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rewardlab.registry.find import SETTLED
 from rewardlab.settings.domain import ANNOTATIONS, one_of, setting_of
 from rewardlab.util.files import cache, write_text
 
@@ -112,9 +114,6 @@ def _decorators(node: ast.FunctionDef) -> Iterator[str]:
 # folder under each file's time stamp and size, so that `rewardlab list` answers at once with hundreds of methods. The cache may
 # be deleted at any time, and it need not be writable.
 
-SETTLED = 2_000_000_000
-"""Nanoseconds after which a file's time stamp tells its versions apart: some file systems count in whole seconds."""
-
 Stamp = list[int]
 
 
@@ -146,11 +145,17 @@ def stamp_of(path: Path) -> Stamp:
 
 def _load(kind: str, reader: Stamp) -> dict[str, Any]:
     try:
-        cached = json.loads(_store(kind).read_text("utf-8"))
+        cached = _read_store(_store(kind), tuple(stamp_of(_store(kind))))
         return cached["files"] if cached["reader"] == reader else {}
     except (OSError, RuntimeError, ValueError, KeyError, TypeError):
         # no cache yet, or one written by another version
         return {}
+
+
+@functools.lru_cache(16)
+def _read_store(store: Path, stamp: tuple[int, ...]) -> dict[str, Any]:
+    """What is kept in a file, read once for each of its versions."""
+    return json.loads(store.read_text("utf-8"))
 
 
 def _save(kind: str, reader: Stamp, files: dict[str, Any]) -> None:
