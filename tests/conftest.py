@@ -19,10 +19,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 WHOLLY_SLOW = (
-    "test_benchmarks.py", "engine/test_killed_rank.py", "engine/test_sharded.py", "engines/test_engine_trl.py",
-    "engines/test_trl.py", "engines/test_trl_baselines_pairs.py", "engines/test_trl_baselines_policy.py",
+    "test_benchmarks.py", "engine/test_killed_rank.py", "engine/test_sharded.py", "backends/test_engine_trl.py",
+    "backends/test_trl.py", "backends/test_trl_baselines_pairs.py", "backends/test_trl_baselines_policy.py",
 )  # fmt: skip
 """Files in which every test is slow. Without slow tests they are not even imported, since importing TRL alone takes seconds."""
+SLOW_FILES = frozenset(Path(__file__).parent / name for name in WHOLLY_SLOW)
 
 
 def with_slow(config: pytest.Config) -> bool:
@@ -31,19 +32,21 @@ def with_slow(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if missing := [str(path) for path in SLOW_FILES if not path.is_file()]:
+        # one that moved would be run by `make test` for minutes, and nobody would notice
+        raise pytest.UsageError(f"tests/conftest.py, WHOLLY_SLOW names files that do not exist: {', '.join(missing)}")
     # the same examples in every run
     settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100 if with_slow(config) else 20)
     settings.load_profile("fixed")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    wholly_slow = collection_path in {Path(__file__).parent / name for name in WHOLLY_SLOW}
-    return True if wholly_slow and not with_slow(config) else None
+    return True if collection_path in SLOW_FILES and not with_slow(config) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path in {Path(__file__).parent / name for name in WHOLLY_SLOW}:
+        if item.path in SLOW_FILES:
             item.add_marker(pytest.mark.slow)
 
 
