@@ -122,7 +122,7 @@ def test_a_problem_that_changed_is_asked_again_and_no_other(policy, monkeypatch)
         patched.setattr("rewardlab.data.tables.write", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError) as failed:
             pass_rate_file("d.jsonl", "o.jsonl", model=policy, reward=even(), **SMALL)
-    assert "the same command goes on from there" in failed.value.__notes__[0]
+    assert "the same command resumes from there" in failed.value.__notes__[0]
     assert set(JUDGED) == {row["prompt"] for row in PROBLEMS}
     JUDGED.clear()
     changed = {**PROBLEMS[6], "prompt": "Start with 60."}

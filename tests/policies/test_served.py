@@ -131,7 +131,7 @@ def test_log_probs_are_those_of_the_model_behind_the_server(server, lean, tmp_pa
 def test_a_reply_that_does_not_come_ends_it_and_says_how_to_go_on(server):
     server.troubles = ["400"]
     served = load_policy(server.name)
-    with pytest.raises(RewardlabError, match=r"gave no reply: HTTP 400.*run the same again to go on"):
+    with pytest.raises(RewardlabError, match=r"gave no reply: HTTP 400.*run the same again to resume"):
         served.extend(begun(served, "q?"), Sampling(6), rng())
 
 

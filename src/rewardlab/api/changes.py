@@ -150,7 +150,7 @@ def check_same(folder: Path, document: Mapping[str, Any], task: Task | str | Non
 
 
 def check_given(folder: Path, document: Mapping[str, Any], task: Task | None, model: str | Policy | None) -> None:
-    """Raise RewardlabError where a run that goes on lacks its task or its model."""
+    """Raise RewardlabError where a run that is resumed lacks its task or its model."""
     if task is None and not document.get("source"):
         raise RewardlabError(f"{folder} was trained on a task made in Python; resume it with rewardlab.resume(folder, task=...)")
     if model is None and document.get("model") == IN_PYTHON:

@@ -45,7 +45,7 @@ def pass_rate_file(
     without any); scores, the reward of each reply (null: no verdict); tokens, generated for them all; with keep_replies, replies.
 
     reward: None is the verifier `final_answer`.  accept: the least reward of an accepted reply.  batch: problems that are sampled
-    at a time, and saved: after each, the work is in OUT.work, and the same call goes on from there, with the same result as if it
+    at a time, and saved: after each, the work is in OUT.work, and the same call resumes from there, with the same result as if it
     had never stopped.  settings: fields of RunConfig: prompt_column, answer_column, system, overlong, max_new, device, dtype, seed
     ... Rows that are no problems (no prompt, or no answer where the others have one) are dropped, and those too long with
     overlong="drop".

@@ -224,7 +224,7 @@ def search(
     scores, such as majority_vote, ignores it.  budgets: tokens per problem, generated and read by all models, scorer included. For
     each, a method gets the largest n, width, trees or iterations that stays within it on a few of the problems; what was spent on
     all is measured. Without budgets a method has its own settings.  settings: `n` for every method that has it, `dvts.branch` for
-    one.  out: a file that gets a row for each answer as soon as it is there. A call that was killed goes on from OUT.work, with the
+    one.  out: a file that gets a row for each answer as soon as it is there. A call that was killed resumes from OUT.work, with the
     same result.  page: an HTML page of accuracy against tokens.  config: fields of RunConfig.
 
     The methods answer the same problems. "plan" says for each budget which to use, and which cannot be told apart from it.
@@ -308,7 +308,7 @@ class Searcher:
         key = key_of(arm.name, arm.setting, place, [[p.key, p.answer] for p in problems])
         if key not in answers.done:
             own = self.runs[arm.name]
-            # random numbers of the batch alone, so that a call that goes on gives what it would have given at once
+            # random numbers of the batch alone, so that a call that resumes gives what it would have given at once
             run = replace(own.detached(), seed=seed_of(own.seed, key))
             answers.add(key, self._searched(arm.recipe, problems, run))
         return answers.done[key]

@@ -16,7 +16,7 @@ from rewardlab.util.files import write_json
 
 # ----------------------------------------------------------------------------------------------------------------------
 #
-# A file that grows batch by batch, with what was asked for kept beside it, so that a process that was killed goes on with it.
+# A file that grows batch by batch, with what was asked for kept beside it, so that a process that was killed resumes it.
 
 
 @dataclass
@@ -76,7 +76,7 @@ def kept_beside(out: Path, request: Mapping[str, Any]) -> Iterator[Kept]:
             yield kept
         except BaseException:
             if not work.done:
-                # nothing to go on from: what was wrong may be put right in the next call
+                # nothing to resume from: what was wrong may be put right in the next call
                 out.unlink()
                 begun.unlink()
             raise

@@ -60,7 +60,7 @@ def work_file(path: Path, settings: Mapping[str, Any]) -> Iterator[Work]:
             yield Work(file, done)
         except BaseException as e:
             if done:
-                e.add_note(f"what is done is kept in {path}: the same command goes on from there")
+                e.add_note(f"what is done is kept in {path}: the same command resumes from there")
             raise
         path.unlink()
 

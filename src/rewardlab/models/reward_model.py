@@ -211,7 +211,7 @@ def _loaded(found: Checkpoint, dtype: torch.dtype) -> Any:
         why = str(problem).splitlines()[0]
         raise RewardlabError(f"{found.folder} cannot be loaded as a reward model: {why}") from problem
     if missing := told["missing_keys"]:
-        # transformers would go on with random numbers
+        # transformers would fill them with random numbers
         raise RewardlabError(f"{found.folder}: the checkpoint lacks the weight {min(missing)}: it is no reward model")
     return with_saved_adapter(model, found.adapter, trains=False) if found.adapter else model
 

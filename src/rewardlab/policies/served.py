@@ -178,7 +178,7 @@ class ServedPolicy:
         for found in self.client.chat(requests):
             if isinstance(found, Failure):
                 raise RewardlabError(
-                    f"{self.client.endpoint} gave no reply: {found.why}. Replies so far are kept: run the same again to go on"
+                    f"{self.client.endpoint} gave no reply: {found.why}. Replies so far are kept: run the same again to resume"
                 )
             self.token_count.generated += len(self.encode(found.text)) if found.tokens is None else found.tokens
             replies.append(found)

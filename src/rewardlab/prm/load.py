@@ -183,7 +183,7 @@ def quiet() -> Iterator[None]:
 
 def _complete(folder: Path, told: dict[str, Any]) -> None:
     if missing := told["missing_keys"]:
-        # transformers would go on with random numbers
+        # transformers would fill them with random numbers
         raise RewardlabError(f"{folder}: the checkpoint lacks the weight {min(missing)}")
 
 

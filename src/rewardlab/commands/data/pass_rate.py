@@ -5,7 +5,7 @@ rewardlab data pass-rate train.jsonl --model runs/mine --reward math --keep-repl
 
 Each row gets the columns pass_rate (the share accepted, of the replies with a verdict), scores (the reward of each; null: no
 verdict) and tokens, and with --keep-replies the replies, of which `rewardlab data pairs` makes pairs. Killed and called again, it
-goes on from OUT.work, which it removes at the end, and gives what it would have given at once.
+resumes from OUT.work, which it removes at the end, and gives what it would have given at once.
 """
 
 from __future__ import annotations

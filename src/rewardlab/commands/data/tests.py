@@ -4,7 +4,7 @@ rewardlab data tests problems.jsonl --model openai:http://127.0.0.1:8000/v1#Code
 rewardlab data tests problems.jsonl --model ../my-model --program-column draft --out tested.jsonl
 
 Each row gets the column generated: different tests, pairs [input, output] where its answer holds io, else Python with one assert.
-Replies without a test that can be read are left out; whether a test is right nobody knows. Killed and called again, it goes on from
+Replies without a test that can be read are left out; whether a test is right nobody knows. Killed and called again, it resumes from
 OUT.work. Then: rewardlab search coderm_8b --task tested.jsonl --model ../my-model.
 """
 

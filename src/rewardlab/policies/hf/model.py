@@ -48,7 +48,7 @@ def load_model(
     except (OSError, ValueError, KeyError) as e:
         raise _not_loaded(folder, e) from e
     if missing := told["missing_keys"]:
-        # transformers would go on with random numbers
+        # transformers would fill them with random numbers
         raise RewardlabError(f"{folder}: the checkpoint lacks the weight {min(missing)}")
     head = take_value_head(model) if scores else None
     if adapter:
