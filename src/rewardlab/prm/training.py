@@ -167,8 +167,8 @@ def _trained(recipe: Recipe, policy: Policy, task: Task, config: RunConfig, fold
     differing = [name for name in ("seed", "lora_rank") if getattr(began, name) != getattr(config, name)]
     if differing or json.loads(json.dumps(registry.load_recipe(document["recipe"]).to_json())) != now:
         raise RewardlabError(
-            f"{folder} holds a run with {' and '.join(differing) or 'another kind, loss or learning rate'} of its own: resume it with "
-            "what it began with, remove it, or give another --run"
+            f"{folder} holds a run with {' and '.join(differing) or 'another kind, loss or learning rate'} of its own: resume it "
+            "with what it began with, remove it, or give another --run"
         )
     # open until the run begins: then it has as many as it began with
     more: dict[str, Any] = {} if config.steps is None else {"steps": config.steps}
