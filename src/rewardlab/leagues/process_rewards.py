@@ -1,0 +1,62 @@
+"""Process reward models: whose labels, and which loss, make a model that picks a right one of eight replies.
+
+The policy samples, continues, and stays as it is. All spend as many tokens, those of continuations among them: whoever labels a
+step by more tries labels fewer steps. Each is measured as its paper chooses: by a reply's worst step, its last, or their product.
+"""
+
+from rewardlab.comparisons.league import League, Member, Outcome, World
+
+TAUGHT = {"init": "embedded:arithmetic:judge"}
+"""A trunk that was taught to judge: on a small policy's own, heads hardly learn from so few labels."""
+TOKENS = 150_000
+
+league = League(
+    question="Which labels of steps, and which loss, make a process reward model that picks right replies?",
+    want="to train a process reward model",
+    baseline="hard labels",
+    members=(
+        # Math-Shepherd's: a step is right if one of its continuations is
+        Member("hard labels", "pqm", settings={"loss": "bce"}, small=TAUGHT),
+        Member("soft labels", "er_prm", settings={"eta": 0.0}, small=TAUGHT),
+        Member("er_prm", small=TAUGHT),
+        Member("pqm", small=TAUGHT),
+        Member("omegaprm", small=TAUGHT),
+        Member("scan", small=TAUGHT),
+        # a model of the policy's kind, taught by outcomes alone; beta is for replies of hundreds of tokens
+        Member("implicit_prm", small={"beta": 0.5}),
+    ),
+    worlds=(
+        World(
+            "biased", "arithmetic:biased=0.75,error=0.1",
+            "chains of three steps by a policy that errs by a habit; several members' checks were made there",
+            tokens=TOKENS, starts=3,
+        ),
+        World(
+            "long", "arithmetic:biased=0.8,error=0.05,difficulty=[2,5]",
+            "chains of two to five steps; two members' labels were checked there",
+            tokens=TOKENS, starts=3,
+        ),
+        World(
+            "redundant", "arithmetic:biased=0.75,error=0.1,redundant=0.4",
+            "solutions with lines that only check, of which continuations tell nothing new",
+            tokens=TOKENS, starts=3, new=True,
+        ),
+    ),
+    outcome=Outcome("reranked", "higher", "problems of whose eight replies it picks a right one", margin=0.03),
+    measure=None,
+    learns="reranked",
+    settings={"choose": 8},
+    rates=(1e-4, 3e-4, 1e-3),
+    chosen_by="reranked",
+    problems=200,
+    needs="Your rows need the columns prompt and answer; replies are in steps, one a line. What decides is how often the best of "
+    "eight replies to held-out problems is right.",
+    left_out={
+        "genprm, thinkprm": "they write what they think of a step, and cost many times the tokens; small policies cannot",
+        "groundedprm, rest_mcts_star": "their models guide a search step by step, and are measured there",
+        "meds3, prime, rl_tango": "they train the policy too",
+        "aurora_universal_prm": "its labels are written by a judge, which the small policies of these worlds are not",
+        "hierarchical_reward_model, glore, fover": "what they are for is not to pick replies: steps after an error, where to begin "
+        "anew, formal proofs",
+    },
+)  # fmt: skip
