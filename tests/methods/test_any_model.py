@@ -67,7 +67,8 @@ def test_a_method_that_searches_takes_a_step_on_documents_of_the_users(method, m
     assert finished(result)
 
 
-@pytest.mark.parametrize("lora_rank", [None, 2])
+# without adapters they take the road test, on another family
+@pytest.mark.parametrize("lora_rank", [pytest.param(None, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize("method", SCORERS)
 def test_a_process_reward_model_starts_from_any_model(method, lora_rank, model, tmp_path):
     if lora_rank:

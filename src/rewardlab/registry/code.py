@@ -82,6 +82,7 @@ def reached(starts: Iterable[Start], follow: Callable[[Path], bool] = lambda pat
     return found
 
 
+@functools.cache
 def room_of(path: Path) -> str:
     """The first folder of a file of the package; "" outside it."""
     return path.relative_to(PACKAGE).parts[0] if PACKAGE in path.parents else ""
