@@ -88,6 +88,11 @@ def one_of_two(rank: int, folder: str) -> None:
     policy = ShardedPolicy(HFPolicy.load(Path(folder, "untied"), "cpu", "float32"), torch.device("cpu"), torch.float32)
     assert max(p.to_local().numel() / p.numel() for p in policy.parameters()) < 0.6
     out = {f"gradient.{b}.{k}": g for b in (False, True) for k, g in gradients(policy, b).items()}
+    # gradient checkpointing: layers are gathered once going back, and computed again
+    policy.recomputes = True
+    assert all(torch.equal(g, out[f"gradient.{b}.{k}"]) for b in (False, True) for k, g in gradients(policy, b).items())
+    assert policy.copy("reference").recomputes
+    policy.recomputes = False
     # one process has three prompts and the other one; then the first samples alone, and both the same
     with distributed.in_turns():
         apart = sampled(policy, 3 - 2 * rank)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from live_bytes import LiveBytes
 
 from rewardlab.policies import head
 from rewardlab.policies.head import chunks_of, gradient_products, per_token_losses, token_logprobs
@@ -155,3 +156,32 @@ def test_gradient_products_foretell_what_a_step_of_the_head_for_one_token_does_t
         slope = torch.autograd.grad(direct(hidden, weight, ids)[0][i], weight)[0]
         ends = [direct(hidden, weight + step * slope, ids)[0][sources].sum() for step in (1e-4, -1e-4)]
         assert float(found[i]) == pytest.approx(float((ends[0] - ends[1]).detach()) / 2e-4, rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("which", ["logprobs", "entropy", "both", "extra"])
+def test_no_more_than_a_few_chunks_of_logits_are_there_at_a_time(which, monkeypatch):
+    """Of a vocabulary of 32,000 and 512 tokens all logits would be 65 MB; here a chunk is 4 MB."""
+    monkeypatch.setattr(head, "CHUNK_ELEMENTS", 1 << 20)
+    rng = torch.Generator().manual_seed(0)
+    hidden = torch.randn(512, 8, generator=rng, requires_grad=True)
+    weight = torch.randn(32000, 8, generator=rng, requires_grad=True)
+    ids = torch.randint(0, 32000, (512,), generator=rng)
+    with LiveBytes() as live:
+        if which == "extra":
+            per_token_losses(hidden, weight, ids, (two_numbers,))["nll"].sum().backward()
+        else:
+            logprobs, entropy = token_logprobs(hidden, weight, ids)
+            ((which != "entropy") * logprobs.sum() + (entropy.sum() if which != "logprobs" else 0.0)).backward()
+    chunk = 4 * 32000 * (head.CHUNK_ELEMENTS // 32000)
+    assert live.largest <= chunk
+    # the gradient of the matrix, in float32 and as it is returned; per_token_losses adds up those of chunks
+    gradients = 3 * weight.numel() * 4
+    assert live.peak < gradients + 5 * chunk
+
+
+def test_the_likeliest_tokens_are_those_of_the_whole_matrix(inputs):
+    hidden, weight, _, _ = inputs
+    ids, logprobs = head.likeliest(hidden.float(), weight.float(), 3)
+    wanted = F.log_softmax(hidden @ weight.T, -1).topk(3, dim=1)
+    assert torch.equal(ids, wanted.indices)
+    assert_close(logprobs, wanted.values)

@@ -14,6 +14,7 @@ from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model, load_policy
+from rewardlab.policies.text import TextPolicy
 from rewardlab.rewards.model import PREFIX as TRAINED
 from rewardlab.rewards.model import writes
 from rewardlab.rewards.process import PREFIX
@@ -182,6 +183,10 @@ def corrected(recipe: Recipe, mismatch: str | None) -> Recipe:
 def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:
     """The policy: an object, or the one that the configuration names; without a name, the small one made for the task."""
     policy = _policy_of(model, config, task)
+    if config.gradient_checkpointing:
+        if not isinstance(policy, TextPolicy):
+            raise RewardlabError(f"gradient_checkpointing is for language models; this policy is a {type(policy).__name__}")
+        policy.recomputes = True
     if config.sampler:
         from rewardlab.policies.vllm.sampler import sampler_of
 

@@ -225,6 +225,8 @@ def learner_model(learner: Learner, policy: Policy) -> Policy:
     model = _initial(learner, policy)
     # turns and checkpoints carry the learner's name, whatever checkpoint it was loaded from
     model.name, model.reads = learner.name, learner.reads
+    if hasattr(model, "recomputes"):
+        model.recomputes = getattr(policy, "recomputes", False)
     return model
 
 

@@ -61,13 +61,18 @@ class _LogProbs(torch.autograd.Function):
         # a frozen head (LoRA) needs no gradient, which would double the cost; float32, since many chunks are summed in it
         g_weight = torch.zeros_like(weight, dtype=torch.float32) if ctx.needs_input_grad[1] else None
         for part in chunks_of(hidden.shape[0], weight.shape[0]):
-            logp = (hidden[part] @ weight.T).float() - normaliser[part, None]
-            p = logp.exp()
-            g = torch.zeros_like(p) if g_logp is None else p * -g_logp[part, None]
+            # in place wherever it can be: each of these (m, V) tables is as large as a chunk may be
+            logp = (hidden[part] @ weight.T).float().sub_(normaliser[part, None])
+            if g_entropy is None:
+                p = logp.exp_()
+            else:
+                p = logp.exp()
+                of_entropy = logp.add_(entropy[part, None]).mul_(g_entropy[part, None] * p)
+            g = p.zero_() if g_logp is None else p.mul_(-g_logp[part, None])
             if g_logp is not None:
                 g.scatter_add_(1, ids[part, None], g_logp[part, None].float())
             if g_entropy is not None:
-                g -= g_entropy[part, None] * p * (logp + entropy[part, None])
+                g -= of_entropy
             # the matrix products below run in the format of the forward pass
             g = g.to(hidden.dtype)
             g_hidden[part] = g @ weight
@@ -86,6 +91,14 @@ def add_product(total: Tensor, a: Tensor, b: Tensor) -> None:
 def token_logprobs(hidden: Tensor, weight: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
     """(log-probs, entropies), each (n,) float32, of `ids` (n,) under softmax(hidden (n, d) @ weight (V, d)^T)."""
     return _LogProbs.apply(hidden, weight, ids)
+
+
+@torch.no_grad()
+def likeliest(hidden: Tensor, weight: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """(ids, log-probs), each (n, k), of the k likeliest next tokens under softmax(hidden (n, d) @ weight (V, d)^T)."""
+    parts = chunks_of(hidden.shape[0], weight.shape[0])
+    found = [(hidden[part] @ weight.T).float().log_softmax(1).topk(k, dim=1) for part in parts]
+    return torch.cat([top.indices for top in found]), torch.cat([top.values for top in found])
 
 
 def per_token_losses(

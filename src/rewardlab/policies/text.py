@@ -18,7 +18,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.chat import dialogue, since_reply
 from rewardlab.policies.ends import GENERATION, end_ids, generation_ends, turn_end
-from rewardlab.policies.head import divergences, gradient_products, joint_head, nucleus_logprobs, token_logprobs
+from rewardlab.policies.head import divergences, gradient_products, joint_head, likeliest, nucleus_logprobs, token_logprobs
 from rewardlab.policies.joint import check_joined
 from rewardlab.policies.packing import SCORE_TOKENS, by_tokens, pad
 from rewardlab.policies.perturbed import Place, perturbed
@@ -42,6 +42,9 @@ class TextPolicy(ReadsVectors):
     """Whether the matrices of the layers are kept in 4 bits."""
     depth: int
     """How many decoder layers it has."""
+    recomputes = False
+    """Whether a pass with gradient keeps of each layer only what it read, and computes the rest again going backward (gradient
+    checkpointing, Chen et al. 2016, arXiv:1604.06174). A copy does as the policy does."""
     sampler: Any = None
     """What samples in this policy's place (`vllm/sampler.py`); a copy has none."""
     _joined: Sequence[tuple[float, TextPolicy]] = ()
@@ -167,6 +170,11 @@ class TextPolicy(ReadsVectors):
         be sampled, with gradient, and whether they are among them; from the hidden states (n, d) of both that predict the ids."""
         (h, own), (o, others) = self._for_head(hidden), mask._for_head(of_mask)
         return nucleus_logprobs(h, own, o, others.detach(), ids, top_p, sorted(self.ends))
+
+    def likeliest(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """(ids, log-probs), each (n, k), of the k likeliest next tokens after hidden states (n, d)."""
+        padded, head = self._for_head(hidden)
+        return likeliest(padded.to(head.dtype), head, k)
 
     def _for_head(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Hidden states, and the matrix that they are multiplied by."""

@@ -34,7 +34,7 @@ ORDERS = ("shuffled", "file")
 OVERLONG = ("error", "drop", "truncate-left")
 ENGINES = ("embedded", "trl")
 DTYPES = ("auto", "float32", "bfloat16")
-ON_RESUME = ("steps", "budget", "device", "sampler", "micro_tokens", "checkpoint_every", "track")
+ON_RESUME = ("steps", "budget", "device", "sampler", "gradient_checkpointing", "micro_tokens", "checkpoint_every", "track")
 """The settings that may be given anew when a run is resumed: how long, where and how it runs, not what it computes."""
 
 
@@ -52,7 +52,7 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
     return {name: parse_value(value) if equals else True for name, equals, value in pairs}
 
 
-LATER = ("shard", "sampler", "mismatch")
+LATER = ("shard", "sampler", "mismatch", "gradient_checkpointing")
 """Settings that config.json holds only where they are set: what is keyed by a configuration keeps the key it had before them."""
 SECONDS = number("a number of seconds from 0 up", lambda value: value >= 0)
 DEVICE = Domain("auto, cpu, cuda or cuda:N", _device)
@@ -140,6 +140,10 @@ class RunConfig:
         False, SWITCH, "divide the weights of a transformers model (hf:) among the processes that train together (FSDP2), for one "
         "too large for a device",
     )  # fmt: skip
+    gradient_checkpointing: bool = setting(
+        False, SWITCH, "keep of each layer only what it read, and compute the rest again in the backward pass: far less memory, about "
+        "a third more time",
+    )  # fmt: skip
     max_new: int | None = setting(None, POSITIVE, "longest reply in tokens (default: the task's)", metavar="N")
     seed: int = setting(0, WHOLE, "seed of all random numbers (default 0)", metavar="S")
     steps: int = setting(None, POSITIVE, f"training steps (default {STEPS}, or until the budget is used up)", metavar="N")
@@ -206,6 +210,8 @@ class RunConfig:
             raise RewardlabError("shard is not for engine trl: accelerate divides its weights (accelerate launch --use_fsdp)")
         if self.shard and self.lora_rank:
             raise RewardlabError("shard divides weights that all train; it is not for adapters (lora_rank)")
+        if self.engine == "trl" and self.gradient_checkpointing:
+            raise RewardlabError("gradient_checkpointing is not for engine trl: it has its own (--trl gradient_checkpointing=true)")
         if self.engine == "trl" and self.sampler:
             raise RewardlabError("sampler is not for engine trl, which has vLLM by itself: --trl use_vllm=true")
         if self.shard and self.sampler:

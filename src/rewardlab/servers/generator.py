@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from rewardlab.core import Sampling, Trajectory
 from rewardlab.errors import RewardlabError
@@ -187,8 +186,5 @@ def likeliest(policy: Any, row: Trajectory, start: int, k: int) -> Tops:
     if len(row) <= start:
         return []
     hidden = policy.evaluate(forward_batch([row], policy.device), ("hidden",)).hidden[0, start - 1 : len(row) - 1]
-    head = policy.vocabulary_head()
-    # a bias is a column of the matrix for an input that is always 1
-    padded = F.pad(hidden, (0, head.shape[1] - hidden.shape[1]), value=1.0).to(head.dtype)
-    top = (padded @ head.T).float().log_softmax(1).topk(k, dim=1)
-    return [list(zip(*pair, strict=True)) for pair in zip(top.indices.tolist(), top.values.tolist(), strict=True)]
+    ids, logprobs = policy.likeliest(hidden, k)
+    return [list(zip(*pair, strict=True)) for pair in zip(ids.tolist(), logprobs.tolist(), strict=True)]

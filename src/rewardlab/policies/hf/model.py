@@ -6,6 +6,7 @@ import copy
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import WEIGHTS, Base, beyond_lora, config_of
@@ -300,6 +302,26 @@ def reading(model: Any, vectors: np.ndarray | None) -> Iterator[None]:
         yield
     finally:
         table.forward = plain
+
+
+@contextmanager
+def recomputing(model: Any) -> Iterator[None]:
+    """A context in which a decoder layer keeps for the backward pass only what it read, and is computed again there.
+
+    Transformers' own switch works in training mode alone, which would turn dropout on.
+    """
+    layers = list(decoder_layers(model))
+    for layer in layers:
+        # nothing in a layer is random. Its forward pass, not the whole call: hooks that gather divided weights run outside of it
+        layer.forward = partial(
+            checkpoint, layer.forward, use_reentrant=False, preserve_rng_state=False, early_stop=False
+        )  # fmt: skip
+    try:
+        yield
+    finally:
+        for layer in layers:
+            # that of its class comes back
+            del layer.forward
 
 
 def layer_matrices(model: Any) -> list[Tensor]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from rewardlab.policies.hf.model import (
     layer_norms,
     load_model,
     reading,
+    recomputing,
     save_adapter,
     vocabulary,
     without_dropout,
@@ -108,6 +109,7 @@ class HFPolicy(TextPolicy):
             head = torch.zeros(1, self.model.config.get_text_config().hidden_size)
         copied = HFPolicy(whole, self.tokenizer, self.device, self.dtype, name, head)
         copied.base, copied.loaded_dtype, copied.ends, copied.packed = self.base, self.loaded_dtype, self.ends, self.packed
+        copied.recomputes = self.recomputes
         return copied
 
     def save(self, folder: Path | str) -> None:
@@ -141,7 +143,9 @@ class HFPolicy(TextPolicy):
         """Roughly the bytes that a forward and backward pass over so many tokens keeps in memory."""
         c, size = self.model.config.get_text_config(), torch.empty(0, dtype=self.dtype).element_size()
         mlp = getattr(c, "intermediate_size", None) or 4 * c.hidden_size
-        return tokens * c.num_hidden_layers * (17 * c.hidden_size + 5 * mlp) * size
+        layer = (17 * c.hidden_size + 5 * mlp) * size
+        # of other layers than the one that is computed again, what they read, which autocast leaves in float32
+        return tokens * (c.num_hidden_layers * 4 * c.hidden_size + layer if self.recomputes else c.num_hidden_layers * layer)
 
     def copy_bytes(self, sampling: bool) -> int:
         """The bytes of the copies of weights, in the format of computation, that a pass keeps until it ends."""
@@ -150,7 +154,9 @@ class HFPolicy(TextPolicy):
         matrices = 0 if self.packed else sum(w.numel() for w in layer_matrices(self.model))
         if self.dtype == torch.float32:
             return size * matrices if sampling and adapted(self.whole) else 0
-        return size * (matrices + head.numel())
+        # a layer that is computed again is cast again
+        kept = matrices // self.depth if self.recomputes and not sampling else matrices
+        return size * (kept + head.numel())
 
     def rows_at_once(self, rows: int) -> int:
         """How many of so many rows are sampled together, at most."""
@@ -242,7 +248,9 @@ class HFPolicy(TextPolicy):
 
     def _hidden(self, ids: Tensor) -> Tensor:
         """(B, T, hidden). Padding is on the right, where causal attention does not look: no mask is needed."""
-        with self._autocast():
+        again = recomputing(self.model) if self.recomputes and torch.is_grad_enabled() else nullcontext()
+        # each matrix is used once: autocast's copy of it need not wait for a second time
+        with again, self._autocast(cached=False):
             return self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state.to(self.dtype)
 
     @property
@@ -323,5 +331,5 @@ class HFPolicy(TextPolicy):
         if per_token:
             out.extra = {k: table(v) for k, v in per_token_losses(h, weight, chosen, per_token).items()}
 
-    def _autocast(self) -> torch.autocast:
-        return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
+    def _autocast(self, cached: bool = True) -> torch.autocast:
+        return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32, cache_enabled=cached)

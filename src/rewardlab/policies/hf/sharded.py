@@ -63,7 +63,9 @@ class ShardedPolicy(HFPolicy):
         copied.load_state_dict({k: v.cpu() for k, v in self.state().items()}, strict=False)
         plain = HFPolicy(copied, self.tokenizer, torch.device("cpu"), self.dtype, name)
         plain.loaded_dtype, plain.ends = self.loaded_dtype, self.ends
-        return ShardedPolicy(plain, self.device, self.dtype, name)
+        divided = ShardedPolicy(plain, self.device, self.dtype, name)
+        divided.recomputes = self.recomputes
+        return divided
 
     def save(self, folder: Path | str) -> None:
         """Write an ordinary Hugging Face checkpoint in float32, whole."""

@@ -68,6 +68,7 @@ class VisionPolicy(HFPolicy):
         copied = super().copy(name, value_head)
         seeing = VisionPolicy(copied.whole, self.tokenizer, self.device, self.dtype, name, copied.value_head)
         seeing.ends, seeing.mean, seeing.std, seeing.told = self.ends, self.mean, self.std, self.told
+        seeing.recomputes = self.recomputes
         return seeing
 
     @cached_property

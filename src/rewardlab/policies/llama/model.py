@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from rewardlab.policies.llama.linear import gated, linear
 from rewardlab.policies.llama.lora import AdaptedLinear, Adapter
@@ -148,34 +150,42 @@ class Llama(nn.Module):
 
     def trunk(
         self, w: SimpleNamespace, ids: Tensor, positions: Tensor, attend: Attend, layers: Callable[[Tensor], Tensor] | None = None,
-        added: Tensor | None = None, after: tuple[int, Callable[[Tensor], Tensor]] | None = None,
+        added: Tensor | None = None, after: tuple[int, Callable[[Tensor], Tensor]] | None = None, recomputed: bool = False,
     ) -> Tensor:  # fmt: skip
         """Hidden states (n, hidden) of flat tokens `ids` (n,) at `positions` (n,), after the last norm.
 
         layers: what computes them from the embedded tokens (n, hidden) instead of this code.  added: (n, hidden) what comes to the
-        embeddings.  after: a layer, and what changes the (n, hidden) that it passes on.
+        embeddings.  after: a layer, and what changes the (n, hidden) that it passes on.  recomputed: layers are computed again in
+        the backward pass, and no more than what they read is kept until then.
         """
-        s = self.shape
         x = F.embedding(ids, w.embed) if added is None else F.embedding(ids, w.embed) + added
         if layers is not None:
             return layers(x)
         cos, sin = w.cos[positions].unsqueeze(1), w.sin[positions].unsqueeze(1)
+        recomputed = recomputed and torch.is_grad_enabled()
         for i, layer in enumerate(w.layers):
-            h = F.rms_norm(x, (s.hidden,), layer.attn_norm, s.eps)
-            qkv = _product(layer, "qkv", h, layer.qkv_bias).view(-1, s.heads + 2 * s.kv_heads, s.head_dim)
-            qk, v = qkv[:, : s.heads + s.kv_heads], qkv[:, s.heads + s.kv_heads :]
-            if layer.q_norm is not None:
-                q = F.rms_norm(qk[:, : s.heads], (s.head_dim,), layer.q_norm, s.eps)
-                k = F.rms_norm(qk[:, s.heads :], (s.head_dim,), layer.k_norm, s.eps)
-                qk = torch.cat((q, k), 1)
-            # queries and keys share one rotation: one product less than rotating each
-            qk = rotate(qk, cos, sin)
-            a = attend(i, qk[:, : s.heads], qk[:, s.heads :], v)
-            x = x + _product(layer, "out", a.reshape(-1, s.heads * s.head_dim))
-            x = x + _mlp(layer, F.rms_norm(x, (s.hidden,), layer.mlp_norm, s.eps))
+            step = partial(self._layer, i, layer, attend=attend, cos=cos, sin=sin)
+            # nothing in a layer is random
+            x = checkpoint(step, x, use_reentrant=False, preserve_rng_state=False) if recomputed else step(x)
             if after is not None and i == after[0]:
                 x = after[1](x)
-        return F.rms_norm(x, (s.hidden,), w.norm, s.eps)
+        return F.rms_norm(x, (self.shape.hidden,), w.norm, self.shape.eps)
+
+    def _layer(self, i: int, layer: SimpleNamespace, x: Tensor, attend: Attend, cos: Tensor, sin: Tensor) -> Tensor:
+        """The i-th layer on (n, hidden)."""
+        s = self.shape
+        h = F.rms_norm(x, (s.hidden,), layer.attn_norm, s.eps)
+        qkv = _product(layer, "qkv", h, layer.qkv_bias).view(-1, s.heads + 2 * s.kv_heads, s.head_dim)
+        qk, v = qkv[:, : s.heads + s.kv_heads], qkv[:, s.heads + s.kv_heads :]
+        if layer.q_norm is not None:
+            q = F.rms_norm(qk[:, : s.heads], (s.head_dim,), layer.q_norm, s.eps)
+            k = F.rms_norm(qk[:, s.heads :], (s.head_dim,), layer.k_norm, s.eps)
+            qk = torch.cat((q, k), 1)
+        # queries and keys share one rotation: one product less than rotating each
+        qk = rotate(qk, cos, sin)
+        a = attend(i, qk[:, : s.heads], qk[:, s.heads :], v)
+        x = x + _product(layer, "out", a.reshape(-1, s.heads * s.head_dim))
+        return x + _mlp(layer, F.rms_norm(x, (s.hidden,), layer.mlp_norm, s.eps))
 
 
 def _product(layer: SimpleNamespace, name: str, x: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -90,6 +90,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
             model.value_head = torch.nn.Parameter(torch.zeros(1, model.shape.hidden, device=self.device))
         copied = LlamaPolicy(model, self.tokenizer, self.device, self.dtype, name)
         copied.base, copied.loaded_dtype, copied.ends = self.base, self.loaded_dtype, self.ends
+        copied.recomputes = self.recomputes
         return copied
 
     def read_surprise(self, of: LlamaPolicy) -> LlamaPolicy:
@@ -140,7 +141,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
         """Roughly the bytes that a forward and backward pass over so many tokens keeps in memory."""
         s, size = self.model.shape, torch.empty(0, dtype=self.dtype).element_size()
         per_layer = 8 * s.hidden + 3 * (s.heads + 2 * s.kv_heads) * s.head_dim + 5 * s.mlp
-        return tokens * s.layers * per_layer * size
+        # of other layers than the one that is computed again, what they read
+        return tokens * (s.layers * s.hidden + per_layer if self.recomputes else s.layers * per_layer) * size
 
     def copy_bytes(self, sampling: bool) -> int:
         """The bytes of the copies of weights, in the format of computation, that a pass keeps until it ends."""
@@ -196,7 +198,9 @@ class LlamaPolicy(HasWeights, TextPolicy):
             raise RewardlabError(f"the model {self.name!r} reads surprise, and a vector in place of a token surprises nobody")
         added = None if surprise is None else surprise.added(tokens, ids, self.dtype)
         in_cpp = partial(self._layers_in_cpp, w, tokens) if self._layers_run_in_cpp(tokens.real) else None
-        hidden = self.model.trunk(w, tokens.ids, tokens.positions, tokens.attend, in_cpp, added, self._after(tokens.real))
+        hidden = self.model.trunk(
+            w, tokens.ids, tokens.positions, tokens.attend, in_cpp, added, self._after(tokens.real), self.recomputes
+        )
         out = Outputs()
         if "value" in wants:
             if self.model.value_head is None:
@@ -226,7 +230,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
         return layer, lambda x: torch.cat((change(x[:real].float()).to(x.dtype), x[real:]))
 
     def _layers_run_in_cpp(self, tokens: int) -> bool:
-        if self._inserted is not None:
+        if self._inserted is not None or (self.recomputes and torch.is_grad_enabled()):
             return False
         # it keeps what a backward pass needs even if there will be none
         affordable = torch.is_grad_enabled() or self.activation_bytes(tokens) <= KEPT_IN_VAIN
