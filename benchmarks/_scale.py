@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from rewardlab import registry
-from rewardlab.api.memory import Layout, Work, sums
+from rewardlab.api.memory import Layout, Work, recomputed, sums
 from rewardlab.models.planned import planned
 
 PAGE = Path(__file__).parents[1] / "docs/SCALE.md"
@@ -46,15 +46,20 @@ def tables() -> str:
     """Markdown: of each model the bytes that are always there, and the most at a time."""
     found = {name: dict(_sums(config)) for name, config in MODELS.items()}
     columns = list(next(iter(found.values())))
-    kept, most = ([[name, *(row(of[c]) for c in columns)] for name, of in found.items()] for row in (_kept, _most))
+    kept, most, again = (
+        [[name, *(row(of[c][side]) for c in columns)] for name, of in found.items()]
+        for row, side in ((_kept, 0), (_most, 0), (_most, 1))
+    )
     titles = ["model", *columns]
     return (
         f"\n\nAlways there (weights, gradients, moments of Adam), GiB:\n\n{_table(titles, kept)}\n\n"
-        f"The most at a time, GiB; **bold** fits a device of 80 GB:\n\n{_table(titles, most)}\n"
+        f"The most at a time, GiB; **bold** fits a device of 80 GB:\n\n{_table(titles, most)}\n\n"
+        f"The same with `--gradient-checkpointing`:\n\n{_table(titles, again)}\n"
     )
 
 
-def _sums(config: dict) -> Iterator[tuple[str, dict[str, int]]]:
+def _sums(config: dict) -> Iterator[tuple[str, tuple[dict[str, int], dict[str, int]]]]:
+    """The ways to keep a model, each with its sums as it is, and with gradient checkpointing."""
     recipe = registry.build("grpo", {"n": 8, "problems": 4})
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "config.json").write_text(json.dumps(config))
@@ -63,7 +68,10 @@ def _sums(config: dict) -> Iterator[tuple[str, dict[str, int]]]:
         )
     layouts = [("whole", whole, 1), ("LoRA 32", adapted, 1), ("nf4, LoRA 32", packed, 1)]
     for name, policy, parts in (*layouts, ("--shard, 8 devices", whole, 8), ("--shard, 64 devices", whole, 64)):
-        yield name, sums(recipe, Layout(name, "", policy, parts), WORK)
+        layout = Layout(name, "", policy, parts)
+        again = recomputed(layout)
+        assert again is not None
+        yield name, (sums(recipe, layout, WORK), sums(recipe, again, WORK))
 
 
 def _kept(found: dict[str, int]) -> str:

@@ -119,10 +119,54 @@ def test_what_does_not_fit_is_told_with_the_first_change(bare):
     seven = resized(bare / "seven", hidden_size=3584, intermediate_size=18944, num_hidden_layers=28, vocab_size=152064)
     assert plan(seven, memory="80GB")["change"].startswith("--lora-rank 32")
     assert plan(seven, devices=8, memory="80GB")["change"].endswith("--shard (divided by 8 fits)")
-    # 68 billion weights with few embeddings: half a byte of each is more than a device has
+    # 68 billion weights with few embeddings: half a byte of each is more than a device has, beside a pass
     deep = resized(bare / "deep", hidden_size=8192, intermediate_size=28672, num_hidden_layers=80)
-    assert plan(deep, devices=2, memory="60GB", shard=True)["change"] == "more devices: --shard --devices 64 fits"
+    told = "more devices: --shard --devices 64 --gradient-checkpointing fits"
+    assert plan(deep, devices=2, memory="30GB", shard=True)["change"] == told
+    # so long a text that its activations are what is too large
+    long = resized(bare / "long", hidden_size=1024, intermediate_size=2048, num_hidden_layers=16, max_position_embeddings=200_000)
+    told = plan(long, memory="60GB", max_new=100_000, settings={"n": 2, "problems": 1})["change"]
+    assert told == "--gradient-checkpointing (whole, recomputed fits)"
     assert plan(deep, memory="1GB")["change"].startswith("no layout")
+
+
+def test_gradient_checkpointing_is_counted_beside_the_run_as_asked(bare):
+    found = plan(f"hf:{bare}", micro_tokens=64)["memory"]
+    plain, again = found["whole"], found["whole, recomputed"]
+    # what a layer reads stays in float32; one layer at a time is computed again, from matrices that are cast again
+    assert again["activations"] == 64 * (3 * 4 * 8 + 2 * (17 * 8 + 5 * 12))
+    assert plain["activations"] == 64 * 3 * 2 * (17 * 8 + 5 * 12)
+    assert again["training"] == plain["training"] - (plain["activations"] - again["activations"]) - 2 * (MATRICES - MATRICES // 3)
+    assert again["weights"] == plain["weights"]
+    asked = plan(f"hf:{bare}", micro_tokens=64, gradient_checkpointing=True)["memory"]
+    assert asked["whole"] == again
+    assert "whole, recomputed" not in asked
+    assert asked["LoRA 32"]["activations"] < found["LoRA 32"]["activations"]
+
+
+def test_rows_are_sampled_in_as_many_parts_as_memory_asks_for(bare):
+    settings = {"n": 16, "problems": 64}
+    roomy, tight = (plan(f"hf:{bare}", memory=size, settings=settings, micro_tokens=64) for size in ("1GB", "1MB"))
+    assert roomy["sampled_at_a_time"] == 256
+    assert 1 < tight["sampled_at_a_time"] < 256
+    assert tight["fits"]
+    assert tight["memory"]["whole"]["sampling"] < 10**6
+
+
+@pytest.mark.parametrize("device", ["cpu", "auto"])
+def test_vllm_in_this_process_takes_a_share_and_the_policy_keeps_no_cache(device, bare, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    asked = {"device": device, "memory": "2GB", "sampler": "vllm,memory=0.25,cache=0.5"}
+    found = plan(f"hf:{bare}", **asked)
+    whole = found["memory"]["whole"]
+    assert whole["vLLM"] == (2 * PARAMETERS + 2**29 if device == "cpu" else 500_000_000)
+    assert "keys and values" not in whole
+    assert whole["training"] == sum(v for k, v in whole.items() if k not in ("training", "sampling", "total"))
+    assert found["sampler"] == "vLLM is not installed here: pip install 'rewardlab[vllm]'"
+    assert not plan(f"hf:{bare}", **asked | {"memory": "1MB"})["fits"]
+    assert "vLLM" not in plan(f"hf:{bare}", **asked | {"sampler": "vllm:http://localhost:1"})["memory"]["whole"]
+    with pytest.raises(RewardlabError, match="for a single process"):
+        plan(f"hf:{bare}", devices=2, **asked)
 
 
 def resized(folder, **sizes):

@@ -10,6 +10,7 @@ import huggingface_hub.constants as hub_settings
 import pytest
 from loopback_hub import COMMIT, serving
 
+from rewardlab.api import plan
 from rewardlab.errors import RewardlabError
 from rewardlab.models import hub
 from rewardlab.models.checkpoint import absolute_name, find
@@ -78,6 +79,30 @@ def test_a_model_that_is_not_cached_is_downloaded_once(online, model, capsys):
     assert find(NAME).folder == folder
     assert not online
     assert find(f"{NAME}@v1").folder.name == COMMIT
+
+
+def test_a_plan_downloads_all_but_the_weights(online, cache, monkeypatch, capsys):
+    asked = {"settings": {"n": 2, "problems": 2}, "max_new": 8, "device": "cpu", "memory": "1GB"}
+    found = plan("grpo", f"hf:{NAME}", "arithmetic:test_size=4", **asked)
+    assert (found["fits"], "lacks" in found) == (True, False)
+    assert set(found["memory"]) >= {"whole", "LoRA 32", "nf4, LoRA 32"}
+    assert {path.rsplit("/", 1)[1] for path in online if "/resolve/" in path} >= {"config.json", "tokenizer.json"}
+    assert not any(path.endswith(".safetensors") for path in online)
+    assert capsys.readouterr().err.count("downloading") == 1
+    # another process, without a network
+    hub._FETCHED.clear()
+    at(monkeypatch, "http://127.0.0.1:9")
+    assert plan("grpo", f"hf:{NAME}", "arithmetic:test_size=4", **asked)["parameters"] == found["parameters"]
+    with pytest.raises(RewardlabError, match="cannot be reached"):
+        find(NAME)
+
+
+def test_training_after_a_plan_downloads_the_weights(online):
+    assert not hub.has_weights(find(NAME, weights=False).folder)
+    assert hub.has_weights(find(NAME).folder)
+    online.clear()
+    assert hub.has_weights(find(NAME, weights=False).folder)
+    assert not online
 
 
 def test_an_interrupted_download_is_finished(cache, online, model):

@@ -12,7 +12,8 @@ What PyTorch itself takes (1 GiB or less on a GPU, more for blocks between tenso
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import copy
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,14 +28,12 @@ from rewardlab.models.load import ENERGY, HEADS, PREFIX, WORDS, Policy, learner_
 from rewardlab.policies.head import CHUNK_ELEMENTS
 from rewardlab.policies.hf.model import decoder_layers, layer_matrices
 from rewardlab.policies.hf.policy import HFPolicy
-from rewardlab.policies.llama.decode import PREFILL_TOKENS
 from rewardlab.policies.llama.policy import LlamaPolicy
+from rewardlab.policies.room import LOGIT_BYTES
 
 FLOAT32, MOMENTS = 4, 2
 NF4 = 1 / 2 + FLOAT32 / 64
 """Bytes of a weight in 4 bits, with a float32 scale for each 64 (bitsandbytes, without double quantisation)."""
-LOGIT_TABLES = 4
-"""Float32 tables (rows, vocabulary) that a step of sampling, or a chunk of the vocabulary head, has at once."""
 UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 COPIED = ("copy:policy", "value-head", ENERGY, WORDS, HEADS, PREFIX)
 """How learners begin that are made from the policy itself (`models/load.py`)."""
@@ -65,6 +64,7 @@ class Work:
     least: int
     memory: int
     micro: int | None = None
+    vllm: int = 0
 
     def micro_tokens(self, policy: Policy) -> int:
         return max(self.least, min(self.tokens, self.micro or fitting_tokens(policy, self.memory)))
@@ -82,17 +82,19 @@ class Layout:
 
 def sums(recipe: Recipe, layout: Layout, work: Work) -> dict[str, int]:
     """Bytes on a device by what they are for, with `training`, `sampling` and `total`."""
-    held = _kept(recipe, layout)
+    held = _kept(recipe, layout) | {"vLLM": work.vllm}
     if not isinstance(layout.policy, HFPolicy | LlamaPolicy):
         activations = layout.policy.activation_bytes(work.micro_tokens(layout.policy))
         total = sum(held.values()) + activations
         return held | {"activations": activations, "training": total, "total": total}
     passing = _training(layout, work) if recipe.learns else {}
-    playing = _sampling(layout, work)
     kept = sum(held.values())
+    # vLLM has room of its own for keys and values
+    playing = {} if work.vllm else _sampling(layout, work, kept)
     training, sampling = kept + sum(passing.values()), kept + sum(playing.values())
     # copies are made by both, and shown once
-    parts = held | passing | {k: v for k, v in playing.items() if k != "copies"} | {"copies": max(_copies(layout))}
+    copies = max(side.get("copies", 0) for side in (passing, playing))
+    parts = held | passing | {k: v for k, v in playing.items() if k != "copies"} | {"copies": copies}
     return {k: v for k, v in parts.items() if v} | {"training": training, "sampling": sampling, "total": max(training, sampling)}
 
 
@@ -156,19 +158,26 @@ def _training(layout: Layout, work: Work) -> dict[str, int]:
     head, tokens = layout.policy.vocabulary_head(), work.micro_tokens(layout.policy)
     # its gradient is summed over chunks in float32, then rounded
     gradient = (FLOAT32 + _size(layout)) * head.numel() if head.requires_grad else 0
-    logits = FLOAT32 * LOGIT_TABLES * min(CHUNK_ELEMENTS, tokens * len(head))
+    logits = LOGIT_BYTES * min(CHUNK_ELEMENTS, tokens * len(head))
     return {
         "copies": _copies(layout)[0], "activations": layout.policy.activation_bytes(tokens), "vocabulary head": gradient + logits,
     }  # fmt: skip
 
 
-def _sampling(layout: Layout, work: Work) -> dict[str, int]:
-    policy, (hidden, mlp) = layout.policy, _widths(layout.policy)
-    rows = policy.rows_at_once(work.rows)
-    read = rows * work.prompt if isinstance(policy, HFPolicy) else min(rows * work.prompt, PREFILL_TOKENS + work.prompt)
-    prompts, logits = read * (8 * hidden + 3 * mlp) * _size(layout), FLOAT32 * LOGIT_TABLES * rows * len(policy.vocabulary_head())
-    cache = policy.cache_bytes(rows, work.prompt + work.reply)
-    return {"copies": _copies(layout)[1], "keys and values": cache, "prompts or logits": max(prompts, logits)}
+def _sampling(layout: Layout, work: Work, kept: int) -> dict[str, int]:
+    # as many together as there is memory for
+    rows = _rows(layout, work, kept)
+    return {"copies": _copies(layout)[1], **layout.policy.sampling_bytes(rows, work.prompt, work.reply)}
+
+
+def _rows(layout: Layout, work: Work, kept: int) -> int:
+    return layout.policy.rows_at_once(work.rows, work.prompt, work.reply, work.memory - kept - _copies(layout)[1])
+
+
+def rows_sampled(layout: Layout, work: Work, found: Mapping[str, int]) -> int:
+    """How many rows are sampled together, of whose memory these are the sums."""
+    playing = ("keys and values", "prompts or logits")
+    return _rows(layout, work, found["sampling"] - _copies(layout)[1] - sum(found.get(name, 0) for name in playing))
 
 
 def _copies(layout: Layout) -> tuple[int, int]:
@@ -177,13 +186,6 @@ def _copies(layout: Layout) -> tuple[int, int]:
         head = _size(layout) * layout.policy.vocabulary_head().numel() if layout.policy.dtype != torch.float32 else 0
         return head, head
     return layout.policy.copy_bytes(sampling=False), layout.policy.copy_bytes(sampling=True)
-
-
-def _widths(policy: HFPolicy | LlamaPolicy) -> tuple[int, int]:
-    if isinstance(policy, LlamaPolicy):
-        return policy.model.shape.hidden, policy.model.shape.mlp
-    config = policy.model.config.get_text_config()
-    return config.hidden_size, getattr(config, "intermediate_size", None) or 4 * config.hidden_size
 
 
 def _size(layout: Layout) -> int:
@@ -203,32 +205,41 @@ def first_change(recipe: Recipe, layouts: Sequence[Layout], work: Work, largest:
         return ""
     small = replace(work, micro=max(LEAST_TOKENS, work.least), rows=1)
     if sums(recipe, first, small)["total"] <= work.memory:
-        return _smaller_work(recipe, first, work, found)
-    for other in layouts[1:]:
+        return _smaller_passes(recipe, first, work)
+    # of each way to keep the model first the quicker one, which computes nothing twice
+    for other in (form for layout in layouts for form in (layout, recomputed(layout)) if form is not None and form is not first):
         if sums(recipe, other, small)["total"] <= work.memory:
             return f"{other.flags} ({other.name} fits)"
     parts = 2 * max(layout.parts for layout in layouts)
     policy = next((x.policy for x in layouts if isinstance(x.policy, HFPolicy) and _all_train(x.policy)), None)
     while policy is not None and parts <= largest:
-        if sums(recipe, Layout("", "", policy, parts), small)["total"] <= work.memory:
-            return f"more devices: --shard --devices {parts} fits"
+        layout = Layout("", f"--shard --devices {parts}", policy, parts)
+        for form in (layout, recomputed(layout)):
+            if form is not None and sums(recipe, form, small)["total"] <= work.memory:
+                return f"more devices: {form.flags} fits"
         parts *= 2
     return "no layout of the embedded engine fits; give devices with more memory, or train by verl (export-recipe)"
+
+
+def recomputed(layout: Layout) -> Layout | None:
+    """The same with gradient checkpointing; None where it has that already, or cannot."""
+    if not isinstance(layout.policy, HFPolicy | LlamaPolicy) or layout.policy.recomputes:
+        return None
+    # it shares all but this with the other
+    policy = copy.copy(layout.policy)
+    policy.recomputes = True
+    return Layout(f"{layout.name}, recomputed", f"{layout.flags} --gradient-checkpointing".strip(), policy, layout.parts)
 
 
 def _all_train(policy: Policy) -> bool:
     return all(p.requires_grad for p in policy.parameters())
 
 
-def _smaller_work(recipe: Recipe, layout: Layout, work: Work, found: dict[str, int]) -> str:
-    if found["training"] > work.memory:
-        micro = work.micro_tokens(layout.policy)
-        while micro > LEAST_TOKENS and sums(recipe, layout, replace(work, micro=micro, rows=1))["training"] > work.memory:
-            micro //= 2
-        return f"--micro-tokens {max(micro, LEAST_TOKENS)}"
-    rows = layout.policy.rows_at_once(work.rows)
-    while rows > 1 and sums(recipe, layout, replace(work, rows=rows))["sampling"] > work.memory:
-        rows //= 2
-    return (
-        f"shorter or fewer replies at a time (--max-new, --n, --problems, --eval-problems): {rows} of this length fit on a device"
-    )
+def _smaller_passes(recipe: Recipe, layout: Layout, work: Work) -> str:
+    """What to change where the training step of a layout alone is too large: rows are sampled in as many parts as it takes."""
+    micro = work.micro_tokens(layout.policy)
+    while micro > LEAST_TOKENS and sums(recipe, layout, replace(work, micro=micro, rows=1))["training"] > work.memory:
+        micro //= 2
+    again = recomputed(layout)
+    fits = again is not None and sums(recipe, again, work)["total"] <= work.memory
+    return f"--micro-tokens {max(micro, LEAST_TOKENS)}{', or --gradient-checkpointing' if fits else ''}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +16,20 @@ from rewardlab.api.arguments import check_settings, named_model
 from rewardlab.api.inputs import configured, in_environment, policy_of, recipe_of, require_learning, task_of
 from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import check_columns, measured
-from rewardlab.api.memory import Layout, Work, bytes_of, first_change, sums
+from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recomputed, rows_sampled, sums
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Problem, Recipe, Task, Trajectory, Turn
 from rewardlab.engine.distributed import world_size
 from rewardlab.engine.rates import told
 from rewardlab.errors import RewardlabError
-from rewardlab.models.checkpoint import find, parted
+from rewardlab.models.checkpoint import find, is_hub_name, parted
 from rewardlab.models.load import Policy
 from rewardlab.models.planned import has_tokenizer, is_checkpoint, planned, weights_in
 from rewardlab.policies.text import TextPolicy
 from rewardlab.rewards.returned import is_ours
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
+from rewardlab.settings import sampling
 from rewardlab.settings.hyperparameters import positional
 from rewardlab.util.device import device_of, dtype_of, memory_of
 
@@ -86,7 +89,10 @@ def _policy(model: str | Policy | None, config: RunConfig, task: Task, memory: s
     if name is None:
         return policy_of(model, config, task)
     prefix = "hf:" if config.shard and not parted(name)[0] else ""
-    return planned(f"{prefix}{name}", config.device, _dtype(config, memory), config.lora_rank)
+    policy = planned(f"{prefix}{name}", config.device, _dtype(config, memory), config.lora_rank)
+    if config.gradient_checkpointing and isinstance(policy, TextPolicy):
+        policy.recomputes = True
+    return policy
 
 
 def _checkpoint(model: str | Policy | None, config: RunConfig, task: Task) -> str | None:
@@ -109,14 +115,19 @@ def _memory(
     if config.shard and devices < 2:
         raise RewardlabError("--shard divides the weights among several devices: say among how many (--devices 8)")
     available = bytes_of(memory) if memory else memory_of(device_of(config.device))
-    work = _work(recipe, task, config, prompts, tokens, devices, available)
+    if config.sampler and devices > 1:
+        raise RewardlabError(
+            "the sampler vllm is for a single process: plan for one device, or train through TRL with its own vLLM"
+        )
+    vllm = _vllm_bytes(policy, config, available, bool(memory))
+    work = replace(_work(recipe, task, config, prompts, tokens, devices, available), vllm=vllm)
     layouts = list(_layouts(policy, config, task, devices, _dtype(config, memory)))
     found = {layout.name: sums(recipe, layout, work) for layout in layouts}
     total = found[layouts[0].name]["total"]
     change = first_change(recipe, layouts, work)
     return {
         "devices": devices, "device_bytes": available, "memory_bytes": total, "memory": found, "fits": not change,
-        "change": change, "micro_tokens": work.micro_tokens(policy),
+        "change": change, "micro_tokens": work.micro_tokens(policy), **_sampled_by(layouts[0], work, found[layouts[0].name]),
         "format": str(getattr(policy, "dtype", "float32")).removeprefix("torch."),
     }  # fmt: skip
 
@@ -135,6 +146,25 @@ def _work(
     return Work(rows, prompt, reply, -(-tokens // devices), least, available, config.micro_tokens)
 
 
+def _vllm_bytes(policy: Policy, config: RunConfig, available: int, planned_for: bool) -> int:
+    """What vLLM in this process takes of a device: a share of a GPU's memory; on a CPU its weights, and what its cache is given."""
+    asked = sampling.read(config.sampler) if config.sampler else None
+    if asked is None or asked.url:
+        return 0
+    if device_of(config.device).type == "cuda" or (planned_for and config.device != "cpu"):
+        return int(asked.settings.memory * available)
+    size = torch.empty(0, dtype=policy.dtype).element_size()
+    return size * sum(p.numel() for p in policy.parameters()) + int(asked.settings.cache * 2**30)
+
+
+def _sampled_by(layout: Layout, work: Work, found: Mapping[str, int]) -> dict[str, Any]:
+    """How many rows the policy samples together; or that vLLM, which is to sample, is not installed."""
+    if work.vllm:
+        missing = importlib.util.find_spec("vllm") is None
+        return {"sampler": "vLLM is not installed here: pip install 'rewardlab[vllm]'"} if missing else {}
+    return {"sampled_at_a_time": rows_sampled(layout, work, found)} if "sampling" in found else {}
+
+
 def _layouts(policy: Policy, config: RunConfig, task: Task, devices: int, dtype: torch.dtype) -> Iterator[Layout]:
     """The run as asked; of a checkpoint, also its other forms."""
     name = _checkpoint(None, config, task)
@@ -147,13 +177,18 @@ def _layouts(policy: Policy, config: RunConfig, task: Task, devices: int, dtype:
         f"nf4, LoRA {rank}": (f"--model nf4:{place} --lora-rank {rank}", lambda: planned(f"nf4:{place}", "cpu", dtype, rank), 1),
     }
     asked = _asked(policy, config, rank, devices)
-    yield Layout(asked, "", policy, devices if config.shard else 1)
+    first = Layout(asked, "", policy, devices if config.shard else 1)
+    yield first
+    if (again := recomputed(first)) is not None:
+        yield again
     for kind, (flags, made, parts) in kinds.items():
         if kind == asked or name is None or not isinstance(policy, TextPolicy):
             continue
         # a family that cannot have adapters has no such form
         with suppress(RewardlabError):
-            yield Layout(kind, flags, made(), parts)
+            form = Layout(kind, flags, made(), parts)
+            form.policy.recomputes = config.gradient_checkpointing
+            yield form
 
 
 def _asked(policy: Policy, config: RunConfig, rank: int, devices: int) -> str:
@@ -167,7 +202,8 @@ def _asked(policy: Policy, config: RunConfig, rank: int, devices: int) -> str:
 def _missing(config: RunConfig, task: Task, model: str | Policy | None) -> dict[str, str]:
     """What the folder of the model lacks, so that it can be planned with and not trained."""
     name = _checkpoint(model, config, task)
-    folder = find(name).folder if name else None
+    # what the hub has is downloaded when training begins
+    folder = find(name, weights=False).folder if name and not is_hub_name(name) else None
     lacks = [what for what, there in (("weights", weights_in), ("a tokenizer", has_tokenizer)) if folder and not there(folder)]
     return {"lacks": f"{folder} lacks {' and '.join(lacks)}: it can be planned with, not trained"} if lacks else {}
 

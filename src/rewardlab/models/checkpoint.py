@@ -53,9 +53,9 @@ class Checkpoint:
         return config_of(self.adapter)["r"] if self.adapter else None
 
 
-def find(name: str) -> Checkpoint:
+def find(name: str, weights: bool = True) -> Checkpoint:
     """The checkpoint of a name: a folder (a checkpoint, a PEFT adapter, or a run: its best or else last model), or ORG/NAME of the
-    hub. `hf:` or `nf4:` before it changes nothing here.
+    hub. `hf:` or `nf4:` before it changes nothing here.  weights: False: of a model of the hub, all but these is enough.
 
     Raises RewardlabError for a folder that does not exist or holds no model, and for an adapter whose base is missing.
     """
@@ -65,11 +65,11 @@ def find(name: str) -> Checkpoint:
         folder = checkpoint_of(path.resolve())
         base = Base(str(folder), None, fingerprint(folder))
     elif is_hub_name(name):
-        folder = hub.folder_of(place)
+        folder = hub.folder_of(place, weights)
         base = Base(place.partition("@")[0], folder.name, fingerprint(folder))
     else:
         raise _missing(name, path)
-    return _with_base(folder) if (folder / "adapter_config.json").is_file() else Checkpoint(folder, base)
+    return _with_base(folder, weights) if (folder / "adapter_config.json").is_file() else Checkpoint(folder, base)
 
 
 def absolute_name(name: str) -> str:
@@ -120,7 +120,7 @@ def checkpoint_of(folder: Path) -> Path:
     raise RewardlabError(f"the run {folder} has saved no model yet")
 
 
-def _with_base(adapter: Path) -> Checkpoint:
+def _with_base(adapter: Path, weights: bool) -> Checkpoint:
     """An adapter with the model that its adapter_config.json names."""
     base = Base.of(adapter)
     where = f"set base_model_name_or_path in {adapter / 'adapter_config.json'} to its folder"
@@ -128,12 +128,12 @@ def _with_base(adapter: Path) -> Checkpoint:
     if not base.name:
         raise RewardlabError(f"the adapter {adapter} does not name its base model: {where}")
     try:
-        found = find(f"{base.name}@{base.revision}" if base.revision and hub.is_name(base.name) else base.name)
+        found = find(f"{base.name}@{base.revision}" if base.revision and hub.is_name(base.name) else base.name, weights)
     except RewardlabError as problem:
         raise RewardlabError(f"{needs}: {problem}. If it has moved, {where}") from problem
     if found.adapter:
         raise RewardlabError(f"the base model of the adapter {adapter} is an adapter itself ({base.name}): merge that one first")
-    if base.weights and base.weights != found.base.weights:
+    if weights and base.weights and base.weights != found.base.weights:
         raise RewardlabError(
             f"{needs} as it was when the adapter was trained, and {found.folder} holds other weights now (was that run extended?); "
             f"if a copy of the old ones is elsewhere, {where}"

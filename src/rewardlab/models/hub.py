@@ -21,6 +21,9 @@ PATIENCE = 6.0
 """Seconds until a hub that does not answer counts as out of reach."""
 NEVER_READ = ("*.gguf", "*.onnx", "*.onnx_data", "*.h5", "*.msgpack", "*.ot", "*.pth", "*.tflite", "onnx/*", "original/*")
 """Files of other programs, many of them as large as the weights."""
+WEIGHTS = ("*.safetensors", "*.bin", "*.pt")
+_FETCHED: dict[str, Path] = {}
+"""Folders without weights that this process has asked the hub for: a plan looks at a model many times."""
 
 
 def is_name(text: str) -> bool:
@@ -28,14 +31,15 @@ def is_name(text: str) -> bool:
     return NAME.fullmatch(text) is not None
 
 
-def folder_of(name: str) -> Path:
+def folder_of(name: str, weights: bool = True) -> Path:
     """The folder of a model in the local cache, which is filled from the hub if need be.
 
-    Raises RewardlabError if the hub is out of reach, or has no such model or revision, or does not give it away.
+    weights: False: configuration and tokenizer are enough, and no more is downloaded.  Raises RewardlabError if the hub is out of
+    reach, or has no such model or revision, or does not give it away.
     """
     repository, _, revision = name.partition("@")
     cached = in_cache(repository, revision or None)
-    return cached or _download(name, repository, revision or None)
+    return cached or (_download if weights else _without_weights)(name, repository, revision or None)
 
 
 def pinned(name: str) -> str:
@@ -46,11 +50,17 @@ def pinned(name: str) -> str:
 
 def in_cache(repository: str, revision: str | None = None) -> Path | None:
     """The folder in the cache, if the model is there with all its weights."""
+    folder = _snapshot(repository, revision)
+    return folder if folder is not None and has_weights(folder) else None
+
+
+def _snapshot(repository: str, revision: str | None) -> Path | None:
+    """The folder in the cache, if the model's configuration is there."""
     from huggingface_hub import try_to_load_from_cache
 
     for file in ("config.json", "adapter_config.json"):
         path = try_to_load_from_cache(repository, file, revision=revision)
-        if isinstance(path, str) and has_weights(Path(path).parent):
+        if isinstance(path, str):
             return Path(path).parent
     return None
 
@@ -62,20 +72,32 @@ def has_weights(folder: Path) -> bool:
     return bool(weights) and all(len(parts) >= int(match[1]) for match in parts)
 
 
-def _download(name: str, repository: str, revision: str | None) -> Path:
+def _without_weights(name: str, repository: str, revision: str | None) -> Path:
+    """The folder in the cache with all but the weights; where no hub can be reached, with what is there, if that is enough."""
+    if name not in _FETCHED or not _FETCHED[name].is_dir():
+        try:
+            _FETCHED[name] = _download(name, repository, revision, weights=False)
+        except RewardlabError:
+            if (there := _snapshot(repository, revision)) is None:
+                raise
+            return there
+    return _FETCHED[name]
+
+
+def _download(name: str, repository: str, revision: str | None, weights: bool = True) -> Path:
     from huggingface_hub import HfApi, snapshot_download
 
     # asked once, without the client's many attempts: where no hub can be reached, nobody should wait for minutes
     about: Any = _within(PATIENCE, lambda: HfApi().model_info(repository, revision=revision, timeout=PATIENCE), name)
     files = [file.rfilename for file in about.siblings or ()]
     # some repositories hold the same weights twice
-    twice = ("*.bin", "*.pt") if any(file.endswith(".safetensors") for file in files) else ()
-    console.print(f"downloading {name} from the hub", highlight=False)
+    left = WEIGHTS if not weights else WEIGHTS[1:] if any(file.endswith(".safetensors") for file in files) else ()
+    console.print(f"downloading {name}{'' if weights else ', all but its weights,'} from the hub", highlight=False)
     try:
-        folder = Path(snapshot_download(repository, revision=revision, ignore_patterns=[*NEVER_READ, *twice]))
+        folder = Path(snapshot_download(repository, revision=revision, ignore_patterns=[*NEVER_READ, *left]))
     except Exception as problem:
         raise _explained(name, problem) from problem
-    if not has_weights(folder):
+    if weights and not has_weights(folder):
         raise RewardlabError(f"{name} holds no weights in a format of transformers (.safetensors, .bin), but {', '.join(files)}")
     return folder
 

@@ -37,6 +37,7 @@ def planned(name: str, device: str, dtype: torch.dtype, lora_rank: int | None = 
     """The policy of a checkpoint as `load_policy` would make it, without numbers; one that is no text policy is loaded.
 
     A folder needs no more than its config.json: prompts are then counted by the small policies' tokenizer, which takes more tokens.
+    Of a model of the hub, all but the weights is downloaded.
     `policy.packed` says whether its matrices would be kept in 4 bits.  Raises RewardlabError as `load_policy`.
     """
     prefix, place = parted(name)
@@ -44,7 +45,7 @@ def planned(name: str, device: str, dtype: torch.dtype, lora_rank: int | None = 
         from rewardlab.models.smollm2 import checkpoint
 
         name = f"{prefix}{checkpoint()}"
-    found = find(name)
+    found = find(name, weights=False)
     if found.config.get("model_type") in (*OWN, KIND):
         return load_policy(name, device, str(dtype).removeprefix("torch."), lora_rank)
     policy = _planned(prefix, found, dtype, lora_rank)

@@ -95,6 +95,12 @@ class Replies:
                 ended.append(int(i))
         return ended
 
+    def forget(self, rows: np.ndarray) -> None:
+        """Let rows begin anew: they sample the same tokens again."""
+        self.count[rows] = 0
+        for row in rows:
+            self.stops[int(row)] = None
+
     def added_to(self, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
         """The trajectories with their replies as one more turn."""
         texts = self.policy.decode_all([ids[:n] for ids, n in zip(self.ids, self.count, strict=True)])

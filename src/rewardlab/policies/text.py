@@ -22,8 +22,10 @@ from rewardlab.policies.head import divergences, gradient_products, joint_head, 
 from rewardlab.policies.joint import check_joined
 from rewardlab.policies.packing import SCORE_TOKENS, by_tokens, pad
 from rewardlab.policies.perturbed import Place, perturbed
+from rewardlab.policies.room import fitting_tokens, in_parts
 from rewardlab.policies.vectors import NO_TOKEN, ReadsVectors
 from rewardlab.policies.weights import shown
+from rewardlab.util.device import free_memory
 
 
 class TextPolicy(ReadsVectors):
@@ -45,6 +47,10 @@ class TextPolicy(ReadsVectors):
     recomputes = False
     """Whether a pass with gradient keeps of each layer only what it read, and computes the rest again going backward (gradient
     checkpointing, Chen et al. 2016, arXiv:1604.06174). A copy does as the policy does."""
+    alone = True
+    """Whether its passes need no other process."""
+    score_tokens = SCORE_TOKENS
+    """Padded tokens in a pass of `score`: fewer after memory has run out."""
     sampler: Any = None
     """What samples in this policy's place (`vllm/sampler.py`); a copy has none."""
     _joined: Sequence[tuple[float, TextPolicy]] = ()
@@ -141,14 +147,35 @@ class TextPolicy(ReadsVectors):
         """Log-prob of every position, (len,); 0 for the first, which no model predicts, and for vectors, which are no tokens."""
         self.token_count.scored += sum(map(len, trajectories))
         logprobs: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
-        for part in by_tokens([len(t) for t in trajectories], SCORE_TOKENS):
+
+        def score(part: list[int]) -> None:
             ids, length = pad([trajectories[i].ids for i in part], self.device)
             real = (torch.arange(ids.shape[1], device=self.device) < length[:, None]) & (ids != NO_TOKEN)
             with self._reading([trajectories[i] for i in part]):
                 table = self._forward(ids, length, real, ("logprobs",)).logprobs.cpu().numpy()
             for row, i in enumerate(part):
                 logprobs[i] = table[row, : len(trajectories[i])]
+
+        tokens = self.tokens_at_once(self.score_tokens)
+        if in_parts(by_tokens([len(t) for t in trajectories], tokens), score, alone=self.alone):
+            self.score_tokens = tokens // 2
         return logprobs
+
+    def tokens_at_once(self, most: int) -> int:
+        """How many tokens a pass without gradient may hold now: the most of `most`, half of it ... for which memory is free."""
+        return fitting_tokens(most, self.reading_bytes, self.free_memory())
+
+    def reading_bytes(self, tokens: int) -> int:
+        """Roughly the bytes that a pass without gradient over so many tokens takes at a time."""
+        raise NotImplementedError
+
+    def sampling_bytes(self, rows: int, prompt: int, reply: int) -> dict[str, int]:
+        """The bytes that sampling so many rows at a time takes, of at most so many tokens, by what they are for."""
+        raise NotImplementedError
+
+    def free_memory(self) -> int:
+        """The bytes that are free for a pass, or for sampling."""
+        return free_memory(self.device)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         """The model on rows of ids (B, T): log-probs and entropies where `mask`, values and hidden states everywhere."""

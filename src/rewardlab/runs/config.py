@@ -141,8 +141,8 @@ class RunConfig:
         "too large for a device",
     )  # fmt: skip
     gradient_checkpointing: bool = setting(
-        False, SWITCH, "keep of each layer only what it read, and compute the rest again in the backward pass: far less memory, about "
-        "a third more time",
+        False, SWITCH, "keep of each layer only what it read, and compute the rest again in the backward pass: far less memory, "
+        "about a third more time",
     )  # fmt: skip
     max_new: int | None = setting(None, POSITIVE, "longest reply in tokens (default: the task's)", metavar="N")
     seed: int = setting(0, WHOLE, "seed of all random numbers (default 0)", metavar="S")

@@ -104,6 +104,32 @@ def memory_of(device: torch.device) -> int:
     return min(limits) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
+def free_memory(device: torch.device) -> int:
+    """Bytes that are free there now: of a GPU, with those that PyTorch keeps for later; else this process's share of what is free
+    on the machine, or in its control group."""
+    if device.type == "cuda":
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + kept
+    limits = [_numbers_in("/proc/meminfo").get("MemAvailable", memory_of(torch.device("cpu")) >> 10) << 10]
+    group = Path("/sys/fs/cgroup")
+    try:
+        # files that were read long ago are given up when memory is short
+        used = int((group / "memory.current").read_text()) - _numbers_in(str(group / "memory.stat")).get("inactive_file", 0)
+        limits.append(int((group / "memory.max").read_text()) - used)
+    except (OSError, ValueError):  # no such group, or no limit
+        pass
+    return max(0, min(limits)) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
+def _numbers_in(file: str) -> dict[str, int]:
+    """The numbers of a file of lines NAME NUMBER; none where it is not there."""
+    try:
+        lines = Path(file).read_text().splitlines()
+    except OSError:
+        return {}
+    return {words[0].rstrip(":"): int(words[1]) for line in lines if len(words := line.split()) > 1 and words[1].isdigit()}
+
+
 @functools.cache
 def keep_freed_memory() -> None:
     """Tell glibc to reuse large blocks instead of returning them to the kernel.

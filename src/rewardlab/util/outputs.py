@@ -11,7 +11,7 @@ import torch
 from rewardlab.core import Batch, Trajectory
 
 ROWS_AT_ONCE = 256
-"""Rows of one forward pass, which bounds its memory."""
+"""Rows of one forward pass at most."""
 
 
 def values(model: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
@@ -36,11 +36,20 @@ def embeddings(model: Any, rows: Sequence[Trajectory]) -> np.ndarray:
 @torch.no_grad()
 def _output(model: Any, rows: Sequence[Trajectory], name: str) -> list[np.ndarray]:
     per_row: list[np.ndarray] = []
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        part = rows[start : start + ROWS_AT_ONCE]
+    step = _rows_at_once(model, rows)
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
         table = getattr(model.evaluate(forward_batch(part, model.device), (name,)), name).cpu().numpy()  # (B, T)
         per_row += [row[: len(t)] for row, t in zip(table, part, strict=True)]
     return per_row
+
+
+def _rows_at_once(model: Any, rows: Sequence[Trajectory]) -> int:
+    """Rows of one pass: fewer than ROWS_AT_ONCE where memory is short, of a language model."""
+    longest = max(map(len, rows), default=1)
+    if not hasattr(model, "tokens_at_once"):
+        return ROWS_AT_ONCE
+    return max(1, min(ROWS_AT_ONCE, model.tokens_at_once(ROWS_AT_ONCE * longest) // longest))
 
 
 def last_values(model: Any, rows: Sequence[Trajectory]) -> list[float]:

@@ -43,12 +43,13 @@ from rewardlab.policies.hf.model import (
 from rewardlab.policies.hf.sampling import Sampler
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.replies import Replies
+from rewardlab.policies.room import LOGIT_BYTES, fitting_rows, in_parts
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.vectors import numbered, numbered_table, tokens_decided
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
 ROWS = 256
-"""Prompts in one call of `generate`."""
+"""Prompts in one call of `generate` at most."""
 
 
 class HFPolicy(TextPolicy):
@@ -61,6 +62,8 @@ class HFPolicy(TextPolicy):
 
     compiled = False
     """Whether transformers compiles steps over a static cache: it does so anew for each number of rows, or of tokens."""
+    most_rows = 1 << 30
+    """Rows sampled together at most: fewer after memory has run out."""
 
     def __init__(
         self, model: Any, tokenizer: Any, device: torch.device, dtype: torch.dtype, name: str = "policy",
@@ -158,9 +161,19 @@ class HFPolicy(TextPolicy):
         kept = matrices // self.depth if self.recomputes and not sampling else matrices
         return size * (kept + head.numel())
 
-    def rows_at_once(self, rows: int) -> int:
-        """How many of so many rows are sampled together, at most."""
-        return min(rows, ROWS)
+    def rows_at_once(self, rows: int, prompt: int, reply: int, free: int) -> int:
+        """How many of so many rows are sampled together, at most, where so many bytes are free."""
+        return len(fitting_rows([prompt] * rows, ROWS, lambda n, p: sum(self.sampling_bytes(n, p, reply).values()), free)[0])
+
+    def reading_bytes(self, tokens: int) -> int:
+        c, size = self.model.config.get_text_config(), torch.empty(0, dtype=self.dtype).element_size()
+        return tokens * (8 * c.hidden_size + 3 * (getattr(c, "intermediate_size", None) or 4 * c.hidden_size)) * size
+
+    def sampling_bytes(self, rows: int, prompt: int, reply: int) -> dict[str, int]:
+        # of the prompts, the last token's logits alone are computed
+        logits = LOGIT_BYTES * rows * len(vocabulary(self.model)[0])
+        together = max(self.reading_bytes(rows * prompt), logits)
+        return {"keys and values": self.cache_bytes(rows, prompt + reply), "prompts or logits": together}
 
     def cache_bytes(self, rows: int, tokens: int) -> int:
         """The bytes of keys and values of rows of so many tokens that are sampled together."""
@@ -184,17 +197,34 @@ class HFPolicy(TextPolicy):
                 member.check_fits(t, sampling.max_new)
         vocab = self.model.config.get_text_config().vocab_size
         sampler = Sampler(Replies(self, len(trajectories), sampling, rng, vocab))
-        # prompts of similar length go together, since they are padded to the longest on the left
-        order, model = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i])), for_sampling(self.whole, self.dtype)
-        for start in range(0, len(order), ROWS):
+        model = for_sampling(self.whole, self.dtype)
+
+        def sample(part: list[int]) -> None:
             if not sampler.enough:
-                part = sorted(order[start : start + ROWS])
                 sampler.rows = np.array(part)
                 prompts, vectors = numbered([trajectories[i] for i in part], self._known, self._joined)
                 with reading(model, vectors):
                     self._generate(model, prompts, sampler)
+
+        def again(part: list[int]) -> None:
+            sampler.restart(np.array(part))
+
+        fewer = in_parts(self._sampled_together(trajectories, sampling.max_new), sample, again, self.alone)
+        self.most_rows = fewer or self.most_rows
         self.count_generated(int(sampler.replies.count.sum()))
         return sampler.replies.added_to(trajectories)
+
+    def _sampled_together(self, trajectories: Sequence[Trajectory], max_new: int) -> list[list[int]]:
+        """The rows of each call of `generate`: as many as there is memory for. What a row samples does not depend on the others."""
+        # prompts of similar length go together, since they are padded to the longest on the left
+        order = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i]))
+        lengths = [len(trajectories[i]) for i in order]
+
+        def cost(rows: int, prompt: int) -> int:
+            return sum(self.sampling_bytes(rows, prompt, max_new).values())
+
+        parts = fitting_rows(lengths, min(ROWS, self.most_rows), cost, self.free_memory())
+        return [sorted(order[i] for i in part) for part in parts]
 
     def _generate(self, model: Any, prompts: list[np.ndarray], sampler: Sampler) -> None:
         from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList

@@ -37,5 +37,10 @@ class Sampler:
         self.open[self.rows[live[ended]]] = False
         return torch.full_like(scores, -torch.inf).scatter_(1, sampled[0][:, None], 0.0)
 
+    def restart(self, rows: np.ndarray) -> None:
+        """Let rows begin anew, in another call of `generate`."""
+        self.replies.forget(rows)
+        self.open[rows] = True
+
     def over(self, input_ids: Tensor, scores: Any, **rest: Any) -> Tensor:
         return moved(~self.open[self.rows] | self.enough, input_ids.device)

@@ -39,6 +39,7 @@ class ShardedPolicy(HFPolicy):
     head itself) is refused.
     """
 
+    alone = False
     _passing = False
 
     def __init__(self, policy: HFPolicy, device: torch.device, dtype: torch.dtype, name: str = "policy"):
@@ -108,6 +109,15 @@ class ShardedPolicy(HFPolicy):
             logprobs = self.model.rewardlab_pass(ids, length, mask, ("logprobs",), ())["logprobs"]
         if LOCKSTEP.learning:
             (0.0 * logprobs.sum()).backward()
+
+    def free_memory(self) -> int:
+        own = super().free_memory()
+        if LOCKSTEP.inside:
+            return own
+        # all processes do the same work, and must divide it alike
+        least = torch.tensor(own)
+        dist.all_reduce(least, dist.ReduceOp.MIN)
+        return int(least)
 
     # ---- what needs whole weights --------------------------------------------------------------------------------------
 

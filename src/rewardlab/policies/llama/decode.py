@@ -55,6 +55,10 @@ class Generator(Writes, Protocol):
 
     def check_fits(self, trajectory: Trajectory, max_new: int) -> None: ...
 
+    def rows_at_once(self, rows: int, prompt: int, reply: int, free: int) -> int: ...
+
+    def free_memory(self) -> int: ...
+
 
 @torch.no_grad()
 def generate(
@@ -74,7 +78,8 @@ def generate(
     with torch.inference_mode():
         make = _joint_maker(policy, joined, candidates) if joined else _maker(policy, vectors, len(prompts))
         shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))
-        slots = [min(len(share), MAX_ROWS.get(policy.device.type, 256)) for share in shares]
+        longest, free = max(map(len, prompts)), policy.free_memory() // len(shares)
+        slots = [policy.rows_at_once(len(share), longest, sampling.max_new, free) for share in shares]
         decoders = [_Decoder(make(n), n, prompts, replies, share) for n, share in zip(slots, shares, strict=True)]
         if len(decoders) == 1:
             # beside steps in C++, PyTorch only samples: its threads would wait for one another for longer than that takes

@@ -18,7 +18,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.llama.checkpoint import config_of, hf_names, load_llama, save_llama
-from rewardlab.policies.llama.decode import MAX_ROWS, generate, runs_in_cpp
+from rewardlab.policies.llama.decode import MAX_ROWS, PREFILL_TOKENS, generate, runs_in_cpp
 from rewardlab.policies.llama.layout import Layout, layout
 from rewardlab.policies.llama.lora import adapt, load_adapter, merge, save_adapter
 from rewardlab.policies.llama.model import Llama
@@ -27,6 +27,7 @@ from rewardlab.policies.llama.steps import SPAN_MULTIPLE
 from rewardlab.policies.llama.surprise import Surprise
 from rewardlab.policies.packing import rounded, scatter
 from rewardlab.policies.perturbed import Place
+from rewardlab.policies.room import LOGIT_BYTES, fitting_rows
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.tokenizer import read_tokenizer
 from rewardlab.policies.vectors import below, numbered_table, tokens_decided
@@ -156,9 +157,20 @@ class LlamaPolicy(HasWeights, TextPolicy):
         folded = sum(getattr(layer, name).numel() for layer in model.layers for name in changed)
         return size * (folded + (s.vocab * s.hidden if sampling else 0))
 
-    def rows_at_once(self, rows: int) -> int:
-        """How many of so many rows are sampled together, at most."""
-        return min(rows, max(MAX_ROWS.values()))
+    def rows_at_once(self, rows: int, prompt: int, reply: int, free: int) -> int:
+        """How many of so many rows are sampled together, at most, where so many bytes are free."""
+        # a planned model is on no device yet
+        most = max(MAX_ROWS.values()) if self.device.type == "meta" else MAX_ROWS.get(self.device.type, MAX_ROWS["cpu"])
+        return len(fitting_rows([prompt] * rows, most, lambda n, p: sum(self.sampling_bytes(n, p, reply).values()), free)[0])
+
+    def reading_bytes(self, tokens: int) -> int:
+        s = self.model.shape
+        return tokens * (8 * s.hidden + 3 * s.mlp) * torch.empty(0, dtype=self.dtype).element_size()
+
+    def sampling_bytes(self, rows: int, prompt: int, reply: int) -> dict[str, int]:
+        read = self.reading_bytes(min(rows * prompt, PREFILL_TOKENS + prompt))
+        together = max(read, LOGIT_BYTES * rows * self.model.shape.vocab)
+        return {"keys and values": self.cache_bytes(rows, prompt + reply), "prompts or logits": together}
 
     def cache_bytes(self, rows: int, tokens: int) -> int:
         """The bytes of keys and values of rows of so many tokens that are sampled together."""
