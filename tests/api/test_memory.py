@@ -161,6 +161,7 @@ def test_vllm_in_this_process_takes_a_share_and_the_policy_keeps_no_cache(device
     whole = found["memory"]["whole"]
     assert whole["vLLM"] == (2 * PARAMETERS + 2**29 if device == "cpu" else 500_000_000)
     assert "keys and values" not in whole
+    assert not any(name.startswith("nf4") for name in found["memory"])
     assert whole["training"] == sum(v for k, v in whole.items() if k not in ("training", "sampling", "total"))
     assert found["sampler"] == "vLLM is not installed here: pip install 'rewardlab[vllm]'"
     assert not plan(f"hf:{bare}", **asked | {"memory": "1MB"})["fits"]

@@ -184,6 +184,9 @@ def _layouts(policy: Policy, config: RunConfig, task: Task, devices: int, dtype:
     for kind, (flags, made, parts) in kinds.items():
         if kind == asked or name is None or not isinstance(policy, TextPolicy):
             continue
+        # vLLM takes weights over, which are not to be had from 4 bits
+        if config.sampler and kind.startswith("nf4"):
+            continue
         # a family that cannot have adapters has no such form
         with suppress(RewardlabError):
             form = Layout(kind, flags, made(), parts)
