@@ -39,7 +39,7 @@ def test_where_memory_runs_out_rows_are_halved_and_it_is_said_once(capsys):
     assert in_parts([[0, 1, 2, 3, 4], [5, 6, 7]], work, again.append) == 2
     assert done == [[0, 1], [2, 3], [4], [5, 6], [7]]
     assert again == [[0, 1, 2, 3, 4]]
-    assert capsys.readouterr().err.count("out of memory with 5 rows at a time: going on with 2") == 1
+    assert capsys.readouterr().err.count("out of memory with 5 rows at a time: continuing with 2") == 1
     assert in_parts([[0, 1]], work) is None
 
 
@@ -119,7 +119,7 @@ def test_sampling_goes_on_where_memory_ran_out_and_remembers(policy, monkeypatch
     same(drawn(policy), wanted)
     assert policy.token_count.generated - before == sum(len(ids) for ids, _ in wanted[0])
     same(drawn(policy), wanted)
-    assert capsys.readouterr().err.count("going on with 3") == 1
+    assert capsys.readouterr().err.count("continuing with 3") == 1
 
 
 def test_scoring_goes_on_where_memory_ran_out_and_remembers(policy, monkeypatch, capsys):
@@ -135,7 +135,7 @@ def test_scoring_goes_on_where_memory_ran_out_and_remembers(policy, monkeypatch,
     monkeypatch.setattr(policy, "score_tokens", 7 * max(map(len, rows)))
     for _ in range(2):
         assert all(np.allclose(a, b, atol=1e-5) for a, b in zip(policy.score(rows), wanted, strict=True))
-    assert capsys.readouterr().err.count("going on with 3") == 1
+    assert capsys.readouterr().err.count("continuing with 3") == 1
 
 
 def test_outputs_of_rows_come_in_as_many_passes_as_memory_asks_for(policy, monkeypatch):

@@ -81,5 +81,5 @@ def halved(rows: int) -> int:
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     fewer = rows // 2
-    console.print(f"out of memory with {rows} rows at a time: going on with {fewer}", highlight=False)
+    console.print(f"out of memory with {rows} rows at a time: continuing with {fewer}", highlight=False)
     return fewer
