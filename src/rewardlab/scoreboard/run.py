@@ -338,7 +338,7 @@ def at_hand() -> dict[str, dict[str, Any]]:
                 files, items = one.files(), one.made or sum(not item.blank for item in one.items())
                 where = str(files[0].parent) if items else f"{files[0].parent}: no replies, but outputs of others"
             except RewardlabError:
-                items, where = 0, f"not here: --data FILE{f', on the hub {one.hub}' if one.hub else ''}"
+                items, where = 0, f"not here: --data FILE{f' or hf:{one.hub}' if '/' in one.hub and not one.load else ''}"
             found[name] = {"title": one.title, "items": items, "where": where}
             bar.advance()
     return found
