@@ -22,6 +22,26 @@ def test_a_split_of_the_hub_is_read_as_a_file_is(no_hub, name):
     assert document["raters"]["length"]["pairs"]["figures"]["overall"]["value"] == 0.0
 
 
+def test_pairs_of_whole_conversations_are_read_as_prompt_and_replies(tmp_path):
+    def turns(*texts):
+        return [
+            {"role": role, "content": text} for role, text in zip(("user", "assistant", "user", "assistant"), texts, strict=False)
+        ]
+
+    rows = [
+        {"chosen": turns("1+1=?", "2"), "rejected": turns("1+1=?", "3")},
+        {"prompt": "left out", "chosen": turns("1+1=?", "2", "sure?", "yes"), "rejected": turns("1+1=?", "2", "sure?", "no")},
+        {"prompt": "2+2=?", "chosen": turns("x", "4")[1:], "rejected": turns("x", "5")[1:]},
+    ]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    items = asked("pairs", tmp_path / "mine.jsonl").items
+    assert [[m.text for m in item.prompt] for item in items] == [["1+1=?"], ["1+1=?", "2", "sure?"], ["2+2=?"]]
+    assert [item.replies for item in items] == [("2", "3"), ("yes", "no"), ("4", "5")]
+    (tmp_path / "apart.jsonl").write_text(json.dumps({"chosen": turns("1+1=?", "2"), "rejected": turns("1+2=?", "2")}))
+    with pytest.raises(RewardlabError, match=r"line 1 is no row of Own pairs: .*differ before their last message"):
+        asked("pairs", tmp_path / "apart.jsonl")
+
+
 def test_columns_are_those_of_the_benchmark_and_a_split_goes_by_its_name_as_a_file_does(no_hub, tmp_path):
     rows = list(benchmark_of("judgebench").example)
     no_hub("nobody/judgebench", "default", gpt=rows, claude=rows[:1])
