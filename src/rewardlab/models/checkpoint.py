@@ -55,7 +55,8 @@ class Checkpoint:
 
 def find(name: str, weights: bool = True) -> Checkpoint:
     """The checkpoint of a name: a folder (a checkpoint, a PEFT adapter, or a run: its best or else last model), ORG/NAME of the
-    hub, or smollm2. `hf:` or `nf4:` before it changes nothing here.  weights: False: of a model of the hub, all but these is enough.
+    hub, or smollm2. `hf:` or `nf4:` before it changes nothing here.  weights: False: of a model of the hub, all but these
+    is enough.
 
     Raises RewardlabError for a folder that does not exist or holds no model, and for an adapter whose base is missing.
     """
