@@ -4,6 +4,7 @@ The better reply is the published solution. The worse one is, in turn, the solut
 one of its numbers changed. Without the calculator's marks (<<16-3=13>>) and the line of the answer (#### 18), which tell it apart.
 
   python benchmarks/_gsm8k_pairs.py 2000 pairs.jsonl
+  python benchmarks/_gsm8k_pairs.py 2000 short.jsonl 330    those of up to 330 characters, the two kinds in turn
 """
 
 from __future__ import annotations
@@ -39,5 +40,14 @@ def slipped(solution: str, rng: random.Random) -> str:
     return f"{solution[: place.start()]}{wrong}{solution[place.end() :]}"
 
 
+def short(rows: list[dict[str, str]], longest: int) -> list[dict[str, str]]:
+    """Those whose prompt and longer reply have so many characters at most; as many of either kind, in turn."""
+    kept = [row for row in rows if len(row["prompt"]) + max(len(row["chosen"]), len(row["rejected"])) <= longest]
+    kinds = ([row for row in kept if row["subset"] == kind] for kind in ("other question", "one number changed"))
+    return [row for both in zip(*kinds, strict=False) for row in both]
+
+
 if __name__ == "__main__":
-    Path(sys.argv[2]).write_text("".join(json.dumps(row) + "\n" for row in pairs(int(sys.argv[1]))), "utf-8")
+    made = pairs(int(sys.argv[1]))
+    made = short(made, int(sys.argv[3])) if len(sys.argv) > 3 else made
+    Path(sys.argv[2]).write_text("".join(json.dumps(row) + "\n" for row in made), "utf-8")

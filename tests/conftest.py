@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -62,3 +64,33 @@ def words():
     from rewardlab.models.embedded import tokenizer
 
     return tokenizer()
+
+
+@pytest.fixture
+def no_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """A Hugging Face hub at whose address nobody answers, and an empty cache of `datasets`: what is called with a name, a
+    configuration and the rows of each split puts them there, as if they had been downloaded."""
+    datasets = pytest.importorskip("datasets", reason="needs the extra 'data'")
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", "http://127.0.0.1:9")
+    cache = tmp_path / "datasets-cache"
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(cache))
+
+    def downloaded(name: str, config: str, **splits: list[dict[str, Any]]) -> None:
+        files = {}
+        for split, rows in splits.items():
+            files[split] = str(tmp_path / f"downloaded-{split}.parquet")
+            datasets.Dataset.from_list(rows).to_parquet(files[split])
+        datasets.load_dataset("parquet", name=config, data_files=files, cache_dir=str(cache))
+        made = next((cache / "parquet").glob(f"{config}-*/0.0.0/*/dataset_info.json")).parent
+        # as `datasets` lays out what it has downloaded: OWNER___NAME/CONFIG/VERSION/COMMIT
+        owner, _, plain = name.partition("/")
+        into = cache / f"{owner}___{plain}" / config / "0.0.0" / ("0" * 40)
+        into.parent.mkdir(parents=True)
+        made.rename(into)
+        for split in splits:
+            (into / f"parquet-{split}.arrow").rename(into / f"{plain}-{split}.arrow")
+
+    return downloaded

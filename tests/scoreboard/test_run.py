@@ -202,6 +202,15 @@ def test_the_command_shows_lists_and_refuses(tmp_path, data, capsys, monkeypatch
     shown = capsys.readouterr().out
     assert "25.0" in shown
     assert "what the figures mean: rewardlab show judgebench" in shown
+    refused = write(tmp_path / "said.jsonl", [{"id": str(i), "scores": [None, 0], "why": "HTTP 400: too long"} for i in range(8)])
+    again = ["scoreboard", refused, "length", "--on", "judgebench", "--data", str(data), "--limit", "5", "--against", "published"]
+    assert main(again) == 0
+    shown = capsys.readouterr().out
+    for told in (
+        "JudgeBench: 5 of 8 items", "figures of papers are of the whole benchmark", "no verdict of said: HTTP 400: too long",
+        "of fewer than 20 prompts no difference is called clear",
+    ):  # fmt: skip
+        assert told in shown
     assert main(["scoreboard", "--list", "--json"]) == 0
     assert "rm_bench" in json.loads(capsys.readouterr().out)["benchmarks"]
     assert main(["scoreboard", "length", "--on", "judgebench,llmbar", "--data", str(data)]) == 2
@@ -247,12 +256,20 @@ def test_alike_raters_rarely_differ_and_better_ones_are_found():
         for name, p in (("a", 0.6), ("b", 0.6), ("c", 0.6), ("best", 0.78)):
             marks = Marks({"right": (rng.random(300) < p).astype(float)}, np.array([""] * 300, object))
             heads[name] = (marks.mean("right"), figures.bootstrap(mean, marks, index)["overall"])
-        apart = figures.differences(heads)
+        apart = figures.differences(heads, 300)
         figures.holm(apart)
         false += any(row["clear"] for row in apart if "best" not in (row["better"], row["worse"]))
         found += sum(row["clear"] for row in apart if row["better"] == "best")
     assert false <= 8
     assert found >= 270
+
+
+def test_of_few_prompts_no_difference_is_clear():
+    heads = {"a": (4 / 6, np.random.default_rng(0).binomial(6, 4 / 6, 200) / 6), "b": (0.0, np.zeros(200))}
+    for prompts, clear in ((6, False), (19, False), (20, True)):
+        apart = figures.differences(heads, prompts)
+        figures.holm(apart)
+        assert [row["clear"] for row in apart] == [clear]
 
 
 def test_a_share_of_all_or_none_has_an_interval_with_a_width():

@@ -335,16 +335,6 @@ def test_the_prompt_of_preferences_may_lie_within_the_pair(tmp_path, suffix):
 # ---- the hub ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def no_hub(monkeypatch):
-    """An address at which nobody answers."""
-    datasets = pytest.importorskip("datasets", reason="needs the extra 'data'")
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", "http://127.0.0.1:9")
-
-
 def test_a_hub_out_of_reach_is_said_within_seconds(no_hub):
     started = time.monotonic()
     with pytest.raises(RewardlabError, match=r"no Hugging Face hub can be reached.*hf download --repo-type dataset nobody/gsm8k"):
@@ -352,18 +342,8 @@ def test_a_hub_out_of_reach_is_said_within_seconds(no_hub):
     assert time.monotonic() - started < 10
 
 
-def test_a_dataset_of_the_hub_is_read_from_the_cache_where_the_hub_is_out_of_reach(no_hub, tmp_path, monkeypatch):
-    import datasets
-
-    # as `datasets` lays out what it has downloaded: OWNER___NAME/CONFIG/VERSION/COMMIT
-    source = write(tmp_path / "x.parquet", ROWS)
-    datasets.load_dataset("parquet", name="main", data_files={"train": source}, cache_dir=str(tmp_path))
-    cached = next((tmp_path / "parquet").glob("main-*/0.0.0/*/dataset_info.json")).parent
-    into = tmp_path / "nobody___sums" / "main" / "0.0.0" / ("0" * 40)
-    into.parent.mkdir(parents=True)
-    cached.rename(into)
-    (into / "parquet-train.arrow").rename(into / "sums-train.arrow")
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))
+def test_a_dataset_of_the_hub_is_read_from_the_cache_where_the_hub_is_out_of_reach(no_hub, tmp_path):
+    no_hub("nobody/sums", "main", train=ROWS)
     task = registry.task("hub:nobody/sums,config=main")
     assert (task.name, len(task.train) + len(task.test)) == ("sums", 30)
     # the held-out problems of a file of one's own, too

@@ -4,6 +4,7 @@
   rewardlab scoreboard judge:smollm2 likelihood:smollm2 length --on llmbar --limit 100 --out board
   rewardlab scoreboard outputs:judgments.jsonl.gz --on judgebench --against published
   rewardlab scoreboard runs/rm ORG/MODEL --on rm-bench --data chat_filtered.json
+  rewardlab scoreboard runs/rm length --on pairs --data hf:OWNER/NAME:test
 
 A rater is a checkpoint (a sequence classifier or a process reward model), likelihood:MODEL, implicit:MODEL?reference=OTHER,
 judge:MODEL (local, or judge:openai:URL#NAME), outputs:FILE (verdicts of others), a reward, or FILE.py:FUNCTION. Without --on, all
@@ -30,7 +31,11 @@ def flags(parser: argparse.ArgumentParser) -> None:
         "raters", nargs="*", metavar="RATER", help="a checkpoint, likelihood:, implicit:, judge:, outputs:, a reward"
     )
     parser.add_argument("--on", metavar="NAMES", help="benchmarks, with commas (default: all whose data is at hand)")
-    parser.add_argument("--data", metavar="FILE", help="a file or folder in the published format, of one benchmark")
+    parser.add_argument(
+        "--data",
+        metavar="FILE",
+        help="a file or folder in the published format, of one benchmark, or hf:OWNER/NAME[:SPLIT] of the hub",
+    )
     parser.add_argument("--out", metavar="DIR", help="folder for the page, the table, the verdicts and model cards")
     shared.number_flag(parser, "limit", "items of each benchmark, chosen by chance (default: all)")
     parser.add_argument("--against", choices=("published",), help="show the figures of papers beside")
@@ -71,7 +76,8 @@ def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any])
     from rewardlab.commands.tables import heading
 
     entries = {rater: row[name] for rater, row in document["raters"].items() if name in row}
-    heading(f"{about['title']}: {about['items']:,} items{', without ' + about['lacks'] if about['lacks'] else ''}")
+    some = f" of {about['of']:,}" if about["of"] > about["items"] else ""
+    heading(f"{about['title']}: {about['items']:,}{some} items{', without ' + about['lacks'] if about['lacks'] else ''}")
     if not entries:
         print(f"none of these raters scores {about['asks']}{STEPS if about['asks'] == 'steps' else ''}")
         return
@@ -86,6 +92,11 @@ def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any])
     if about["chance"]:
         rows.append(["by guessing", *(_plain(about["chance"].get(f)) for f in figures), "", ""])
     _narrow(("rater", *figures, "no verdict", "cut off"), rows)
+    if some and any(row["benchmark"] == name for row in document.get("published", ())):
+        print("figures of papers are of the whole benchmark")
+    for rater, entry in entries.items():
+        if entry["no_verdict"] and entry["why"]:
+            print(f"no verdict of {rater}: {entry['why']}")
     biases = list(dict.fromkeys(bias for entry in entries.values() for bias in entry["biases"]))
     if biases:
         rows = [[rater, *(_plain(entry["biases"].get(bias)) for bias in biases)] for rater, entry in entries.items()]
@@ -105,6 +116,7 @@ def _narrow(names: Sequence[str], rows: list[list[str]]) -> None:
 
 def _differences(document: Mapping[str, Any]) -> None:
     from rewardlab.commands.tables import heading, table
+    from rewardlab.scoreboard.figures import LEAST_PROMPTS
 
     if not document["differences"]:
         return
@@ -114,6 +126,8 @@ def _differences(document: Mapping[str, Any]) -> None:
         for d in sorted(document["differences"], key=lambda d: (d["benchmark"], -d["difference"]))
     ]
     table(("benchmark", "better", "worse", "points", ""), rows[:40])
+    if any(about["items"] < LEAST_PROMPTS for about in document["benchmarks"].values()):
+        print(f"of fewer than {LEAST_PROMPTS} prompts no difference is called clear")
 
 
 def _figure(x: Mapping[str, Any] | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from rewardlab.clients.endpoint import is_served
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.models import hub
+from rewardlab.models import hub, smollm2
 from rewardlab.models.formats import fingerprint
 from rewardlab.policies.adapter import Base, config_of
 from rewardlab.util.files import folders_like
@@ -54,13 +54,14 @@ class Checkpoint:
 
 
 def find(name: str, weights: bool = True) -> Checkpoint:
-    """The checkpoint of a name: a folder (a checkpoint, a PEFT adapter, or a run: its best or else last model), or ORG/NAME of the
-    hub. `hf:` or `nf4:` before it changes nothing here.  weights: False: of a model of the hub, all but these is enough.
+    """The checkpoint of a name: a folder (a checkpoint, a PEFT adapter, or a run: its best or else last model), ORG/NAME of the
+    hub, or smollm2. `hf:` or `nf4:` before it changes nothing here.  weights: False: of a model of the hub, all but these
+    is enough.
 
     Raises RewardlabError for a folder that does not exist or holds no model, and for an adapter whose base is missing.
     """
     _, place = parted(name)
-    path = Path(place).expanduser()
+    path = smollm2.checkpoint() if place == "smollm2" else Path(place).expanduser()
     if path.exists():
         folder = checkpoint_of(path.resolve())
         base = Base(str(folder), None, fingerprint(folder))

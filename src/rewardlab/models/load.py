@@ -105,12 +105,7 @@ def _by_name(name: str, device: str, dtype: str, lora_rank: int | None, task: Ta
     name, number = starts.parted(name) if name.startswith("embedded#") else (name, 0)
     name, task, judge = _of_task(name, task)
     kind = task.model if name == "untrained" and task else name
-    prefix, place = parted(name)
-    if place == "smollm2":
-        from rewardlab.models.smollm2 import checkpoint
-
-        name = f"{prefix}{checkpoint()}"
-    elif kind in NAMES:
+    if kind in NAMES and parted(name)[1] != "smollm2":
         policy = starts.start(task, number, device, dtype) if number else _small(name, kind, device, dtype, task, judge)
         return _adapted(policy, name, lora_rank) if lora_rank else policy
     return _from_checkpoint(name, find(name), device, dtype, lora_rank)

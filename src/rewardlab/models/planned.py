@@ -40,11 +40,7 @@ def planned(name: str, device: str, dtype: torch.dtype, lora_rank: int | None = 
     Of a model of the hub, all but the weights is downloaded.
     `policy.packed` says whether its matrices would be kept in 4 bits.  Raises RewardlabError as `load_policy`.
     """
-    prefix, place = parted(name)
-    if place == "smollm2":
-        from rewardlab.models.smollm2 import checkpoint
-
-        name = f"{prefix}{checkpoint()}"
+    prefix, _ = parted(name)
     found = find(name, weights=False)
     if found.config.get("model_type") in (*OWN, KIND):
         return load_policy(name, device, str(dtype).removeprefix("torch."), lora_rank)

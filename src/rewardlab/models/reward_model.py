@@ -12,6 +12,7 @@ refused (`models/reads.py`). Where an energy head lies beside the weights, the s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -22,11 +23,12 @@ from rewardlab.core import Message, TokenCount
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint, find
 from rewardlab.models.layouts import layout_of
+from rewardlab.models.lean_scorer import LeanScorer
 from rewardlab.models.reads import PLAIN, beside, check_reads, reads_of, told
 from rewardlab.policies.ends import turn_end
 from rewardlab.policies.energy import load_energy
 from rewardlab.policies.hf.model import context_of, with_saved_adapter
-from rewardlab.policies.packing import by_tokens
+from rewardlab.policies.packing import by_tokens, numbered
 from rewardlab.text.reference import against
 from rewardlab.util.device import device_of, dtype_of
 
@@ -56,20 +58,23 @@ class RewardModel:
         """label: of several, the one that is the score, by name or number.  layout: "template", the whole conversation as the chat
         template writes it, or "ours".  max_tokens: of a conversation; without it, the model's context.  principles: that it is
         told at the end of each prompt."""
-        from transformers import AutoTokenizer
+        from transformers import AutoConfig, AutoTokenizer
 
         self.found, self.device, self.principles = found, device_of(device), tuple(principles)
         self.dtype = dtype_of(dtype, self.device)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), trust_remote_code=False)
-        self.model = _loaded(found, self.dtype).to(self.device).eval()
+        config = AutoConfig.from_pretrained(str(found.folder), trust_remote_code=False)
+        self.lean = LeanScorer.of(found, self.device, self.dtype, config.num_labels)
+        self.model = None if self.lean else _loaded(found, self.dtype).to(self.device).eval()
         self.energy = load_energy(found.folder, self.device)
-        self.reads_pairs = not isinstance(getattr(self.model, "score", None), nn.Linear)
+        self.reads_pairs = self.lean is None and not isinstance(getattr(self.model, "score", None), nn.Linear)
         self.layout = layout or ("ours" if _is_ours(found) else "template")
         if self.layout not in ("ours", "template"):
             raise unknown("layout of a reward model", self.layout, ("ours", "template"))
         self.beside = layout_of(found)
-        self.label = _label(self.model.config, label)
-        self.longest = max_tokens or min(context_of(self.model, self.tokenizer), self.tokenizer.model_max_length)
+        self.label = _label(config, label)
+        context = context_of(SimpleNamespace(config=config), self.tokenizer)
+        self.longest = max_tokens or min(context, self.tokenizer.model_max_length)
         self.token_count, self.name = TokenCount(), "reward-model"
 
     def score(self, rows: Sequence[Answered]) -> list[float]:
@@ -81,9 +86,11 @@ class RewardModel:
         encoded = [self._encoded(*row) for row in rows]
         lengths = [len(row["input_ids"]) for row in encoded]
         scores = [0.0] * len(rows)
-        for part in by_tokens(lengths, CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS):
+        alike = numbered(tuple((m.role, m.text) for m in row[0]) for row in rows)
+        parts = by_tokens(lengths, CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS, alike if self.lean else ())
+        for part in parts:
             with torch.inference_mode():
-                found = self._scores([encoded[i] for i in part]).tolist()
+                found = self._scores([encoded[i] for i in part], [alike[i] for i in part]).tolist()
             for i, score in zip(part, found, strict=True):
                 scores[i] = score
         self.token_count.scored += sum(lengths)
@@ -136,16 +143,23 @@ class RewardModel:
 
     # ---- tokens to scores -----------------------------------------------------------------------------------------
 
-    def _scores(self, rows: Sequence[dict[str, Any]]) -> Tensor:
+    def _scores(self, rows: Sequence[dict[str, Any]], alike: Sequence[int]) -> Tensor:
+        if self.lean:
+            ends = self.lean.ends([row["input_ids"] for row in rows], alike)
+            return self._refined(ends, self.lean.scores(ends))
         names = [name for name in rows[0] if name != "cut"]
         batch = {name: _padded([row[name] for row in rows]).to(self.device) for name in names}
         length = torch.tensor([len(row["input_ids"]) for row in rows], device=self.device)
         batch["attention_mask"] = (torch.arange(batch["input_ids"].shape[1], device=self.device) < length[:, None]).long()
+        model: Any = self.model
         if self.reads_pairs:
-            return self._one(self.model(**batch).logits.float())
-        hidden = self.model.base_model(**batch, use_cache=False).last_hidden_state
+            return self._one(model(**batch).logits.float())
+        hidden = model.base_model(**batch, use_cache=False).last_hidden_state
         ends = hidden[torch.arange(len(rows)), length - 1]
-        own = self._one(self.model.score(ends).float())
+        return self._refined(ends, model.score(ends))
+
+    def _refined(self, ends: Tensor, logits: Tensor) -> Tensor:
+        own = self._one(logits.float())
         return own if self.energy is None else self.energy.refined(ends, own)
 
     def _one(self, logits: Tensor) -> Tensor:

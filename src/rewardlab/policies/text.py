@@ -42,6 +42,8 @@ class TextPolicy(ReadsVectors):
     """Number format of the checkpoint that the policy was loaded from: an exported one has it too."""
     packed = False
     """Whether the matrices of the layers are kept in 4 bits."""
+    shares_prompts = False
+    """Whether a prompt of neighbouring rows is computed once."""
     depth: int
     """How many decoder layers it has."""
     recomputes = False

@@ -104,10 +104,6 @@ def recognised(found: Checkpoint, name: str) -> str:
 
 
 def _plain_name(place: str) -> str:
-    if place == "smollm2":
-        from rewardlab.models.smollm2 import checkpoint
-
-        return str(checkpoint())
     if place.startswith("embedded:"):
         # by name: it is made by training, which loads scorers itself
         return str(importlib.import_module("rewardlab.prm.small").checkpoint(place.removeprefix("embedded:")))

@@ -6,7 +6,7 @@
     )
 
 A method's file of kind "benchmark" makes one. Files in the published format are read from the folder that REWARDLAB_DATA names
-(`data`), from `--data`, or from the hub.
+(`data`), from `--data FILE`, or from the hub by `--data hf:OWNER/NAME:SPLIT`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewardlab.data.files import Row, is_rows, rows_of
+from rewardlab.data.hub import is_named, is_saved, saved, splits_named, stored_rows
 from rewardlab.data.pictures import pictures_in
 from rewardlab.errors import RewardlabError
 from rewardlab.scoreboard.figures import Figures, Marks
@@ -90,16 +91,32 @@ class Benchmark:
     def items(self, source: str | Path | None = None) -> list[Item]:
         """The items in a file or folder; without one, in the folder that REWARDLAB_DATA names. A second item of an id is left out.
 
+        source: also a folder that `datasets` saved, or a dataset of the hub, hf:OWNER/NAME[:SPLIT] (data/hub.py).
         Raises RewardlabError where there are no files, and for a row that cannot be read, with its place.
         """
         found: dict[str, Item] = {}
-        for path in self.files(source):
-            for place, row in self._grouped((self.load or rows_of)(path)):
+        for path, rows in self._sources(source):
+            for place, row in self._grouped(rows):
                 for item in self._read(row, path, place):
                     found.setdefault(item.id, item)
         if not found:
             raise RewardlabError(f"{self.title}: there are no items in {source or self.data}")
         return list(found.values())
+
+    def _sources(self, source: str | Path | None) -> Iterator[tuple[Path, Iterable[tuple[str, Row]]]]:
+        """The files, or the splits of a dataset as if they were files of these names, and the rows of each with their places."""
+        if isinstance(source, str) and is_named(source):
+            if self.load:
+                raise RewardlabError(f"{self.title} is not a row an item: give its files as they were published, and not {source}")
+            named = splits_named(source)
+        elif source is not None and is_saved(folder := Path(source).expanduser()):
+            # one split that was saved by itself goes by the folder's name
+            own = saved(folder)
+            named = {folder / split: x for split, x in own.items()} if isinstance(own, dict) else {folder: own}
+        else:
+            yield from ((path, (self.load or rows_of)(path)) for path in self.files(source))
+            return
+        yield from ((path, stored_rows(dataset)) for path, dataset in named.items())
 
     def _grouped(self, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
         """The rows as `read` takes them, those of one item together, in the order in which items begin."""
@@ -159,4 +176,4 @@ class Benchmark:
         return (self.released,) if self.released and isinstance(self.released, str) else tuple(self.released)
 
     def _on_hub(self) -> str:
-        return f" (on the hub: {self.hub}; a parquet file of it will do)" if self.hub else ""
+        return f", or --data hf:{self.hub} where the hub can be reached" if "/" in self.hub and not self.load else ""

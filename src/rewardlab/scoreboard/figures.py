@@ -3,7 +3,8 @@
 Intervals are percentiles of a bootstrap over prompts (1,000 resamples; items of one prompt, or of one picture, are kept together),
 the same resamples for all raters, so that differences are paired. A share whose resamples are all 0, or all 1, gets Wilson's
 interval instead. Two raters differ by the p-value of their difference in the headline figure over its bootstrap deviation (normal),
-with Holm's correction over all pairs of raters on all benchmarks.
+with Holm's correction over all pairs of raters on all benchmarks. Of fewer than 20 prompts none is clear: resamples of so few say
+too little about the spread.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from rewardlab.scoreboard.items import Item
 Figures = Mapping[str, float]
 RESAMPLES = 1000
 Z = 1.959964
+LEAST_PROMPTS = 20
+"""So many prompts it takes for a difference to be clear: of six, four that one rater alone has right would seem so."""
 
 
 class Marks:
@@ -109,8 +112,9 @@ def interval(value: float, replicates: np.ndarray, n: int) -> tuple[float, float
     return float(low), float(high)
 
 
-def differences(headlines: Mapping[str, tuple[float, np.ndarray]]) -> list[dict[str, Any]]:
-    """For each two raters the difference of their headline figures on one benchmark, the better one first."""
+def differences(headlines: Mapping[str, tuple[float, np.ndarray]], prompts: int) -> list[dict[str, Any]]:
+    """For each two raters the difference of their headline figures on one benchmark, the better one first.  prompts: how many
+    were resampled; p is 1 where they are too few."""
     found = []
     for (a, (x, xs)), (b, (y, ys)) in combinations(headlines.items(), 2):
         if math.isnan(x) or math.isnan(y):
@@ -119,6 +123,7 @@ def differences(headlines: Mapping[str, tuple[float, np.ndarray]]) -> list[dict[
         sampled = sign * (xs - ys)
         spread = float(np.nanstd(sampled))
         p = math.erfc(abs(x - y) / spread / math.sqrt(2)) if spread > 0 else 1.0 if x == y else 0.0
+        p = p if prompts >= LEAST_PROMPTS else 1.0
         low, high = (float(v) for v in np.nanpercentile(sampled, [2.5, 97.5]))
         found.append({"better": names[0], "worse": names[1], "difference": abs(x - y), "ci95": [low, high], "p": p})
     return found

@@ -16,18 +16,34 @@ NAME = "pairs"
 
 
 def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
-    """prompt, a text or messages; chosen and rejected, a text or a list of texts each; id, subset, reference, if there are any."""
+    """prompt, a text or messages; chosen and rejected, a text or a list of texts each, or a conversation each whose last message
+    is the reply and whose others are the prompt; id, subset, reference, if there are any."""
     chosen, rejected = (_texts(row[name], name) for name in ("chosen", "rejected"))
-    prompt = users(row["prompt"]) if isinstance(row["prompt"], str) else said(row["prompt"])
+    asked = _before(row) or row["prompt"]
+    prompt = users(asked) if isinstance(asked, str) else said(asked)
     # rows of one's own have no id as a rule: what they hold tells them apart
-    whole = json.dumps([str(row["prompt"]), chosen, rejected])
+    whole = json.dumps([str(asked), chosen, rejected])
     name = str(row.get("id", hashlib.sha256(whole.encode()).hexdigest()[:12]))
     worth = (1.0,) * len(chosen) + (0.0,) * len(rejected)
     answer = as_text(row.get(COLUMN)) or row.get("answer")
     yield Item(name, prompt, (*chosen, *rejected), worth, str(row.get("subset", "")), answer=answer)
 
 
+def _before(row: Mapping[str, Any]) -> list[Any]:
+    """The messages before the replies, of rows that hold whole conversations; empty for others."""
+    chosen, rejected = ([*row[name]][:-1] if _is_conversation(row[name]) else [] for name in ("chosen", "rejected"))
+    if chosen != rejected:
+        raise ValueError("chosen and rejected are conversations that differ before their last message")
+    return chosen
+
+
+def _is_conversation(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(m, Mapping) and {"role", "content"} <= set(m) for m in value)
+
+
 def _texts(value: Any, column: str) -> tuple[str, ...]:
+    if _is_conversation(value):
+        value = value[-1]["content"]
     texts = (value,) if isinstance(value, str) else tuple(value)
     if not texts or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"{column} is a reply, or a list of replies, as text")

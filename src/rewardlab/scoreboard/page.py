@@ -90,6 +90,7 @@ def section(name: str, about: Mapping[str, Any], document: Document, shown: str)
     entries = {rater: row[name] for rater, row in document["raters"].items() if name in row}
     figures = list(dict.fromkeys((about["headline"], *(f for entry in entries.values() for f in entry["figures"]))))
     lacks = f" Without {escape(about['lacks'])}." if about["lacks"] else ""
+    some = f" of {about['of']:,}" if about["of"] > about["items"] else ""
     body = "".join(figures_row(rater, entry, figures) for rater, entry in entries.items())
     beside = [*((p["rater"], p["figures"], p["source"]) for p in document.get("published", ()) if p["benchmark"] == name)]
     beside += [("by guessing", about["chance"], "")] if about["chance"] else []
@@ -100,7 +101,7 @@ def section(name: str, about: Mapping[str, Any], document: Document, shown: str)
     )  # fmt: skip
     main = _table(["rater", *figures, "no verdict", "cut off", "cost"], body)
     return (
-        f"<h2>{escape(about['title'])}</h2><p>{about['items']:,} items, asked about {escape(about['asks'])}.{lacks}</p>{main}"
+        f"<h2>{escape(about['title'])}</h2><p>{about['items']:,}{some} items, asked about {escape(about['asks'])}.{lacks}</p>{main}"
         f"{bias_table(entries)}{differences(name, document)}{shown}"
     )
 

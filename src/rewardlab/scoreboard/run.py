@@ -42,12 +42,13 @@ much a kill costs."""
 
 @dataclass(frozen=True)
 class Asked:
-    """A benchmark with the items that are asked, and the resamples (`index`) of its intervals."""
+    """A benchmark with the items that are asked, of so many (`of`), and the resamples (`index`) of its intervals."""
 
     name: str
     benchmark: Benchmark
     items: list[Item]
     seed: int
+    of: int = 0
 
     @cached_property
     def index(self) -> list[np.ndarray]:
@@ -142,11 +143,12 @@ def asked(name: str, data: str | Path | None = None, limit: int | None = None, s
     """A benchmark with its items, or some of them, chosen by chance."""
     benchmark = benchmark_of(name)
     items = benchmark.items(data)
+    of = len(items)
     if limit is not None and limit < len(items):
         # in the order of the file, whichever are chosen
         chosen = random.Random(seed_of("scoreboard", seed)).sample(range(len(items)), limit)
         items = [items[i] for i in sorted(chosen)]
-    return Asked(name.replace("-", "_").replace(".", "_").lower(), benchmark, items, seed)
+    return Asked(name.replace("-", "_").replace(".", "_").lower(), benchmark, items, seed, of)
 
 
 def _answers(
@@ -265,12 +267,13 @@ def _document(asked: Sequence[Asked], answered: Sequence[Answered]) -> dict[str,
             # what was asked about other items is not compared
             if one.asked is a:
                 headlines[one.rater] = (next(iter(entry["figures"].values()))["value"], replicates)
-        apart += [{"benchmark": a.name, **row} for row in statistics.differences(headlines)]
+        prompts = len({item.cluster for item in a.items})
+        apart += [{"benchmark": a.name, **row} for row in statistics.differences(headlines, prompts)]
     statistics.holm(apart)
     about = {
         a.name: {
-            "title": a.benchmark.title, "items": len(a.items), "asks": a.benchmark.asks, "headline": a.benchmark.headline,
-            "chance": dict(a.benchmark.chance), "lacks": a.benchmark.lacks,
+            "title": a.benchmark.title, "items": len(a.items), "of": a.of, "asks": a.benchmark.asks,
+            "headline": a.benchmark.headline, "chance": dict(a.benchmark.chance), "lacks": a.benchmark.lacks,
         }
         for a in asked
     }  # fmt: skip
@@ -338,7 +341,7 @@ def at_hand() -> dict[str, dict[str, Any]]:
                 files, items = one.files(), one.made or sum(not item.blank for item in one.items())
                 where = str(files[0].parent) if items else f"{files[0].parent}: no replies, but outputs of others"
             except RewardlabError:
-                items, where = 0, f"not here: --data FILE{f', on the hub {one.hub}' if one.hub else ''}"
+                items, where = 0, f"not here: --data FILE{f' or hf:{one.hub}' if '/' in one.hub and not one.load else ''}"
             found[name] = {"title": one.title, "items": items, "where": where}
             bar.advance()
     return found

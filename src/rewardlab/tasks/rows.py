@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.data.files import not_utf8
+from rewardlab.data.hub import is_saved, saved
 from rewardlab.errors import RewardlabError
 from rewardlab.util.nulls import unpadded
 
@@ -33,14 +34,14 @@ def splits(source: str) -> dict[str, Iterator[Row]]:
     Raises RewardlabError, with file and line, for whatever cannot be read; a broken row comes as its error.
     """
     if source.startswith(HUB):
-        from .hub import load
+        from rewardlab.data.hub import load
 
         return _named(load(source.removeprefix(HUB)), source)
     path = _existing(source)
     if path.is_file():
         return {"train": _rows(path)}
-    if (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists():
-        return _named(_saved(path), str(path))
+    if is_saved(path):
+        return _named(saved(path), str(path))
     found = {name: files for name in ("train", *HELD_OUT) if (files := _files_of(path, name))}
     if not found:
         other = ", ".join(SUFFIXES[1:])
@@ -179,18 +180,6 @@ def _parquet(path: Path) -> Iterator[Row]:
         raise RewardlabError(f"{path} is not a parquet file that can be read: {e}") from e
     for number, row in enumerate(table.to_pylist(), 1):
         yield f"{path}, row {number}", unpadded(row)
-
-
-def _saved(path: Path) -> Any:
-    """A dataset, or a dict of its splits, that was saved to disk."""
-    try:
-        import datasets
-    except ImportError as e:
-        raise RewardlabError(f"{path} is a saved dataset; to read it: pip install 'rewardlab[data]'") from e
-    try:
-        return datasets.load_from_disk(str(path))
-    except Exception as e:
-        raise RewardlabError(f"cannot load the dataset in {path}: {e}") from e
 
 
 def _named(data: Any, source: str) -> dict[str, Iterator[Row]]:

@@ -44,6 +44,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
     dtype: format of computation; weights, gradients and log-probs are float32.
     """
 
+    shares_prompts = True
+
     def __init__(self, model: Llama, tokenizer: Any, device: torch.device, dtype: torch.dtype, name: str = "policy"):
         super().__init__(tokenizer)
         if device.type == "cpu":

@@ -96,7 +96,7 @@ def _of_checkpoint(name: str, device: str, dtype: str) -> Rater:
 
     place, _, query = name.removeprefix("prm:").partition("?")
     said = dict(parse_qsl(query, keep_blank_values=True))
-    architecture = "" if place == "smollm2" else str((find(place).config.get("architectures") or [""])[0])
+    architecture = str((find(place).config.get("architectures") or [""])[0])
     if architecture.endswith("ForSequenceClassification") and "as" not in said and not name.startswith("prm:"):
         from rewardlab.scoreboard.raters.classifier import Classifier
 

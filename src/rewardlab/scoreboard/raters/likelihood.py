@@ -79,8 +79,4 @@ class Likelihood(Rater):
 
 def weights(model: str) -> str:
     """What tells a model's weights from others."""
-    if model == "smollm2":
-        from rewardlab.models.smollm2 import checkpoint
-
-        model = str(checkpoint())
     return find(model).base.weights or model

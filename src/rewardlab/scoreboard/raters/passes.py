@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from rewardlab.core import Message, Trajectory
 from rewardlab.data.pictures import fitted
 from rewardlab.models.reward_model import CPU_TOKENS, GPU_TOKENS
-from rewardlab.policies.packing import by_tokens
+from rewardlab.policies.packing import by_tokens, numbered
 from rewardlab.util.outputs import forward_batch
 
 
@@ -29,9 +29,16 @@ def shown(messages: Sequence[Message], policy: Any) -> tuple[Message, ...]:
     return tuple(replace(m, images=tuple(fitted(image, policy.image_size) for image in m.images)) for m in messages)
 
 
-def parts(lengths: Sequence[int], device: torch.device) -> list[list[int]]:
-    """Indices of rows that are read together, longest first."""
-    return by_tokens(list(lengths), CPU_TOKENS if device.type == "cpu" else GPU_TOKENS)
+def parts(rows: Sequence[Trajectory], policy: Any) -> list[list[int]]:
+    """Indices of rows that are read together, longest first; those of a prompt together where the policy reads it once."""
+    budget = CPU_TOKENS if policy.device.type == "cpu" else GPU_TOKENS
+    prompts = numbered(_before_decisions(t).tobytes() for t in rows) if policy.shares_prompts else ()
+    return by_tokens([len(t) for t in rows], budget, prompts)
+
+
+def _before_decisions(row: Trajectory) -> np.ndarray:
+    mask = row.mask
+    return row.ids[: int(mask.argmax())] if mask.any() else row.ids
 
 
 def logprobs_of(policy: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
@@ -66,6 +73,6 @@ def next_logits(policy: Any, rows: Sequence[Trajectory], ids: Sequence[int]) -> 
 
 def _passes(policy: Any, rows: Sequence[Trajectory], name: str) -> Iterator[tuple[list[int], torch.Tensor]]:
     policy.token_count.scored += sum(map(len, rows))
-    for part in parts([len(t) for t in rows], policy.device):
+    for part in parts(rows, policy):
         with torch.no_grad():
             yield part, getattr(policy.evaluate(forward_batch([rows[i] for i in part], policy.device), (name,)), name)

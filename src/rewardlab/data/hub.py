@@ -1,14 +1,18 @@
-"""Datasets of the Hugging Face hub, by name."""
+"""Datasets of the Hugging Face hub, by name, and those that `datasets` saved into a folder."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.util.extras import require
+from rewardlab.util.nulls import unpadded
 
+PREFIXES = ("hf:", "hub:")
+"""How a name begins that is of the hub where files may be given too: hf:OWNER/NAME:SPLIT, or hub:OWNER/NAME,split=SPLIT."""
 OPTIONS = ("config", "split", "revision")
 SECONDS = 5.0
 """How long to wait for the hub before it counts as out of reach."""
@@ -33,8 +37,59 @@ def load(written: str) -> Any:
             raise RewardlabError(f"cannot load the dataset {name} of the hub: {' '.join(str(e).split())}") from e
         raise RewardlabError(
             f"no Hugging Face hub can be reached from here, and {written} is not in its cache. Download it where there is one "
-            f"(hf download --repo-type dataset {name} --local-dir DIR), copy the folder, and give its path in place of the name"
+            f"(hf download --repo-type dataset {name} --local-dir DIR), copy the folder, and give its path in place of the name "
+            f"({' '.join(str(e).split())})"
         ) from e
+
+
+def is_named(source: object) -> bool:
+    """Whether a source is a dataset of the hub by its name, and not a file or a folder."""
+    return isinstance(source, str) and source.startswith(PREFIXES)
+
+
+def splits_named(source: str) -> dict[Path, Any]:
+    """The datasets of hf:OWNER/NAME:SPLIT, each under the path that stands for it in messages, hf:OWNER/NAME/SPLIT.
+
+    hf:OWNER/NAME:A+B are two, and without a split it is the only one. Options may follow the name, as of `load`:
+    hf:OWNER/NAME,config=C:SPLIT, or hub:OWNER/NAME,config=C,split=S.
+    Raises RewardlabError as `load`, and where there are several splits and none is named.
+    """
+    written, _, splits = source.partition(":")[2].partition(":")
+    name, options = _parsed(written)
+    splits = splits or options.get("split", "")
+    if splits:
+        plain = ",".join(part for part in written.split(",") if not part.startswith("split="))
+        found = {split: load(f"{plain},split={split}") for split in splits.split("+")}
+    elif len(found := dict(load(written))) > 1:
+        raise RewardlabError(
+            f"{source} has the splits {', '.join(found)}: name one, hf:{written}:{next(iter(found))}, or several, "
+            f"hf:{written}:{'+'.join(found)}"
+        )
+    return {Path(f"hf:{name}") / split: dataset for split, dataset in found.items()}
+
+
+def is_saved(folder: Path) -> bool:
+    """Whether `datasets` saved a dataset, or a dict of its splits, into this folder."""
+    return (folder / "dataset_info.json").is_file() or (folder / "dataset_dict.json").is_file()
+
+
+def saved(folder: Path) -> Any:
+    """A dataset, or a dict of its splits, that was saved to disk."""
+    try:
+        import datasets
+    except ImportError as e:
+        raise RewardlabError(f"{folder} is a saved dataset; to read it: pip install 'rewardlab[data]'") from e
+    try:
+        return datasets.load_from_disk(str(folder))
+    except Exception as e:
+        raise RewardlabError(f"cannot load the dataset in {folder}: {e}") from e
+
+
+def stored_rows(dataset: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a dataset with their places, as a parquet file holds them: pictures stay encoded."""
+    parts = dataset.with_format("arrow").iter(batch_size=256)
+    rows = (row for table in parts for row in table.to_pylist())
+    yield from ((f"row {number}", unpadded(row)) for number, row in enumerate(rows, 1))
 
 
 def _parsed(written: str) -> tuple[str, dict[str, str]]:
