@@ -77,6 +77,7 @@ MAY_IMPORT = {
         "prm",
         "engine",
         "runs.config",
+        "runs.metrics",
         "registry",
         "text.reference",
         "text.principles",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import torch
@@ -63,6 +64,32 @@ def test_a_run_stands_for_its_best_model_and_for_its_last_without_one(model):
         (run / which).mkdir(exist_ok=True)
         (run / which / "config.json").write_text("{}")
         assert find("run").folder == run / which
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (
+            [{"step": 0, "eval/pass@1": 0.2}, {"step": 1}],
+            r"before training \(step 0\): nothing was measured since; the last one is",
+        ),
+        ([{"step": 0, "eval/pass@1": 0.2}, {"step": 1, "eval/pass@1": 0.1}], r"no later evaluation was above it"),
+        ([{"step": 0, "eval/pass@1": 0.2}, {"step": 1, "eval/pass@1": 0.3}], None),
+        ([{"step": 0, "eval/pass@1": 0.2}], None),
+        ([{"step": 1, "loss": 1.0}], None),
+    ],
+)
+def test_a_best_model_that_has_learnt_nothing_yet_is_told(rows, says, model, capsys):
+    run = model.parent.parent / "run"
+    for which in ("model", "best"):
+        (run / which).mkdir(parents=True)
+        (run / which / "config.json").write_text("{}")
+    (run / "config.json").write_text(json.dumps({"recipe": {}}))
+    (run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert find("run").folder == find("run").folder == run / "best"
+    told = said(capsys)
+    assert told.count("note:") == (says is not None)
+    assert says is None or re.search(says, told)
 
 
 def test_transformers_runs_what_the_lean_policy_cannot_and_why_is_said(words, capsys):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,9 @@ from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models import hub, smollm2
 from rewardlab.models.formats import fingerprint
 from rewardlab.policies.adapter import Base, config_of
+from rewardlab.runs.metrics import finite, read_metrics
 from rewardlab.util.files import folders_like
+from rewardlab.util.progress import console
 
 NAMES = {
     "embedded": "a small text policy, warmed up on the task in minutes and then cached",
@@ -117,8 +122,30 @@ def checkpoint_of(folder: Path) -> Path:
         return folder
     for which in ("best", "model"):
         if any((folder / which / file).is_file() for file in ("config.json", "adapter_config.json")):
+            if which == "best":
+                _tell_if_untrained(folder)
             return folder / which
     raise RewardlabError(f"the run {folder} has saved no model yet")
+
+
+@functools.cache
+def _tell_if_untrained(run: Path) -> None:
+    """Say so where the best model of a run that has trained is the one that it began with: of one that was stopped, mostly."""
+    rows: list[dict[str, Any]] = []
+    # a damaged file of metrics is no reason not to load a model
+    with suppress(RewardlabError):
+        rows = read_metrics(run)
+    # the first number of an evaluation decides
+    leading = {row["step"]: finite(next((v for k, v in row.items() if k.startswith("eval/")), None)) for row in rows}
+    values = {step: value for step, value in leading.items() if not math.isnan(value)}
+    if not values or rows[-1]["step"] == 0 or max(values, key=lambda step: (values[step], -step)) > 0:
+        return
+    why = "no later evaluation was above it" if len(values) > 1 else "nothing was measured since"
+    last = f"; the last one is {run / 'model'}" if (run / "model").is_dir() else ", until the run is resumed"
+    console.print(
+        f"note: {run / 'best'} is the model from before training (step 0): {why}{last}",
+        highlight=False, soft_wrap=True, markup=False,
+    )  # fmt: skip
 
 
 def _with_base(adapter: Path, weights: bool) -> Checkpoint:
