@@ -9,9 +9,12 @@ import pytest
 from rewardlab import api
 from rewardlab.api.scorers import scorer_recipe
 from rewardlab.commands import cli
+from rewardlab.core import Message
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
+from rewardlab.models.reward_model import load_reward_model
 from tests.helpers.checkpoints import checkpoint
+from tests.helpers.reward_runs import one_step
 
 SHORT = {"steps": 1, "eval_problems": 8, "max_new": 4, "device": "cpu"}
 
@@ -101,3 +104,47 @@ def test_a_folder_given_as_a_reward_is_told_how_it_is_used(here, written, tmp_pa
         ]  # fmt: skip
         assert cli.main(argv) == 2
         assert f"model:{folder}" in capsys.readouterr().err
+
+
+def test_an_export_and_any_classifier_are_measured_on_pairs(here, tmp_path):
+    """As the run is, whose own measure reads the same pairs by the policy's tokens."""
+    api.export(here / "rm", tmp_path / "out")
+    own, named = api.evaluate(str(here / "rm"), problems=8, device="cpu"), {"problems": 8, "device": "cpu"}
+    for model in (str(tmp_path / "out"), f"model:{tmp_path / 'out'}", f"{tmp_path / 'out'}?layout=ours"):
+        found = api.evaluate(model, str(here / "pairs.jsonl"), **named)
+        assert found == own | {"model": model, "ece": pytest.approx(own["ece"]), "brier": pytest.approx(own["brier"])}
+    # of another origin: read by its own template
+    checkpoint(tmp_path / "theirs", tokenizer(), "LlamaForSequenceClassification", num_labels=1)
+    assert api.evaluate(str(tmp_path / "theirs"), str(here / "pairs.jsonl"), **named)["n"] == 6
+    with pytest.raises(RewardlabError, match="rows of sums lack a text in the column 'chosen' or 'rejected'"):
+        api.evaluate(str(tmp_path / "out"), str(here / "sums.jsonl"), device="cpu")
+
+
+@pytest.mark.parametrize("method", ["acemath", "gradesql"])
+def test_the_run_of_a_method_that_reads_other_rows_is_measured_on_plain_pairs_too(method, here, tmp_path):
+    one_step(method, tmp_path)
+    found = api.evaluate(str(tmp_path / "run"), str(here / "pairs.jsonl"), problems=8, device="cpu")
+    assert found["n"] == 6
+    assert set(found) >= {"pair_accuracy", "pair_accuracy.shorter", "ece"}
+    scores = load_reward_model(str(tmp_path / "run"), "cpu").score([([Message("user", "What is 1 + 1?")], "2")])
+    assert len(scores) == 1
+
+
+def test_a_reward_model_under_a_principle_is_measured_on_plain_pairs(here, tmp_path, capsys):
+    one_step("salmon", tmp_path)
+    argv = ["eval", f"{tmp_path / 'run'}?principle=Be brief.", "--task", str(here / "pairs.jsonl"), "--device", "cpu"]
+    assert cli.main([*argv, "--problems", "4"]) == 0
+    assert "pair_accuracy" in capsys.readouterr().out
+
+
+def test_what_a_method_remembers_is_there_when_its_run_is_measured(here, tmp_path):
+    """The goal of goal_conditioned_rm, without which every prefix is worth the same."""
+    settings, task = {"problems": 8, "reward_lr": 1e-2}, str(here / "pairs.jsonl")
+    run = api.train(
+        "goal_conditioned_rm", str(here / "model"), task, settings=settings, out=tmp_path / "run", **SHORT | {"steps": 3}
+    )
+    found, known = api.evaluate(str(run.out), problems=8, device="cpu"), run.summary["best"]
+    assert known["step"] > 0
+    assert found["goal_auroc"] == pytest.approx(known["goal_auroc"])
+    assert found["prefix_auroc"] == pytest.approx(known["prefix_auroc"])
+    assert found["goal_auroc"] != 0.5

@@ -12,6 +12,8 @@ from rewardlab.core import Message
 from rewardlab.data.columns import Data
 from rewardlab.models.reward_model import load_reward_model
 
+FEW = {"problems": 2, "n": 2, "pairs": 2, "votes": 1, "passes": 1, "rounds": 1, "gold_passes": 1, "tests": 2, "grid": 2, "k": 1}
+
 
 def taught(method: str, folder: Path, replies: list[str], steps: int = 8, **settings) -> tuple[dict, list[float]]:
     """What the run measured after some steps, on the rows it learnt from, and the scores of these replies by `model:RUN`."""
@@ -25,3 +27,17 @@ def taught(method: str, folder: Path, replies: list[str], steps: int = 8, **sett
     done = train(method, "untrained", task, steps=steps, out=folder / "run", **given)
     asked = [Message("user", "What is it?")]
     return done.summary["after"], load_reward_model(str(folder / "run"), written=True).score([(asked, reply) for reply in replies])
+
+
+def one_step(method: str, folder: Path):
+    """The folder `run` of a method's run of one step on its template rows, these rows, and their task."""
+    data = next(Data.from_json(row["data"]) for row in registry.rows() if row["name"] == method)
+    rows = list(data.rows)
+    file = folder / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = registry.task(str(file), **({"verifier": data.verified_by} if data.verified_by else {}))
+    task = replace(task, test=[task.train[i] for i in range(len(task.train))])
+    takes = {parameter.flag.removeprefix("--").replace("-", "_") for parameter in registry.parameters(method)}
+    settings = {name: value for name, value in FEW.items() if name in takes} | dict(data.settings)
+    common = {"eval_problems": 2, "max_new": 4, "device": "cpu", "steps": 1}
+    return train(method, "untrained", task, out=folder / "run", settings=settings, **common).out, rows, task

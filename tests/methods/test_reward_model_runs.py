@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 
 from rewardlab import api, registry
 from rewardlab.core import Learner, Message, Problem, Recipe, Run, Trajectory
-from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.on_benchmarks import on_benchmarks
 from rewardlab.models.checkpoint import find
@@ -22,10 +20,10 @@ from rewardlab.registry.formula import read_reward
 from rewardlab.scoreboard.raters import load_rater
 from rewardlab.servers.scoring import Scorer
 from rewardlab.util.reads import FILE
+from tests.helpers.reward_runs import one_step
 
 STUDIES = {row["name"] for row in registry.rows() if row["kind"] == "study"}
 ROOM = sorted(name for name, path in registry.methods().items() if path.parent.name == "reward_models" and name not in STUDIES)
-FEW = {"problems": 2, "n": 2, "pairs": 2, "votes": 1, "passes": 1, "rounds": 1, "gold_passes": 1, "tests": 2, "grid": 2, "k": 1}
 ASKED = [Message("user", "What is 1 + 1?")]
 
 
@@ -40,19 +38,6 @@ def run_of(tmp_path_factory):
         return known[method]
 
     return of
-
-
-def one_step(method, folder):
-    data = next(Data.from_json(row["data"]) for row in registry.rows() if row["name"] == method)
-    rows = list(data.rows)
-    file = folder / "rows.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    task = registry.task(str(file), **({"verifier": data.verified_by} if data.verified_by else {}))
-    task = replace(task, test=[task.train[i] for i in range(len(task.train))])
-    takes = {parameter.flag.removeprefix("--").replace("-", "_") for parameter in registry.parameters(method)}
-    settings = {name: value for name, value in FEW.items() if name in takes} | dict(data.settings)
-    common = {"eval_problems": 2, "max_new": 4, "device": "cpu", "steps": 1}
-    return api.train(method, "untrained", task, out=folder / "run", settings=settings, **common).out, rows, task
 
 
 def recorded(run):

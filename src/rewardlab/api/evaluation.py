@@ -14,7 +14,7 @@ from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, requ
 from rewardlab.api.measuring import need_answers, without_answers
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
-from rewardlab.api.scorers import evaluate_judge, evaluate_scorer, judge_recipe, scorer_recipe
+from rewardlab.api.scorers import evaluate_as_trained
 from rewardlab.core import Environment, Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import judged_samples, mean_interval, pass_at
@@ -36,7 +36,7 @@ def evaluate(
     turns: int = TURNS, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """pass@k on held-out problems, with 95% intervals over problems; of a run that trained a reward model or a judge, its
-    method's own measure.
+    method's own measure; of another reward model (an export, a sequence classifier), the share of held-out pairs ranked right.
 
     task: None means that of the run that `model` names, with its columns, system message and length of replies.
     judge: the verifier in place of the task's own: a name, or openai:URL#NAME, a served model that compares the answers. Replies
@@ -50,10 +50,8 @@ def evaluate(
     model = _given(named_model(model), task)
     config, task = as_in_run(model, task, settings)
     task = task_of(task, config)
-    if (recipe := scorer_recipe(model)) is not None:
-        return evaluate_scorer(str(model), recipe, task, config, problems)
-    if judge is None and (recipe := judge_recipe(model)) is not None:
-        return evaluate_judge(str(model), recipe, task, config, problems)
+    if (found := evaluate_as_trained(model, task, config, problems, judged=judge is not None)) is not None:
+        return found
     if judge is not None:
         task = replace(task, verifier=judge)
         require_packages(Recipe(), task)

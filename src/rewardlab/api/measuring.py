@@ -174,6 +174,16 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     check()
 
 
+def of_another_kind(recipe: Recipe, task: Task) -> bool:
+    """Whether rows of a file are none that the method reads: they lack a column that it needs, or all that it knows."""
+    data = _stated(recipe.name)
+    if data is None or data.refuses or not isinstance(task.train, Listed):
+        return False
+    rows = [{"prompt": p.question, "answer": p.answer, **p.meta} for p in task.test]
+    known = [name for name in data.columns if name != "prompt" and any(row.get(name) is not None for row in rows)]
+    return not known or bool(data.missing((("", row) for row in rows), _column_names(recipe)))
+
+
 def _column_names(recipe: Recipe) -> dict[str, str]:
     """The settings of a recipe's parts that may name a column: texts, and by `fields[0]` those in lists."""
     learned = [learner.problems for learner in recipe.also if learner.problems is not None]

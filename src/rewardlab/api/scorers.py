@@ -1,23 +1,48 @@
-"""How good the model is that a run trained to score or to judge, by the measure of its method: a reward model, or a judge."""
+"""How good a model is that was trained to score or to judge, on held-out rows.
+
+The run of a reward model, or of a judge, is measured by the measure of its method. On plain pairs, which lack what that reads, and
+for reward models that are no run, an export or another sequence classifier, the measure is `pair_accuracy`.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rewardlab import registry
 from rewardlab.api.inputs import begin_run, held_out, policy_of
-from rewardlab.api.measuring import check_columns
+from rewardlab.api.measuring import check_columns, of_another_kind
 from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.core import Recipe, Run, Task
+from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.engine import checkpoint
 from rewardlab.engine.learner import learners_of
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.pairs import pairs_told
 from rewardlab.models.checkpoint import find
 from rewardlab.models.layouts import judge_form_of_run
 from rewardlab.models.reads import reads_of
+from rewardlab.models.reward_model import is_reward_model, load_reward_model
 from rewardlab.runs.config import RunConfig, config_of_run
+from rewardlab.text.reference import reference_of
+
+SIDES = ("chosen", "rejected")
+
+
+def evaluate_as_trained(model: Any, task: Task, config: RunConfig, problems: int, *, judged: bool) -> dict[str, Any] | None:
+    """What is measured of a model that scores or judges; None for one that answers problems.
+
+    judged: its replies are to be judged, as those of one that answers problems are.
+    """
+    if (recipe := scorer_recipe(model)) is not None:
+        return evaluate_scorer(str(model), recipe, task, config, problems)
+    if not judged and (recipe := judge_recipe(model)) is not None:
+        return evaluate_judge(str(model), recipe, task, config, problems)
+    return evaluate_pairs(str(model), task, config, problems) if not judged and is_classifier(model) else None
 
 
 def scorer_recipe(model: Any) -> Recipe | None:
@@ -52,8 +77,11 @@ def _as_it_ended(folder: Path, recipe: Recipe, policy: Any, task: Task, config: 
 def evaluate_scorer(model: str, recipe: Recipe, task: Task, config: RunConfig, problems: int) -> dict[str, Any]:
     """What the method's own measure says of the run's model on held-out rows; of its leading number the 95% interval too.
 
-    Raises RewardlabError for rows that lack the method's columns.
+    Plain pairs, in the place of rows as the method reads them, are ranked by the scores that `model:RUN` gives.
+    Raises RewardlabError for other rows that lack the method's columns.
     """
+    if of_another_kind(recipe, task) and _pairs_in(held_out(task, problems)) and not reads_of(find(model)):
+        return evaluate_pairs(model, task, config, problems)
     check_columns(recipe, task)
     document = config_of_run(model)
     assert document is not None
@@ -65,9 +93,45 @@ def evaluate_scorer(model: str, recipe: Recipe, task: Task, config: RunConfig, p
         # its own measure shows it what it was taught to read, which older runs do not state
         learner = replace(recipe.also[0], init=model, reads=reads_of(find(model)))
         run = begin_run(recipe.but(also=(learner,)), policy, task, config)
+        _remember(Path(model), run)
     else:
         run = _as_it_ended(Path(model), recipe, policy, task, config)
     return _measured(model, recipe, run, task, problems)
+
+
+def _remember(folder: Path, run: Run) -> None:
+    """Give the run what its method knew when the best model was saved, or else at the end; nothing, where no checkpoint is kept."""
+    if checkpoint.checkpoints(folder / "checkpoints"):
+        summary = folder / "summary.json"
+        best = json.loads(summary.read_text("utf-8")).get("best") if summary.is_file() else None
+        checkpoint.load_memory(folder / "checkpoints", run, best["step"] if best else None)
+
+
+def is_classifier(model: Any) -> bool:
+    """Whether a name stands for a reward model by itself, and not for the policy of a run: PATH, model:PATH, PATH?principle=..."""
+    return isinstance(model, str) and is_reward_model(model)
+
+
+def evaluate_pairs(model: str, task: Task, config: RunConfig, problems: int) -> dict[str, Any]:
+    """How often a reward model, of whatever origin, ranks held-out pairs right; as `pair_accuracy`, by tokens of its own.
+
+    Raises RewardlabError for rows without pairs.
+    """
+    rows = held_out(task, problems)
+    if not _pairs_in(rows):
+        has = ", ".join(task.columns) or "nothing"
+        raise RewardlabError(
+            f"{model} is a reward model, which is measured on pairs of replies, and rows of {task.name} lack a text in the column "
+            f"'chosen' or 'rejected' (they have: {has})"
+        )
+    scorer = load_reward_model(model, config.device, config.dtype)
+    read = scorer.read([(p.prompt, p.meta[side], reference_of(p)) for side in SIDES for p in rows])
+    scores, _, tokens = (np.array(column).reshape(2, -1) for column in zip(*read, strict=True))
+    return _document(model, task, pairs_told(scores[0], scores[1], tokens[0] - tokens[1]))
+
+
+def _pairs_in(rows: Sequence[Problem]) -> bool:
+    return all(isinstance(p.meta.get(side), str) for p in rows for side in SIDES)
 
 
 def judge_recipe(model: Any) -> Recipe | None:
@@ -96,7 +160,11 @@ def evaluate_judge(model: str, recipe: Recipe, task: Task, config: RunConfig, pr
 
 def _measured(model: str, recipe: Recipe, run: Run, task: Task, problems: int) -> dict[str, Any]:
     assert recipe.measure is not None
-    found = recipe.measure(held_out(task, problems), run)
+    return _document(model, task, recipe.measure(held_out(task, problems), run))
+
+
+def _document(model: str, task: Task, found: dict[str, float]) -> dict[str, Any]:
+    """The leading number with its interval, and the others."""
     low, high, n = (found.pop(name, None) for name in ("ci95_low", "ci95_high", "n"))
     first = next(iter(found))
     leading = {"value": found.pop(first), "ci95": [low, high]} if low is not None else found.pop(first)

@@ -31,6 +31,7 @@ class Outputs:
     """A model's outputs on a batch, with gradient. All (B, T) and aligned with `Batch.ids`: position t is about ids[:, t].
 
     value: the value of the text up to and including position t; the state in which decision t was made is at t - 1.
+    values (B, T, k): the outputs of a value head that has one for each of k attributes, of which `value` is the weighted sum.
     extra: results of objectives' `per_token` functions, by name.  An output that no objective wants is None.
     """
 
@@ -38,10 +39,11 @@ class Outputs:
     entropy: Tensor = None  # type: ignore[assignment]
     value: Tensor = None  # type: ignore[assignment]
     hidden: Tensor = None  # type: ignore[assignment]
+    values: Tensor = None  # type: ignore[assignment]
     extra: dict[str, Tensor] = field(default_factory=dict)
 
     def tensors(self) -> dict[str, Tensor]:
-        own = {k: getattr(self, k) for k in ("logprobs", "entropy", "value", "hidden")}
+        own = {k: getattr(self, k) for k in ("logprobs", "entropy", "value", "hidden", "values")}
         return {k: v for k, v in own.items() if v is not None} | {f"extra.{k}": v for k, v in self.extra.items()}
 
     @classmethod

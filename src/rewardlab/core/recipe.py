@@ -71,6 +71,7 @@ class Learner:
     that writes latents before prompts, fresh or trained), the path of a checkpoint,
     "embedded:TASK" (the small policy of that task), or "embedded:TASK:judge" (one that was taught to judge). A language model gets
     a scalar head where it is to learn values. "energy:INIT": a reward model with an energy head (`policies/energy.py`).
+    "attributes:A=0.7,B=0.3:INIT": one with an output for each of these attributes (`policies/attributes.py`).
     "prm:PATH": a scorer of steps, as `rewards/process.py` reads it; it does not learn, whatever `every` says.
     problems: a part (groups, scores, run) -> the problems that this learner samples for itself; without it, the learner trains on
     the policy's rollouts, with its own credit and objective, and its own reward if it has one: on the policy's decisions, or on its

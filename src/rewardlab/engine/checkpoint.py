@@ -78,11 +78,15 @@ def load_weights(folder: Path, learners: dict[str, LearnerState]) -> None:
         learner.model.load_state(load_file(newest / f"{name}.safetensors"))
 
 
-def load_memory(folder: Path, run: Run) -> None:
-    """Give the run what its method remembered at the newest checkpoint, to measure it."""
-    newest = checkpoints(folder)[-1]
-    state = json.loads((newest / "state.json").read_text())
-    run.memory = unpack(state["memory"], load_file(newest / "arrays.safetensors"), run.policy.device)
+def load_memory(folder: Path, run: Run, step: int | None = None) -> None:
+    """Give the run what its method remembered at the newest checkpoint, to measure it.
+
+    step: at the checkpoint of this step instead, where it is still kept.
+    """
+    *_, newest = kept = checkpoints(folder)
+    at = next((one for one in kept if step is not None and one.name == name_of(step)), newest)
+    state = json.loads((at / "state.json").read_text())
+    run.memory = unpack(state["memory"], load_file(at / "arrays.safetensors"), run.policy.device)
 
 
 def keep_weights(folder: Path) -> None:

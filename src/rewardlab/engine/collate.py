@@ -82,7 +82,7 @@ def _tensor(x: np.ndarray, device: torch.device) -> Tensor:
 
 
 SHORT = {"ref": "reference.logprobs", "value": "critic.value"}
-OUTPUTS = ("logprobs", "entropy", "value", "hidden")
+OUTPUTS = ("logprobs", "entropy", "value", "hidden", "values")
 
 
 def add_columns(batch: Batch, needs: Sequence[str], run: Run, micro_tokens: int, per_token: Sequence[Any] = ()) -> Batch:

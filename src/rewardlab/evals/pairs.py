@@ -152,8 +152,15 @@ def pair_accuracy(problems: Sequence[Problem], run: Run, *, model: str = "reward
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     sides = [run.policy.write(prompts, [p.meta[side] for p in problems]) for side in ("chosen", "rejected")]
     chosen, rejected = (end_values(run.models[model], side) for side in sides)
+    return pairs_told(chosen, rejected, np.array([int(a.mask.sum()) - int(b.mask.sum()) for a, b in zip(*sides, strict=True)]))
+
+
+def pairs_told(chosen: np.ndarray, rejected: np.ndarray, longer: np.ndarray) -> dict[str, float]:
+    """The numbers of `pair_accuracy` from the scores of chosen and rejected replies, (n,) each.
+
+    longer (n,): by how many tokens the chosen reply is the longer one.
+    """
     wins = _wins(chosen, rejected)
-    longer = np.array([int(a.mask.sum()) - int(b.mask.sum()) for a, b in zip(*sides, strict=True)])
     parts = {name: wins[of] for name, of in (("longer", longer > 0), ("shorter", longer < 0)) if of.any()}
     gap = np.clip(chosen - rejected, -500.0, 500.0).astype(float)
     chance, sure = 1 / (1 + np.exp(-gap)), 1 / (1 + np.exp(-np.abs(gap)))

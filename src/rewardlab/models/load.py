@@ -16,6 +16,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES, Checkpoint, find, parted
 from rewardlab.models.formats import stored_dtype
 from rewardlab.models.reads import reads_of, words
+from rewardlab.policies.attributes import read_attributes
 from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.util.device import device_of
 from rewardlab.util.progress import console
@@ -42,6 +43,9 @@ SURPRISED = "value-head:surprise"
 """A learner's init: a value head whose trunk also reads how surprised the first policy was (`policies/llama/surprise.py`)."""
 ENERGY = "energy:"
 """A learner's init, and one that gives a reward model: the same with an energy head on it (`policies/energy.py`)."""
+RATED = "attributes:"
+"""A learner's init, NAME=WEIGHT that commas part, a colon, and an init that gives a reward model: the same with an output for each
+of these attributes (`policies/attributes.py`)."""
 WORDS = "value-head:words="
 """Before two words that a comma parts: a learner's init, a value head that starts as log P(first) - log P(second)."""
 JUDGE = ":judge"
@@ -251,6 +255,8 @@ def _initial(learner: Learner, policy: Policy) -> Policy:
         return policy.copy(learner.name, value_head=True).read_surprise(policy)
     if learner.init.startswith(ENERGY):
         return _with_energy(learner, policy)
+    if learner.init.startswith(RATED):
+        return _rated(learner, policy)
     if learner.init.startswith(WORDS):
         return _by_words(learner, policy)
     if learner.init.startswith("prm:"):
@@ -276,6 +282,14 @@ def _with_energy(learner: Learner, policy: Policy) -> Any:
     if not getattr(scorer, "has_value_head", False):
         raise RewardlabError(f"the learner {learner.name!r} is an energy head on a reward model, and {learner.init!r} names none")
     return WithEnergy(scorer)
+
+
+def _rated(learner: Learner, policy: Policy) -> Any:
+    told, _, init = learner.init.removeprefix(RATED).partition(":")
+    scorer = _initial(replace(learner, init=init), policy)
+    if not getattr(scorer, "has_value_head", False) or not hasattr(scorer, "rate"):
+        raise RewardlabError(f"the learner {learner.name!r} rates by attributes, for which {init!r} gives no reward model of text")
+    return scorer.rate(read_attributes(told))
 
 
 def _by_words(learner: Learner, policy: Policy) -> Any:

@@ -15,6 +15,7 @@ from rewardlab.runs.config import config_of_run
 from rewardlab.text.principles import with_principles
 from rewardlab.util.reads import stated_reads
 
+CRITIC = "critic"
 PLAIN = "plain"
 """The setting `reads` of whoever writes prompts and replies as the model was taught to read them."""
 
@@ -41,7 +42,8 @@ def beside(found: Checkpoint) -> str:
     run = (found.adapter or found.folder).parent
     document = config_of_run(run)
     learners = document["recipe"]["also"] if document else ()
-    names = [x["name"] for x in learners if x["recipe"]["update"].get("loss_kind") == "scorer"]
+    # a critic has such a loss too, and says what is to come from a place on, not how good a reply is
+    names = [x["name"] for x in learners if x["recipe"]["update"].get("loss_kind") == "scorer" and x["name"] != CRITIC]
     return f"; its run also trained {', '.join(names)}: rewardlab export {run} DIR --model {names[0]}, then DIR" if names else ""
 
 

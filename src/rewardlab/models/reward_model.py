@@ -2,7 +2,8 @@
 
 A decoder's head is read at the last token of the conversation as its chat template writes it; whatever stands for padding cannot
 change that place. An encoder (DeBERTa, BERT) reads prompt and reply as a pair. One label is the score; of two labels, the second
-is the better one, and the score is the difference of their logits; of more, one is named: PATH?label=NAME.
+is the better one, and the score is the difference of their logits; of more, one is named: PATH?label=NAME. Of one that was taught
+ratings by attribute the score is their sum, by the weights of its training or by others: PATH?weights=helpfulness=1,verbosity=-1.
 Runs and exports of rewardlab are read as they were trained, to the end token of the reply (`layout=ours`), and beside a reference
 where they were trained so (`models/layouts.py`). One that was taught to read more is told its principles, PATH?principle=TEXT, or
 refused (`models/reads.py`). Where an energy head lies beside the weights, the score is the one that it refines
@@ -12,6 +13,8 @@ refused (`models/reads.py`). Where an energy head lies beside the weights, the s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 from urllib.parse import parse_qsl
@@ -25,6 +28,7 @@ from rewardlab.models.checkpoint import Checkpoint, find
 from rewardlab.models.layouts import layout_of
 from rewardlab.models.lean_scorer import LeanScorer
 from rewardlab.models.reads import PLAIN, beside, check_reads, reads_of, told
+from rewardlab.policies.attributes import Attributes, attributes_in, mixed, read_attributes
 from rewardlab.policies.ends import turn_end
 from rewardlab.policies.energy import load_energy
 from rewardlab.policies.hf.model import context_of, with_saved_adapter
@@ -34,7 +38,7 @@ from rewardlab.util.device import device_of, dtype_of
 
 CPU_TOKENS, GPU_TOKENS = 2048, 16384
 """Padded tokens in one pass: a processor gains nothing by more, and its caches lose."""
-SETTINGS = ("label", "layout", "max_tokens", "principle", "reads")
+SETTINGS = ("label", "layout", "max_tokens", "principle", "reads", "weights")
 PREFIX = "model:"
 """Before the checkpoint of a reward model that is to be the reward (`rewards/model.py`)."""
 Answered = tuple[Sequence[Message], str] | tuple[Sequence[Message], str, str | None]
@@ -53,11 +57,13 @@ class RewardModel:
         label: str = "",
         layout: str = "",
         max_tokens: int = 0,
+        weights: str = "",
         principles: Sequence[str] = (),
     ):
         """label: of several, the one that is the score, by name or number.  layout: "template", the whole conversation as the chat
-        template writes it, or "ours".  max_tokens: of a conversation; without it, the model's context.  principles: that it is
-        told at the end of each prompt."""
+        template writes it, or "ours".  max_tokens: of a conversation; without it, the model's context.  weights: of its labels,
+        NAME=WEIGHT with commas between them, in the place of those that it was trained with.  principles: that it is told at the
+        end of each prompt."""
         from transformers import AutoConfig, AutoTokenizer
 
         self.found, self.device, self.principles = found, device_of(device), tuple(principles)
@@ -72,7 +78,8 @@ class RewardModel:
         if self.layout not in ("ours", "template"):
             raise unknown("layout of a reward model", self.layout, ("ours", "template"))
         self.beside = layout_of(found)
-        self.label = _label(config, label)
+        self.weights = _weights(config, label, weights)
+        self.label = None if self.weights else _label(config, label)
         context = context_of(SimpleNamespace(config=config), self.tokenizer)
         self.longest = max_tokens or min(context, self.tokenizer.model_max_length)
         self.token_count, self.name = TokenCount(), "reward-model"
@@ -163,6 +170,8 @@ class RewardModel:
         return own if self.energy is None else self.energy.refined(ends, own)
 
     def _one(self, logits: Tensor) -> Tensor:
+        if self.weights:
+            return mixed(logits, self.weights)
         if logits.shape[1] == 2 and self.label is None:
             return logits[:, 1] - logits[:, 0]
         return logits[:, self.label or 0]
@@ -193,13 +202,34 @@ def reward_settings_of(name: str, *, written: bool = False) -> tuple[Checkpoint,
             raise RewardlabError(f"{name}: max_tokens is a number of tokens, and not {settings['max_tokens']!r}")
         settings["max_tokens"] = int(settings["max_tokens"])
     found = find(place)
-    kind = str((found.config.get("architectures") or [""])[0])
-    if not kind.endswith("ForSequenceClassification"):
+    if not _classifies(found):
+        kind = _kind(found)
         raise RewardlabError(
             f"{place} is no reward model: it is a {kind or 'model of unknown kind'}, and not a sequence classifier{beside(found)}"
         )
     check_reads(place, reads_of(found), settings.pop("reads", PLAIN if written else ""), principles)
     return found, {**settings, **({"principles": principles} if principles else {})}
+
+
+def is_reward_model(name: str) -> bool:
+    """Whether a name stands for a checkpoint that scores replies: model:PATH, or a folder, with or without ?settings.
+
+    Raises RewardlabError for model:PATH of no checkpoint; any other name of none is simply no reward model.
+    """
+    place = name.removeprefix(PREFIX).partition("?")[0]
+    if name.startswith(PREFIX):
+        return _classifies(find(place))
+    with suppress(RewardlabError):
+        return Path(place).expanduser().is_dir() and _classifies(find(place))
+    return False
+
+
+def _kind(found: Checkpoint) -> str:
+    return str((found.config.get("architectures") or [""])[0])
+
+
+def _classifies(found: Checkpoint) -> bool:
+    return _kind(found).endswith("ForSequenceClassification")
 
 
 def readable(text: str) -> str:
@@ -233,6 +263,19 @@ def _loaded(found: Checkpoint, dtype: torch.dtype) -> Any:
 def _is_ours(found: Checkpoint) -> bool:
     """Whether rewardlab trained it: its layout is then known."""
     return "rewardlab" in found.config or (found.folder.parent / "metrics.jsonl").is_file()
+
+
+def _weights(config: Any, label: str, said: str) -> Attributes:
+    """The weight of each label, in their order, where the score is their sum; {} where it is one label, or named by one."""
+    if label and said:
+        raise RewardlabError("the score is one label, or a sum of labels by weights: leave out label= or weights=")
+    if label or not said:
+        return {} if label else attributes_in(config.to_dict())
+    names, weights = [config.id2label[i] for i in range(config.num_labels)], read_attributes(said)
+    for name in weights:
+        if name not in names:
+            raise unknown("label of the classifier", name, names)
+    return {name: weights.get(name, 0.0) for name in names}
 
 
 def _label(config: Any, label: str) -> int | None:

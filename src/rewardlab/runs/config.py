@@ -304,7 +304,9 @@ def refuse_missing(model: Any) -> None:
     """
     if not isinstance(model, str) or model.startswith(("hf:", "nf4:", "openai:")) or "@" in model:
         return
-    path = Path(model).expanduser()
+    # of a reward model more may be said: runs/rm?principle=Be brief.
+    place = Path(model.removeprefix("model:").partition("?")[0]).expanduser()
+    path = place if place.is_dir() else Path(model).expanduser()
     first = path.parts[0] if len(path.parts) > 1 else ""
     if path.is_file() or (not path.exists() and (first == "runs" or glob.has_magic(model) or (first and Path(first).exists()))):
         raise not_a_run(path)

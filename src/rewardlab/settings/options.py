@@ -16,7 +16,7 @@ from rewardlab.errors import RewardlabError, unknown
 from rewardlab.settings.old_names import unknown_setting
 
 Unit = Literal["token", "row", "group", "batch"]
-Output = Literal["logprobs", "entropy", "value", "hidden"]
+Output = Literal["logprobs", "entropy", "value", "hidden", "values"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.policies.attributes import mixed
 from rewardlab.policies.hf.model import for_sampling
 from rewardlab.policies.joint import plus_values
 
@@ -69,7 +70,7 @@ class _Values(_Reading):
             ).last_hidden_state  # fmt: skip
             # the next candidate, or the token that is chosen, takes its place
             cache.crop(-1)
-            return F.linear(hidden[:, -1].float(), self.policy.value_head.float())[:, 0]
+            return mixed(F.linear(hidden[:, -1].float(), self.policy.value_head.float()), self.policy.attributes)
 
         return value
 

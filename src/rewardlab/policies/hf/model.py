@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import WEIGHTS, Base, beyond_lora, config_of
-from rewardlab.policies.ends import SCORED_AT
+from rewardlab.policies.attributes import KEY, Attributes, attributes_in, labels_of
 from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.vectors import below
@@ -236,21 +236,25 @@ def _merged(modules: list[nn.Module]) -> dict[int, Tensor]:
 
 
 def take_value_head(model: Any) -> Tensor:
-    """Remove the scalar head (1, hidden) of a sequence classifier and return it; the classifier then returns hidden states."""
-    score = getattr(model, "score", None)
-    if score is None or tuple(score.weight.shape[:1]) != (1,) or getattr(score, "bias", None) is not None:
+    """Remove the head (k, hidden) of a sequence classifier and return it; the classifier then returns hidden states.
+
+    k is 1, or the number of its attributes (`policies/attributes.py`).
+    """
+    score, outputs = getattr(model, "score", None), max(1, len(attributes_in(model.config.to_dict())))
+    if score is None or tuple(score.weight.shape[:1]) != (outputs,) or getattr(score, "bias", None) is not None:
         raise RewardlabError(f"{type(model).__name__} has no scalar head to read values from: it needs num_labels = 1")
     model.score = nn.Identity()
     return score.weight.detach().clone()
 
 
-def classifier(model: Any, value_head: Tensor, tokenizer: Any) -> Any:
-    """A sequence classifier of the same trunk and a scalar head, to be saved only."""
+def classifier(model: Any, value_head: Tensor, tokenizer: Any, attributes: Attributes) -> Any:
+    """A sequence classifier of the same trunk and a value head, to be saved only."""
     from transformers import AutoModelForSequenceClassification
 
     config = copy.deepcopy(model.config)
-    config.num_labels = 1
-    config.rewardlab = SCORED_AT
+    told = labels_of(attributes)
+    config.id2label, config.label2id = {int(i): name for i, name in told["id2label"].items()}, told["label2id"]
+    config.rewardlab = told[KEY]
     config.pad_token_id = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
     # on the meta device nothing is allocated: `assign` puts the real weights in, and buffers stay empty
     with torch.device("meta"):

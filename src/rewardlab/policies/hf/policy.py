@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from rewardlab.core import Batch, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
+from rewardlab.policies.attributes import Attributes, attributes_in, check_outputs, mixed
 from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.hf.logit_ensemble import processors
 from rewardlab.policies.hf.model import (
@@ -76,6 +77,7 @@ class HFPolicy(TextPolicy):
         self.whole = without_dropout(model.to(device))
         self.model = model.get_base_model() if adapted(model) else model
         self.value_head = None if value_head is None else nn.Parameter(value_head.detach().to(device))
+        self.attributes: Attributes = {}
         self.device, self.dtype, self.name = device, dtype, name
         # a cache that grows is copied for every token, which a GPU waits for
         self.static_cache = device.type == "cuda"
@@ -100,6 +102,9 @@ class HFPolicy(TextPolicy):
         model, value_head = load_model(Path(folder), lora_rank, adapter, where if nf4 else None)
         tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
         policy = cls(model, tokenizer, where, dtype_of(dtype, where), value_head=value_head)
+        if value_head is not None:
+            policy.attributes = attributes_in(policy.model.config.to_dict())
+            check_outputs(folder, len(value_head), policy.attributes)
         policy.base, policy.packed = base if lora_rank else None, nf4
         policy.stop_as_in(folder)
         return policy
@@ -111,9 +116,18 @@ class HFPolicy(TextPolicy):
         if value_head and head is None:
             head = torch.zeros(1, self.model.config.get_text_config().hidden_size)
         copied = HFPolicy(whole, self.tokenizer, self.device, self.dtype, name, head)
+        copied.attributes = self.attributes
         copied.base, copied.loaded_dtype, copied.ends, copied.packed = self.base, self.loaded_dtype, self.ends, self.packed
         copied.recomputes = self.recomputes
         return copied
+
+    def rate(self, attributes: Attributes) -> HFPolicy:
+        """Let the value head have an output for each of these attributes (`policies/attributes.py`)."""
+        assert self.value_head is not None
+        if list(attributes) != list(self.attributes):
+            self.value_head = nn.Parameter(self.value_head.new_zeros(len(attributes), self.value_head.shape[1]))
+        self.attributes = attributes
+        return self
 
     def save(self, folder: Path | str) -> None:
         """Write an ordinary Hugging Face checkpoint in float32; of adapters on a known base, the adapters alone, as peft does."""
@@ -122,7 +136,7 @@ class HFPolicy(TextPolicy):
             return
         model = copy.deepcopy(self.whole).merge_and_unload() if adapted(self.whole) else self.model
         if self.value_head is not None:
-            model = classifier(model, self.value_head, self.tokenizer)
+            model = classifier(model, self.value_head, self.tokenizer, self.attributes)
         model.save_pretrained(folder)
         self.save_tokenizer(Path(folder))
 
@@ -266,10 +280,13 @@ class HFPolicy(TextPolicy):
         with self._changed(lambda x: real, self.whole), reading(self.model, vectors):
             hidden = self._hidden(read)
         out = Outputs()
-        if "value" in wants:
+        if "value" in wants or "values" in wants:
             if self.value_head is None:
                 raise RewardlabError(f"the model {self.name!r} has no value head")
-            out.value = F.linear(hidden, self.value_head.to(self.dtype)).squeeze(-1).float().masked_fill(~real, 0.0)
+            outputs = F.linear(hidden, self.value_head.to(self.dtype))
+            out.value = mixed(outputs, self.attributes).masked_fill(~real, 0.0)
+            if "values" in wants:
+                out.values = outputs.float().masked_fill(~real[:, :, None], 0.0)
         if "hidden" in wants:
             out.hidden = hidden.float().masked_fill(~real[:, :, None], 0.0)
         if "logprobs" in wants or "entropy" in wants or per_token:

@@ -67,6 +67,7 @@ class VisionPolicy(HFPolicy):
     def copy(self, name: str, value_head: bool = False) -> VisionPolicy:
         copied = super().copy(name, value_head)
         seeing = VisionPolicy(copied.whole, self.tokenizer, self.device, self.dtype, name, copied.value_head)
+        seeing.attributes = copied.attributes
         seeing.ends, seeing.mean, seeing.std, seeing.told = self.ends, self.mean, self.std, self.told
         seeing.recomputes = self.recomputes
         return seeing

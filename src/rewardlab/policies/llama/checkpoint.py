@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.ends import SCORED_AT
+from rewardlab.policies.attributes import attributes_in, check_outputs, labels_of
 from rewardlab.policies.llama.lora import merged
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.surprise import KIND, Surprise
@@ -66,7 +66,11 @@ def load_llama(folder: Path, value_head: bool = False) -> Llama:
         raise Unsupported(f"{folder} holds no .safetensors file; save the model with save_pretrained(safe_serialization=True)")
     tensors = {k: v for file in files for k, v in load_file(file).items()}
     vector = tensors.pop(VECTOR) if surprised else None
-    model = Llama(config, value_head=value_head or "score.weight" in tensors)
+    scores = tensors.get("score.weight")
+    model = Llama(config, value_head=value_head or scores is not None)
+    if scores is not None:
+        check_outputs(folder, len(scores), attributes := attributes_in(config))
+        model.rate(attributes)
     check_weights(model, set(tensors))
     for name, view in hf_names(model):
         # a new critic starts from a checkpoint without a value head, and keeps its zeros
@@ -97,7 +101,7 @@ def config_of(model: Llama) -> dict[str, Any]:
     config = {k: v for k, v in model.config.items() if k not in ("torch_dtype", "rewardlab")}
     config |= {"architectures": [family + kind], "dtype": "float32"}
     if model.value_head is not None:
-        config |= {"num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "rewardlab": SCORED_AT}
+        config |= labels_of(model.attributes)
     return config
 
 

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rewardlab.policies.attributes import mixed
 from rewardlab.policies.llama.linear import gated, linear, linear_plus, pack
 from rewardlab.policies.llama.model import Llama
 
@@ -45,7 +46,7 @@ def fold(model: Llama, dtype: torch.dtype) -> SimpleNamespace:
         layer.out, layer.down = layer.out.to(dtype), layer.down.to(dtype)
         layer.attn_norm = layer.mlp_norm = None
     # a value head takes the place of the vocabulary head: its one logit is the value
-    w.head = ((w.head if w.value_head is None else w.value_head) * w.norm).to(dtype)
+    w.head = ((w.head if w.value_head is None else mixed(w.value_head.T, model.attributes)[None]) * w.norm).to(dtype)
     w.embed, w.norm, w.cos, w.sin = w.embed.to(dtype), None, w.cos.to(dtype), w.sin.to(dtype)
     return w
 

@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from rewardlab.policies.attributes import Attributes
 from rewardlab.policies.llama.linear import gated, linear
 from rewardlab.policies.llama.lora import AdaptedLinear, Adapter
 from rewardlab.policies.llama.surprise import Surprise
@@ -112,6 +113,7 @@ class Llama(nn.Module):
         self.register_parameter("head", None if s.tied or value_head else nn.Parameter(torch.empty(s.vocab, s.hidden)))
         self.register_parameter("value_head", nn.Parameter(torch.zeros(1, s.hidden)) if value_head else None)
         self.surprise: Surprise | None = None
+        self.attributes: Attributes = {}
         # numbers also in a model that is made without any, on the meta device: transformers reads them while it computes these
         with torch.device("cpu"):
             cos, sin = rope_tables(config, s)
@@ -129,6 +131,13 @@ class Llama(nn.Module):
                 scale = (2 * self.shape.layers) ** -0.5 if name.endswith(("out", "down")) else 1.0
                 nn.init.normal_(p, 0.0, std * scale, generator=generator)
         return self
+
+    def rate(self, attributes: Attributes) -> None:
+        """Give the value head an output, which begins at 0, for each of these attributes; one of the same outputs stays."""
+        assert self.value_head is not None
+        if attributes and list(attributes) != list(self.attributes):
+            self.value_head = nn.Parameter(self.value_head.new_zeros(len(attributes), self.shape.hidden))
+        self.attributes = attributes
 
     def untied(self) -> nn.Parameter:
         """The vocabulary head (V, hidden), which from now on is a matrix of its own if it was that of the embeddings."""

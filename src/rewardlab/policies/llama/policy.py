@@ -16,6 +16,7 @@ from torch import Tensor
 from rewardlab.core import Batch, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
+from rewardlab.policies.attributes import Attributes, mixed
 from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.llama.checkpoint import config_of, hf_names, load_llama, save_llama
 from rewardlab.policies.llama.decode import MAX_ROWS, PREFILL_TOKENS, generate, runs_in_cpp
@@ -95,6 +96,15 @@ class LlamaPolicy(HasWeights, TextPolicy):
         copied.base, copied.loaded_dtype, copied.ends = self.base, self.loaded_dtype, self.ends
         copied.recomputes = self.recomputes
         return copied
+
+    @property
+    def attributes(self) -> Attributes:
+        return self.model.attributes
+
+    def rate(self, attributes: Attributes) -> LlamaPolicy:
+        """Let the value head have an output for each of these attributes (`policies/attributes.py`)."""
+        self.model.rate(attributes)
+        return self
 
     def read_surprise(self, of: LlamaPolicy) -> LlamaPolicy:
         """Let the value head's trunk also read how surprised a frozen copy of the policy `of` is at each token (`surprise.py`)."""
@@ -216,10 +226,13 @@ class LlamaPolicy(HasWeights, TextPolicy):
             w, tokens.ids, tokens.positions, tokens.attend, in_cpp, added, self._after(tokens.real), self.recomputes
         )
         out = Outputs()
-        if "value" in wants:
+        if "value" in wants or "values" in wants:
             if self.model.value_head is None:
                 raise RewardlabError(f"the model {self.name!r} has no value head")
-            out.value = tokens.table(F.linear(hidden, w.value_head).squeeze(-1).float())
+            outputs = F.linear(hidden, w.value_head)
+            out.value = tokens.table(mixed(outputs, self.model.attributes))
+            if "values" in wants:
+                out.values = tokens.table(outputs.float())
         if "hidden" in wants:
             out.hidden = tokens.table(hidden.float())
         if "logprobs" in wants or "entropy" in wants or per_token:

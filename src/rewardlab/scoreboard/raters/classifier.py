@@ -32,7 +32,8 @@ class Classifier(Rater):
         head = f" energy {fingerprint((m.found.folder / FILE).parent)}" if m.energy else ""
         asked = f" by {list(m.principles)}" if m.principles else ""
         beside = f" {m.beside!r}" if m.beside else ""
-        return f"classifier {m.found.base.weights} {m.layout}{beside} {m.label} {m.longest} {m.dtype}{head}{asked}"
+        rated = f" weights {m.weights}" if m.weights else ""
+        return f"classifier {m.found.base.weights} {m.layout}{beside} {m.label} {m.longest} {m.dtype}{head}{asked}{rated}"
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
         if self.model.beside and any(item.answer is None for item in items):
