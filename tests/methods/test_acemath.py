@@ -11,9 +11,13 @@ from reward_runs import taught
 from rows import Replies, batch_of, outcome
 
 from rewardlab import registry
-from rewardlab.core import Outputs, Run, ask
+from rewardlab.core import Outputs, Run, Score, ask
+from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.pairs import end_values
 from rewardlab.methods.reward_models.acemath import best_of_random, listwise_preference, score_sorted
+from rewardlab.models.embedded import untrained
+from rewardlab.policies.llama import policy
 
 
 def softplus(x: float) -> float:
@@ -94,3 +98,29 @@ def test_it_learns_from_a_users_rows_and_the_run_is_a_reward_model(tmp_path):
     after, scores = taught("acemath", tmp_path, ["Answer: 750", "Answer: 340"])
     assert after["rm@8"] == 1.0
     assert scores[0] != scores[1]
+
+
+def test_a_list_is_one_pass_without_padding_in_which_its_prompt_is_read_once(monkeypatch):
+    writer = untrained()
+    scorer = writer.copy("reward", value_head=True)
+    torch.nn.init.normal_(scorer.model.value_head, generator=torch.Generator().manual_seed(0))
+    prompt, replies = (
+        "What do ten people need of this recipe? " * 3,
+        ["Answer: 7", "It is 750, since 75 each.", "no", "Answer: 750"],
+    )
+    problem = ask(prompt, replies=replies, right=[0, 1, 0, 1])
+    (group,) = score_sorted(size=4)([problem], Run(writer))
+    batch = collate([group], [[Score(x) for x in group[0].problem.meta["right"]]], torch.device("cpu"))
+    passes, made = [], policy.layout
+    monkeypatch.setattr(policy, "layout", lambda *args: passes.append(made(*args)) or passes[-1])
+    listwise_preference()(scorer.evaluate(batch, ("value",)), batch, Run(None)).sum().backward()
+    said = [int(t.mask.sum()) for t in group]
+    asked = len(group[0]) - said[0]
+    assert [x.real for x in passes] == [asked + sum(said)]
+    # as many rows of a padded table would be a multiple of it
+    assert batch.ids.numel() > 2 * passes[0].real
+    # so are held-out lists
+    values = end_values(scorer, group)
+    assert passes[-1].real == passes[0].real
+    alone = [end_values(scorer, [t])[0] for t in group]
+    assert values.tolist() == pytest.approx(alone, abs=1e-5)

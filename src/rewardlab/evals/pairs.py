@@ -30,11 +30,13 @@ def _texts(trajectories: Sequence[Trajectory], device: torch.device) -> Batch:
     """The texts as a batch for a forward pass, right-padded."""
     length = torch.tensor([len(t) for t in trajectories], device=device)
     ids = torch.zeros(len(trajectories), int(length.max()), dtype=torch.long, device=device)
+    decided = torch.zeros(ids.shape, dtype=torch.bool, device=device)
     for row, t in enumerate(trajectories):
         ids[row, : len(t)] = torch.from_numpy(t.ids).to(device)
-    # a value head reads only ids and lengths, so the other columns are zeros
+        decided[row, : len(t)] = torch.from_numpy(t.mask).to(device)
+    # a value head reads ids and lengths; where decisions begin tells which neighbours share a prompt, which is then read once
     zeros = torch.zeros(ids.shape, device=device)
-    return Batch(ids, zeros.bool(), length, zeros, zeros, zeros.bool(), torch.arange(len(ids), device=device))
+    return Batch(ids, decided, length, zeros, zeros, zeros.bool(), torch.arange(len(ids), device=device))
 
 
 @measure

@@ -126,9 +126,9 @@ def nemotron_4_340b(
 
 fidelity = "core"
 left_out = (
-    "the reward model that regresses the five attributes of HelpSteer2 by a head of five outputs, and their weighted sum as r*: "
-    "bring its scores, or a reward model of one output; the synthetic prompts and replies, staged SFT, DPO before RPO (the method "
-    "dpo) and the three iterations, which are three runs"
+    "the reward model that regresses the five attributes of HelpSteer2 by a head of five outputs, whose weighted sum is r*, is the "
+    "method attribute_regression: give its run, score=model:RUN, or the scores themselves; the synthetic prompts and replies, "
+    "staged SFT, DPO before RPO (the method dpo) and the three iterations, which are three runs"
 )
 data = Data(
     chosen="the better reply",
