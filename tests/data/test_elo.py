@@ -126,3 +126,18 @@ def test_a_table_is_rows_of_models_and_ratings(tmp_path):
     (tmp_path / "c.csv").write_text("model,elo\nx,high\n")
     with pytest.raises(RewardlabError, match=r"c.csv, row 1: a rating is a row with columns model"):
         elo_table(tmp_path / "c.csv")
+
+
+def test_offsets_that_take_many_steps_to_find_are_found():
+    # each step that helps makes the next one freer, until the matrix of the equations had no inverse
+    scores = {
+        "a": [-3.0524464982219657, -8.440145286732685],
+        "b": [0.09473914789202754, 0.11452741174389615, 0.12541017450944672, 0.11089083777382362],
+        "c": [2.416466281078672],
+    }
+    elo = {"a": 1223.3077387294238, "b": 1643.9139762339007, "c": 1240.0990845769848}
+    offsets = calibrating_offsets(scores, elo)
+    for first, second in itertools.combinations(scores, 2):
+        ahead = offsets[first] - offsets[second]
+        rate, _ = win_rate(np.array(scores[first]), np.array(scores[second]), ahead, 0.1)
+        assert rate == pytest.approx(expected_win_rate(elo[first], elo[second]), abs=0.1)

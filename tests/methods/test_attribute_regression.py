@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -56,8 +57,21 @@ def test_the_loss_by_hand():
 
 def test_a_reply_that_nobody_rated_is_told(run):
     t = Trajectory(ask("Why?", good="very"))
-    with pytest.raises(RewardlabError, match="'Why\\?' has no number in any of the columns good, kind"):
-        rated(attributes=("good", "kind"))([[t]], Run(None))
+    ((score,),) = rated(attributes=("good", "kind"))([[t]], Run(None))
+    assert (score.total, score.why) == (None, "the row has no number in any of the columns good, kind")
+    rows = Path(run.out).parent / "rows.jsonl"
+    settings = {"attributes": "sevens=1", "problems": 4}
+    with pytest.raises(RewardlabError, match="number in any of the columns sevens: name them by --attributes"):
+        train(
+            "attribute_regression",
+            "untrained",
+            str(rows),
+            steps=1,
+            settings=settings,
+            device="cpu",
+            max_new=4,
+            out=rows.parent / "no",
+        )
 
 
 def test_it_learns_and_the_score_is_the_sum_by_the_weights_that_one_chooses(run):

@@ -29,6 +29,8 @@ from .values import number_of
 NAMES, RATINGS = ("model", "model_name", "name"), ("elo", "arena_score", "rating")
 AT_MOST, CHUNK = 1000, 250
 """Scores of a model that are compared with all of another's, and rows of that table at once."""
+LEAST_DAMPING = 1e-9
+"""Of least squares, relative to the sum of all curvatures."""
 
 
 def expected_win_rate(elo: float, other: float) -> float:
@@ -159,7 +161,8 @@ def _least_squares(
     offsets, damping = start, 1e-3
     error, slopes = errors(offsets)
     for _ in range(50):
-        # damping also decides the one direction in which nothing changes: all offsets by the same
+        # damping also decides the one direction in which nothing changes, all offsets by the same: without any, which many good
+        # steps would come to, the matrix is singular
         square = slopes.T @ slopes
         step = np.linalg.solve(square + damping * max(float(np.trace(square)), 1e-12) * np.eye(len(offsets)), -slopes.T @ error)
         tried = errors(offsets + step)
@@ -169,7 +172,7 @@ def _least_squares(
                 break
             continue
         gain = float(error @ error) - float(tried[0] @ tried[0])
-        offsets, (error, slopes), damping = offsets + step, tried, damping / 10
+        offsets, (error, slopes), damping = offsets + step, tried, max(damping / 10, LEAST_DAMPING)
         if gain < 1e-14:
             break
     return offsets

@@ -38,10 +38,10 @@ HELPSTEER = "helpfulness=0.3,correctness=0.74,coherence=0.46,complexity=0.47,ver
 
 @reward
 def rated(trajectory: Trajectory, *, attributes: tuple[str, ...]) -> Score:
-    """The ratings of the row's reply, a column each, as terms; none of them is paid to anybody."""
+    """The ratings of the row's reply, a column each, as terms; none of them is paid to anybody. No verdict on a reply without."""
     known = {name: number_of(trajectory.problem.meta.get(name)) for name in attributes}
     if all(rating is None for rating in known.values()):
-        raise RewardlabError(f"problem {trajectory.problem.question[:60]!r} has no number in any of the columns {', '.join(known)}")
+        return Score(None, why=f"the row has no number in any of the columns {', '.join(known)}")
     return Score(terms={name: Term(rating, weight=None) for name, rating in known.items() if rating is not None})
 
 
@@ -82,6 +82,10 @@ def ratings_told(problems: Sequence[Problem], run: Run, *, attributes: tuple[str
     rows = [group[0] for group in recorded(fields=("reply",))(list(problems), run)]
     said = ratings_by(run.models[model], rows)
     true = np.array([[_or_nan(number_of(t.problem.meta.get(name))) for name in attributes] for t in rows])
+    if np.isnan(true).all():
+        raise RewardlabError(
+            f"no held-out row has a number in any of the columns {', '.join(attributes)}: name them by --attributes"
+        )
     by_name = {f"correlation.{name}": _correlation(true[:, k], said[:, k]) for k, name in enumerate(attributes)}
     scores = [mixed(torch.tensor(x, dtype=torch.float32), run.models[model].attributes).numpy() for x in (true, said)]
     return {
