@@ -37,7 +37,9 @@ CLAIM = [f.name for f in fields(Claim)]
 SMALL = {"problems": 4, "minibatches": 1}
 BRIEF = {"repeats": 1, "evaluations": 300, "updates": 2, "steps": 20, "parts": 1, "questions": 40}
 """Settings of studies that search or train."""
-OF_ITS_CLAIM = {"catalog", "direct", "domain", "domains", "form", "latents", "pairwise", "sae_steps", "scale", "verdict"}
+OF_ITS_CLAIM = {
+    "attributes", "catalog", "direct", "domain", "domains", "form", "latents", "pairwise", "sae_steps", "scale", "verdict",
+}  # fmt: skip
 
 
 @reward
