@@ -159,5 +159,8 @@ check = Check(
     by=gaps_learnt(score=note_quality(), eta=10.0), steps=40,
     fault=Within("gap_error", low=0.5, says="log-odds by which the gaps after DPO miss those of the reward"),
     moved=Within("gap_error", high=-0.2, says="log-odds by which gaps miss those of the reward"),
+    finding="Stopped after 5 pairs of runs, undecided: 40 updates of the small policy, 32 pairs of notes each. The correlation of "
+    "the implicit gaps with the true ones is .57 after RPO and .52 after DPO; gaps miss the reward's by 1.59 and 1.65 in log-odds, "
+    "so that what RPO is to mend is hardly moved in so few updates",
 )  # fmt: skip
 baseline = "dpo"

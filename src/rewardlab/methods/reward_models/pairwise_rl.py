@@ -176,5 +176,7 @@ check = Check(
     "1,000 pairs",
     versus="rlhf", task="notes", measure="train.pair_accuracy", direction="higher", margin=0.03,
     settings=SMALL, versus_settings=SMALL, problems=20, steps=2,
+    finding="Stopped after 6 pairs of runs, undecided: taught once on 1,000 pairs of notes, the model that compares ranks 61% of "
+    "held-out pairs right, at two and a half times the tokens of the one that scores each alone, which ranks 64% right",
 )  # fmt: skip
 baseline = "rlhf"

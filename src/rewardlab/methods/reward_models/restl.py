@@ -243,5 +243,7 @@ check = Check(
     tried="one run of each: .44 to .82 equivalent with four models and with that of symbols, which sees slips of every kind too; "
     "held-out pairs .95 to .995 by aspect. Greedily nearly all are right at first, since the writer slips at random, so that RL "
     "only sharpens",
+    finding="Stopped after 5 pairs of runs, undecided: after 15 steps of PPO 80% of formulas hold of the same signals as the gold "
+    "ones, 74% with one reward model, from 44%; they are not briefer",
 )  # fmt: skip
 baseline = "ppo"
