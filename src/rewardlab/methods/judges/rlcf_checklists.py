@@ -3,18 +3,20 @@ r"""RLCF: replies are scored by a checklist of their instruction, item by item; 
     s_k(x, y) = mean of m sampled scores, 0 to 100, of "does y fulfil item k?", as a share;  (s_k + v_k(y)) / 2 where a program v_k
                 checks item k exactly
     r(x, y)   = sum_k w_k s_k / sum_k w_k
-    pairs: two samples for x, the better one by r first;   kept: the 40% with the largest max_k |s_k(y) - s_k(y')|;   DPO
+    pairs: two samples for x, y the better one by r;   kept: the 40% with the largest max_k s_k(y) - s_k(y');   DPO
 
 One score of a whole reply hides which demand was missed; a question about one demand is easy to judge, and a pair that differs
 clearly in one is likely to be labelled right. Items are yes/no questions with weights: the row's `checklist`, or written, once for
 each instruction, from it and from candidate replies, whose ways of failing show what to ask. One universal item is added.
 
-Viswanathan et al. 2025, arXiv:2507.18624, and viswavi/RLCF, 643ebee: prompt.py (weights of 0 to 100), write_code_batch.py (what a
-program cannot check exactly is left to the judge), construct_offline_preference_data.py (25 scores at temperature 1.3 and top-p .9,
-their mean, the universal item of weight 100) and train_rlcf.sh (beta = .1, lr 3e-6). Sampling at 1.3, the mean with a program's
-verdict and the filter are the paper's and not in the code, as our summary of the paper has them. (inferred): the wording of
-prompts; the filter acts on the pairs of a training step; a program runs in the sandbox, on all replies at once, and one that fails
-leaves its item to the judge. `overall` asks one question in place of a checklist.
+Viswanathan et al. 2025, arXiv:2507.18624, and viswavi/RLCF, 643ebee and its README: prompt.py (weights of 0 to 100),
+write_code_batch.py (what a program cannot check exactly is left to the judge), two replies at temperature 1.3 and top-p .95,
+construct_offline_preference_data.py (25 scores at 1.3 and top-p .9, their mean, the universal item of weight 100),
+generate_wildchat_openrlhf_dataset.py (the mean with a program's verdict; the filter, by how far the better reply leads in an item;
+40% are the paper's) and train_rlcf.sh (beta = .1, lr 3e-6). As released, that script catches a wrong name wherever a program has
+run, so that no verdict of one counts: here they do. (inferred): the wording of prompts; the filter acts on the pairs of a training
+step; a program runs in the sandbox, on all replies at once, and one that fails leaves its item to the judge. `overall` asks one
+question in place of a checklist.
 """
 
 import math
@@ -158,15 +160,15 @@ def _score(items: Sequence[Item], values: Sequence[float | None]) -> Score:
 
 
 def largest_gap(better: Score, worse: Score) -> float:
-    """The largest difference between two replies in an item that both are judged by."""
+    """How far the better reply leads in the item in which it leads most, of those that both are judged by."""
     both = [(term.value, worse.terms[name].value) for name, term in better.terms.items() if name in worse.terms]
-    return max((abs(a - b) for a, b in both if a is not None and b is not None), default=0.0)
+    return max((a - b for a, b in both if a is not None and b is not None), default=0.0)
 
 
 @rollout(rows=lambda **_: 2, across_problems=True)
 def widest_pairs(
     problems: list[Problem], run: Run, *, by: Reward, n: PositiveInt = 2, keep: PositiveShare = 0.4, model: str = "reference",
-    temperature: NonNegativeFloat = 1.3, top_p: PositiveShare = 0.9,
+    temperature: NonNegativeFloat = 1.3, top_p: PositiveShare = 0.95,
 ) -> list[Group]:  # fmt: skip
     """The best and the worst of n replies to each problem under `by`; of these pairs the share `keep` with the largest gap in one
     of its terms, recorded as the policy's own.
@@ -210,8 +212,8 @@ def rlcf_checklists(
 
 fidelity = "core"
 left_out = (
-    "a second, stronger writer of an expert's reply that the checklist is written beside; the filter over a whole data set, where "
-    "here each step keeps its own share; its schedule of rates, and two to six epochs on the same pairs"
+    "what a checklist is written beside: the replies of four smaller models and of an expert, where here it is the pair itself; the "
+    "filter over a whole data set, where here each step keeps its own share; six epochs on the same pairs, and their rates"
 )
 data = Data(
     checklist=Column(
