@@ -212,7 +212,7 @@ def rlcf_checklists(
 
 fidelity = "core"
 left_out = (
-    "what a checklist is written beside: the replies of four smaller models and of an expert, where here it is the pair itself; the "
+    "what a checklist is written beside: replies of four smaller models and of an expert, where here it is the pair itself; the "
     "filter over a whole data set, where here each step keeps its own share; six epochs on the same pairs, and their rates"
 )
 data = Data(
