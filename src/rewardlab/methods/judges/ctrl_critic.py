@@ -80,7 +80,7 @@ def paid(problems: Sequence[Problem], texts: Sequence[str | None], run: Run, by:
     return [missing if text is None else score for text, (score,) in zip(texts, scores, strict=True)]
 
 
-@rollout(wraps="inner")
+@rollout(wraps="inner", rewords=True)
 def critiques_of_drafts(problems: list[Problem], run: Run, *, inner: Rollout, ask: str, model: str = GENERATOR) -> list[Group]:
     """`inner` on the question of a critic about a draft of each problem: the row's `draft`, or one that `model` writes.
 

@@ -81,7 +81,7 @@ def _question(problem: Problem, form: Form) -> Problem:
     return to_judge(problem, [s.text for s in found], form, [(s.faithful, s.correct) for s in found])
 
 
-@rollout(wraps="inner")
+@rollout(wraps="inner", rewords=True)
 def sentence_judgements(problems: list[Problem], run: Run, *, inner: Rollout, form: str = FORM) -> list[Group]:
     """`inner` on the question of a judge about the sentences of each row."""
     return inner([_question(p, form_of(form, "verdict")) for p in problems], run)
