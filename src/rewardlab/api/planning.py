@@ -227,7 +227,8 @@ def _without_verdict(recipe: Recipe, task: Task) -> dict[str, str]:
     if not isinstance(recipe.reward, Reward) or _rewords(recipe):
         return {}
     groups = [[_gold(task.train[i])] for i in range(JUDGED)]
-    found = {part.name: _told(part, groups) for part in recipe.reward.walk() if _tried(part)}
+    tried = [part for part in recipe.reward.walk() if isinstance(part, Reward) and _tried(part)]
+    found = {part.name: _told(part, groups) for part in tried}
     return {name: row[0].why for name, row in found.items() if row and all(score.missing for score in row)}
 
 
@@ -242,8 +243,8 @@ def _told(reward: Reward, groups: list[Group]) -> list[Score]:
         return []
 
 
-def _tried(part: Any) -> bool:
-    single = isinstance(part, Reward) and getattr(part.options, "over", None) == "trajectory" and not part.of
+def _tried(part: Reward) -> bool:
+    single = getattr(part.options, "over", None) == "trajectory" and not part.of
     # a number in a formula is a reward without a function
     function = getattr(part, "function", None)
     return single and function is not None and is_ours(function) and len(positional(function)) == 1
