@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Score, Scores, Term, rollout
 from rewardlab.data.columns import Column, Data
+from rewardlab.judges.forms import asking
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.rewards.checklists import Item, items_of, program_verdicts
 from rewardlab.rewards.critiques import answers
@@ -33,7 +34,6 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.ranked import recorded_pairs, written
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare
 from rewardlab.text.blocks import last_block
-from rewardlab.text.filled import filled
 from rewardlab.worlds.wishes import ASK, WHOLE
 
 JUDGE = (
@@ -79,7 +79,7 @@ def checklists(groups: list[Group], run: Run, writer: str, column: str, programs
     problems = {group[0].problem.key: group for group in groups if group and not items_of(group[0].problem.meta.get(column))}
     new = [group for key, group in problems.items() if key not in known]
     shown = ["\n\n".join(f"Reply {i}:\n{t.reply}" for i, t in enumerate(group, 1)) for group in new]
-    asked = [g[0].problem.reworded(filled(WRITE, prompt=g[0].problem.question, replies=s)) for g, s in zip(new, shown, strict=True)]
+    asked = [asking(g[0].problem, WRITE, replies=s) for g, s in zip(new, shown, strict=True)]
     for group, said in zip(new, answers(run, writer, asked, 1, Sampling(run.max_new * 4, 0.0))[0], strict=True):
         known[group[0].problem.key] = [[*item] for text in said for item in items_of(text)]
     own = [items_of(g[0].problem.meta.get(column)) or [Item(*x) for x in known.get(g[0].problem.key, [])] for g in groups]
@@ -96,7 +96,7 @@ def _with_programs(groups: list[Group], own: list[list[Item]], run: Run, writer:
         for group, items in zip(groups, own, strict=True) for item in items if not item.program
     }  # fmt: skip
     new = [key for key in at if key not in known]
-    asked = [at[key][0].reworded(filled(PROGRAM, prompt=at[key][0].question, item=at[key][1].text)) for key in new]
+    asked = [asking(at[key][0], PROGRAM, item=at[key][1].text) for key in new]
     for key, said in zip(new, answers(run, writer, asked, 1, Sampling(run.max_new * 4, 0.0))[0], strict=True):
         code = last_block(said[0], "python", "") or "" if said else ""
         runs = "verify_requirement" in code and program_verdicts(code, [TRY]) != [None]
@@ -124,8 +124,7 @@ def checklist_score(
     """
     own = [[Item(overall)]] * len(groups) if overall else checklists(groups, run, writer, column, programs, universal)
     cells = [(g, i, k) for g, group in enumerate(groups) for i in range(len(group)) for k in range(len(own[g]))]
-    texts = [{"prompt": groups[g][i].problem.question, "reply": groups[g][i].reply, "item": own[g][k].text} for g, i, k in cells]
-    asked = [groups[g][i].problem.reworded(filled(ask, **text)) for (g, i, _), text in zip(cells, texts, strict=True)]
+    asked = [asking(groups[g][i].problem, ask, reply=groups[g][i].reply, item=own[g][k].text) for g, i, k in cells]
     said, _ = answers(run, model, asked, samples, Sampling(max_new, temperature, top_p))
     judged = {cell: _mean([score_of(text) for text in row]) for cell, row in zip(cells, said, strict=True)}
     checked = _checked(groups, own)
