@@ -8,7 +8,7 @@ import pytest
 from rewardlab import registry
 from rewardlab.core import Message, Problem, Run, Score, Task, Trajectory, Turn, ask
 from rewardlab.engine.step import Ops
-from rewardlab.judges.critiques import AFRESH, FINE, PARTS, REVISE, hint_of, judgment, to_revise
+from rewardlab.judges.critiques import AFRESH, FINE, PARTS, REVISE, criticised, hint_of, judgment, to_revise
 from rewardlab.methods.judges.ctrl_critic import (
     critique_revision,
     critiques_of_drafts,
@@ -67,7 +67,7 @@ def run_of(policy: Says, writes: Says | None = None, **models: Says) -> Run:
 
 
 def criticised_rows(*critiques: str, draft: str = "It is 40.") -> list[Trajectory]:
-    problem = Problem((Message("user", f"C|6 x 7?|{draft}"),), "42", {"question": "6 x 7?", "draft": draft})
+    problem = criticised(ask("6 x 7?", "42"), draft, ASK)
     return [Trajectory(problem, (Turn("policy", np.zeros(1, np.int64), text=c),), "end") for c in critiques]
 
 
@@ -91,7 +91,9 @@ def test_a_judgment_stands_after_all_parts():
 
 def test_the_generator_reads_its_draft_as_its_own_turn_and_then_the_critique():
     system = Message("system", "Be brief.")
-    asked = Problem((system, Message("user", "C|Q|D")), "1", {"question": "Q", "draft": "D"})
+    asked = criticised(Problem((system, Message("user", "Q")), "1"), "D", ASK)
+    # what the generator is told of its manner is not the critic's
+    assert asked.prompt == (Message("user", "C|Q|D"),)
     assert to_revise(asked, " c\n").prompt == (
         system, Message("user", "Q"), Message("assistant", "D"), Message("user", REVISE.replace("{critique}", "c")),
     )  # fmt: skip

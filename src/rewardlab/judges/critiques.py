@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rewardlab.core import Message, Problem, Score
+from rewardlab.judges.forms import asking, conversation
 from rewardlab.text.filled import filled
 
 _SHOWN = "Problem:\n<problem>\n{question}\n</problem>\n\nAnswer:\n<answer>\n{attempt}\n</answer>\n\n"
@@ -25,8 +26,8 @@ PARTS = ("Analysis:", "Improvement suggestions:", "Overall judgment:")
 JUDGMENTS = {"correct": True, "right": True, "incorrect": False, "wrong": False}
 FINE = "The answer is right. A short, positive response is best, without suggestions that are not needed."
 AFRESH = "The answer is wrong throughout. It needs another approach, from the start."
-DRAFT, QUESTION = "draft", "question"
-"""Columns of a question to a critic."""
+DRAFT, QUESTION, TURNS = "draft", "question", "draft_prompt"
+"""Columns of a question to a critic: the draft; the question that it answers, and all messages of its prompt."""
 
 
 def judgment(critique: str, parts: tuple[str, ...] = PARTS) -> bool | None:
@@ -51,14 +52,15 @@ def hint_of(verdict: Score) -> str:
 
 
 def criticised(problem: Problem, draft: str, ask: str = ASK, **further: str) -> Problem:
-    """The problem as its critic reads it; the columns keep question and draft."""
-    asked = problem.reworded(filled(ask, question=problem.question, attempt=draft, **further))
-    return replace(asked, meta={**problem.meta, QUESTION: problem.question, DRAFT: draft})
+    """The problem as its critic reads it, who is told nothing of the system message; the columns keep prompt and draft."""
+    asked = asking(problem, ask, question=conversation(problem), attempt=draft, **further)
+    turns = [[m.role, m.text] for m in problem.prompt]
+    return replace(asked, meta={**problem.meta, QUESTION: problem.question, TURNS: turns, DRAFT: draft})
 
 
 def original(asked: Problem) -> Problem:
     """The problem of which a critic read a draft."""
-    return asked.reworded(str(asked.meta[QUESTION]))
+    return replace(asked, prompt=tuple(Message(role, text) for role, text in asked.meta[TURNS]))
 
 
 def to_revise(asked: Problem, critique: str, revise: str = REVISE) -> Problem:
