@@ -235,6 +235,21 @@ def test_judgements_of_both_orders_are_sampled_alike():
         assert values(paid([group("a", "b")], Run(None))) == [[0.75, 0.25]]
 
 
+def test_a_judge_reads_no_thoughts_unless_it_is_asked_to(server):
+    thinking, cut_off = "<think>It is 5, surely.</think>4", "<think>Is it 4?"
+    paid = judge(model=server.name, kind="verdict")
+    # of a reply that was cut off in its thoughts there is nothing to judge
+    assert values(paid([group("4", thinking, cut_off)], Run(None))) == [[1.0, 1.0, None]]
+    prompts = [body["messages"][-1]["content"] for body in server.asked]
+    assert not any("surely" in prompt or "Is it 4?" in prompt for prompt in prompts)
+    judge(model=server.name, kind="verdict", thoughts=True)([group(thinking)], Run(None))
+    assert "surely" in server.asked[-1]["messages"][-1]["content"]
+    # two replies and two that only thought otherwise: the pair is judged by what was said
+    assert values(judge(model=server.name, kind="pairwise")([group("<think>a</think>5", "<think>b</think>3")], Run(None))) == [
+        [1.0, 0.0]
+    ]
+
+
 def test_samples_at_temperature_0_are_refused():
     with pytest.raises(RewardlabError, match="give the judge a temperature"):
         judge(model="policy", samples=4)

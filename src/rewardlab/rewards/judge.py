@@ -17,6 +17,7 @@ from rewardlab.judges.marks import LIKELY
 from rewardlab.judges.named import form_of
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
+from rewardlab.text.answers import after_thinking
 
 Judged = tuple[Reading, str]
 """What a judgement says, and the end of its text."""
@@ -47,6 +48,7 @@ def judge(
     groups: list[Group], run: Run, *, model: str, kind: Literal["scale", "verdict", "pairwise", "scores"] = "scale",
     template: str = "", low: NonNegativeInt = 1, high: PositiveInt = 5, expected: bool = True, opponents: NonNegativeInt = 0,
     max_new: NonNegativeInt = 512, temperature: NonNegativeFloat = 0.0, samples: PositiveInt = 1,
+    thoughts: bool = False,
 ) -> Scores:  # fmt: skip
     """A judge model's score of a reply, from 0 to 1; no verdict where the judgement fails or cannot be read.
 
@@ -57,7 +59,8 @@ def judge(
     {reply}, {answer}, {first} and {second} for pairs, {replies} for scores, and columns of the row. expected: take the mean over
     the chances of the mark's token, where the server gives them.  opponents: of each reply; 0: all others of its group.  max_new,
     temperature: of a judgement; 0 tokens: as many as the policy may write.  samples: judgements of a question, whose mean counts,
-    without those that cannot be read.  Zheng et al. 2023, arXiv:2306.05685; Liu et al. 2023, arXiv:2303.16634
+    without those that cannot be read.  thoughts: whether what stands before </think> is read, too.
+    Zheng et al. 2023, arXiv:2306.05685; Liu et al. 2023, arXiv:2303.16634
     """
     form = form_of(template, kind, low, high)
 
@@ -67,13 +70,15 @@ def judge(
         read = [(form.read(reply, shown[i // samples]), _text(reply)) for i, reply in enumerate(replies)]
         return [_mean(read[i : i + samples]) for i in range(0, len(read), samples)]
 
+    texts = [[t.reply if thoughts else after_thinking(t.reply) for t in group] for group in groups]
     if form.kind == "pairwise":
-        scores = _compared(groups, form, opponents, ask, run)
+        scores = _compared(groups, texts, form, opponents, ask, run)
     elif form.kind == "scores":
-        asked = [form.asked(group[0].problem, [t.reply for t in group]) for group in groups]
+        asked = [form.asked(group[0].problem, said) for group, said in zip(groups, texts, strict=True)]
         scores = [_of_all(*said, len(group)) for said, group in zip(ask(asked, [*map(len, groups)]), groups, strict=True)]
     else:
-        asked = [form.asked(t.problem, [t.reply]) for group in groups for t in group]
+        rows = zip([t for group in groups for t in group], [text for said in texts for text in said], strict=True)
+        asked = [form.asked(t.problem, [text]) for t, text in rows]
         found = iter([_score(*said) for said in ask(asked, [1] * len(asked))])
         scores = [[next(found) for _ in group] for group in groups]
     if flat := [s for row in scores for s in row]:
@@ -105,11 +110,13 @@ def _of_all(reading: Reading, text: str, count: int) -> list[Score]:
     return [Score(value, why=reading.said if value is None else text) for value in values]
 
 
-def _compared(groups: list[Group], form: Form, opponents: int, ask: Ask, run: Run) -> Scores:
+def _compared(
+    groups: list[Group], texts: Sequence[Sequence[str]], form: Form, opponents: int, ask: Ask, run: Run
+) -> Scores:  # fmt: skip
     pairs = [_pairs(group, opponents) for group in groups]
     asked = [
-        form.asked(group[a].problem, [group[a].reply, group[b].reply])
-        for group, own in zip(groups, pairs, strict=True) for x, y in own for a, b in ((x, y), (y, x))
+        form.asked(group[a].problem, [said[a], said[b]])
+        for group, said, own in zip(groups, texts, pairs, strict=True) for x, y in own for a, b in ((x, y), (y, x))
     ]  # fmt: skip
     found = iter([reading for reading, _ in ask(asked, [2] * len(asked))])
     judged = [[(_first(next(found)), _first(next(found))) for _ in own] for own in pairs]

@@ -59,6 +59,7 @@ from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
+from rewardlab.text.answers import after_thinking
 from rewardlab.worlds.failings import ASK
 
 CRITICISE = (
@@ -143,7 +144,8 @@ def survives(
     chosen = (
         _named_by_critic(rows, own, run, ask, max_critique, temperature) if choice == "critic" else _listed(rows, own, choice, run)
     )
-    cases = [Case(t.problem, conversation(t.problem), t.reply, x) for t, items in zip(rows, chosen, strict=True) for x in items]
+    pairs = zip(rows, chosen, strict=True)
+    cases = [Case(t.problem, conversation(t.problem), after_thinking(t.reply), item) for t, items in pairs for item in items]
     verdicts = iter(validated(cases, run, validate, max_validation))
     scores = iter([_worst([(item, next(verdicts)) for item in items]) for items in chosen])
     return [[next(scores) for _ in group] for group in groups]
@@ -184,8 +186,9 @@ def _worst(found: Sequence[tuple[Item | None, float | None]]) -> Score:
 
 def to_critic(t: Trajectory, ask: str) -> Problem:
     """The question to a critic about a reply."""
-    asked = asking(t.problem, ask, reply=t.reply)
-    return replace(asked, meta={**asked.meta, QUESTION: conversation(t.problem), CRITICISED: t.reply})
+    said = after_thinking(t.reply)
+    asked = asking(t.problem, ask, reply=said)
+    return replace(asked, meta={**asked.meta, QUESTION: conversation(t.problem), CRITICISED: said})
 
 
 problems_from = decorator(Part)

@@ -33,6 +33,7 @@ from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.ranked import recorded_pairs, written
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare
+from rewardlab.text.answers import after_thinking
 from rewardlab.text.blocks import last_block
 from rewardlab.worlds.wishes import ASK, WHOLE
 
@@ -78,7 +79,7 @@ def checklists(groups: list[Group], run: Run, writer: str, column: str, programs
     known = run.memory.setdefault("rlcf_checklists.items", {})
     problems = {group[0].problem.key: group for group in groups if group and not items_of(group[0].problem.meta.get(column))}
     new = [group for key, group in problems.items() if key not in known]
-    shown = ["\n\n".join(f"Reply {i}:\n{t.reply}" for i, t in enumerate(group, 1)) for group in new]
+    shown = ["\n\n".join(f"Reply {i}:\n{after_thinking(t.reply)}" for i, t in enumerate(group, 1)) for group in new]
     asked = [asking(g[0].problem, WRITE, replies=s) for g, s in zip(new, shown, strict=True)]
     for group, said in zip(new, answers(run, writer, asked, 1, Sampling(run.max_new * 4, 0.0))[0], strict=True):
         known[group[0].problem.key] = [[*item] for text in said for item in items_of(text)]
@@ -124,7 +125,7 @@ def checklist_score(
     """
     own = [[Item(overall)]] * len(groups) if overall else checklists(groups, run, writer, column, programs, universal)
     cells = [(g, i, k) for g, group in enumerate(groups) for i in range(len(group)) for k in range(len(own[g]))]
-    asked = [asking(groups[g][i].problem, ask, reply=groups[g][i].reply, item=own[g][k].text) for g, i, k in cells]
+    asked = [asking(groups[g][i].problem, ask, reply=after_thinking(groups[g][i].reply), item=own[g][k].text) for g, i, k in cells]
     said, _ = answers(run, model, asked, samples, Sampling(max_new, temperature, top_p))
     judged = {cell: _mean([score_of(text) for text in row]) for cell, row in zip(cells, said, strict=True)}
     checked = _checked(groups, own)
@@ -141,7 +142,7 @@ def _checked(groups: list[Group], own: list[list[Item]]) -> dict[tuple[int, int,
         for k, item in enumerate(items):
             if item.program:
                 places.setdefault(item.program, []).extend((g, i, k) for i in range(len(groups[g])))
-    found = {p: program_verdicts(p, [groups[g][i].reply for g, i, _ in cells]) for p, cells in places.items()}
+    found = {p: program_verdicts(p, [after_thinking(groups[g][i].reply) for g, i, _ in cells]) for p, cells in places.items()}
     return {cell: verdict for p, cells in places.items() for cell, verdict in zip(cells, found[p], strict=True)}
 
 

@@ -55,6 +55,7 @@ from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.imperfect import votes
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
+from rewardlab.text.answers import after_thinking
 from rewardlab.worlds.notes import note_quality, praise_words
 
 JUDGE = "judge"
@@ -137,7 +138,7 @@ class Preferring(NamedTuple):
             for g, (group, text) in enumerate(zip(groups, texts, strict=True))
             for i, t in enumerate(group) if t.reply != text for k in range(self.judgements)
         ]  # fmt: skip
-        pairs = [(groups[g][i].reply, texts[g]) for g, i, _ in cells]
+        pairs = [(after_thinking(groups[g][i].reply), after_thinking(texts[g])) for g, i, _ in cells]
         asked = [
             self.form.asked(groups[g][i].problem, pair if first else pair[::-1])
             for (g, i, first), pair in zip(cells, pairs, strict=True)
