@@ -144,8 +144,9 @@ def think_rm(
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked (`judges/named.py`).  distil: first steps that imitate the longest right judgements, of
     written_each that the policy writes where a row has none.  n: judgements of a row, or replies to a prompt (G); 0: 8 and 4.
-    beta: of the KL.  problems, votes: as in `trained_judge`.  judge: a trained judge, a model or openai:URL#NAME: it is then a policy that is
-    trained.  by_length: as in `preferred`; False suits think_rm_graded.  max_judgement: tokens of its judgements, if not 2048."""
+    beta: of the KL.  problems, votes: as in `trained_judge`.  judge: a trained judge, a model or openai:URL#NAME: it
+    is then a policy that is trained.  by_length: as in `preferred`; False suits think_rm_graded.  max_judgement: tokens of its
+    judgements, if not 2048."""
     n = n or (4 if judge else 8)
     base = base or grpo(n=n, beta=beta)
     if judge:
