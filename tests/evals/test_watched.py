@@ -157,6 +157,26 @@ def test_position_bias_is_what_the_judge_of_pairs_logs():
     assert judge_order(Curves([{"step": 1, "eval/watched.prefers_first": 0.6}])) is None
 
 
+@reward(over="groups", relative=True)
+def pays_the_first(groups, run, *, bias=1.0):
+    """A judge of all replies at once: 1 for a right one, and `bias` more for what stands first."""
+    return [[Score(float(t.reply == t.problem.answer) + bias * (i == 0)) for i, t in enumerate(g)] for g in groups]
+
+
+def test_position_bias_of_a_judge_of_several_replies_is_found_by_turning_them_round():
+    """Right, wrong, wrong, right, and the same backwards: of the 6 pairs the 3 with the first reply are won where it is paid 2, and
+    the others are two ties, or one right against a wrong one, lost once where the right one stands behind, and a tie of wrong ones.
+    Without bias each pair is won in one order and lost in the other."""
+    biased = watched(reward=pays_the_first(bias=2.0))(PROBLEMS, run_at(0))
+    # 3 won; wrong-wrong 1/2, wrong-right 0, wrong-right 0: 3.5 of 6
+    assert biased["watched.prefers_first"] == pytest.approx(3.5 / 6)
+    fair = watched(reward=pays_the_first(bias=0.0))(PROBLEMS, run_at(0))
+    # right-wrong 1, right-wrong 1, right-right 1/2, wrong-wrong 1/2, wrong-right 0, wrong-right 0
+    assert fair["watched.prefers_first"] == 0.5
+    # a reward that compares nothing has no order
+    assert "watched.prefers_first" not in watched(reward=marks())(PROBLEMS, run_at(0))
+
+
 def test_labelled_rows_of_a_file_are_the_truth(tmp_path):
     file = tmp_path / "rows.jsonl"
     rows = [

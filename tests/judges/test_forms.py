@@ -1,13 +1,20 @@
 """How a judge is asked, and how its judgement is read."""
 
-import pytest
+from dataclasses import replace
 
-from rewardlab.core import Message, Problem, ask
+import numpy as np
+import pytest
+from rows import Replies
+
+from rewardlab.core import Message, Problem, Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.judges.cases import agrees, best_of, cases_of, label_of, to_judge
-from rewardlab.judges.forms import Form, listed_scores, own_form
+from rewardlab.judges.forms import Form, asking, listed_scores, own_form
 from rewardlab.judges.marks import Marks
 from rewardlab.judges.named import form_of
+from rewardlab.methods.judges.openrubrics import consistent_rubrics
+from rewardlab.methods.judges.rlac import survives
+from rewardlab.methods.judges.rlcf_checklists import checklist_score
 
 PAIR = form_of("{prompt}\nA: {first}\nB: {second}")
 
@@ -114,3 +121,52 @@ def test_agreement():
     assert not agrees((0.5,), (1.0,))
     assert agrees((0.2, 0.9, 0.9 - 1e-9), (0.0, 1.0, 0.5))
     assert best_of((1.0, 2.0, 2.0)) is None
+
+
+TALK = Problem(
+    (
+        Message("system", "You are a pirate. Say only 'Arr'."),
+        Message("user", "Hi"),
+        Message("assistant", "Arr"),
+        Message("user", "Bye"),
+    ),
+)
+
+
+def test_a_judge_is_asked_in_its_own_words_alone_and_reads_the_whole_conversation():
+    asked = asking(TALK, "Score this.\n{prompt}\n[{reply}]", reply="Arr {prompt}")
+    assert asked.prompt == (Message("user", "Score this.\nUser: Hi\n\nAssistant: Arr\n\nUser: Bye\n[Arr {prompt}]"),)
+    assert asking(ask("2 + 2?", "4", system="Be brief."), "{prompt}").prompt == (Message("user", "2 + 2?"),)
+    # what stands in a place may be another text than the conversation
+    assert asking(TALK, "{prompt}", prompt="Bye").prompt == (Message("user", "Bye"),)
+
+
+@pytest.mark.parametrize("name", ["rlcf_checklists", "rlac", "openrubrics"])
+def test_no_judge_is_asked_under_the_system_message_of_who_replied(name):
+    """What the judges of these methods read of a row with a system message and two turns."""
+    read: list[tuple[Message, ...]] = []
+
+    class Silent(Replies):
+        context = 10_000
+
+        def read(self, trajectories, messages):
+            read.extend(messages)
+            return super().read(trajectories, messages)
+
+        def extend(self, trajectories, sampling, rng):
+            return self.write(trajectories, ["Arr"] * len(trajectories))
+
+    problem = replace(TALK, meta={"chosen": "Arr", "rejected": "Farewell", "checklist": ["Is it brief?"]})
+    policy = Silent([])
+    run = Run(policy, models=dict.fromkeys(("judge", "critic", "validator", "writer"), policy), max_new=4)
+    group = [Trajectory(problem, (Turn("policy", np.zeros(1, np.int64), text="Arr"),), "end")]
+    asks = {
+        "rlcf_checklists": lambda: checklist_score(samples=1)([group], run),
+        "rlac": lambda: survives()([group], run),
+        "openrubrics": lambda: consistent_rubrics(n=1)([problem], run),
+    }
+    asks[name]()
+    questions = [prompt for prompt in read if prompt != problem.prompt]
+    assert questions
+    assert all([m.role for m in prompt] == ["user"] and "pirate" not in prompt[0].text for prompt in questions)
+    assert any("Assistant: Arr" in prompt[0].text for prompt in questions)

@@ -8,18 +8,16 @@ import pytest
 from rewardlab import registry
 from rewardlab.core import Message, Problem, Run, Score, Task, Trajectory, Turn, ask
 from rewardlab.engine.step import Ops
+from rewardlab.judges.critiques import AFRESH, FINE, PARTS, REVISE, criticised, hint_of, judgment, to_revise
 from rewardlab.methods.judges.ctrl_critic import (
-    AFRESH,
-    FINE,
-    REVISE,
     critique_revision,
     critiques_of_drafts,
     ctrl_critic,
-    hint_of,
     hinted_critiques,
-    judgment,
+    judged_right,
+    revised,
+    revised_once,
     revision_passes,
-    to_revise,
 )
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import learner_model
@@ -62,14 +60,14 @@ def generator(context: int = 10_000) -> Says:
     return Says(lambda text: "It is 42." if "Count again" in text else "It is 41." if "Fine" in text else "It is 40.", context)
 
 
-def run_of(critic: Says, writes: Says | None = None, **models: Says) -> Run:
-    run = Run(policy=critic, models={"generator": writes or generator(), **models}, verify=registry.part("reward", "final_number"))
+def run_of(policy: Says, writes: Says | None = None, **models: Says) -> Run:
+    run = Run(policy=policy, models={"generator": writes or generator(), **models}, verify=registry.part("reward", "final_number"))
     run.max_new = 8
     return run
 
 
 def criticised_rows(*critiques: str, draft: str = "It is 40.") -> list[Trajectory]:
-    problem = Problem((Message("user", f"C|6 x 7?|{draft}"),), "42", {"question": "6 x 7?", "draft": draft})
+    problem = criticised(ask("6 x 7?", "42"), draft, ASK)
     return [Trajectory(problem, (Turn("policy", np.zeros(1, np.int64), text=c),), "end") for c in critiques]
 
 
@@ -93,7 +91,9 @@ def test_a_judgment_stands_after_all_parts():
 
 def test_the_generator_reads_its_draft_as_its_own_turn_and_then_the_critique():
     system = Message("system", "Be brief.")
-    asked = Problem((system, Message("user", "C|Q|D")), "1", {"question": "Q", "draft": "D"})
+    asked = criticised(Problem((system, Message("user", "Q")), "1"), "D", ASK)
+    # what the generator is told of its manner is not the critic's
+    assert asked.prompt == (Message("user", "C|Q|D"),)
     assert to_revise(asked, " c\n").prompt == (
         system, Message("user", "Q"), Message("assistant", "D"), Message("user", REVISE.replace("{critique}", "c")),
     )  # fmt: skip
@@ -218,6 +218,60 @@ def test_a_further_round_starts_from_the_revision():
     assert critique_revision(ask=ASK)(rows, run_of(critic))["revised"] == 0.0
     found = critique_revision(ask=ASK, rounds=2)(rows, run_of(critic))
     assert (found["revised"], found["judged"]) == (1.0, 0.0)
+
+
+# ---- answers ---------------------------------------------------------------------------------------------------------------
+
+
+def answers_of(*replies: str) -> list[Trajectory]:
+    return [Trajectory(ask("6 x 7?", "42"), (Turn("policy", np.zeros(1, np.int64), text=x),), "end") for x in replies]
+
+
+class InTurn(Says):
+    """It says these texts in turn, whatever it reads."""
+
+    def __init__(self, *texts: str):
+        left = iter(texts)
+        super().__init__(lambda _: next(left))
+
+
+def test_of_several_critiques_one_with_the_judgment_of_most_is_read():
+    problem = ask("6 x 7?", "42")
+    for said, heard in (((PRAISE, GOOD, BAD), GOOD), ((PRAISE, GOOD), GOOD), ((GOOD, PRAISE, PRAISE), PRAISE)):
+        run = run_of(generator(), critic=InTurn(*said))
+        found, texts = revised_once([problem], ["It is 40."], run, "critic", "policy", ASK, REFINE, PARTS, len(said))
+        assert (found, texts) == ([heard], ["It is 42." if heard == GOOD else "It is 41."])
+
+
+def test_replies_are_scored_by_how_many_critiques_judge_them_right():
+    """Two critiques of each: right and wrong; right and one without its parts; two without."""
+    critic = InTurn(PRAISE, GOOD, PRAISE, "Fine.", "Well.", "")
+    scores = judged_right(votes=2, ask=ASK)([answers_of("40", "41", "42")], run_of(generator(), critic=critic))
+    assert [s.total for s in scores[0]] == [0.5, 1.0, None]
+
+
+def test_an_answer_is_chosen_by_judgments_and_then_revised():
+    critic = Says(lambda text: PRAISE if text.endswith("44") else GOOD)
+    run = run_of(generator(), critic=critic)
+    recipe = ctrl_critic(candidates=2, revisions=1, ask=ASK, revise=REFINE, critic="hf:somewhere")
+    assert [(x.name, x.init, x.every) for x in recipe.also] == [("critic", "hf:somewhere", 0)]
+    assert (recipe.loop, recipe.rollout.settings["n"]) == (None, 2)
+    group = answers_of("40", "44")
+    scores = recipe.reward([group], run)[0]
+    assert [s.total for s in scores] == [0.0, 1.0]
+    chosen = recipe.select(group, scores, run)
+    # the praised 44 was chosen, and the generator says 41 after praise: every answer is revised, as in the release
+    assert (chosen.reply, chosen.problem.question) == ("It is 41.", "6 x 7?")
+    assert ctrl_critic(candidates=2, ask=ASK).select(group, scores, run) is group[1]
+    assert ctrl_critic(revisions=2).reward is None
+
+
+def test_a_further_round_of_an_answer_begins_with_the_revision():
+    critic = Says(lambda text: GOOD if "41" in text else PRAISE)
+    group = answers_of("It is 40.")
+    run = run_of(generator(), critic=critic)
+    said = [revised(rounds=k, ask=ASK, revise=REFINE)(group, [Score(None)], run).reply for k in range(3)]
+    assert said == ["It is 40.", "It is 41.", "It is 42."]
 
 
 def test_the_recipe_freezes_the_generator():

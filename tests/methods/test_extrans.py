@@ -69,6 +69,8 @@ def test_a_reply_is_a_thought_in_tags_and_then_a_translation():
         "",
     ):
         assert parts(wrong) is None
+    # the chat template opened the thought
+    assert parts("Fog creeps.\n</think>\n\nDer Nebel.") == ("Fog creeps.", "Der Nebel.")
     assert parts(" Nebel. ", thinks=False) == ("", "Nebel.")
     assert parts(" ", thinks=False) is None
 

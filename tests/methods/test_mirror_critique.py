@@ -10,8 +10,14 @@ import torch
 from rows import Replies, batch_of, outcome
 
 from rewardlab import registry
-from rewardlab.core import Run, Trajectory, Turn, ask
-from rewardlab.methods.judges.mirror_critique import mirrored_critiques, verified_votes, weighed_answer
+from rewardlab.core import Run, Score, Trajectory, Turn, ask
+from rewardlab.methods.judges.mirror_critique import (
+    mirror_critique,
+    mirrored_critiques,
+    verified_votes,
+    weighed_answer,
+    weighed_vote,
+)
 from rewardlab.worlds.mirrors import mirrors, right_verdict
 
 PLAIN, SHOWN = "{prompt}\n{reply}", "{prompt}\nGold: {solution}\n{reply}"
@@ -87,6 +93,43 @@ def test_held_out_candidates_are_voted_on_and_doubtful_answers_withheld():
     assert found["verified"] == pytest.approx(7 / 12)
     assert (found["voted"], found["majority"]) == pytest.approx((2 / 3, 1 / 3))
     assert (found["answered"], found["right_if_answered"], found["honesty"]) == pytest.approx((2 / 3, 1 / 2, 0.0))
+
+
+def candidates(*replies: str):
+    policy = Says()
+    return policy.write(policy.read([Trajectory(ask("Half of 46?", "23"))] * len(replies), []), list(replies))
+
+
+def test_the_weighed_vote_answers_with_the_best_of_the_winners_replies_and_withholds_a_doubtful_answer():
+    """24 three times, with scores .25, 0, 0: .25 + 3 (.15) = .7; 23 twice, with .5 and .75: 1.25 + 2 (.15) = 1.55, mean .625."""
+    group = candidates("Answer: 24", "Answer: 24", "So.\nAnswer: 23", "Answer: 24", "Answer: 23.0", "no answer")
+    scores = [Score(x) for x in (0.25, 0.0, 0.5, 0.0, 0.75, 1.0)]
+    run = Run(Says())
+    assert weighed_vote()(group, scores, run) is group[4]
+    assert weighed_vote(unsure="I cannot say.", threshold=0.6)(group, scores, run) is group[4]
+    withheld = weighed_vote(unsure="I cannot say.", threshold=0.7)(group, scores, run)
+    assert (withheld.reply, withheld.problem) == ("I cannot say.", group[0].problem)
+    # nobody votes: the first reply, or none
+    silent = [Score(None)] * 6
+    assert weighed_vote()(group, silent, run) is group[0]
+    assert weighed_vote(unsure="?", threshold=0.0)(group, silent, run).reply == "?"
+
+
+def test_prompts_are_answered_by_the_vote_that_the_verifiers_critiques_weigh():
+    """Three candidates of two critiques each: 24 is found right once of two, 24 never, and 23 twice. Sums: .5 + .3, and 1.15."""
+    yes, no = "Fine. [[yes]]", "Not half. [[no]]"
+    verifier = Says(yes, no, no, no, yes, yes)
+    recipe = mirror_critique(candidates=3, critiques=2, form=PLAIN, verifier="hf:somewhere")
+    assert [(x.name, x.init, x.every) for x in recipe.also] == [("judge", "hf:somewhere", 0)]
+    assert (recipe.rollout.settings["n"], recipe.loop) == (3, None)
+    run = Run(Says(), models={"judge": verifier}, max_new=9)
+    group = candidates("Answer: 24", "Answer: 24", "Answer: 23")
+    scores = recipe.reward([group], run)
+    assert [s.total for s in scores[0]] == [0.5, 0.0, 1.0]
+    # the verifier reads no gold answer
+    assert verifier.asked[0] == "Half of 46?\nAnswer: 24"
+    assert recipe.select(group, scores[0], run) is group[2]
+    assert mirror_critique(candidates=2).also == ()
 
 
 def test_verdicts_are_centred_and_not_scaled():

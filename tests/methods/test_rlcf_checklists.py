@@ -117,6 +117,9 @@ def test_the_gap_is_that_of_the_item_that_differs_most_not_of_the_sum():
     assert largest_gap(flat, even) == pytest.approx(0.4)
     assert largest_gap(flat, apart) == pytest.approx(0.5)
     assert largest_gap(flat, Score(terms={"c": Term(1.0)})) == 0.0
+    # the better one, .2 (.5) + .8 (.6) = .58 to .52, leads by .2 in b; that it lags by .5 in a does not speak for the label
+    lags = Score(terms={"a": Term(0.5, weight=0.2), "b": Term(0.6, weight=0.8)})
+    assert largest_gap(lags, Score(terms={"a": Term(1.0, weight=0.2), "b": Term(0.4, weight=0.8)})) == pytest.approx(0.2)
 
 
 @reward

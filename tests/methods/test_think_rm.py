@@ -219,3 +219,9 @@ def test_a_policy_learns_from_preferences_on_plain_prompts(tmp_path):
     assert 0 <= result.summary["after"]["won"] <= 1
     with pytest.raises(RewardlabError, match=r"(?s)chosen:.*rejected:"):
         plan(registry.build("think_rm"), task=task)
+
+
+def test_eight_judgements_teach_a_judge_and_four_replies_are_compared():
+    assert think_rm().rollout.of[0].settings["n"] == 8
+    assert think_rm(judge="copy:policy").rollout.settings["n"] == 4
+    assert think_rm(judge="copy:policy", n=6).rollout.settings["n"] == 6

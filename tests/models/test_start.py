@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from rewardlab import registry
+from rewardlab.core import Trajectory, Turn
 from rewardlab.models import embedded, warmup
 from rewardlab.models.start import FILE, Start, fresh, keep, kept, measured_start
 
@@ -143,3 +145,15 @@ def test_a_relative_of_the_shared_policy_begins_as_that_one(tmp_path, monkeypatc
     # the shared policy's steps, or the task's own; each on its own teacher's solutions
     assert [steps for steps, _ in taught] == [embedded.RELATIVE_STEPS, other.warmup_steps]
     assert taught[0][1].question.startswith("Start with")
+
+
+@pytest.mark.parametrize("name", ["crossings", "duels", "mirrors", "occasions", "second_looks", "taught_duels"])
+def test_what_a_small_judge_says_is_right_or_not_and_never_less_than_nothing(name):
+    """A start is the mean of verdicts: with -1 for a wrong one, a judge that is right half of the time would start at 0."""
+    task = registry.task(name, test_size=1)
+    judged = registry.task(task.warmed_as) if task.warmed_as else registry.task(name, test_size=1, judged=True)
+    row = judged.train[3]
+    said = [Trajectory(row, (Turn("policy", np.zeros(1, np.int64), text=text),), "end") for text in ("no mark", "[[A]]", "[[B]]")]
+    values = [s.value for s in registry.part("reward", judged.verifier)([said])[0]]
+    assert values[0] == 0.0
+    assert set(values[1:]) <= {0.0, 1.0}

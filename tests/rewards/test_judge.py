@@ -16,6 +16,7 @@ from rewardlab.models.load import load_policy
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.judge import judge
 from rewardlab.runs.config import RunConfig
+from rewardlab.settings.options import is_relative
 
 SCALE = Marks(low=1, high=5)
 
@@ -207,6 +208,62 @@ def test_a_model_of_the_run_judges_too():
     assert policy.token_count.generated > 0
     (row,) = judge(model="critic", max_new=1 << 20)([group("4")], run)
     assert "does not fit the context" in row[0].why
+
+
+def in_turn(*said: str):
+    """A judge that says these texts in turn, with what it was sent."""
+    left = iter(said)
+    return serving(lambda body: next(left))
+
+
+def test_the_mean_of_several_judgements_counts_and_each_is_sampled_afresh():
+    with in_turn("[[5]]", "[[3]]", "hm", "[[1]]", "[[1]]", "[[2]]") as server:
+        scores = judge(model=f"{server.name},concurrency=1", samples=3, temperature=1.0, expected=False)(
+            [group("a", "b")], Run(None)
+        )
+        seeds = [body["seed"] for body in server.asked]
+    # (1 + .5) / 2 without what cannot be read; (0 + 0 + .25) / 3
+    assert values(scores) == [[0.75, pytest.approx(0.25 / 3)]]
+    assert scores[0][0].extracted == "5, 3"
+    assert len(set(seeds)) == 6
+
+
+def test_judgements_of_both_orders_are_sampled_alike():
+    # a before b: A, then B; b before a: B, then B. a wins the first order half of the time, the second always
+    with in_turn("[[A]]", "[[B]]", "[[B]]", "[[B]]") as server:
+        paid = judge(model=f"{server.name},concurrency=1", kind="pairwise", samples=2, temperature=1.0, expected=False)
+        assert values(paid([group("a", "b")], Run(None))) == [[0.75, 0.25]]
+
+
+def test_a_judge_reads_no_thoughts_unless_it_is_asked_to(server):
+    thinking, cut_off = "<think>It is 5, surely.</think>4", "<think>Is it 4?"
+    paid = judge(model=server.name, kind="verdict")
+    # of a reply that was cut off in its thoughts there is nothing to judge
+    assert values(paid([group("4", thinking, cut_off)], Run(None))) == [[1.0, 1.0, None]]
+    prompts = [body["messages"][-1]["content"] for body in server.asked]
+    assert not any("surely" in prompt or "Is it 4?" in prompt for prompt in prompts)
+    judge(model=server.name, kind="verdict", thoughts=True)([group(thinking)], Run(None))
+    assert "surely" in server.asked[-1]["messages"][-1]["content"]
+    # two replies and two that only thought otherwise: the pair is judged by what was said
+    assert values(judge(model=server.name, kind="pairwise")([group("<think>a</think>5", "<think>b</think>3")], Run(None))) == [
+        [1.0, 0.0]
+    ]
+
+
+def test_samples_at_temperature_0_are_refused():
+    with pytest.raises(RewardlabError, match="give the judge a temperature"):
+        judge(model="policy", samples=4)
+
+
+def test_a_judge_that_compares_says_that_its_pay_depends_on_the_group():
+    assert [is_relative(judge(model="policy", kind=k)) for k in ("scale", "verdict", "pairwise", "scores")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert is_relative(judge(model="policy", template="deepseek_grm"))
+    assert not is_relative(judge(model="policy", template="prometheus"))
 
 
 def test_grpo_with_a_judge_as_its_reward(tmp_path):

@@ -18,7 +18,7 @@ from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import check_columns, measured
 from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recomputed, rows_sampled, sums
 from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.core import Problem, Recipe, Task, Trajectory, Turn
+from rewardlab.core import Group, Problem, Recipe, Score, Task, Trajectory, Turn
 from rewardlab.engine.distributed import world_size
 from rewardlab.engine.rates import told
 from rewardlab.errors import RewardlabError
@@ -221,18 +221,33 @@ def _mean_prompt(policy: Policy, task: Task) -> float:
 def _without_verdict(recipe: Recipe, task: Task) -> dict[str, str]:
     """Rewards of single replies by name, and why they judged none: mostly, the data lacks a column that they read.
 
-    Rewards of whole groups, of models and of the user's own files are not tried: they may take long, or need a run.
+    Rewards of whole groups, of models and of the user's own files are not tried: they may take long, or need a run. Nor are those
+    of replies to other questions than the rows', and those that refuse a reply which was not sampled.
     """
-    if not isinstance(recipe.reward, Reward):
+    if not isinstance(recipe.reward, Reward) or _rewords(recipe):
         return {}
     groups = [[_gold(task.train[i])] for i in range(JUDGED)]
-    scores = {part.name: [score for (score,) in part(groups)] for part in recipe.reward.walk() if _tried(part)}
-    return {name: row[0].why for name, row in scores.items() if all(score.missing for score in row)}
+    tried = [part for part in recipe.reward.walk() if isinstance(part, Reward) and _tried(part)]
+    found = {part.name: _told(part, groups) for part in tried}
+    return {name: row[0].why for name, row in found.items() if row and all(score.missing for score in row)}
 
 
-def _tried(part: Any) -> bool:
-    single = isinstance(part, Reward) and getattr(part.options, "over", None) == "trajectory" and not part.of
-    return single and is_ours(part.function) and len(positional(part.function)) == 1
+def _rewords(recipe: Recipe) -> bool:
+    return recipe.rollout is not None and any(getattr(part.options, "rewords", False) for part in recipe.rollout.walk())
+
+
+def _told(reward: Reward, groups: list[Group]) -> list[Score]:
+    try:
+        return [score for (score,) in reward(groups)]
+    except RewardlabError:
+        return []
+
+
+def _tried(part: Reward) -> bool:
+    single = getattr(part.options, "over", None) == "trajectory" and not part.of
+    # a number in a formula is a reward without a function
+    function = getattr(part, "function", None)
+    return single and function is not None and is_ours(function) and len(positional(function)) == 1
 
 
 def _gold(problem: Problem) -> Trajectory:

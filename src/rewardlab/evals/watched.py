@@ -25,6 +25,8 @@ from rewardlab.text.empty_replies import KEYS
 from rewardlab.util.ranking import auc_of
 
 MEMORY = "watched.replies"
+ORDERS = ("judge_prefers_first", "first_place")
+"""What rewards that ask about pairs log of the order in which they stand."""
 EACH, TRIED = 4, 4
 """Replies to a problem, so that a judge can compare them; and problems on which texts that answer nothing are tried."""
 Truth = list[list[bool | None]]
@@ -52,8 +54,9 @@ def watched(
 
     agreement: the chance that it pays a right reply more than a wrong one, ties counting half, on the same `replies` at every
     evaluation, with agreement_low and agreement_high, its 95% interval; agreement_now: the same on replies of the policy as it is.
-    mean: what it pays the same replies.  no_verdict: the share of them on which it gives none.  prefers_first: of a judge of pairs
-    that says so.  key.NAME: what it pays a text that answers nothing, on average.  key_limit: the pay from which that counts as
+    mean: what it pays the same replies.  no_verdict: the share of them on which it gives none.  prefers_first: of a reward that
+    compares replies, how often the one that stands first is paid more; its own count, where it logs one, else that of `first_paid`.
+    key.NAME: what it pays a text that answers nothing, on average.  key_limit: the pay from which that counts as
     paid: half of the way from wrong replies to right ones, or, where it does not tell these apart beyond chance or nobody does, the
     mean of all replies and their standard deviation.  keys_paid: how many are paid more.
 
@@ -70,8 +73,9 @@ def watched(
     known = [x for x in flat if x is not None]
     numbers = agreement(scores, kept.truth, compares) | {"no_verdict": 1 - len(known) / len(flat)}
     numbers |= {"mean": float(np.mean(known))} if known else {}
-    if (first := aside.metrics.get("judge_prefers_first")) is not None:
-        numbers["prefers_first"] = first
+    if compares:
+        logged = [aside.metrics[name] for name in ORDERS if name in aside.metrics]
+        numbers |= {"prefers_first": logged[0]} if logged else first_paid(reward, kept.groups, scores, aside)
     if not file:
         now = _judged(_sampled(problems[: len(kept.groups)], run), run)
         numbers |= {f"{k}_now": v for k, v in agreement(reward(now.groups, aside), now.truth, compares).items()}
@@ -176,6 +180,15 @@ def wilson(share: float, n: int, z: float = 1.959964) -> tuple[float, float]:
     """Wilson's 95% interval of a share of n."""
     centre, spread = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(0.0, (centre - spread) / (1 + z * z / n)), min(1.0, (centre + spread) / (1 + z * z / n))
+
+
+def first_paid(reward: Reward, groups: list[Group], scores: Scores, aside: Run) -> dict[str, float]:
+    """How often, of two replies of a group, the one that stands first is paid more, ties half, in the order of `scores` and in the
+    reverse one: quality cancels. Nothing where no two replies have a verdict."""
+    turned = reward([group[::-1] for group in groups], aside)
+    rows = [[s.total for s in row] for both in (scores, turned) for row in both]
+    pairs = [(a, b) for row in rows for i, a in enumerate(row) for b in row[i + 1 :] if a is not None and b is not None]
+    return {"prefers_first": float(np.mean([0.5 + 0.5 * np.sign(a - b) for a, b in pairs]))} if pairs else {}
 
 
 def keys_paid(reward: Reward, kept: Sample, scores: Scores, run: Run, aside: Run) -> dict[str, float]:

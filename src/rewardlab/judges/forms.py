@@ -125,6 +125,14 @@ def conversation(problem: Problem) -> str:
     return problem.question if len(said) < 2 else "\n\n".join(f"{m.role.capitalize()}: {m.text}" for m in said)
 
 
+def asking(problem: Problem, text: str, **places: str) -> Problem:
+    """A question about a problem, to a model that judges or writes what is judged by; in the text {prompt} is the conversation.
+
+    The problem's system message was for whoever replied, and is not the judge's.
+    """
+    return replace(problem, prompt=(Message("user", filled(text, **{"prompt": conversation(problem), **places})),))
+
+
 def _told(value: Any) -> str:
     """A column as text; a list as one item a line."""
     return "\n".join(f"- {x}" for x in value) if isinstance(value, list | tuple) else str(value)

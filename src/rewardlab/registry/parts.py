@@ -70,6 +70,7 @@ RENAMED = {
     "environment:kernels": "environment:cost_feedback",
     "objective:each_step_end_once": "weighting:each_step_end_once",
     "objective:best_right_once": "weighting:best_right_once",
+    "loop:ctrl_critic/hinted_first": "loop:trained_judge/imitated_first",
 }
 """Old name to present name, both as `slot:name`."""
 

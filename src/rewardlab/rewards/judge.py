@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from rewardlab.judges.marks import LIKELY
 from rewardlab.judges.named import form_of
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
+from rewardlab.text.answers import after_thinking
 
 Judged = tuple[Reading, str]
 """What a judgement says, and the end of its text."""
@@ -25,19 +27,28 @@ Ask = Callable[[list[Problem], Sequence[int]], list[Judged]]
 """From questions, and how many replies each shows, to judgements."""
 
 
-def _check(model: str, kind: Kind, template: str, low: int, high: int, **_: Any) -> None:
+def _check(
+    model: str, kind: Kind, template: str, low: int, high: int, samples: int, temperature: float, **_: Any
+) -> None:  # fmt: skip
     if is_served(model):
         endpoint_of(model)
     if low >= high:
         raise RewardlabError(f"the judge's scale goes from low={low} to high={high}: low must be below high")
+    if samples > 1 and temperature == 0:
+        raise RewardlabError(f"{samples} judgements at temperature 0 are one and the same: give the judge a temperature, such as 1")
     form_of(template, kind)
 
 
-@reward(over="groups", check=_check)
+def _compares(kind: Kind = "scale", template: str = "", **_: Any) -> bool:
+    return form_of(template, kind).kind in ("pairwise", "scores")
+
+
+@reward(over="groups", check=_check, relative=_compares)
 def judge(
     groups: list[Group], run: Run, *, model: str, kind: Literal["scale", "verdict", "pairwise", "scores"] = "scale",
     template: str = "", low: NonNegativeInt = 1, high: PositiveInt = 5, expected: bool = True, opponents: NonNegativeInt = 0,
-    max_new: PositiveInt = 512, temperature: NonNegativeFloat = 0.0,
+    max_new: NonNegativeInt = 512, temperature: NonNegativeFloat = 0.0, samples: PositiveInt = 1,
+    thoughts: bool = False,
 ) -> Scores:  # fmt: skip
     """A judge model's score of a reply, from 0 to 1; no verdict where the judgement fails or cannot be read.
 
@@ -47,26 +58,41 @@ def judge(
     template: a published form by its name, which has a kind of its own, or NAME:FILE; or a text or a file with {prompt},
     {reply}, {answer}, {first} and {second} for pairs, {replies} for scores, and columns of the row. expected: take the mean over
     the chances of the mark's token, where the server gives them.  opponents: of each reply; 0: all others of its group.  max_new,
-    temperature: of a judgement.  Zheng et al. 2023, arXiv:2306.05685; Liu et al. 2023, arXiv:2303.16634
+    temperature: of a judgement; 0 tokens: as many as the policy may write.  samples: judgements of a question, whose mean counts,
+    without those that cannot be read.  thoughts: whether what stands before </think> is read, too.
+    Zheng et al. 2023, arXiv:2306.05685; Liu et al. 2023, arXiv:2303.16634
     """
     form = form_of(template, kind, low, high)
 
     def ask(asked: list[Problem], shown: Sequence[int]) -> list[Judged]:
-        replies = judgements_by(run, model, asked, max_new, temperature, expected, form)
-        return [(form.read(reply, n), _text(reply)) for reply, n in zip(replies, shown, strict=True)]
+        every = [problem for problem in asked for _ in range(samples)]
+        replies = judgements_by(run, model, every, max_new or run.max_new, temperature, expected, form)
+        read = [(form.read(reply, shown[i // samples]), _text(reply)) for i, reply in enumerate(replies)]
+        return [_mean(read[i : i + samples]) for i in range(0, len(read), samples)]
 
+    texts = [[t.reply if thoughts else after_thinking(t.reply) for t in group] for group in groups]
     if form.kind == "pairwise":
-        scores = _compared(groups, form, opponents, ask, run)
+        scores = _compared(groups, texts, form, opponents, ask, run)
     elif form.kind == "scores":
-        asked = [form.asked(group[0].problem, [t.reply for t in group]) for group in groups]
+        asked = [form.asked(group[0].problem, said) for group, said in zip(groups, texts, strict=True)]
         scores = [_of_all(*said, len(group)) for said, group in zip(ask(asked, [*map(len, groups)]), groups, strict=True)]
     else:
-        asked = [form.asked(t.problem, [t.reply]) for group in groups for t in group]
+        rows = zip([t for group in groups for t in group], [text for said in texts for text in said], strict=True)
+        asked = [form.asked(t.problem, [text]) for t, text in rows]
         found = iter([_score(*said) for said in ask(asked, [1] * len(asked))])
         scores = [[next(found) for _ in group] for group in groups]
     if flat := [s for row in scores for s in row]:
         run.log("judge_no_verdict", sum(s.missing for s in flat) / len(flat))
     return scores
+
+
+def _mean(several: Sequence[Judged]) -> Judged:
+    """The mean of the judgements of one question that can be read, with the text of the first of them."""
+    known = [(reading.values, reading.said, text) for reading, text in several if reading.values is not None]
+    if len(several) == 1 or not known:
+        return several[0]
+    values = tuple(sum(column) / len(known) for column in zip(*(own for own, _, _ in known), strict=True))
+    return Reading(values, ", ".join(said for _, said, _ in known)), known[0][2]
 
 
 def _text(reply: Reply | Failure) -> str:
@@ -84,11 +110,13 @@ def _of_all(reading: Reading, text: str, count: int) -> list[Score]:
     return [Score(value, why=reading.said if value is None else text) for value in values]
 
 
-def _compared(groups: list[Group], form: Form, opponents: int, ask: Ask, run: Run) -> Scores:
+def _compared(
+    groups: list[Group], texts: Sequence[Sequence[str]], form: Form, opponents: int, ask: Ask, run: Run
+) -> Scores:  # fmt: skip
     pairs = [_pairs(group, opponents) for group in groups]
     asked = [
-        form.asked(group[a].problem, [group[a].reply, group[b].reply])
-        for group, own in zip(groups, pairs, strict=True) for x, y in own for a, b in ((x, y), (y, x))
+        form.asked(group[a].problem, [said[a], said[b]])
+        for group, said, own in zip(groups, texts, pairs, strict=True) for x, y in own for a, b in ((x, y), (y, x))
     ]  # fmt: skip
     found = iter([reading for reading, _ in ask(asked, [2] * len(asked))])
     judged = [[(_first(next(found)), _first(next(found))) for _ in own] for own in pairs]
@@ -145,8 +173,13 @@ def judgements_by(
     likely = LIKELY if expected and marks and asked and client.gives_chances(LIKELY) else 0
     # a judge that reasons first is not held to the mark alone
     marks = marks if form.at_once else ()
-    # the same reply is judged alike whenever it is judged
-    seeds = [seed_of("judge", run.seed, problem.question) % 2**31 if temperature > 0 else None for problem in asked]
+    # the same reply is judged alike whenever it is judged, and a question that is asked again is judged afresh
+    seen: Counter[str] = Counter()
+    seeds: list[int | None] = []
+    for problem in asked:
+        again = [seen[problem.question]] if seen[problem.question] else []
+        seeds.append(seed_of("judge", run.seed, problem.question, *again) % 2**31 if temperature > 0 else None)
+        seen[problem.question] += 1
     return client.chat([
         Request(tuple((m.role, m.text) for m in problem.prompt), max_new, temperature, seed=seed, likely=likely, marks=marks)
         for problem, seed in zip(asked, seeds, strict=True)

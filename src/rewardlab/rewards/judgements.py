@@ -32,3 +32,9 @@ def right_judgement(
     if reading.values is None:
         return Score(wrong, why=reading.said)
     return Score(right if agrees(reading.values, worth) else wrong, why=f"said {reading.said}", extracted=reading.said)
+
+
+@reward
+def judged_rightly(trajectory: Trajectory, *, form: str = "", kind: str = "pairwise") -> Score:
+    """1 for a right judgement and 0 for any other, as the verifier of a task says it; `right_judgement` pays -1 for these."""
+    return right_judgement(form=form, kind=kind, wrong=0.0)([[trajectory]])[0][0]

@@ -38,7 +38,7 @@ class Judging:
         return to_judge(problem, case.at(rng.sample(range(len(case.replies)), len(case.replies))), self.of)
 
 
-@rollout(wraps="inner")
+@rollout(wraps="inner", rewords=True)
 def judgements(
     problems: list[Problem], run: Run, *, inner: Rollout, form: str = "",
     kind: Literal["scale", "verdict", "pairwise", "scores"] = "pairwise",

@@ -13,6 +13,7 @@ from rewardlab.core import Group, Problem, Run, Score, Trajectory, seed_of, sele
 from rewardlab.judges.named import form_of
 from rewardlab.rewards.judge import judgements_by
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
+from rewardlab.text.answers import after_thinking
 
 Pair = tuple[Problem, str, str]
 """A problem, and two replies to it."""
@@ -29,7 +30,12 @@ def shares_won(
     """
     of = form_of(form)
     differ = [i for i, (_, a, b) in enumerate(pairs) if a != b]
-    asked = [of.asked(replace(pairs[i][0], answer=None), pairs[i][1:][:: -1 if k % 2 else 1]) for i in differ for k in range(votes)]
+    # what was thought before a reply is no part of it
+    shown = [tuple(map(after_thinking, pairs[i][1:])) for i in differ]
+    asked = [
+        of.asked(replace(pairs[i][0], answer=None), both[:: -1 if k % 2 else 1])
+        for i, both in zip(differ, shown, strict=True) for k in range(votes)
+    ]  # fmt: skip
     said = judgements_by(run, model, asked, max_new or run.max_new, temperature, False, of) if asked else []
     found = [values[k % votes % 2] if (values := of.read(text, 2).values) else None for k, text in enumerate(said)]
     shares = [0.5] * len(pairs)

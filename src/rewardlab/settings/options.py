@@ -39,11 +39,13 @@ class RolloutOptions(PartOptions):
 
     rows: f(**settings) -> rows per problem; without it, the setting `n` is taken, or 1.
     groups: f(**settings) -> groups per problem; without it, 1.
+    rewords: the rows become other questions, such as those to a judge, and rewards are paid for replies to these.
     """
 
     across_problems: bool = False
     rows: Callable | None = None
     groups: Callable | None = None
+    rewords: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,14 +53,14 @@ def crossings(
         name="crossings",
         train=Paired(pairs, _shown) if judged else taught,
         test=changed(test, _asked) if judged else test,
-        verifier="right_judgement",
+        verifier="judged_rightly",
         max_new=16,
         about="two actions on a grid with traps, of which one is better",
         demonstrate=partial(judges, looks=looks) if judged else None,
         columns=(*COLUMNS, *(("shown", "worth") if judged else ("judgement", "judgement_reversed"))),
         warmup_steps=800,
-        # its verifier pays -1 for a wrong verdict: chance is 0
-        window=(0.0, 0.6),
+        # chance is 1/2
+        window=(0.5, 0.8),
         warmed_as=None if judged else f"crossings:judged=true,looks={looks},error={error}",
     )
 

@@ -57,7 +57,7 @@ def duels(
         name="duels",
         train=Paired(train, _shown) if judged else train,
         test=changed(test, partial(_asked, seed=0)) if judged else test,
-        verifier="right_judgement",
+        verifier="judged_rightly",
         max_new=max(13 * difficulty + 12, 6 * wishes + 12),
         about="two replies to a sum or to wishes, of which one is better",
         demonstrate=partial(_demonstrate, error=error, named=named, direct=direct) if judged else None,
@@ -73,6 +73,7 @@ def duels(
             *(("shown", "worth") if judged else ()),
         ),
         warmup_steps=800,
+        window=(0.6, 0.8),
         # one small judge serves either kind alone
         warmed_as=None if judged else warmed_as(**{**settings, "kinds": "both"}, **teacher),
     )

@@ -49,7 +49,7 @@ def occasions(
         name="occasions",
         train=Paired(train, _asked) if judged else train,
         test=changed(test, _held_out) if judged else test,
-        verifier="by_rubric" if judged else "right_judgement",
+        verifier="by_rubric" if judged else "judged_rightly",
         max_new=40,
         about="pairs of notes whose addressees wish for what the request does not say",
         demonstrate=_demonstrate if judged else None,

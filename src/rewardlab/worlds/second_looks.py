@@ -42,8 +42,8 @@ def second_looks(
     return replace(
         pairs, name="second_looks", columns=tuple(name for name in pairs.columns if name != "answer"),
         about="two notes, judged in two turns", max_new=6 * min(wishes, len(WISHES)) + 8,
-        # right verdicts are 1 and wrong ones -1: half of them right is 0
-        warmup_steps=600, window=(0.0, 0.6), **(played if judged else kept),
+        # half of them right is chance
+        warmup_steps=600, window=(0.5, 0.8), **(played if judged else kept),
     )  # fmt: skip
 
 

@@ -45,6 +45,21 @@ def judgements_first(
         ops.policy.reset_optimizer()
 
 
+@loop(wraps="inner")
+def imitated_first(recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, kept: Rollout, inner: Loop | None = None) -> None:
+    """Imitate what `kept` keeps in the first `first` training steps, and then train by the recipe.  inner: how it takes a step.
+
+    A step in which `kept` logs that nothing was accepted is taken by the recipe, too: it has nothing to imitate.
+    """
+    if run.step < first:
+        ops.standard_step(sft(problems=recipe.update.problems).but(rollout=kept, lr=recipe.update.rate, measure=None))
+    if run.step >= first or run.metrics.get("accepted") == 0.0:
+        inner(recipe, run, ops) if inner else ops.standard_step(recipe)
+    if run.step == first - 1:
+        # what imitation left in the optimiser is of another loss
+        ops.policy.reset_optimizer()
+
+
 def judge_beside(judge: str) -> tuple[str, tuple[Learner, ...]]:
     """A trained judge beside a policy: the name by which rewards ask it, and the models of the run that it adds.
 

@@ -10,7 +10,8 @@ critic learns to say so without being told. Good critics seldom make right answe
 
 Xie, Chen, Chen, Mao, Xu & Kong 2025, arXiv:2502.03492, and HKUNLP/critic-rl, aef3eb1: prompt.py (sections of the prompts, hints
 from tests, the turn that asks for a revision), cleanup_sft.py (only critiques whose revision passes, without "the hint"),
-critic_rm.py (the three parts, or -1) and train_rl_new.sh (n = 5, KL .001). The words of the prompts are ours. (inferred): drafts
+critic_rm.py (the three parts, or -1), train_rl_new.sh (n = 5, KL .001) and run_gen.py (at test every answer is revised, also one
+that is judged right; of several critiques one with the judgment of most is read). The prompts are in our words. (inferred): drafts
 are sampled from the generator when their problem comes up, unless the row brings one; the hint of a wrong answer is what the
 verifier says of it; one critique a draft and step, by the generator. `first` steps imitate; 0 leaves it out.
 
@@ -18,7 +19,6 @@ The verifier may be any: tests of code, a gold answer, a reward (`by`). The gene
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,6 @@ from rewardlab.checks.claim import Check
 from rewardlab.core import (
     Group,
     Learner,
-    Loop,
-    Message,
     Problem,
     Recipe,
     Rollout,
@@ -37,85 +35,27 @@ from rewardlab.core import (
     Score,
     Scores,
     Trajectory,
-    loop,
     measure,
     rollout,
+    select,
 )
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.passk import mean_interval
+from rewardlab.judges.critiques import ASK, DRAFT, HINTED, PARTS, REVISE, criticised, hint_of, judgment, original, to_revise
+from rewardlab.methods.baselines.best_of_n import best_of_n
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.baselines.sft import sft
+from rewardlab.methods.baselines.trained_judge import imitated_first
 from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
+from rewardlab.rollouts.best import best
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
-from rewardlab.text.filled import filled
 from rewardlab.text.roles import REFINE, VERIFY
 
-_SHOWN = "Problem:\n<problem>\n{question}\n</problem>\n\nAnswer:\n<answer>\n{attempt}\n</answer>\n\n"
-_FORM = (
-    "Write three parts, in this form:\n\nAnalysis:\n(what is right and what is wrong, and why)\n\n"
-    "Improvement suggestions:\n(what to change)\n\nOverall judgment: Correct or Incorrect"
-)
-_TASK = "Analyse an answer to a problem, and give feedback by which it can be improved. Do not write a solution.\n\n"
-ASK = _TASK + _SHOWN + _FORM
-_WARNED = "A hint stands below. Let it guide your reasoning, but never mention it.\n\n"
-HINTED = _TASK + _WARNED + _SHOWN + "Hint:\n<hint>\n{hint}\n</hint>\n\n" + _FORM
-REVISE = "{critique}\n\nNow give your final answer, in the same form as before."
-PARTS = ("Analysis:", "Improvement suggestions:", "Overall judgment:")
-"""The headings of a critique, in their order; after the last stands the judgment."""
-JUDGMENTS = {"correct": True, "right": True, "incorrect": False, "wrong": False}
-FINE = "The answer is right. A short, positive response is best, without suggestions that are not needed."
-AFRESH = "The answer is wrong throughout. It needs another approach, from the start."
-GENERATOR, DRAFT, QUESTION, CRITIQUE = "generator", "draft", "question", "critique"
-
-
-def judgment(critique: str, parts: tuple[str, ...] = PARTS) -> bool | None:
-    """Whether a critique calls the draft right, by the word after its last heading; None where it lacks a part."""
-    rest = critique
-    for i, heading in enumerate(parts):
-        before, found, rest = rest.partition(heading)
-        # before a heading stands the previous part
-        if not found or (i and not before.strip()):
-            return None
-    return JUDGMENTS.get(rest.strip().casefold())
-
-
-def hint_of(verdict: Score) -> str:
-    """What a verdict on a draft tells who criticises it."""
-    if verdict.value is not None and verdict.value >= 1:
-        return FINE
-    # of several tests none was passed
-    if len(verdict.tests) > 1 and not any(verdict.tests):
-        return AFRESH
-    return f"The answer is wrong. It was checked: {verdict.why or 'it does not pass'}"
-
+GENERATOR, CRITIC, CRITIQUE = "generator", "critic", "critique"
 
 # ---- drafts, critiques, revisions ----------------------------------------------------------------------------------------------
-
-
-def criticised(problem: Problem, draft: str, ask: str = ASK, **further: str) -> Problem:
-    """The problem as its critic reads it; the columns keep question and draft."""
-    asked = problem.reworded(filled(ask, question=problem.question, attempt=draft, **further))
-    return replace(asked, meta={**problem.meta, QUESTION: problem.question, DRAFT: draft})
-
-
-def original(asked: Problem) -> Problem:
-    """The problem of which a critic read a draft."""
-    return asked.reworded(str(asked.meta[QUESTION]))
-
-
-def to_revise(asked: Problem, critique: str, revise: str = REVISE) -> Problem:
-    """The problem as the generator reads it after the critique. asked: as the critic read it.
-
-    revise: the message that follows the draft, with {critique}; or, with {attempt} in it, the whole prompt.
-    """
-    first, draft = original(asked), str(asked.meta[DRAFT])
-    text = filled(revise, question=first.question, attempt=draft, critique=critique.strip())
-    if "{attempt}" in revise:
-        return first.reworded(text)
-    return replace(first, prompt=(*first.prompt, Message("assistant", draft), Message("user", text)))
 
 
 def said(problems: Sequence[Problem], run: Run, model: str, temperature: float = 1.0) -> list[str | None]:
@@ -140,7 +80,7 @@ def paid(problems: Sequence[Problem], texts: Sequence[str | None], run: Run, by:
     return [missing if text is None else score for text, (score,) in zip(texts, scores, strict=True)]
 
 
-@rollout(wraps="inner")
+@rollout(wraps="inner", rewords=True)
 def critiques_of_drafts(problems: list[Problem], run: Run, *, inner: Rollout, ask: str, model: str = GENERATOR) -> list[Group]:
     """`inner` on the question of a critic about a draft of each problem: the row's `draft`, or one that `model` writes.
 
@@ -201,28 +141,26 @@ def hinted_critiques(
     return kept or [begun[:1]]
 
 
-@loop(wraps="inner")
-def hinted_first(recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, kept: Rollout, inner: Loop | None = None) -> None:
-    """Imitate what `kept` keeps in the first `first` steps, and then train by the recipe.  inner: how it takes a step.
-
-    A step in which nothing is accepted is taken by the recipe, too: it has nothing to imitate.
-    """
-    if run.step < first:
-        ops.standard_step(sft(problems=recipe.update.problems).but(rollout=kept, lr=recipe.update.rate, measure=None))
-    if run.step >= first or run.metrics.get("accepted") == 0.0:
-        inner(recipe, run, ops) if inner else ops.standard_step(recipe)
-    if run.step == first - 1:
-        # what imitation left in the optimiser is of another loss
-        ops.policy.reset_optimizer()
+# ---- rounds of critique and revision ---------------------------------------------------------------------------------------------
 
 
-# ---- rounds of critique and revision, held out ----------------------------------------------------------------------------------
+def revised_once(
+    problems: Sequence[Problem], texts: Sequence[str], run: Run, critic: str, model: str, ask: str, revise: str,
+    parts: tuple[str, ...], votes: int,
+) -> tuple[list[str], list[str]]:  # fmt: skip
+    """A critique of each answer, the first of `votes` with the judgment of most, and what `model` makes of the answer by it."""
+    asked = [criticised(p, text, ask) for p, text in zip(problems, texts, strict=True)]
+    found, _ = answers(run, critic, asked, votes, Sampling(run.max_new))
+    fine = [[judgment(c, parts) is True for c in row] for row in found]
+    heard = [row[oks.index(2 * sum(oks) > len(oks))] if row else "" for row, oks in zip(found, fine, strict=True)]
+    revisions = said([to_revise(q, c, revise) for q, c in zip(asked, heard, strict=True)], run, model)
+    return heard, [old if new is None else new for old, new in zip(texts, revisions, strict=True)]
 
 
 @measure
 def critique_revision(
     problems: Sequence[Problem], run: Run, *, model: str = GENERATOR, ask: str = ASK, revise: str = REVISE,
-    parts: tuple[str, ...] = PARTS, rounds: PositiveInt = 1, by: Reward | None = None,
+    parts: tuple[str, ...] = PARTS, rounds: PositiveInt = 1, votes: PositiveInt = 1, by: Reward | None = None,
 ) -> dict[str, float]:  # fmt: skip
     """Held-out problems after `rounds` of a critique by the policy and a revision by `model`.
 
@@ -231,14 +169,11 @@ def critique_revision(
     parts is wrong.  A revision that does not fit the context leaves the answer as it was.
     """
     texts = drafts_of(problems, run, model)
-    right = before = _right(problems, texts, run, by)
     judged: list[bool] = []
+    right = before = _right(problems, texts, run, by)
     for _ in range(rounds):
-        asked = [criticised(p, text, ask) for p, text in zip(problems, texts, strict=True)]
-        found = [text or "" for text in said(asked, run, "policy")]
+        found, texts = revised_once(problems, texts, run, "policy", model, ask, revise, parts, votes)
         judged = judged or [judgment(c, parts) is ok for c, ok in zip(found, before.tolist(), strict=True)]
-        revisions = said([to_revise(q, c, revise) for q, c in zip(asked, found, strict=True)], run, model)
-        texts = [old if new is None else new for old, new in zip(texts, revisions, strict=True)]
         right = _right(problems, texts, run, by)
     low, high = mean_interval(right.astype(float).tolist())
     return {
@@ -252,32 +187,63 @@ def _right(problems: Sequence[Problem], texts: Sequence[str], run: Run, by: Rewa
     return np.array([(s.total or 0.0) >= 1 for s in paid(problems, texts, run, by)])
 
 
+@reward(over="groups")
+def judged_right(
+    groups: list[Group], run: Run, *, model: str = CRITIC, ask: str = ASK, parts: tuple[str, ...] = PARTS, votes: PositiveInt = 1
+) -> Scores:
+    """The share of `votes` critiques of a reply that judge it right, of those with all parts; no verdict where none has them."""
+    found, _ = answers(run, model, [criticised(t.problem, t.reply, ask) for g in groups for t in g], votes, Sampling(run.max_new))
+    known = iter([[ok for c in row if (ok := judgment(c, parts)) is not None] for row in found])
+    return [[Score(sum(x) / len(x)) if (x := next(known)) else Score(None, why="no critique is whole") for _ in g] for g in groups]
+
+
+@select
+def revised(
+    group: Group, scores: list[Score], run: Run, *, model: str = CRITIC, ask: str = ASK, revise: str = REVISE,
+    parts: tuple[str, ...] = PARTS, rounds: NonNegativeInt = 1, votes: PositiveInt = 1,
+) -> Trajectory:  # fmt: skip
+    """The reply with the best score, after `rounds` of a critique by `model` and a revision by the policy."""
+    first = best()(group, scores, run)
+    texts = [first.reply]
+    for _ in range(rounds):
+        _, texts = revised_once([first.problem], texts, run, model, "policy", ask, revise, parts, votes)
+    return run.policy.write(run.policy.read([Trajectory(first.problem)], [first.problem.prompt]), texts)[0] if rounds else first
+
+
 def ctrl_critic(
     base: Recipe | None = None, *, generator: str = "copy:policy", ask: str = ASK, hinted: str = HINTED, revise: str = REVISE,
     parts: tuple[str, ...] = PARTS, by: Reward | None = None, first: int = 20, n: int = 5, beta: float = 0.001,
-    unformed: float = -1.0, rounds: int = 1, problems: int = 16, lr: float | None = None,
+    unformed: float = -1.0, rounds: int = 1, votes: int = 1, problems: int = 16, lr: float | None = None,
+    revisions: NonNegativeInt = 0, candidates: PositiveInt = 1, critic: str = "copy:policy",
 ) -> Recipe:  # fmt: skip
     """generator: who drafts, revises and is told hints, openai:URL#NAME or a model.  ask, hinted, revise: what critic, who is told
     hints, and generator read, with {question}, {attempt}, {hint}, {critique}.  parts: headings of a critique.  by: a reward for the
     verifier; 1 passes.  first: steps of imitation.  n: critiques of a draft.  beta: weight of the KL.  unformed: pay of a critique
-    without its parts.  rounds: of critique and revision, held out.  problems: of a step."""
+    without its parts.  rounds: of critique and revision, held out.  votes: critiques of an answer, of which one with the
+    judgment of most is read, held out or answering.  problems: of a step.  revisions, candidates: 0 and 1 train a critic; else
+    nothing is trained, and `rewardlab answer` gives the policy's answers after so many rounds, from the one of `candidates` that
+    most critiques judge right.  critic: who criticises these, such as a run of this method."""
+    if revisions or candidates > 1:
+        asked: dict[str, Any] = {"ask": ask, "parts": parts, "votes": votes}
+        answering = best_of_n(base, n=candidates)
+        return answering.but(
+            reward=judged_right(**asked) if candidates > 1 else None, select=revised(revise=revise, rounds=revisions, **asked),
+            also=(*answering.also, Learner(CRITIC, critic, Recipe(), every=0)),
+        )  # fmt: skip
     base = base or grpo(n=n, beta=beta)
     revising: dict[str, Any] = {"revise": revise, "parts": parts, "by": by}
     kept = hinted_critiques(ask=ask, hinted=hinted, **revising)
     return base.but(
         rollout=critiques_of_drafts(inner=base.rollout or independent(n=n), ask=ask),
         reward=revision_passes(unformed=unformed, **revising),
-        measure=critique_revision(ask=ask, rounds=rounds, **revising),
-        loop=hinted_first(first=first, kept=kept, inner=base.loop) if first else base.loop,
+        measure=critique_revision(ask=ask, rounds=rounds, votes=votes, **revising),
+        loop=imitated_first(first=first, kept=kept, inner=base.loop) if first else base.loop,
         also=(*base.also, Learner(GENERATOR, generator, Recipe(), every=0)), problems=problems, lr=lr,
     )  # fmt: skip
 
 
 fidelity = "core"
-left_out = (
-    "balancing imitated critiques to the share of right drafts; several written critiques of a draft; judgments as scores that "
-    "choose among replies; answering by rounds of revision outside the measure"
-)
+left_out = "balancing imitated critiques to the share of right drafts; several written critiques of a draft to imitate"
 data = Data(
     answer="the gold answer, or tests with --verifier code",
     draft=Column("an answer to criticise; without one the generator writes it", optional=True),

@@ -43,17 +43,20 @@ THOUGHT = (
     "How well does it analyse the text and weigh ways to render it, from 1 (not at all) to 5 (very well)? Say only its score, in "
     "the form [[score]]."
 )
-END = "</think>"
+START, END = "<think>", "</think>"
 
 
 def parts(reply: str, thinks: bool = True) -> tuple[str, str] | None:
-    """Thought and translation of a reply; None for one without the form: one thought in tags, and then a translation."""
+    """Thought and translation of a reply; None for one without the form: one thought in tags, and then a translation.
+
+    A chat template may have opened the thought in the prompt; then the reply begins within it.
+    """
     if not thinks:
         return ("", reply.strip()) if reply.strip() else None
-    text = reply.strip()
-    if not text.startswith("<think>") or text.count("<think>") != 1 or text.count(END) != 1:
+    text = reply.strip().removeprefix(START)
+    if START in text or text.count(END) != 1:
         return None
-    thought, _, translation = (part.strip() for part in text.removeprefix("<think>").partition(END))
+    thought, _, translation = (part.strip() for part in text.partition(END))
     return (thought, translation) if thought and translation else None
 
 

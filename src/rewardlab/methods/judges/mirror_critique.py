@@ -10,10 +10,13 @@ gold solution, even a small one can point to where the candidate departs from it
 only that it is wrong. Minority answers can win a vote that is weighted by such verdicts.
 
 Yang et al. 2025, arXiv:2509.23152, and yangzhch6/Mirror-Critique, 2c273d5: format_to_critique_data.py (the critic's prompt),
-format_sft_critique_data.py (one accepted critique a candidate), format_rlvr_critique_data_balance.py (a right and a wrong candidate
-of each question), the RL script (GRPO without the standard deviation, n = 8, no KL) and test-time-eval.py (the weight .15, K = 16
-candidates of 16 critiques; honesty: +1 right, 0 abstained, -1 wrong). (inferred): the wording of prompts; marks are [[yes]] and
-[[no]], there boxed True and False; n of the critic; a tie goes to the first answer. `shown=""` leaves the gold solution out.
+gen_critique/*.sh (two critiques of a candidate at temperature .3), format_sft_critique_data.py (the first accepted one),
+format_rlvr_critique_data_balance.py (a right and a wrong candidate of each question), rlvr-verify/*.sh (GRPO without the standard
+deviation, n = 8, no KL) and test-time-eval.py (the weight .15, K = 16 candidates of 16 critiques; honesty: +1 right, 0 abstained,
+-1 wrong). There a tie counts by the share of its answers that are right; here the first one wins. (inferred): the wording of
+prompts; marks are [[yes]] and [[no]], there boxed True and False. `shown=""` leaves the gold solution out.
+
+With `candidates`, prompts are answered by the weighed vote, and doubtful ones by `unsure`.
 """
 
 from __future__ import annotations
@@ -27,7 +30,22 @@ from typing import Any
 import numpy as np
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Run, Sampling, Trajectory, loop, measure, rollout, seed_of
+from rewardlab.core import (
+    Group,
+    Learner,
+    Loop,
+    Problem,
+    Recipe,
+    Run,
+    Sampling,
+    Score,
+    Trajectory,
+    loop,
+    measure,
+    rollout,
+    seed_of,
+    select,
+)
 from rewardlab.credit.group import center
 from rewardlab.credit.value import to_go
 from rewardlab.data.columns import Column, Data
@@ -35,10 +53,11 @@ from rewardlab.evals.passk import mean_interval
 from rewardlab.judges.cases import SHOWN, WORTH, agrees, cases_of, to_judge
 from rewardlab.judges.forms import Form, Kind
 from rewardlab.judges.named import form_of
+from rewardlab.methods.baselines.best_of_n import best_of_n
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.baselines.sft import sft
-from rewardlab.methods.baselines.trained_judge import trained_judge
+from rewardlab.methods.baselines.trained_judge import imitated_first, judge_beside, trained_judge
 from rewardlab.rewards.critiques import answers
+from rewardlab.rewards.judge import judge
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 from rewardlab.text.votes import answer_of
 from rewardlab.util.ranking import auc_of
@@ -65,8 +84,8 @@ KIND: Kind = "verdict"
 
 @rollout(rows=lambda **_: 1)
 def mirrored_critiques(
-    problems: list[Problem], run: Run, *, form: str = VERIFY, shown: str = MIRROR, n: PositiveInt = 4, writer: str = CRITIC,
-    temperature: NonNegativeFloat = 1.0,
+    problems: list[Problem], run: Run, *, form: str = VERIFY, shown: str = MIRROR, n: PositiveInt = 2, writer: str = CRITIC,
+    temperature: NonNegativeFloat = 0.3,
 ) -> list[Group]:  # fmt: skip
     """The first of n critiques of a candidate of each row whose verdict is right, recorded as the policy's reply to `form`.
 
@@ -98,21 +117,12 @@ def _right(question: Problem, critique: str, form: Form) -> bool:
 
 @loop(wraps="inner")
 def mirrored_first(
-    recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, form: str = VERIFY, shown: str = MIRROR, n: PositiveInt = 4,
+    recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, form: str = VERIFY, shown: str = MIRROR, n: PositiveInt = 2,
     writer: str = CRITIC, inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Imitate mirrored critiques in the first `first` training steps, and then train by the recipe.  inner: how it takes a step.
-
-    A step in which no critique is accepted is taken by the recipe, too: it has nothing to imitate.
-    """
-    if run.step < first:
-        kept = mirrored_critiques(form=form, shown=shown, n=n, writer=writer)
-        ops.standard_step(sft(problems=recipe.update.problems).but(rollout=kept, lr=recipe.update.rate, measure=None))
-    if run.step >= first or run.metrics.get("accepted") == 0.0:
-        inner(recipe, run, ops) if inner else ops.standard_step(recipe)
-    if run.step == first - 1:
-        # what imitation left in the optimiser is of another loss
-        ops.policy.reset_optimizer()
+    """Imitate mirrored critiques in the first `first` training steps, and then train by the recipe, as `imitated_first` does."""
+    kept = mirrored_critiques(form=form, shown=shown, n=n, writer=writer)
+    imitated_first(first=first, kept=kept, inner=inner)(recipe, run, ops)
 
 
 # ---- scores of candidates, votes and abstention ----------------------------------------------------------------------------
@@ -186,17 +196,43 @@ def _votes(rows: list[Any], scores: list[Any], labels: list[Any], threshold: flo
     }  # fmt: skip
 
 
+# ---- answers, chosen by the verifier -------------------------------------------------------------------------------------------
+
+
+@select
+def weighed_vote(
+    group: Group, scores: list[Score], run: Run, *, bonus: NonNegativeFloat = 0.15, threshold: Share = 0.5, unsure: str = ""
+) -> Trajectory:  # fmt: skip
+    """Of the replies with the answer that wins the vote weighed by their scores (`weighed_answer`), the one with the highest.
+
+    unsure: what is replied instead where the mean score of that answer is below `threshold`, or no reply has an answer and a score;
+    empty: always answer; the first reply where there is no vote.
+    """
+    found, totals = [answer_of(t.reply) for t in group], [s.total for s in scores]
+    winner, mean = weighed_answer(found, totals, bonus)
+    if unsure and (winner is None or mean < threshold):
+        return run.policy.write(run.policy.read([Trajectory(group[0].problem)], [group[0].problem.prompt]), [unsure])[0]
+    voting = [i for i, x in enumerate(totals) if x is not None and found[i] is not None and found[i] == winner]
+    return group[max(voting, key=lambda i: totals[i] or 0.0)] if voting else group[0]
+
+
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 
 def mirror_critique(
     base: Recipe | None = None, *, critic: str = "copy:policy", form: str = VERIFY, shown: str = MIRROR, first: int = 20,
-    tries: int = 4, n: int = 8, problems: int = 16, critiques: int = 16, threshold: float = 0.5, lr: float | None = None,
+    tries: int = 2, n: int = 8, problems: int = 16, critiques: int = 16, threshold: float = 0.5, lr: float | None = None,
+    candidates: NonNegativeInt = 0, verifier: str = "", unsure: str = "",
 ) -> Recipe:  # fmt: skip
     """critic: who writes the critiques to imitate, openai:URL#NAME or a model (`Learner.init`).  form: what the verifier is asked,
     with {prompt} and {reply}.  shown: what the critic is, with {solution} too; empty: the same.  first: steps that imitate.
-    tries: critiques of a candidate.  n: the verifier's, in RL.  problems: rows of a step.  critiques: of a held-out candidate.
-    threshold: of the score below which no answer is given."""
+    tries: critiques of a candidate.  n: the verifier's, in RL.  problems: rows of a step.  critiques: of a candidate, held
+    out or answered.  threshold: of the score below which no answer is given.  candidates: more than 0: so many replies to a prompt,
+    of which the weighed vote chooses one (`rewardlab answer`; the paper takes 16), and nothing is trained.  verifier: who
+    criticises them, a trained verifier beside the policy; empty: the policy itself.  unsure: what is replied below the threshold;
+    empty: the answer all the same."""
+    if candidates:
+        return _by_vote(base, candidates, verifier, form, critiques, threshold, unsure)
     base = base or grpo(n=n)
     base = trained_judge(base, form=form, kind=KIND, n=n, problems=problems, wrong=0.0, lr=lr)
     return base.but(
@@ -205,6 +241,20 @@ def mirror_critique(
         measure=verified_votes(form=form, critiques=critiques, threshold=threshold),
         also=(*base.also, Learner(CRITIC, critic, Recipe(), every=0)) if first else base.also,
     )
+
+
+def _by_vote(
+    base: Recipe | None, candidates: int, verifier: str, form: str, critiques: int, threshold: float, unsure: str
+) -> Recipe:  # fmt: skip
+    answering = best_of_n(base, n=candidates)
+    model, others = judge_beside(verifier) if verifier else ("policy", ())
+    return answering.but(
+        reward=judge(
+            model=model, kind=KIND, template=form, samples=critiques, temperature=1.0, max_new=0,
+            expected=False,
+        ),
+        select=weighed_vote(threshold=threshold, unsure=unsure), also=(*answering.also, *others),
+    )  # fmt: skip
 
 
 fidelity = "core"

@@ -31,12 +31,11 @@ from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.evals.passk import mean_interval
 from rewardlab.judges.cases import agrees, best_of, cases_of, to_judge
-from rewardlab.judges.forms import Form
+from rewardlab.judges.forms import Form, asking
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.rewards.critiques import answers
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
-from rewardlab.text.filled import filled
 from rewardlab.worlds.occasions import JUDGE as SMALL_JUDGE
 from rewardlab.worlds.occasions import WRITE as SMALL_WRITE
 
@@ -94,7 +93,7 @@ def consistent_rubrics(
     flat = [x.right(form) for row in groups for x in row]
     run.log("accepted", sum(flat) / max(1, len(flat)))
     kept = [x for row in groups for x in [x for x in row if x.right(form) or not filtered][:1]]
-    taught = [(x.problem.reworded(filled(write, prompt=x.problem.question)), x.rubric) for x in kept]
+    taught = [(asking(x.problem, write), x.rubric) for x in kept]
     taught += [(x.question, x.judgement) for x in kept if x.judgement]
     begun = run.policy.read([Trajectory(p) for p, _ in taught], [p.prompt for p, _ in taught]) if taught else []
     if not taught:
@@ -108,7 +107,7 @@ def judged_rubrics(
     """The rubrics of each pair, each with a judgement of the pair by it."""
     own = [[_own(x) for x in list_of(p.meta.get(column)) or []] for p in problems]
     lacking = [i for i, rubrics in enumerate(own) if not rubrics]
-    asked = [problems[i].reworded(_contrasted(problems[i], contrast)) for i in lacking]
+    asked = [_contrasted(problems[i], contrast) for i in lacking]
     for i, texts in zip(lacking, answers(run, writer, asked, n, sampling)[0], strict=True):
         own[i] = [(text, "", None) for text in dict.fromkeys(x.strip() for x in texts) if text]
     rows = [
@@ -120,9 +119,9 @@ def judged_rubrics(
     return [[x if x.judgement else x._replace(judgement="".join(next(said))) for x in row] for row in rows]
 
 
-def _contrasted(problem: Problem, contrast: str) -> str:
+def _contrasted(problem: Problem, contrast: str) -> Problem:
     problem.required("chosen", "rejected", by="openrubrics")
-    return filled(contrast, prompt=problem.question, chosen=str(problem.meta["chosen"]), rejected=str(problem.meta["rejected"]))
+    return asking(problem, contrast, chosen=str(problem.meta["chosen"]), rejected=str(problem.meta["rejected"]))
 
 
 def _own(said: Any) -> tuple[str, str, bool | None]:
@@ -155,7 +154,7 @@ def rubric_accuracy(
     rubrics and orders ranks right, ties half.  unread: judgements without a verdict.
     """
     form, sampling = form_of(judge), Sampling(run.max_new)
-    asked = [p.reworded(filled(write, prompt=p.question)) for p in problems]
+    asked = [asking(p, write) for p in problems]
     rubrics, _ = answers(run, "policy", asked, k, sampling)
     rows = [
         [_question(p, 0, text.strip() or "-", "", swapped, form, run) for text in texts for swapped in (False, True)]

@@ -52,14 +52,14 @@ from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import accuracy
-from rewardlab.judges.forms import own_form
+from rewardlab.judges.forms import asking, conversation, own_form
 from rewardlab.objectives.pairs import row_sum
 from rewardlab.rewards.checklists import Item, items_of, program_verdicts
 from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
-from rewardlab.text.filled import filled
+from rewardlab.text.answers import after_thinking
 from rewardlab.worlds.failings import ASK
 
 CRITICISE = (
@@ -120,8 +120,7 @@ def validated(cases: Sequence[Case], run: Run, validate: str, max_new: int) -> l
 
 
 def _asked(cases: Sequence[Case], run: Run, validate: str, max_new: int) -> list[float | None]:
-    texts = [{"prompt": c.question, "reply": c.reply, "item": c.item.text if c.item else ""} for c in cases]
-    asked = [c.problem.reworded(filled(validate, **text)) for c, text in zip(cases, texts, strict=True)]
+    asked = [asking(c.problem, validate, prompt=c.question, reply=c.reply, item=c.item.text if c.item else "") for c in cases]
     said = answers(run, VALIDATOR, asked, 1, Sampling(max_new, 0.0))[0] if asked else []
     values = [own_form("verdict").read(row[0]).values if row else None for row in said]
     return [None if v is None else float(v[0] > 0.5) for v in values]
@@ -145,7 +144,8 @@ def survives(
     chosen = (
         _named_by_critic(rows, own, run, ask, max_critique, temperature) if choice == "critic" else _listed(rows, own, choice, run)
     )
-    cases = [Case(t.problem, t.problem.question, t.reply, item) for t, items in zip(rows, chosen, strict=True) for item in items]
+    pairs = zip(rows, chosen, strict=True)
+    cases = [Case(t.problem, conversation(t.problem), after_thinking(t.reply), item) for t, items in pairs for item in items]
     verdicts = iter(validated(cases, run, validate, max_validation))
     scores = iter([_worst([(item, next(verdicts)) for item in items]) for items in chosen])
     return [[next(scores) for _ in group] for group in groups]
@@ -186,8 +186,9 @@ def _worst(found: Sequence[tuple[Item | None, float | None]]) -> Score:
 
 def to_critic(t: Trajectory, ask: str) -> Problem:
     """The question to a critic about a reply."""
-    asked = t.problem.reworded(filled(ask, prompt=t.problem.question, reply=t.reply))
-    return replace(asked, meta={**asked.meta, QUESTION: t.problem.question, CRITICISED: t.reply})
+    said = after_thinking(t.reply)
+    asked = asking(t.problem, ask, reply=said)
+    return replace(asked, meta={**asked.meta, QUESTION: conversation(t.problem), CRITICISED: said})
 
 
 problems_from = decorator(Part)

@@ -3,18 +3,20 @@ r"""RLCF: replies are scored by a checklist of their instruction, item by item; 
     s_k(x, y) = mean of m sampled scores, 0 to 100, of "does y fulfil item k?", as a share;  (s_k + v_k(y)) / 2 where a program v_k
                 checks item k exactly
     r(x, y)   = sum_k w_k s_k / sum_k w_k
-    pairs: two samples for x, the better one by r first;   kept: the 40% with the largest max_k |s_k(y) - s_k(y')|;   DPO
+    pairs: two samples for x, y the better one by r;   kept: the 40% with the largest max_k s_k(y) - s_k(y');   DPO
 
 One score of a whole reply hides which demand was missed; a question about one demand is easy to judge, and a pair that differs
 clearly in one is likely to be labelled right. Items are yes/no questions with weights: the row's `checklist`, or written, once for
 each instruction, from it and from candidate replies, whose ways of failing show what to ask. One universal item is added.
 
-Viswanathan et al. 2025, arXiv:2507.18624, and viswavi/RLCF, 643ebee: prompt.py (weights of 0 to 100), write_code_batch.py (what a
-program cannot check exactly is left to the judge), construct_offline_preference_data.py (25 scores at temperature 1.3 and top-p .9,
-their mean, the universal item of weight 100) and train_rlcf.sh (beta = .1, lr 3e-6). Sampling at 1.3, the mean with a program's
-verdict and the filter are the paper's and not in the code, as our summary of the paper has them. (inferred): the wording of
-prompts; the filter acts on the pairs of a training step; a program runs in the sandbox, on all replies at once, and one that fails
-leaves its item to the judge. `overall` asks one question in place of a checklist.
+Viswanathan et al. 2025, arXiv:2507.18624, and viswavi/RLCF, 643ebee and its README: prompt.py (weights of 0 to 100),
+write_code_batch.py (what a program cannot check exactly is left to the judge), two replies at temperature 1.3 and top-p .95,
+construct_offline_preference_data.py (25 scores at 1.3 and top-p .9, their mean, the universal item of weight 100),
+generate_wildchat_openrlhf_dataset.py (the mean with a program's verdict; the filter, by how far the better reply leads in an item;
+40% are the paper's) and train_rlcf.sh (beta = .1, lr 3e-6). As released, that script catches a wrong name wherever a program has
+run, so that no verdict of one counts: here they do. (inferred): the wording of prompts; the filter acts on the pairs of a training
+step; a program runs in the sandbox, on all replies at once, and one that fails leaves its item to the judge. `overall` asks one
+question in place of a checklist.
 """
 
 import math
@@ -24,14 +26,15 @@ from collections.abc import Sequence
 from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Score, Scores, Term, rollout
 from rewardlab.data.columns import Column, Data
+from rewardlab.judges.forms import asking
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.rewards.checklists import Item, items_of, program_verdicts
 from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.ranked import recorded_pairs, written
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare
+from rewardlab.text.answers import after_thinking
 from rewardlab.text.blocks import last_block
-from rewardlab.text.filled import filled
 from rewardlab.worlds.wishes import ASK, WHOLE
 
 JUDGE = (
@@ -76,8 +79,8 @@ def checklists(groups: list[Group], run: Run, writer: str, column: str, programs
     known = run.memory.setdefault("rlcf_checklists.items", {})
     problems = {group[0].problem.key: group for group in groups if group and not items_of(group[0].problem.meta.get(column))}
     new = [group for key, group in problems.items() if key not in known]
-    shown = ["\n\n".join(f"Reply {i}:\n{t.reply}" for i, t in enumerate(group, 1)) for group in new]
-    asked = [g[0].problem.reworded(filled(WRITE, prompt=g[0].problem.question, replies=s)) for g, s in zip(new, shown, strict=True)]
+    shown = ["\n\n".join(f"Reply {i}:\n{after_thinking(t.reply)}" for i, t in enumerate(group, 1)) for group in new]
+    asked = [asking(g[0].problem, WRITE, replies=s) for g, s in zip(new, shown, strict=True)]
     for group, said in zip(new, answers(run, writer, asked, 1, Sampling(run.max_new * 4, 0.0))[0], strict=True):
         known[group[0].problem.key] = [[*item] for text in said for item in items_of(text)]
     own = [items_of(g[0].problem.meta.get(column)) or [Item(*x) for x in known.get(g[0].problem.key, [])] for g in groups]
@@ -94,7 +97,7 @@ def _with_programs(groups: list[Group], own: list[list[Item]], run: Run, writer:
         for group, items in zip(groups, own, strict=True) for item in items if not item.program
     }  # fmt: skip
     new = [key for key in at if key not in known]
-    asked = [at[key][0].reworded(filled(PROGRAM, prompt=at[key][0].question, item=at[key][1].text)) for key in new]
+    asked = [asking(at[key][0], PROGRAM, item=at[key][1].text) for key in new]
     for key, said in zip(new, answers(run, writer, asked, 1, Sampling(run.max_new * 4, 0.0))[0], strict=True):
         code = last_block(said[0], "python", "") or "" if said else ""
         runs = "verify_requirement" in code and program_verdicts(code, [TRY]) != [None]
@@ -122,8 +125,7 @@ def checklist_score(
     """
     own = [[Item(overall)]] * len(groups) if overall else checklists(groups, run, writer, column, programs, universal)
     cells = [(g, i, k) for g, group in enumerate(groups) for i in range(len(group)) for k in range(len(own[g]))]
-    texts = [{"prompt": groups[g][i].problem.question, "reply": groups[g][i].reply, "item": own[g][k].text} for g, i, k in cells]
-    asked = [groups[g][i].problem.reworded(filled(ask, **text)) for (g, i, _), text in zip(cells, texts, strict=True)]
+    asked = [asking(groups[g][i].problem, ask, reply=after_thinking(groups[g][i].reply), item=own[g][k].text) for g, i, k in cells]
     said, _ = answers(run, model, asked, samples, Sampling(max_new, temperature, top_p))
     judged = {cell: _mean([score_of(text) for text in row]) for cell, row in zip(cells, said, strict=True)}
     checked = _checked(groups, own)
@@ -140,7 +142,7 @@ def _checked(groups: list[Group], own: list[list[Item]]) -> dict[tuple[int, int,
         for k, item in enumerate(items):
             if item.program:
                 places.setdefault(item.program, []).extend((g, i, k) for i in range(len(groups[g])))
-    found = {p: program_verdicts(p, [groups[g][i].reply for g, i, _ in cells]) for p, cells in places.items()}
+    found = {p: program_verdicts(p, [after_thinking(groups[g][i].reply) for g, i, _ in cells]) for p, cells in places.items()}
     return {cell: verdict for p, cells in places.items() for cell, verdict in zip(cells, found[p], strict=True)}
 
 
@@ -158,15 +160,15 @@ def _score(items: Sequence[Item], values: Sequence[float | None]) -> Score:
 
 
 def largest_gap(better: Score, worse: Score) -> float:
-    """The largest difference between two replies in an item that both are judged by."""
+    """How far the better reply leads in the item in which it leads most, of those that both are judged by."""
     both = [(term.value, worse.terms[name].value) for name, term in better.terms.items() if name in worse.terms]
-    return max((abs(a - b) for a, b in both if a is not None and b is not None), default=0.0)
+    return max((a - b for a, b in both if a is not None and b is not None), default=0.0)
 
 
 @rollout(rows=lambda **_: 2, across_problems=True)
 def widest_pairs(
     problems: list[Problem], run: Run, *, by: Reward, n: PositiveInt = 2, keep: PositiveShare = 0.4, model: str = "reference",
-    temperature: NonNegativeFloat = 1.3, top_p: PositiveShare = 0.9,
+    temperature: NonNegativeFloat = 1.3, top_p: PositiveShare = 0.95,
 ) -> list[Group]:  # fmt: skip
     """The best and the worst of n replies to each problem under `by`; of these pairs the share `keep` with the largest gap in one
     of its terms, recorded as the policy's own.
@@ -210,8 +212,8 @@ def rlcf_checklists(
 
 fidelity = "core"
 left_out = (
-    "a second, stronger writer of an expert's reply that the checklist is written beside; the filter over a whole data set, where "
-    "here each step keeps its own share; its schedule of rates, and two to six epochs on the same pairs"
+    "what a checklist is written beside: replies of four smaller models and of an expert, where here it is the pair itself; the "
+    "filter over a whole data set, where here each step keeps its own share; six epochs on the same pairs, and their rates"
 )
 data = Data(
     checklist=Column(

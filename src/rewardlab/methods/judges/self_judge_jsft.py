@@ -205,5 +205,7 @@ check = Check(
     says="a writer of notes learns to judge pairs of notes by a letter, and still can after it has learnt from its own judgements",
     versus=None, task="notes", measure="judged", direction="higher", margin=0.1, against="before.judged", settings=SMALL,
     problems=300, steps=70,
+    finding="A small writer of notes judges 300 held-out pairs by a letter: right in 49% before it was taught, and in 62% after 60 "
+    "steps of imitation and 10 of DPO on pairs of its own that it judged itself; by one order alone in 61%",
 )  # fmt: skip
 baseline = "trained_judge"

@@ -138,14 +138,16 @@ def won_against_start(
 
 
 def think_rm(
-    base: Recipe | None = None, *, form: str = "think_rm", distil: int = 20, written_each: int = 4, n: int = 8, beta: float = 1e-4,
-    problems: int = 16, votes: int = 1, lr: float | None = None, judge: str = "", by_length: bool = True,
+    base: Recipe | None = None, *, form: str = "think_rm", distil: int = 20, written_each: int = 4, n: NonNegativeInt = 0,
+    beta: float = 1e-4, problems: int = 16, votes: int = 1, lr: float | None = None, judge: str = "", by_length: bool = True,
     max_judgement: PositiveInt | None = None,
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked (`judges/named.py`).  distil: first steps that imitate the longest right judgements, of
-    written_each that the policy writes where a row has none.  n: judgements of a row, or replies to a prompt (G).  beta: of the KL.
-    problems, votes: as in `trained_judge`.  judge: a trained judge, a model or openai:URL#NAME: it is then a policy that is
-    trained.  by_length: as in `preferred`; False suits think_rm_graded.  max_judgement: tokens of its judgements, if not 2048."""
+    written_each that the policy writes where a row has none.  n: judgements of a row, or replies to a prompt (G); 0: 8 and 4.
+    beta: of the KL.  problems, votes: as in `trained_judge`.  judge: a trained judge, a model or openai:URL#NAME: it
+    is then a policy that is trained.  by_length: as in `preferred`; False suits think_rm_graded.  max_judgement: tokens of its
+    judgements, if not 2048."""
+    n = n or (4 if judge else 8)
     base = base or grpo(n=n, beta=beta)
     if judge:
         return _by_preferences(base, judge, form, by_length, max_judgement or TOKENS).but(problems=problems, lr=lr)

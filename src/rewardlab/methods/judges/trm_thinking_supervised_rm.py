@@ -35,6 +35,7 @@ from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
+from rewardlab.text.answers import after_thinking
 from rewardlab.text.words import f1, sentences
 from rewardlab.worlds.documented import FORM as SMALL
 from rewardlab.worlds.documented import LINE as SMALL_LINE
@@ -81,7 +82,7 @@ def _question(problem: Problem, form: Form) -> Problem:
     return to_judge(problem, [s.text for s in found], form, [(s.faithful, s.correct) for s in found])
 
 
-@rollout(wraps="inner")
+@rollout(wraps="inner", rewords=True)
 def sentence_judgements(problems: list[Problem], run: Run, *, inner: Rollout, form: str = FORM) -> list[Group]:
     """`inner` on the question of a judge about the sentences of each row."""
     return inner([_question(p, form_of(form, "verdict")) for p in problems], run)
@@ -152,7 +153,7 @@ def correct_sentences(
     No verdict where the judgement has not one label for each sentence, or the question does not fit the judge's context.
     """
     rows = [t for group in groups for t in group]
-    split = [[s for part in t.reply.splitlines() for s in sentences(part)] for t in rows]
+    split = [[s for part in after_thinking(t.reply).splitlines() for s in sentences(part)] for t in rows]
     at = [i for i, texts in enumerate(split) if texts]
     asked = [to_judge(rows[i].problem, split[i], form_of(form, "verdict")) for i in at]
     said, _ = answers(run, model, asked, 1, Sampling(max_new, temperature))

@@ -55,6 +55,7 @@ from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.imperfect import votes
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
+from rewardlab.text.answers import after_thinking
 from rewardlab.worlds.notes import note_quality, praise_words
 
 JUDGE = "judge"
@@ -137,7 +138,7 @@ class Preferring(NamedTuple):
             for g, (group, text) in enumerate(zip(groups, texts, strict=True))
             for i, t in enumerate(group) if t.reply != text for k in range(self.judgements)
         ]  # fmt: skip
-        pairs = [(groups[g][i].reply, texts[g]) for g, i, _ in cells]
+        pairs = [(after_thinking(groups[g][i].reply), after_thinking(texts[g])) for g, i, _ in cells]
         asked = [
             self.form.asked(groups[g][i].problem, pair if first else pair[::-1])
             for (g, i, first), pair in zip(cells, pairs, strict=True)
@@ -227,6 +228,8 @@ check = Check(
     versus_settings={"score": note_quality() + 1.2 * praise_words(), "beta": 0.0}, by=mean_reward(), problems=300, steps=40,
     # sanity: the rival's score is wrong by design, and the comparison's mean is not
     learns=None, sanity=True,
+    finding="A small writer of notes, 40 updates: the true quality of its notes goes from .55 to .84 where each is compared with "
+    "another of its group by a judge that is wrong one time in five, and to .65 by an exact score that likes praise too much",
     tried="a score with .6 for praise, which takes as much as the truth does beyond two words: there was no fault to mend",
 )  # fmt: skip
 baseline = "grpo"
