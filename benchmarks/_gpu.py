@@ -7,8 +7,9 @@
 It installs what is missing, where a package index can be reached. Models: SmolLM2-135M and a Qwen2 of 1.5 billion random weights,
 in bfloat16. Every side runs in a process of its own; one that fails, or for which no time is left, is in the result with its
 reason. Sampling is at full length: the lean policy (its steps are one TorchScript function), `hf:` over a growing cache, over a
-static one, and compiled (CUDA graphs); the peers are transformers and vLLM. The peer of the step is TRL's GRPOTrainer, with vLLM in
-it where that is installed; that of training, transformers' own forward and backward pass with AdamW, as it is and compiled.
+static one, compiled (CUDA graphs), and with --vllm through vLLM (`--sampler vllm`); the peers are transformers and vLLM. The peer
+of the step is TRL's GRPOTrainer, with vLLM in it where that is installed; that of training, transformers' own forward and backward
+pass with AdamW, as it is and compiled.
 """
 
 from __future__ import annotations
@@ -137,8 +138,8 @@ def models(*, folder: str, small: bool) -> dict[str, str]:
     return {"qwen2-tiny": str(path)} if small else {"smollm2": str(checkpoint()), "qwen2-1.5b-random": str(path)}
 
 
-def sample(prefix: str, static: bool = False, compiled: bool = False) -> Callable[..., dict[str, Any]]:
-    """A side: tokens per second of our sampling at full length."""
+def sample(prefix: str, static: bool = False, compiled: bool = False, sampler: str = "") -> Callable[..., dict[str, Any]]:
+    """A side: tokens per second of our sampling at full length.  sampler: what samples in the policy's place."""
 
     def side(*, model: str, dtype: str, problems: int, rollouts: int, max_new: int, repeats: int) -> dict[str, Any]:
         from rewardlab import load_policy, registry
@@ -146,6 +147,10 @@ def sample(prefix: str, static: bool = False, compiled: bool = False) -> Callabl
 
         policy = load_policy(prefix + model, _sides.DEVICE, dtype)
         policy.static_cache, policy.compiled, policy.ends = static, compiled, frozenset()
+        if sampler:
+            from rewardlab.policies.vllm.sampler import sampler_of
+
+            policy.sampler = sampler_of(sampler, policy)
         test = registry.task("arithmetic").test[:problems]
         rows = [t for t in policy.read([Trajectory(p) for p in test], [p.prompt for p in test]) for _ in range(rollouts)]
 
@@ -172,11 +177,15 @@ def sample_peer(library: str) -> Callable[..., dict[str, Any]]:
     return side
 
 
-def step(**given: Any) -> dict[str, Any]:
-    """A GRPO step of the embedded engine."""
-    import step_embedded
+def step(sampler: str | None) -> Callable[..., dict[str, Any]]:
+    """A side: a GRPO step of the embedded engine."""
 
-    return step_embedded.ours(**given)
+    def side(**given: Any) -> dict[str, Any]:
+        import step_embedded
+
+        return step_embedded.ours(**given, sampler=sampler)
+
+    return side
 
 
 def step_peer(with_vllm: bool) -> Callable[..., dict[str, Any]]:
@@ -244,9 +253,10 @@ def _texts() -> list[str]:
 
 SIDES: dict[str, Callable[..., Any]] = {
     "machine": machine, "models": models, "sample": sample(""), "sample hf: static": sample("hf:", static=True),
-    "step": step, "step by TRL": step_peer(with_vllm=False), "train": train, "train by transformers": train_peer(compiled=False),
-    "sample by transformers": sample_peer("transformers"), "sample by vllm": sample_peer("vllm"),
-    "step by TRL with vllm": step_peer(with_vllm=True), "sample hf:": sample("hf:"),
+    "step": step(sampler=None), "step by TRL": step_peer(with_vllm=False), "train": train,
+    "train by transformers": train_peer(compiled=False), "sample by transformers": sample_peer("transformers"),
+    "sample by vllm": sample_peer("vllm"), "step by TRL with vllm": step_peer(with_vllm=True),
+    "step, sampled by vllm": step(sampler="vllm"), "sample through vllm": sample("", sampler="vllm"), "sample hf:": sample("hf:"),
     "sample hf: compiled": sample("hf:", static=True, compiled=True), "train by transformers, compiled": train_peer(compiled=True),
 }  # fmt: skip
 

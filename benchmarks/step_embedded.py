@@ -60,7 +60,10 @@ def _compare(name: str, given: dict[str, Any], sizes: tuple[int, ...], options: 
 # ---- ours ------------------------------------------------------------------------------------------------------------
 
 
-def ours(*, model: str, dtype: str, problems: int, rollouts: int, max_new: int, repeats: int) -> dict[str, Any]:
+def ours(
+    *, model: str, dtype: str, problems: int, rollouts: int, max_new: int, repeats: int, sampler: str | None = None
+) -> dict[str, Any]:  # fmt: skip
+    """sampler: what samples in the policy's place, as `train --sampler` has it."""
     from rewardlab import registry
     from rewardlab.core import Run
     from rewardlab.engine.step import Ops, standard_loop
@@ -68,6 +71,10 @@ def ours(*, model: str, dtype: str, problems: int, rollouts: int, max_new: int, 
     from rewardlab.runs.config import RunConfig
 
     policy, task = LlamaPolicy.load(model, DEVICE, dtype), registry.task("arithmetic")
+    if sampler:
+        from rewardlab.policies.vllm.sampler import sampler_of
+
+        policy.sampler = sampler_of(sampler, policy)
     recipe = registry.build("grpo", {"n": rollouts}).but(problems=problems, lr=LR)
     run = Run(policy, steps=1 + repeats, max_new=max_new, verify=registry.part("reward", task.verifier))
     ops = Ops(recipe, run, task, RunConfig())
