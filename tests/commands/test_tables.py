@@ -63,3 +63,9 @@ def test_numbers_are_written_as_people_do():
     assert tables.number(-0.25, sign=True) == "-0.25"
     assert tables.value({"value": 33100.0, "ci95": [1e5, 2e5]}) == "33,100 [100,000, 200,000]"
     assert tables.number(float("inf")) == "inf"
+
+
+def test_an_interval_that_nobody_measured_is_not_shown():
+    assert tables.value({"value": 0.5, "ci95": [0.4, 0.6]}) == "0.5 [0.4, 0.6]"
+    assert tables.value({"value": 0.5, "ci95": [None, None]}) == "0.5"
+    assert tables.value({"correlation": 0.5, "n": 12, "ci95": [None, None], "error": 0.25}) == "correlation 0.5, n 12, error 0.25"

@@ -76,7 +76,9 @@ def facts(document: Mapping[str, Any]) -> None:
 
 
 def value(x: Any) -> str:
-    """A value as people read it: `0.512 [0.48, 0.55]` for a measured one."""
+    """A value as people read it: `0.512 [0.48, 0.55]` for a measured one, without an interval that nobody measured."""
+    if isinstance(x, Mapping):
+        x = {k: v for k, v in x.items() if k != "ci95" or (v and any(bound is not None for bound in v))}
     if isinstance(x, Mapping) and "value" in x:
         return " ".join(value(x[k]) for k in ("value", "ci95") if x.get(k) is not None)
     if isinstance(x, Mapping):
