@@ -113,6 +113,7 @@ def test_published_sizes_are_counted_exactly(tmp_path):
         assert sum(p.numel() for p in planned(f"{prefix}{folder}", "cpu", torch.bfloat16).parameters()) == 7_615_616_512
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_told_with_the_first_change(bare):
     assert plan(bare)["change"] == ""
     assert plan(bare, memory="300MB", micro_tokens=4_000_000, settings={"n": 400, "problems": 800})["change"].startswith("--micro")

@@ -26,8 +26,9 @@ from rewardlab.comparisons.league_page import page
 from rewardlab.comparisons.own import of_task, only
 from rewardlab.comparisons.own_check import check
 from rewardlab.comparisons.season import Season, beyond, chosen, model_of
-from rewardlab.comparisons.standings import BASELINE, FAILED, INERT, fitness, told_apart
+from rewardlab.comparisons.standings import fitness, told_apart
 from rewardlab.comparisons.telling import advice, remedies, sentences
+from rewardlab.comparisons.words import BASELINE, FAILED, INERT
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.models.embedded import tokenizer
@@ -210,6 +211,7 @@ def test_a_member_that_costs_more_is_shown_at_equal_tokens_too(tiny, monkeypatch
     assert rows["rloo"]["standing"]["word"] == INERT
 
 
+@pytest.mark.slow
 def test_where_a_world_has_a_budget_runs_end_by_tokens_and_not_by_steps(tiny, tmp_path):
     world = replace(TINY.worlds[0], tokens=3000)
     budgeted = replace(tiny, league=replace(TINY, worlds=(world,)))

@@ -8,19 +8,8 @@ import numpy as np
 import pytest
 
 from rewardlab.comparisons.league import Guard, Outcome
-from rewardlab.comparisons.standings import (
-    AT_A_COST,
-    BASELINE,
-    BETTER,
-    EQUAL,
-    INERT,
-    UNDECIDED,
-    WORSE,
-    detectable,
-    fitness,
-    standings,
-    told_apart,
-)
+from rewardlab.comparisons.standings import detectable, fitness, standings, told_apart
+from rewardlab.comparisons.words import AT_A_COST, BASELINE, BETTER, EQUAL, INERT, UNDECIDED, WORSE
 
 SHARE = Outcome("pass@1", "higher", "right replies", margin=0.05)
 LENGTH = Outcome("log_right_length", "lower", "length of right replies", margin=0.05, scale="log")

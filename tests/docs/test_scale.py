@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
+import pytest
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
+@pytest.mark.slow
 def test_the_tables_are_those_of_the_sums(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     scale = importlib.import_module("_scale")

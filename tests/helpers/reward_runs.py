@@ -6,10 +6,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from torch import Tensor
+from transformers import AutoModelForSequenceClassification
+
 from rewardlab import registry
 from rewardlab.api import train
 from rewardlab.core import Message
 from rewardlab.data.columns import Data
+from rewardlab.models.checkpoint import find
 from rewardlab.models.reward_model import load_reward_model
 
 FEW = {"problems": 2, "n": 2, "pairs": 2, "votes": 1, "passes": 1, "rounds": 1, "gold_passes": 1, "tests": 2, "grid": 2, "k": 1}
@@ -27,6 +31,11 @@ def taught(method: str, folder: Path, replies: list[str], steps: int = 8, **sett
     done = train(method, "untrained", task, steps=steps, out=folder / "run", **given)
     asked = [Message("user", "What is it?")]
     return done.summary["after"], load_reward_model(str(folder / "run"), written=True).score([(asked, reply) for reply in replies])
+
+
+def saved(run: Path) -> dict[str, Tensor]:
+    """The weights of a run's reward model, by their names in transformers."""
+    return AutoModelForSequenceClassification.from_pretrained(find(str(run)).folder).state_dict()
 
 
 def one_step(method: str, folder: Path):

@@ -22,6 +22,7 @@ from rewardlab.models.reward_model import load_reward_model
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Listed
 from tests.helpers.checkpoints import checkpoint
+from tests.helpers.reward_runs import saved
 
 PAIRS = [
     ask(f"{kind}: what is {i} + 1?", "", chosen=f"It is {i + 1}.", rejected=f"It is {i + 2}, sir.")
@@ -85,7 +86,7 @@ def test_folders_are_merged_into_a_reward_model_that_others_load(kind, tmp_path)
     # the run's best model: never the one of step 0, which is not merged
     found = load_reward_model(str(result.out), dtype="float32")
     a, b = theirs.state_dict(), load_policy(f"hf:{tmp_path / 'lm'}", "cpu", "float32").model.state_dict()
-    for name, w in found.model.state_dict().items():
+    for name, w in saved(result.out).items():
         expected = a[name] if name == "score.weight" else 0.25 * a[name] + 0.75 * b[name]
         assert torch.allclose(w, expected, atol=1e-5), name
     assert len(found.score([([Message("user", "Is it so?")], "It is.")])) == 1

@@ -19,6 +19,7 @@ from rewardlab.policies.energy import FILE, Energy, WithEnergy
 from rewardlab.scoreboard.raters.classifier import Classifier
 from rewardlab.tasks.sources import Listed
 from tests.helpers.checkpoints import checkpoint
+from tests.helpers.reward_runs import saved
 
 PAIRS = [ask(f"What is {i} + 1?", "", chosen=f"It is {i + 1}.", rejected=f"Perhaps {i + 2}, sir.") for i in range(8)]
 TASK = Task("pairs", Listed(PAIRS), PAIRS[:4], "final_number")
@@ -90,7 +91,7 @@ def test_the_head_trains_on_a_reward_model_that_stays(kind, tmp_path):
     result = train(recipe, f"hf:{tmp_path / 'lm'}", TASK, out=tmp_path / "run", steps=3, **SHORT)
     found = load_reward_model(str(result.out), dtype="float32")
     assert found.energy is not None
-    for name, w in found.model.state_dict().items():
+    for name, w in saved(result.out).items():
         assert torch.allclose(w, theirs.state_dict()[name], atol=1e-6), name
     prompt = [Message("user", "What is 3 + 1?")]
     rows = [(prompt, "It is 4."), (prompt, "Perhaps 5, sir.")]

@@ -119,7 +119,7 @@ def test_prompts_are_answered_by_the_vote_that_the_verifiers_critiques_weigh():
     """Three candidates of two critiques each: 24 is found right once of two, 24 never, and 23 twice. Sums: .5 + .3, and 1.15."""
     yes, no = "Fine. [[yes]]", "Not half. [[no]]"
     verifier = Says(yes, no, no, no, yes, yes)
-    recipe = mirror_critique(candidates=3, critiques=2, form=PLAIN, verifier="hf:somewhere")
+    recipe = mirror_critique(candidates=3, critiques=2, form=PLAIN, checker="hf:somewhere")
     assert [(x.name, x.init, x.every) for x in recipe.also] == [("judge", "hf:somewhere", 0)]
     assert (recipe.rollout.settings["n"], recipe.loop) == (3, None)
     run = Run(Says(), models={"judge": verifier}, max_new=9)

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def listed(name: str, record: Mapping[str, Any] | None) -> dict[str, Any]:
     from rewardlab.comparisons.league import league
-    from rewardlab.comparisons.standings import BETTER
+    from rewardlab.comparisons.words import BETTER
 
     found = league(name)
     better = {

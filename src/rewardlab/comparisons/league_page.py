@@ -10,8 +10,8 @@ from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.levels import NOTHING, change, percent, shown, span, times
 from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.plots import curves, scatter
-from rewardlab.comparisons.standings import BASELINE, WORDS
 from rewardlab.comparisons.telling import remedies, unmet
+from rewardlab.comparisons.words import BASELINE, WORDS
 
 Record = Mapping[str, Any]
 STYLE = """

@@ -14,8 +14,8 @@ from rewardlab.comparisons.league_page import by_problem, differences, facts, po
 from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
 from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.plots import scatter
-from rewardlab.comparisons.standings import BASELINE, WORDS
 from rewardlab.comparisons.telling import advice, sentences, standing_words, summary
+from rewardlab.comparisons.words import BASELINE, WORDS
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import describe as catalogue
 from rewardlab.registry.find import file_of

@@ -15,7 +15,8 @@ from rewardlab.checks.runs import Done
 from rewardlab.checks.workers import shared_processes
 from rewardlab.comparisons.league import League, World
 from rewardlab.comparisons.season import FIRST, Played, Season, play, start_of, tokens
-from rewardlab.comparisons.standings import BASELINE, DEAR, FAILED, UNFIT, Standing, fitness, standings, told_apart
+from rewardlab.comparisons.standings import Standing, fitness, standings, told_apart
+from rewardlab.comparisons.words import BASELINE, DEAR, FAILED, UNFIT
 from rewardlab.util.intervals import interval
 
 Record = dict[str, Any]

@@ -1,6 +1,6 @@
 """Who is better in a world: differences from the baseline, decided together, with what was guarded.
 
-All differences are oriented: above 0 is better. Each member gets one word of WORDS.
+All differences are oriented: above 0 is better. Each member gets one of the words in `words.WORDS`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rewardlab.comparisons.words import AT_A_COST, BASELINE, BETTER, EQUAL, INERT, INSIDE, ROOM, UNDECIDED, WORSE
 from rewardlab.util.intervals import holm, interval, p_value, t_quantile
 
 if TYPE_CHECKING:
@@ -19,29 +20,8 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 """Of all decisions of a world together: that any of them is false."""
-CLEAR, INSIDE = 4.0, (0.15, 0.85)
-"""Standard errors by which the baseline must learn, and where in 0 .. 1 it must end, for a world to tell anything."""
-ROOM = "it ends with room to differ"
-"""The condition of the level at which a baseline ends."""
-DEAR = 1.25
-"""Times the baseline's tokens above which a member is shown at equal tokens too."""
-
-BASELINE, BETTER, EQUAL, WORSE, UNDECIDED = "baseline", "better", "equal", "worse", "undecided"
-AT_A_COST, INERT, FAILED, UNFIT = "at a cost", "inert here", "failed", "unfit world"
-WORDS = {
-    BETTER: "the difference from the baseline is above 0, by its p value corrected for the number of methods (Holm, 5% a world), "
-    "and all of the guard's interval is within its bound",
-    AT_A_COST: "the difference is above 0, but what is guarded became worse than its bound",
-    EQUAL: "all of the 95% interval of the difference is smaller than what would matter; where the baseline itself gained little, "
-    "this may be a method that gains nothing",
-    WORSE: "the difference is below 0 by its corrected p value, however small, or nothing was gained and what is guarded became "
-    "worse than its bound",
-    UNDECIDED: "these runs do not tell; it does not mean equal",
-    INERT: "every number is exactly the baseline's: what the method adds was never at work here",
-    FAILED: "a run failed",
-    UNFIT: "the baseline does not learn there by four standard errors, or ends where there is no room: nothing is said about any "
-    "method",
-}
+CLEAR = 4.0
+"""Standard errors by which the baseline must learn."""
 
 
 @dataclass(frozen=True)

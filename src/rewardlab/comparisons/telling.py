@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewardlab.comparisons.league import OWN
 from rewardlab.comparisons.levels import change, shown, times
-from rewardlab.comparisons.standings import (
+from rewardlab.comparisons.words import (
     AT_A_COST,
     BASELINE,
     BETTER,

@@ -13,16 +13,35 @@ measured by `rewardlab.api.pass_rate_file`. The modules work on rows in memory: 
 `templates`.
 """
 
-from .cliques import clique_file
-from .diversity import diverse_file
-from .keychain import keychain_file
-from .learning import learning_file
-from .masking import ramp_file
-from .salient import salient_file
-from .templates import template_file
-from .tools import curriculum_file, dedupe_file, filter_file, mix_files, pairs_file
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .cliques import clique_file
+    from .diversity import diverse_file
+    from .keychain import keychain_file
+    from .learning import learning_file
+    from .masking import ramp_file
+    from .salient import salient_file
+    from .templates import template_file
+    from .tools import curriculum_file, dedupe_file, filter_file, mix_files, pairs_file
+
+_MODULE = {
+    "clique_file": "cliques", "diverse_file": "diversity", "keychain_file": "keychain", "learning_file": "learning",
+    "ramp_file": "masking", "salient_file": "salient", "template_file": "templates", "curriculum_file": "tools",
+    "dedupe_file": "tools", "filter_file": "tools", "mix_files": "tools", "pairs_file": "tools",
+}  # fmt: skip
 
 __all__ = [
     "clique_file", "curriculum_file", "dedupe_file", "diverse_file", "filter_file", "keychain_file", "learning_file", "mix_files",
     "pairs_file", "ramp_file", "salient_file", "template_file",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    # loaded when first used: whoever reads the columns of a method need not wait for numpy
+    if name not in _MODULE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_MODULE[name]}", __name__), name)

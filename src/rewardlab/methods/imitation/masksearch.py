@@ -92,7 +92,7 @@ def masksearch(
     return base.but(
         rollout=texts,
         reward=(base.reward or correct()) + form * in_form(column=column),
-        measure=episode_accuracy(rollout=episodes.but(n=1)),
+        measure=episode_accuracy(rollout=episodes.but_innermost(n=1)),
     )
 
 

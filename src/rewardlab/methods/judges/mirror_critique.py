@@ -222,17 +222,17 @@ def weighed_vote(
 def mirror_critique(
     base: Recipe | None = None, *, critic: str = "copy:policy", form: str = VERIFY, shown: str = MIRROR, first: int = 20,
     tries: int = 2, n: int = 8, problems: int = 16, critiques: int = 16, threshold: float = 0.5, lr: float | None = None,
-    candidates: NonNegativeInt = 0, verifier: str = "", unsure: str = "",
+    candidates: NonNegativeInt = 0, checker: str = "", unsure: str = "",
 ) -> Recipe:  # fmt: skip
     """critic: who writes the critiques to imitate, openai:URL#NAME or a model (`Learner.init`).  form: what the verifier is asked,
     with {prompt} and {reply}.  shown: what the critic is, with {solution} too; empty: the same.  first: steps that imitate.
     tries: critiques of a candidate.  n: the verifier's, in RL.  problems: rows of a step.  critiques: of a candidate, held
     out or answered.  threshold: of the score below which no answer is given.  candidates: more than 0: so many replies to a prompt,
-    of which the weighed vote chooses one (`rewardlab answer`; the paper takes 16), and nothing is trained.  verifier: who
+    of which the weighed vote chooses one (`rewardlab answer`; the paper takes 16), and nothing is trained.  checker: who
     criticises them, a trained verifier beside the policy; empty: the policy itself.  unsure: what is replied below the threshold;
     empty: the answer all the same."""
     if candidates:
-        return _by_vote(base, candidates, verifier, form, critiques, threshold, unsure)
+        return _by_vote(base, candidates, checker, form, critiques, threshold, unsure)
     base = base or grpo(n=n)
     base = trained_judge(base, form=form, kind=KIND, n=n, problems=problems, wrong=0.0, lr=lr)
     return base.but(
@@ -244,10 +244,10 @@ def mirror_critique(
 
 
 def _by_vote(
-    base: Recipe | None, candidates: int, verifier: str, form: str, critiques: int, threshold: float, unsure: str
+    base: Recipe | None, candidates: int, checker: str, form: str, critiques: int, threshold: float, unsure: str
 ) -> Recipe:  # fmt: skip
     answering = best_of_n(base, n=candidates)
-    model, others = judge_beside(verifier) if verifier else ("policy", ())
+    model, others = judge_beside(checker) if checker else ("policy", ())
     return answering.but(
         reward=judge(
             model=model, kind=KIND, template=form, samples=critiques, temperature=1.0, max_new=0,

@@ -228,8 +228,8 @@ check = Check(
     versus_settings={"score": note_quality() + 1.2 * praise_words(), "beta": 0.0}, by=mean_reward(), problems=300, steps=40,
     # sanity: the rival's score is wrong by design, and the comparison's mean is not
     learns=None, sanity=True,
+    tried="a score with .6 for praise, which takes as much as the truth does beyond two words: there was no fault to mend",
     finding="A small writer of notes, 40 updates: the true quality of its notes goes from .55 to .84 where each is compared with "
     "another of its group by a judge that is wrong one time in five, and to .65 by an exact score that likes praise too much",
-    tried="a score with .6 for praise, which takes as much as the truth does beyond two words: there was no fault to mend",
 )  # fmt: skip
 baseline = "grpo"
