@@ -100,7 +100,7 @@ def machine() -> dict[str, float]:
 def write_inputs(folder: Path) -> None:
     (folder / "pay.py").write_text(PAY)
     prompts = [f"{a} and {b} want to know their lucky number. Tell it." for a in NAMES for b in NAMES if a != b]
-    (folder / "rows.jsonl").write_text("".join(json.dumps({"prompt": p, "answer": ""}) + "\n" for p in prompts))
+    (folder / "rows.jsonl").write_text("".join(json.dumps({"prompt": p, "answer": "7"}) + "\n" for p in prompts))
 
 
 def account(side: str, runs: list[dict], usual: list[dict]) -> dict:
