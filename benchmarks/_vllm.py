@@ -50,7 +50,7 @@ def one(side: str, folder: Path, seed: int, steps: int, dtype: str) -> dict[str,
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--side", help=argparse.SUPPRESS)

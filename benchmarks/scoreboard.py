@@ -82,7 +82,7 @@ def peer(model: str, prompts: int) -> dict[str, Any]:
     return {"seconds": seconds, "scores": scores}
 
 
-def run(*, prompts: int = 16, model: str = "") -> Rows:
+def run(*, prompts: int = 5, model: str = "") -> Rows:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
@@ -31,6 +32,11 @@ def fitting_rows(lengths: Sequence[int], most: int, cost: Callable[[int, int], i
         parts.append(list(range(start, start + rows)))
         start += rows
     return parts
+
+
+def sampling_cost(policy: Any, reply: int) -> Callable[[int, int], int]:
+    """The cost of sampling, for `fitting_rows`: replies of so many tokens at most.  policy: with `sampling_bytes`."""
+    return lambda rows, prompt: sum(policy.sampling_bytes(rows, prompt, reply).values())
 
 
 def fitting_tokens(most: int, cost: Callable[[int], int], free: int) -> int:

@@ -44,7 +44,7 @@ from rewardlab.policies.hf.model import (
 from rewardlab.policies.hf.sampling import Sampler
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.replies import Replies
-from rewardlab.policies.room import LOGIT_BYTES, fitting_rows, in_parts
+from rewardlab.policies.room import LOGIT_BYTES, fitting_rows, in_parts, sampling_cost
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.vectors import numbered, numbered_table, tokens_decided
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
@@ -177,7 +177,7 @@ class HFPolicy(TextPolicy):
 
     def rows_at_once(self, rows: int, prompt: int, reply: int, free: int) -> int:
         """How many of so many rows are sampled together, at most, where so many bytes are free."""
-        return len(fitting_rows([prompt] * rows, ROWS, lambda n, p: sum(self.sampling_bytes(n, p, reply).values()), free)[0])
+        return len(fitting_rows([prompt] * rows, ROWS, sampling_cost(self, reply), free)[0])
 
     def reading_bytes(self, tokens: int) -> int:
         c, size = self.model.config.get_text_config(), torch.empty(0, dtype=self.dtype).element_size()
@@ -233,11 +233,7 @@ class HFPolicy(TextPolicy):
         # prompts of similar length go together, since they are padded to the longest on the left
         order = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i]))
         lengths = [len(trajectories[i]) for i in order]
-
-        def cost(rows: int, prompt: int) -> int:
-            return sum(self.sampling_bytes(rows, prompt, max_new).values())
-
-        parts = fitting_rows(lengths, min(ROWS, self.most_rows), cost, self.free_memory())
+        parts = fitting_rows(lengths, min(ROWS, self.most_rows), sampling_cost(self, max_new), self.free_memory())
         return [sorted(order[i] for i in part) for part in parts]
 
     def _generate(self, model: Any, prompts: list[np.ndarray], sampler: Sampler) -> None:

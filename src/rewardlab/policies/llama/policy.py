@@ -28,7 +28,7 @@ from rewardlab.policies.llama.steps import SPAN_MULTIPLE
 from rewardlab.policies.llama.surprise import Surprise
 from rewardlab.policies.packing import rounded, scatter
 from rewardlab.policies.perturbed import Place
-from rewardlab.policies.room import LOGIT_BYTES, fitting_rows
+from rewardlab.policies.room import LOGIT_BYTES, fitting_rows, sampling_cost
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.tokenizer import read_tokenizer
 from rewardlab.policies.vectors import below, numbered_table, tokens_decided
@@ -173,7 +173,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
         """How many of so many rows are sampled together, at most, where so many bytes are free."""
         # a planned model is on no device yet
         most = max(MAX_ROWS.values()) if self.device.type == "meta" else MAX_ROWS.get(self.device.type, MAX_ROWS["cpu"])
-        return len(fitting_rows([prompt] * rows, most, lambda n, p: sum(self.sampling_bytes(n, p, reply).values()), free)[0])
+        return len(fitting_rows([prompt] * rows, most, sampling_cost(self, reply), free)[0])
 
     def reading_bytes(self, tokens: int) -> int:
         s = self.model.shape
