@@ -22,7 +22,7 @@ from rewardlab.commands import league as command
 from rewardlab.comparisons import league_records, leagues_doc, results, season
 from rewardlab.comparisons.forecast import forecast, noise_of
 from rewardlab.comparisons.league import OWN, Guard, League, Member, Outcome, World, league, leagues
-from rewardlab.comparisons.league_page import page
+from rewardlab.comparisons.league_page import page, ran
 from rewardlab.comparisons.own import of_task, only
 from rewardlab.comparisons.own_check import check
 from rewardlab.comparisons.season import Season, beyond, chosen, model_of
@@ -455,6 +455,36 @@ def test_some_members_and_worlds():
         only(league("length"), ["hap"], [])
     with pytest.raises(RewardlabError, match="nothing is left to compare with grpo"):
         only(league("length"), ["grpo"], [])
+
+
+def test_names_in_a_list_may_have_commas_of_their_own():
+    known = ["few pairs, near ties", "taste", "few pairs"]
+    assert command.names_of("taste, few pairs,near ties", known) == ["taste", "few pairs, near ties"]
+    assert command.names_of("few pairs,taste", known) == ["few pairs", "taste"]
+    assert command.names_of("tast", known) == ["tast"]
+    assert command.names_of(None, known) == []
+
+
+def test_a_league_may_be_run_world_by_world():
+    rules = dict.fromkeys(league_records.RULES, 1)
+    worlds = {"sums": "arithmetic", "notes": "notes"}
+
+    def record(when, *names, **changes):
+        return {**rules, "when": when, "worlds": [{"name": name, "task": worlds[name], "found": when} for name in names], **changes}
+
+    first = league_records.completed(record("2026-01-01", "notes"), None, worlds)
+    assert first["unrun"] == ["sums"]
+    both = league_records.completed(record("2026-01-02", "sums"), first, worlds)
+    assert [(world["name"], world["found"]) for world in both["worlds"]] == [("sums", "2026-01-02"), ("notes", "2026-01-01")]
+    assert both["unrun"] == []
+    # a world that is run again takes the place of its older run
+    again = league_records.completed(record("2026-01-03", "notes"), both, worlds)
+    assert [world["when"] for world in again["worlds"]] == ["2026-01-02", "2026-01-03"]
+    # by other rules, or in a world that is another one now, nothing is comparable
+    assert league_records.completed(record("2026-01-04", "sums", members=2), both, worlds)["unrun"] == ["notes"]
+    assert league_records.completed(record("2026-01-04", "sums"), both, {**worlds, "notes": "notes:flip=0.3"})["unrun"] == ["notes"]
+    assert ran(again) == "Run 2026-01-02 to 2026-01-03."
+    assert ran(first) == "Run 2026-01-01. Not run yet: sums."
 
 
 def test_a_plan_says_what_the_runs_are_for_and_when_the_rest_is_known(capsys):

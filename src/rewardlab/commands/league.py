@@ -10,7 +10,8 @@ Without NAME it lists the leagues, and who is better in them. What has been run 
 says how long a league will take, and which differences it will be able to see.
 
 The worlds, the outcome and the rates are fixed in leagues/NAME.py for all members. With --task (and --model) members meet on your
-problems instead: the same comparison for your case, without a record in the package.
+problems instead: the same comparison for your case, without a record in the package. --worlds runs some now and the others later:
+each world is decided by itself, and the record keeps both.
 
 A run's outcome is kept under a hash of all that decides it, its code among it: a member that is added later meets kept runs.
 A league on recorded replies needs their data (REWARDLAB_DATA); without it, its record is shown.
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,9 @@ def season_of(args: argparse.Namespace, found: Any) -> tuple[Any, bool]:
     own = "task" in given
     if not own and given:
         raise RewardlabError(f"--{next(iter(given)).replace('_', '-')} goes with problems of your own: give --task too")
-    league = only(found, names_of(args.members), names_of(args.worlds))
+    members = names_of(args.members, [member.name for member in found.members])
+    worlds = names_of(args.worlds, [world.name for world in found.worlds])
+    league = only(found, members, worlds)
     rates = rates_of(args.rates)
     config = RunConfig(**{"device": args.device or "cpu" if not own else args.device or "auto", **given})
     if own:
@@ -106,11 +109,20 @@ def season_of(args: argparse.Namespace, found: Any) -> tuple[Any, bool]:
         )
     folder = args.out or Path("runs") / f"league-{args.league}{'-own' if own else ''}"
     pairs = args.seeds or league.pairs
-    return Season(league, config, folder, pairs, args.jobs), own or league is not found or pairs < league.pairs
+    # some of the worlds are recorded, since each is decided by itself; some of the members are not
+    changed = own or len(league.members) < len(found.members) or pairs < found.pairs
+    return Season(league, config, folder, pairs, args.jobs), changed
 
 
-def names_of(text: str | None) -> list[str]:
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
+def names_of(text: str | None, known: Sequence[str] = ()) -> list[str]:
+    """The names in a list with commas between them; one that is known may have commas of its own."""
+    parts, found = [part.strip() for part in (text or "").split(",") if part.strip()], list[str]()
+    while parts:
+        ends = (end for end in range(len(parts), 1, -1) if ", ".join(parts[:end]) in known)
+        end = next(ends, 1)
+        found.append(", ".join(parts[:end]))
+        parts = parts[end:]
+    return found
 
 
 def rates_of(text: str | None) -> tuple[float, ...]:
@@ -136,6 +148,7 @@ def planned(args: argparse.Namespace, season: Any) -> dict[str, Any]:
 
 def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, Any]:
     from rewardlab.comparisons import league_records, results
+    from rewardlab.comparisons.league import league
     from rewardlab.comparisons.league_page import page
     from rewardlab.util.files import check_writable, write_json, write_text
 
@@ -156,6 +169,9 @@ def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, An
         # the command line shows notes
         stop.add_note("what has been run is kept: the same command resumes")
         raise
+    if not changed:
+        worlds = {world.name: world.task for world in league(args.league).worlds}
+        record = league_records.completed(record, league_records.read(args.league), worlds)
     write_json(season.folder / "league.json", record)
     write_text(season.folder / "league.html", page(record, season.league.question))
     where = season.folder / "league.json" if changed else league_records.append(args.league, record)
@@ -243,6 +259,8 @@ def show_record(document: Mapping[str, Any]) -> None:
                 lines(f"not met: {unmet(condition)}")
         for remedy in remedies(world):
             lines(f"try: {remedy}")
+    if document.get("unrun"):
+        lines(f"not run yet: {', '.join(document['unrun'])}")
     if "lacks" in document:
         lines(f"This is the record of {document['when'][:10]}; it cannot be run again here: {document['lacks']}")
         return

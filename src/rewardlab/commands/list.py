@@ -14,7 +14,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rewardlab.comparisons.league import Member
 
 HELP = "list the methods"
 COLUMNS = (
@@ -61,12 +64,22 @@ def _family(name: str) -> dict[str, Any]:
         {"sentences": list(sentences(record)), "stands": standing_words(record), "advice": advice(found, record)} if record else {}
     )
     ideas = {row["name"]: row["idea"] for row in registry.rows()}
-    members = {member.name: ideas.get(member.stack.rpartition("+")[2], "") for member in found.members}
+    members = {member.name: _idea(member, ideas) for member in found.members}
     return {
         "family": name, "question": found.question, "baseline": found.baseline, "members": members,
-        "run": record and record["when"][:10], **told,
+        "run": record and record["when"][:10], "unrun": (record or {}).get("unrun", []), **told,
         "command": f"rewardlab league {name} --task mine.jsonl --model path/to/checkpoint",
     }  # fmt: skip
+
+
+def _idea(member: Member, ideas: Mapping[str, str]) -> str:
+    """What a member is: its method's idea, or by which reward and settings it differs from a method of another name."""
+    method = member.stack.rpartition("+")[2]
+    settings = ", ".join(f"{name}={value}" for name, value in member.settings.items())
+    paid = f" paid by {member.reward}" if member.reward else ""
+    if member.name != method and (paid or (settings and not method.startswith(member.name.split()[0]))):
+        return method + paid + (f" with {settings}" if settings else "")
+    return ideas.get(method, "") + (f" One score of those of steps: {member.by}." if member.by else "")
 
 
 def show(document: Any) -> None:
@@ -100,6 +113,8 @@ def show_family(document: Mapping[str, Any]) -> None:
     for sentence in (document.get("advice", ""), *document.get("sentences", (never,))):
         if sentence:
             wrapped("  ", sentence)
+    if document["unrun"]:
+        wrapped("  ", f"Not run yet: {', '.join(document['unrun'])}.")
     print(f"\n  members, against {document['baseline']} (rewardlab show NAME):")
     listing(document["members"].items())
     print()

@@ -46,8 +46,15 @@ def facts(record: Record) -> str:
     alike = f", {spent(record)}, each at its own rate" if trained else ", nothing is trained"
     return (
         f"{len(record['members'])} methods, {pairs_of(record)}{alike}. Decided by {outcome['says']}, "
-        f"{outcome['better']} is better; a difference of {matters(outcome)} would matter.{kept} Run {record['when'][:10]}."
+        f"{outcome['better']} is better; a difference of {matters(outcome)} would matter.{kept} {ran(record)}"
     )
+
+
+def ran(record: Record) -> str:
+    """When its worlds were run, and which were not."""
+    days = sorted({world.get("when", record["when"])[:10] for world in record["worlds"]})
+    unrun = f" Not run yet: {', '.join(record['unrun'])}." if record.get("unrun") else ""
+    return f"Run {' to '.join(dict.fromkeys((days[0], days[-1])))}.{unrun}"
 
 
 def spent(record: Record) -> str:

@@ -1,11 +1,12 @@
 """The records of leagues: NAME.json in results/leagues, which ships with the package. Read without torch.
 
-Runs are appended and none is removed, so that none can be selected.
+Runs are appended and none is removed, so that none can be selected. A league may be run world by world: each is decided by itself.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from rewardlab.util.files import write_json
 
 Record = dict[str, Any]
 FOLDER = registry.PACKAGE / "results" / "leagues"
+RULES = ("baseline", "members", "outcome", "guard", "steps", "problems", "rate_seeds", "chosen_by", "seeds", "settings")
+"""What worlds of one record were run by."""
 FULL = 3
 """Newest runs of a record that keep their learning curves."""
 
@@ -41,6 +44,24 @@ def recorded(folder: Path = FOLDER) -> dict[str, Record]:
     """The newest run of every league that has been run, by name. Read from files: no league is imported."""
     names = [path.stem for path in sorted(folder.glob("*.json"))] if folder.is_dir() else []
     return {name: found for name in names if (found := read(name, folder)) is not None}
+
+
+def completed(record: Record, earlier: Record | None, worlds: Mapping[str, str]) -> Record:
+    """A record of some of a league's worlds, with those of an earlier record by the same rules that it lacks.
+
+    worlds: of the whole league, in its order, with their tasks. Those that neither record has are named under "unrun".
+    """
+    kept = {world["name"]: {"when": record["when"], **world} for world in record["worlds"]}
+    if earlier is not None and _rules(record) == _rules(earlier):
+        kept = {world["name"]: {"when": earlier["when"], **world} for world in earlier["worlds"]} | kept
+    kept = {name: world for name, world in kept.items() if worlds.get(name) == world["task"]}
+    found = [kept[name] for name in worlds if name in kept]
+    return {**record, "worlds": found, "unrun": [name for name in worlds if name not in kept]}
+
+
+def _rules(record: Record) -> str:
+    # as they are read from a file: JSON knows no tuples
+    return json.dumps([record[name] for name in RULES], sort_keys=True)
 
 
 def append(name: str, record: Record, folder: Path = FOLDER) -> Path:
