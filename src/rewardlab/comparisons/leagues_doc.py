@@ -29,7 +29,7 @@ INTRODUCTION = """# Which method for what
 
 Written from the records of the leagues by `make docs`; do not edit it.
 
-You know TRL or verl, you have a model, rows and a reward, and you want to know which of two hundred published methods is worth
+You know TRL or verl, you have a model, rows and a reward, and you want to know which of three hundred published methods is worth
 your GPU hours. Each section answers one wish. What it says was measured here, under these rules: all methods of a family meet in
 the same worlds, which were fixed before the league was run, one of them new to all of their checks; each learns at the learning
 rate that suits it, chosen on other seeds (other settings are the method's own); updates and rollouts are equal; eight runs each,
@@ -120,8 +120,8 @@ def checked(method: str) -> str:
     low, high = last.get("interval") or last.get("ci95") or (None, None)
     if low is None or high is None:
         return ""
-    told = f"{last['measure']} {last['effect']:+.3g} [{low:+.3g}, {high:+.3g}], {len(last['effects'])} pairs of runs"
-    return f"{levels(method, last)} {told} (`{last['claim']['task']}`)"
+    pairs = len(last["effects"])
+    return f"{levels(method, last)} Difference {last['effect']:+.3g} [{low:+.3g}, {high:+.3g}], from {pairs} pairs of runs."
 
 
 def overview(record: Record) -> str:

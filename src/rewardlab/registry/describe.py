@@ -61,9 +61,14 @@ def entries(kind: str | None = None) -> list[Entry]:
 
 
 def named(name: str) -> list[Entry]:
-    """The entries of this name: one, or several of different kinds (`sql` is a verifier and a task)."""
+    """The entries of this name: one, or several of different kinds (`sql` is a verifier and a task).
+
+    A part of one method's file is found without the method too, as a reward formula may call it (`with_majority`).
+    """
     everything = entries()
     found = [entry for entry in everything if name in (entry["name"], f"{entry['slot']}:{entry['name']}")]
+    if not found and name not in methods():
+        found = [entry for entry in everything if entry["name"].rpartition("/")[2] == name]
     if not found and name in methods():
         raise RewardlabError(f"{name} is a method: rewardlab show {name}")
     if not found:
