@@ -54,12 +54,15 @@ def test_a_slot_or_a_kind_alone(capsys):
     # two things of one name are both shown
     assert cli.main(["parts", "sql", "--json"]) == 0
     assert [entry["kind"] for entry in json.loads(capsys.readouterr().out)] == ["verifier", "task"]
+    # a part of one method's file is found as a formula may call it
+    assert cli.main(["parts", "overlong", "--json"]) == 0
+    assert "dapo/overlong" in {entry["name"] for entry in json.loads(capsys.readouterr().out)}
     assert cli.main(["parts", "task:sql", "--json"]) == 0
     assert [entry["kind"] for entry in json.loads(capsys.readouterr().out)] == ["task"]
 
 
 @pytest.mark.parametrize(
-    ("name", "near"), [("credti", "credit"), ("ga", "gae"), ("overlong", "dapo/overlong"), ("rewrad", "reward")]
+    ("name", "near"), [("credti", "credit"), ("ga", "gae"), ("dapo/overlon", "dapo/overlong"), ("rewrad", "reward")]
 )
 def test_a_mistyped_name_is_answered_with_the_nearest(name, near, capsys):
     assert cli.main(["parts", name]) == 2
