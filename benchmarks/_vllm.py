@@ -2,10 +2,12 @@
 
     make test-vllm                                         # makes .venv-vllm
     .venv-vllm/bin/python benchmarks/_vllm.py              # writes results/bench/vllm.json
+    .venv-vllm/bin/python benchmarks/_vllm.py --sides 2 --steps 16 --seeds 3 --out results/bench/vllm_curve.json
 
 Each side is a run in its own process, on the same problems; sides take turns. The reward is the share of digits in a reply, which
 pays something from the first step on. ratio: seconds of the first side over those of this one, without the first two steps, in
-which things are compiled and caches filled.
+which things are compiled and caches filled. curve: the mean reward of each step over seeds. reward: by seed, of the second half of
+the steps; its differences from the first side on the same seeds say whether a side learns as that one does.
 """
 
 from __future__ import annotations
@@ -53,6 +55,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--sides", type=int, default=len(SIDES), help="so many of the sides, from the first")
+    parser.add_argument("--out", type=Path, default=ROOT / "results" / "bench" / "vllm.json")
     parser.add_argument("--side", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
@@ -61,11 +65,11 @@ def main() -> None:
         found = one(args.side, args.folder, args.seed, args.steps, args.dtype)
         (args.folder / "found.json").write_text(json.dumps(found))
         return
-    runs: dict[str, list[dict]] = {side: [] for side in SIDES}
+    runs: dict[str, list[dict]] = {side: [] for side in list(SIDES)[: args.sides]}
     with tempfile.TemporaryDirectory() as where:
         write_inputs(Path(where))
         for seed in range(args.seeds):
-            for side in SIDES:
+            for side in runs:
                 mine = ["--side", side, "--folder", where, "--seed", str(seed), "--steps", str(args.steps), "--dtype", args.dtype]
                 begun = time.perf_counter()
                 subprocess.run([sys.executable, __file__, *mine], check=True)
@@ -78,7 +82,7 @@ def main() -> None:
         "machine": machine(),
         "sides": [account(side, of, runs["rewardlab"]) for side, of in runs.items()],
     }
-    (ROOT / "results" / "bench" / "vllm.json").write_text(json.dumps(told, indent=1) + "\n")
+    args.out.write_text(json.dumps(told, indent=1) + "\n")
 
 
 def machine() -> dict[str, float]:
@@ -103,16 +107,22 @@ def write_inputs(folder: Path) -> None:
     (folder / "rows.jsonl").write_text("".join(json.dumps({"prompt": p, "answer": "7"}) + "\n" for p in prompts))
 
 
+def second_half(run: dict) -> float:
+    return statistics.mean(run["reward"][len(run["reward"]) // 2 :])
+
+
 def account(side: str, runs: list[dict], usual: list[dict]) -> dict:
     """What a side's runs come to; ratios of seconds to those of the `usual` side."""
 
     def median(of: list[dict], name: str) -> float:
         return statistics.median(seconds for run in of for seconds in run[name][2:])
 
-    parts = ("step", "generate", "train")
+    parts, late = ("step", "generate", "train"), [second_half(run) for run in runs]
     return {
         "side": side, "reward_first": [run["reward"][0] for run in runs],
         "reward_last": [statistics.mean(run["reward"][-3:]) for run in runs],
+        "reward": late, "less_the_first_side": [a - b for a, b in zip(late, map(second_half, usual), strict=True)],
+        "curve": [statistics.mean(values) for values in zip(*(run["reward"] for run in runs), strict=True)],
         "mismatch_far": [statistics.mean(run["mismatch_far"]) if run["mismatch_far"] else None for run in runs],
         "ratio": {part: median(usual, f"seconds/{part}") / median(runs, f"seconds/{part}") for part in parts},
         "share_generate": median(runs, "seconds/generate") / median(runs, "seconds/step"), "runs": runs,
