@@ -22,24 +22,20 @@ from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.attributes import Attributes, attributes_in, check_outputs, mixed
 from rewardlab.policies.head import per_token_losses, token_logprobs
+from rewardlab.policies.hf.adapters import adapted, checkpoint_weights, for_sampling, save_adapter
+from rewardlab.policies.hf.loading import load_model, without_dropout
 from rewardlab.policies.hf.logit_ensemble import processors
 from rewardlab.policies.hf.model import (
-    adapted,
     cached_numbers,
     check_head,
-    checkpoint_weights,
     classifier,
     context_of,
     decoder_layers,
-    for_sampling,
     layer_matrices,
     layer_norms,
-    load_model,
     reading,
     recomputing,
-    save_adapter,
     vocabulary,
-    without_dropout,
 )
 from rewardlab.policies.hf.sampling import Sampler
 from rewardlab.policies.perturbed import Place
