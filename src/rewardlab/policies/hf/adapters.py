@@ -18,6 +18,36 @@ PEFT = "base_model.model."
 """Before the names of a model's weights in a PeftModel."""
 
 
+@torch.no_grad()
+def keep_frozen(model: Any, dtype: torch.dtype) -> None:
+    """Keep the matrices that are only read in a number format, and all other frozen weights in float32.
+
+    A format that computes takes no copies of them then. Vectors (norms, biases) are few, and are added and multiplied in float32.
+    """
+    from transformers.pytorch_utils import Conv1D
+
+    modules = list(model.modules())
+    # not an embedding that scales what it has looked up, which would be computed in that format. Experts of a layer are one table
+    small = {
+        id(p) for m in modules for p in m.parameters(recurse=False)
+        if (p.dim() == 2 and (isinstance(m, nn.Linear | Conv1D) or type(m) is nn.Embedding))
+        or (p.dim() > 2 and not isinstance(m, nn.modules.conv._ConvNd))
+    } - {
+        id(p) for m in modules if isinstance(m, nn.Embedding) and type(m) is not nn.Embedding for p in m.parameters(recurse=False)
+    }  # fmt: skip
+    for p in model.parameters():
+        if not p.requires_grad and p.is_floating_point():
+            p.data = p.data.to(dtype if id(p) in small else torch.float32)
+    for module in modules:
+        # the sums that layers add to are float32, also where the table is not
+        if type(module) is nn.Embedding and in_float32 not in module._forward_hooks.values():
+            module.register_forward_hook(in_float32)
+
+
+def in_float32(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
+    return output.float()
+
+
 def adapted(model: Any) -> bool:
     """Whether this is a PeftModel."""
     return hasattr(model, "merge_and_unload")
@@ -67,6 +97,11 @@ def save_adapter(model: Any, folder: Path, base: Base) -> None:
     save_file(load_file(folder / WEIGHTS), folder / WEIGHTS, metadata=base.metadata)
     # a form to fill in
     (folder / "README.md").unlink(missing_ok=True)
+
+
+def merged_copy(model: Any) -> Any:
+    """A PeftModel's model in float32, the adapters added to its weights."""
+    return copy.deepcopy(model).float().merge_and_unload()
 
 
 def checkpoint_weights(whole: Any, model: Any) -> Iterator[tuple[str, Tensor]]:

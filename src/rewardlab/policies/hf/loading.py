@@ -1,4 +1,4 @@
-"""Reading the checkpoint of a language model by transformers, in float32 or in 4 bits, and saying why one cannot be read."""
+"""Reading the checkpoint of a language model by transformers, and saying why one cannot be read."""
 
 from __future__ import annotations
 
@@ -18,20 +18,26 @@ from rewardlab.util.extras import require
 
 
 def load_model(
-    folder: Path, lora_rank: int | None, adapter: Path | None = None, nf4: torch.device | None = None
+    folder: Path,
+    lora_rank: int | None,
+    adapter: Path | None = None,
+    nf4: torch.device | None = None,
+    computes: torch.dtype = torch.float32,
 ) -> tuple[Any, Tensor | None]:
     """A causal model and None, or a sequence classifier's trunk and its scalar head (1, hidden).
 
     adapter: the folder of an adapter to put on the model.  lora_rank: adapters train, this one or else fresh ones on all linear
     layers; without it, the adapter is merged into the weights.  nf4: the device on which the matrices of the layers are kept
-    in 4 bits, each 64 weights in a row with a scale of their own; None: they are float32.
+    in 4 bits, each 64 weights in a row with a scale of their own; None: they are float32.  computes: where that is another format
+    and adapters train, what they are on is read in the checkpoint's own format (`adapters.keep_frozen`).
     """
 
     packed = in_nf4(nf4) if nf4 else {}
+    as_stored = bool(lora_rank) and not nf4 and computes != torch.float32
     try:
         _, kind, scores = _kind_of(folder)
         model, told = kind.from_pretrained(
-            str(folder), dtype=torch.float32, trust_remote_code=False, output_loading_info=True, **packed
+            str(folder), dtype="auto" if as_stored else torch.float32, trust_remote_code=False, output_loading_info=True, **packed
         )
     except (OSError, ValueError, KeyError) as e:
         raise _not_loaded(folder, e) from e

@@ -32,7 +32,7 @@ def take_value_head(model: Any) -> Tensor:
     if score is None or tuple(score.weight.shape[:1]) != (outputs,) or getattr(score, "bias", None) is not None:
         raise RewardlabError(f"{type(model).__name__} has no scalar head to read values from: it needs num_labels = 1")
     model.score = nn.Identity()
-    return score.weight.detach().clone()
+    return score.weight.detach().float().clone()
 
 
 def classifier(model: Any, value_head: Tensor, tokenizer: Any, attributes: Attributes) -> Any:
@@ -61,16 +61,16 @@ def vocabulary(model: Any) -> tuple[Tensor, Tensor | None]:
 
 
 def untied(model: Any) -> tuple[nn.Parameter, nn.Parameter | None]:
-    """Weight and bias of the vocabulary head, which from now on is a matrix of its own if it was that of the embeddings."""
+    """Weight and bias of the vocabulary head, from now on in float32, and a matrix of its own if it was that of the embeddings."""
     weight, bias = vocabulary(model)
     if weight is model.get_input_embeddings().weight:
-        own = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None, device=weight.device, dtype=weight.dtype)
+        own = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None, device=weight.device)
         own.load_state_dict(model.get_output_embeddings().state_dict())
         model.set_output_embeddings(own)
         # a saved checkpoint must not be tied again when it is loaded
         for config in (model.config, model.config.get_text_config()):
             config.tie_word_embeddings = False
-    head = model.get_output_embeddings()
+    head = model.get_output_embeddings().float()
     return head.weight, getattr(head, "bias", None)
 
 
@@ -82,12 +82,12 @@ def reading(model: Any, vectors: np.ndarray | None) -> Iterator[None]:
         return
     table = model.get_input_embeddings()
     plain, known = table.forward, len(table.weight)
-    further = below(table.weight[:0], vectors)
+    further = below(table.weight[:0].float(), vectors)
 
     def forward(ids: Tensor) -> Tensor:
         # the model's own embeddings by its own code, which may scale them
         own = plain(ids.clamp(max=known - 1))
-        return torch.where((ids >= known)[..., None], F.embedding((ids - known).clamp(min=0), further).to(own.dtype), own)
+        return torch.where((ids >= known)[..., None], F.embedding((ids - known).clamp(min=0), further), own.float())
 
     table.forward = forward
     try:
@@ -161,8 +161,11 @@ def layer_norms(model: Any) -> list[Place]:
 
 
 @torch.no_grad()
-def check_head(model: Any, device: torch.device) -> None:
-    """Refuse a model whose logits are not its vocabulary head applied to its trunk's hidden states."""
+def check_head(model: Any, device: torch.device, computes: torch.dtype = torch.float32) -> None:
+    """Refuse a model whose logits are not its vocabulary head applied to its trunk's hidden states.
+
+    computes: the format of computation, for one whose frozen matrices are kept in it.
+    """
     weight, bias = vocabulary(model)
     # four tokens are enough to see any scaling of the logits; a soft cap may be too weak to show, so it is looked up
     capped = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
@@ -170,8 +173,9 @@ def check_head(model: Any, device: torch.device) -> None:
         # a model without numbers shows none
         return
     ids = torch.arange(4, device=device)[None] % weight.shape[0]
-    logits = model(input_ids=ids, use_cache=False).logits
-    plain = F.linear(model.base_model(input_ids=ids, use_cache=False).last_hidden_state, weight, bias)
+    with torch.autocast(device.type, computes, enabled=computes != torch.float32):
+        logits = model(input_ids=ids, use_cache=False).logits
+        plain = F.linear(model.base_model(input_ids=ids, use_cache=False).last_hidden_state, weight, bias)
     if capped or logits.shape != plain.shape or float((logits - plain).abs().max()) > 1e-3 * float(logits.abs().max()):
         raise RewardlabError(
             f"{type(model).__name__} scales or soft-caps its logits, which rewardlab does not; use a checkpoint of another family"
