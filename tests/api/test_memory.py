@@ -26,6 +26,8 @@ SIZES = {
 # q, k and v with biases, o; gate, up and down
 MATRICES = 3 * (8 * 8 + 2 * 4 * 8 + 8 * 8 + 3 * 8 * 12)
 PARAMETERS = MATRICES + 3 * ((8 + 4 + 4) + 2 * 8) + 8 + 2 * 100 * 8
+# matrices, embeddings and head in bfloat16; norms and biases in float32
+FROZEN = 2 * (MATRICES + 2 * 100 * 8) + 4 * (PARAMETERS - MATRICES - 2 * 100 * 8)
 # A and B of rank 2 for each of the seven matrices
 ADAPTERS = 3 * 2 * ((8 + 8) + 2 * (8 + 4) + (8 + 8) + 3 * (8 + 12))
 
@@ -55,9 +57,9 @@ def test_a_config_alone_is_enough_and_kept_bytes_are_those_computed_by_hand(bare
     assert [whole[name] for name in kept] == [4 * PARAMETERS, 4 * PARAMETERS, 8 * PARAMETERS, 4 * PARAMETERS]
     # frozen weights are shared with the reference, which has adapters of its own
     adapters = 16 * ADAPTERS
-    assert [adapted[name] for name in kept] == [4 * (PARAMETERS + adapters), 4 * adapters, 8 * adapters, 4 * adapters]
+    assert [adapted[name] for name in kept] == [FROZEN + 4 * adapters, 4 * adapters, 8 * adapters, 4 * adapters]
     in_four_bits = MATRICES // 2 + MATRICES // 64 * 4
-    assert packed["weights"] == pytest.approx(4 * (PARAMETERS - MATRICES + adapters) + in_four_bits, abs=4)
+    assert packed["weights"] == pytest.approx(FROZEN - 2 * MATRICES + 4 * adapters + in_four_bits, abs=4)
     assert [found["memory"]["divided by 4"][name] for name in kept] == [n // 4 for n in (whole[name] for name in kept)]
 
 
@@ -86,13 +88,16 @@ def test_a_critic_is_counted_with_its_optimiser(bare, prefix):
     assert whole["critic"] == 16 * (PARAMETERS + 8 - (100 * 8 if prefix == "" else 0))
 
 
-@pytest.mark.parametrize(("prefix", "rank"), [("", None), ("hf:", None), ("", 2), ("hf:", 2)])
-def test_kept_bytes_are_those_of_a_real_run(tmp_path, prefix, rank):
+WAYS = [("", None, "float32"), ("hf:", None, "float32"), *((x, 2, dtype) for x in ("", "hf:") for dtype in ("float32", "bfloat16"))]
+
+
+@pytest.mark.parametrize(("prefix", "rank", "dtype"), WAYS)
+def test_kept_bytes_are_those_of_a_real_run(tmp_path, prefix, rank, dtype):
     checkpoint(tmp_path, tokenizer(), "Qwen2ForCausalLM")
     name, settings = f"{prefix}{tmp_path}", {"n": 2, "problems": 2, "beta": 0.1, "lr": 1e-3}
-    found = plan(name, settings=settings, lora_rank=rank)["memory"]["LoRA 2" if rank else "whole"]
+    found = plan(name, settings=settings, lora_rank=rank, dtype=dtype)["memory"]["LoRA 2" if rank else "whole"]
     recipe, task = registry.build("grpo", settings), registry.task("arithmetic")
-    policy = load_policy(name, "cpu", "float32", rank)
+    policy = load_policy(name, "cpu", dtype, rank)
     run = begin_run(recipe, policy, task, RunConfig(max_new=4, steps=1))
     ops = Ops(recipe, run, task, RunConfig(max_new=4, steps=1))
     groups = ops.rollout(ops.problems())

@@ -5,8 +5,9 @@
     sampling   kept + copies + keys and values + the pass over the prompts or the logits of a step, whichever is larger
     total      the larger of the two
 
-Weights, gradients and moments are float32, whatever format computes, as the embedded engine keeps them; frozen matrices may be in
-4 bits. Kept numbers are exact. Activations are an estimate on the large side (`activation_bytes`), the rest of a pass is rough.
+Weights that train, their gradients and moments are float32, whatever format computes, as the embedded engine keeps them; matrices
+below adapters are in the format of computation, or in 4 bits. Kept numbers are exact. Activations are an estimate on the large side
+(`activation_bytes`), the rest of a pass is rough.
 What PyTorch itself takes (1 GiB or less on a GPU, more for blocks between tensors) comes on top.
 """
 

@@ -206,10 +206,9 @@ def _lean(found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> 
     if found.adapter:
         # before gigabytes of weights are read
         check_adapter(found.adapter)
-    policy = LlamaPolicy.load(found.folder, device, dtype)
+    policy = LlamaPolicy.load(found.folder, device, dtype, frozen=bool(lora_rank))
     if found.adapter:
-        policy.load_adapter(found.adapter, found.base)
-        return policy if lora_rank else policy.merge()
+        return policy.load_adapter(found.adapter, found.base, trains=bool(lora_rank))
     return policy.adapt(lora_rank, found.base) if lora_rank else policy
 
 
@@ -307,9 +306,9 @@ def _by_words(learner: Learner, policy: Policy) -> Any:
         raise RewardlabError(f"{words[0]!r} and {words[1]!r} begin with the same token, which cannot tell them apart")
     model = speaker.copy(learner.name, value_head=True)
     head = model.model.value_head if hasattr(model.model, "value_head") else model.value_head
-    weight = speaker.vocabulary_head().detach()
+    weight = speaker.vocabulary_head().detach()[[first, second]].float()
     # the last column of a head with a bias is that bias, which a value head does not have
-    head.data.copy_((weight[first] - weight[second])[None, : head.shape[1]])
+    head.data.copy_((weight[0] - weight[1])[None, : head.shape[1]])
     return model
 
 

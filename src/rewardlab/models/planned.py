@@ -62,7 +62,8 @@ def weights_in(folder: Path) -> bool:
 
 def _planned(prefix: str, found: Checkpoint, dtype: torch.dtype, lora_rank: int | None) -> Policy:
     """As transformers or the lean policy would run it: the same choice as `load_policy` makes."""
-    from rewardlab.policies.hf.model import with_adapters, without_weights
+    from rewardlab.policies.hf.adapters import with_adapters
+    from rewardlab.policies.hf.loading import without_weights
     from rewardlab.policies.hf.policy import HFPolicy
 
     tokenizer = _tokenizer(found.folder)

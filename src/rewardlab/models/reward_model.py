@@ -31,7 +31,8 @@ from rewardlab.models.reads import PLAIN, beside, check_reads, reads_of, told
 from rewardlab.policies.attributes import Attributes, attributes_in, mixed, read_attributes
 from rewardlab.policies.ends import turn_end
 from rewardlab.policies.energy import load_energy
-from rewardlab.policies.hf.model import context_of, with_saved_adapter
+from rewardlab.policies.hf.adapters import with_saved_adapter
+from rewardlab.policies.hf.model import context_of
 from rewardlab.policies.packing import by_tokens, numbered
 from rewardlab.text.reference import against
 from rewardlab.util.device import device_of, dtype_of

@@ -203,13 +203,15 @@ class TextPolicy(ReadsVectors):
     def likeliest(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """(ids, log-probs), each (n, k), of the k likeliest next tokens after hidden states (n, d)."""
         padded, head = self._for_head(hidden)
-        return likeliest(padded.to(head.dtype), head, k)
+        return likeliest(padded, head, k)
 
     def _for_head(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Hidden states, and the matrix that they are multiplied by."""
         head = self.vocabulary_head()
+        # a frozen head may be kept in 16 bits
+        wide = torch.promote_types(hidden.dtype, head.dtype)
         # a bias is a column of the matrix for an input that is always 1
-        return F.pad(hidden, (0, head.shape[1] - hidden.shape[1]), value=1.0), head
+        return F.pad(hidden.to(wide), (0, head.shape[1] - hidden.shape[1]), value=1.0), head.to(wide)
 
     def gradient_products(self, hidden: Tensor, ids: Tensor, sources: Tensor) -> Tensor:
         """(n,) how fast a step of the head along the gradient of log p(ids[i]) raises the sum of those of the `sources` (n,) bool.

@@ -23,7 +23,8 @@ from torch import Tensor, nn
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint, find
 from rewardlab.policies.ends import SCORED_AT
-from rewardlab.policies.hf.model import check_head, with_saved_adapter
+from rewardlab.policies.hf.adapters import with_saved_adapter
+from rewardlab.policies.hf.model import check_head
 from rewardlab.prm.generative import GenerativeScorer, RLHFlowScorer
 from rewardlab.prm.head import HeadScorer
 from rewardlab.prm.implicit import BETA, ImplicitScorer, LikelihoodScorer

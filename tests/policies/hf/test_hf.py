@@ -16,7 +16,7 @@ from rewardlab.core import Message, Sampling, Trajectory, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.hf import policy as hf
-from rewardlab.policies.hf.model import for_sampling
+from rewardlab.policies.hf.adapters import for_sampling
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.rewards.reward import reward

@@ -24,6 +24,7 @@ class TRLPolicy(HFPolicy):
     or data-parallel processes would not add theirs up.
     """
 
+    keeps_frozen = False
     trainer: Any = None
     wrapped: Any = None
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.policies.attributes import mixed
-from rewardlab.policies.hf.model import for_sampling
+from rewardlab.policies.hf.adapters import for_sampling
 from rewardlab.policies.joint import plus_values
 
 

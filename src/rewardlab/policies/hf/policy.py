@@ -22,24 +22,20 @@ from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.attributes import Attributes, attributes_in, check_outputs, mixed
 from rewardlab.policies.head import per_token_losses, token_logprobs
+from rewardlab.policies.hf.adapters import adapted, checkpoint_weights, for_sampling, keep_frozen, merged_copy, save_adapter
+from rewardlab.policies.hf.loading import load_model, without_dropout
 from rewardlab.policies.hf.logit_ensemble import processors
 from rewardlab.policies.hf.model import (
-    adapted,
     cached_numbers,
     check_head,
-    checkpoint_weights,
     classifier,
     context_of,
     decoder_layers,
-    for_sampling,
     layer_matrices,
     layer_norms,
-    load_model,
     reading,
     recomputing,
-    save_adapter,
     vocabulary,
-    without_dropout,
 )
 from rewardlab.policies.hf.sampling import Sampler
 from rewardlab.policies.perturbed import Place
@@ -57,12 +53,15 @@ class HFPolicy(TextPolicy):
     """A transformers model as a policy, a critic or a reward model (`value_head`, (1, hidden)).
 
     model: a causal model, or the PeftModel around one: then only its adapters train, and copies share the frozen weights.
-    dtype: format of computation (autocast); weights, gradients and log-probs are float32. Dropout is always off.
+    dtype: format of computation (autocast), in which matrices below adapters are kept; weights that train, gradients and log-probs
+    are float32. Dropout is always off.
     static_cache: whether keys and values are sampled into tables of full length.
     """
 
     compiled = False
     """Whether transformers compiles steps over a static cache: it does so anew for each number of rows, or of tokens."""
+    keeps_frozen = True
+    """Whether the matrices below adapters are kept in the format of computation."""
     most_rows = 1 << 30
     """Rows sampled together at most: fewer after memory has run out."""
 
@@ -73,6 +72,8 @@ class HFPolicy(TextPolicy):
         super().__init__(tokenizer)
         if device.type == "cpu":
             keep_freed_memory()
+        if adapted(model) and self.keeps_frozen:
+            keep_frozen(model, dtype)
         # `whole` may be a PeftModel, whose parameters train; `model` is the transformers model inside, which computes
         self.whole = without_dropout(model.to(device))
         self.model = model.get_base_model() if adapted(model) else model
@@ -83,7 +84,7 @@ class HFPolicy(TextPolicy):
         self.static_cache = device.type == "cuda"
         self.context, self.depth = context_of(self.model, tokenizer), self.model.config.get_text_config().num_hidden_layers
         if value_head is None:
-            check_head(self.model, device)
+            check_head(self.model, device, dtype if adapted(model) and self.keeps_frozen else torch.float32)
 
     @classmethod
     def load(
@@ -99,9 +100,10 @@ class HFPolicy(TextPolicy):
         from transformers import AutoTokenizer
 
         where = device_of(device)
-        model, value_head = load_model(Path(folder), lora_rank, adapter, where if nf4 else None)
+        computes = dtype_of(dtype, where)
+        model, value_head = load_model(Path(folder), lora_rank, adapter, where if nf4 else None, computes)
         tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
-        policy = cls(model, tokenizer, where, dtype_of(dtype, where), value_head=value_head)
+        policy = cls(model, tokenizer, where, computes, value_head=value_head)
         if value_head is not None:
             policy.attributes = attributes_in(policy.model.config.to_dict())
             check_outputs(folder, len(value_head), policy.attributes)
@@ -134,7 +136,7 @@ class HFPolicy(TextPolicy):
         if self.base and self.value_head is None:
             save_adapter(self.whole, Path(folder), self.base)
             return
-        model = copy.deepcopy(self.whole).merge_and_unload() if adapted(self.whole) else self.model
+        model = merged_copy(self.whole) if adapted(self.whole) else self.model
         if self.value_head is not None:
             model = classifier(model, self.value_head, self.tokenizer, self.attributes)
         model.save_pretrained(folder)
@@ -168,12 +170,13 @@ class HFPolicy(TextPolicy):
         """The bytes of the copies of weights, in the format of computation, that a pass keeps until it ends."""
         head, size = vocabulary(self.model)[0], torch.empty(0, dtype=self.dtype).element_size()
         # what is packed into 4 bits is unpacked matrix by matrix
-        matrices = 0 if self.packed else sum(w.numel() for w in layer_matrices(self.model))
-        if self.dtype == torch.float32:
-            return size * matrices if sampling and adapted(self.whole) else 0
+        matrices = [] if self.packed else layer_matrices(self.model)
+        # sampling has adapters added to all; what is in the format already is read as it is
+        merged = sampling and adapted(self.whole)
+        copied = sum(w.numel() for w in matrices if merged or w.dtype != self.dtype)
         # a layer that is computed again is cast again
-        kept = matrices // self.depth if self.recomputes and not sampling else matrices
-        return size * (kept + head.numel())
+        kept = copied // self.depth if self.recomputes and not sampling else copied
+        return size * (kept + (head.numel() if head.dtype != self.dtype else 0))
 
     def rows_at_once(self, rows: int, prompt: int, reply: int, free: int) -> int:
         """How many of so many rows are sampled together, at most, where so many bytes are free."""

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 
 from rewardlab.core import Outputs
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.hf.model import adapted, decoder_layers
+from rewardlab.policies.hf.adapters import adapted
+from rewardlab.policies.hf.model import decoder_layers
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.vectors import Prefix

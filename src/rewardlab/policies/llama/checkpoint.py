@@ -55,8 +55,11 @@ def hf_names(model: Llama) -> Iterator[tuple[str, Tensor]]:
 
 
 @torch.no_grad()
-def load_llama(folder: Path, value_head: bool = False) -> Llama:
-    """Read a Hugging Face checkpoint folder (one safetensors file or many), or one of ours with a model that reads surprise."""
+def load_llama(folder: Path, value_head: bool = False, dtype: torch.dtype = torch.float32) -> Llama:
+    """Read a Hugging Face checkpoint folder (one safetensors file or many), or one of ours with a model that reads surprise.
+
+    dtype: format of the matrices, for a model that is to have adapters.
+    """
     config = json.loads((folder / "config.json").read_text())
     surprised = config.get("model_type") == KIND
     if surprised:
@@ -68,6 +71,8 @@ def load_llama(folder: Path, value_head: bool = False) -> Llama:
     vector = tensors.pop(VECTOR) if surprised else None
     scores = tensors.get("score.weight")
     model = Llama(config, value_head=value_head or scores is not None)
+    # before there is a number in them
+    model.keep(dtype)
     if scores is not None:
         check_outputs(folder, len(scores), attributes := attributes_in(config))
         model.rate(attributes)
@@ -114,7 +119,7 @@ def save_llama(model: Llama, folder: Path) -> None:
     model = merged(model)
     folder.mkdir(parents=True, exist_ok=True)
     config = config_of(model)
-    tensors = {name: view.detach().cpu().contiguous().clone() for name, view in hf_names(model)}
+    tensors = {name: view.detach().float().cpu().contiguous().clone() for name, view in hf_names(model)}
     if model.surprise is not None:
         config |= {"model_type": KIND, "trunk_type": config["model_type"]}
         tensors[VECTOR] = model.surprise.vector.detach().cpu().clone()

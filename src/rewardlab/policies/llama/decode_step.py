@@ -30,13 +30,16 @@ def fold(model: Llama, dtype: torch.dtype) -> SimpleNamespace:
 
     Computed again at each call of generation, since training changes the weights in place.
     """
-    # folded in float32 and rounded to `dtype` once
-    w, s = model.cast(torch.float32), model.shape
+    # folded in float32 and rounded to `dtype` once, a layer at a time: of large models no more is there in float32
+    w, s = model.cast_ends(torch.float32), model.shape
     scale = torch.ones(s.heads + 2 * s.kv_heads, 1, device=w.embed.device)
     if not s.qk_norm:  # a norm after the product would undo the scale: then it goes into q_norm, below
         scale[: s.heads] = s.head_dim**-0.5
     scale = scale.expand(-1, s.head_dim).reshape(-1, 1)
-    for layer in w.layers:
+    w.layers = []
+    for each in model.layers:
+        layer = each.cast(torch.float32)  # type: ignore[operator]
+        w.layers.append(layer)
         # W (g * norm(x)) = (W g) norm(x): the norm's weight scales the columns, the query scale the rows
         layer.qkv = (layer.qkv * scale * layer.attn_norm).to(dtype)
         layer.qkv_bias = None if layer.qkv_bias is None else (layer.qkv_bias * scale[:, 0]).to(dtype)

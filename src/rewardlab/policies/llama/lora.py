@@ -82,13 +82,15 @@ class AdaptedLinear(torch.autograd.Function):
         return g @ weight, None, None, None, *ctx.adapter.gradients(x, g)
 
 
-def adapt(model: Any, rank: int, generator: torch.Generator, scale: float = SCALE) -> None:
-    """Freeze all weights of a `model.Llama` and put adapters on the matrices of all layers."""
+def adapt(
+    model: Any, rank: int, generator: torch.Generator, scale: float = SCALE, dtype: torch.dtype = torch.float32
+) -> None:  # fmt: skip
+    """Freeze all weights of a `model.Llama`, its matrices kept in a number format, and put adapters on those of all layers."""
     s = model.shape
     q, kv = s.heads * s.head_dim, s.kv_heads * s.head_dim
     heights = {"qkv": (q, kv, kv), "out": (s.hidden,), "gate_up": (s.mlp, s.mlp), "down": (s.hidden,)}
     # before adapters are added: they must stay trainable
-    model.requires_grad_(False)
+    model.requires_grad_(False).keep(dtype)
     for layer in model.layers:
         for name, rows in heights.items():
             weight = getattr(layer, name)
@@ -97,7 +99,8 @@ def adapt(model: Any, rank: int, generator: torch.Generator, scale: float = SCAL
 
 @torch.no_grad()
 def merge(model: Any) -> Any:
-    """The model itself, its adapters added to its weights and removed."""
+    """The model itself, its adapters added to its weights, which are float32 from now on, and removed."""
+    model.keep(torch.float32)
     for layer in model.layers:
         for name, adapter in layer.adapters.items():
             weight = getattr(layer, name)
@@ -145,12 +148,13 @@ def check_adapter(folder: Path) -> None:
 
 
 @torch.no_grad()
-def load_adapter(model: Any, folder: Path) -> None:
-    """Freeze all weights of a `model.Llama` and put the adapters in a folder on it, which train."""
+def load_adapter(model: Any, folder: Path, dtype: torch.dtype) -> None:
+    """Freeze all weights of a `model.Llama`, its matrices kept in a number format, and put the adapters in a folder on it."""
     check_adapter(folder)
     config, tensors = config_of(folder), load_file(folder / WEIGHTS)
     rank, alpha = config["r"], config.get("lora_alpha", config["r"])
-    adapt(model, rank, torch.Generator().manual_seed(0), alpha / (math.sqrt(rank) if config.get("use_rslora") else rank))
+    scale = alpha / (math.sqrt(rank) if config.get("use_rslora") else rank)
+    adapt(model, rank, torch.Generator().manual_seed(0), scale, dtype)
     views = dict(_peft_names(model))
     if views.keys() != tensors.keys():
         raise Unsupported(f"the lean policy has adapters on all linear layers only, unlike {min(views.keys() ^ tensors.keys())}")

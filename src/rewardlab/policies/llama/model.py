@@ -3,8 +3,8 @@
 Tokens of all rows run as one flat list, so no matrix product ever sees padding; only attention knows about rows. How
 it attends (within complete texts, or to a cache) is a function that the caller passes in.
 
-Weights are kept in float32 and cast to the format of computation where used. Query, key and value, and the two halves of
-the gated MLP, are one matrix each; checkpoints hold them apart, as Hugging Face does (`checkpoint.py`).
+Weights are kept in float32, matrices below adapters in the format of computation, to which all are cast where used. Query, key
+and value, and the two halves of the gated MLP, are one matrix each; checkpoints hold them apart (`checkpoint.py`).
 """
 
 from __future__ import annotations
@@ -140,18 +140,31 @@ class Llama(nn.Module):
         self.attributes = attributes
 
     def untied(self) -> nn.Parameter:
-        """The vocabulary head (V, hidden), which from now on is a matrix of its own if it was that of the embeddings."""
+        """The vocabulary head (V, hidden), from now on in float32, and a matrix of its own if it was that of the embeddings."""
         if self.shape.tied:
-            self.head = nn.Parameter(self.embed.detach().clone())
+            self.head = nn.Parameter(self.embed.detach().clone().float())
             # a saved checkpoint must not be tied again when it is loaded
             self.shape, self.config = replace(self.shape, tied=False), self.config | {"tie_word_embeddings": False}
         assert self.head is not None
+        self.head.data = self.head.data.float()
         return self.head
+
+    def keep(self, dtype: torch.dtype) -> None:
+        """Keep the matrices of the decoder in a number format; vectors and value heads stay in float32."""
+        for module in (self, *self.layers):
+            for name, p in module._parameters.items():
+                if p is not None and p.dim() > 1 and name != "value_head":
+                    p.data = p.data.to(dtype)
 
     def cast(self, dtype: torch.dtype) -> SimpleNamespace:
         """All weights in a number format; gradients flow through the cast to the float32 weights."""
-        weights = SimpleNamespace(**{k: None if p is None else p.to(dtype) for k, p in self._parameters.items()})
+        weights = self.cast_ends(dtype)
         weights.layers = [layer.cast(dtype) for layer in self.layers]  # type: ignore[operator]
+        return weights
+
+    def cast_ends(self, dtype: torch.dtype) -> SimpleNamespace:
+        """The same of all weights that are in no layer."""
+        weights = SimpleNamespace(**{k: None if p is None else p.to(dtype) for k, p in self._parameters.items()})
         # a tied head is the embedding matrix itself; one of its own is gone where a value head has taken its place
         weights.head = weights.embed if self.shape.tied else weights.head
         weights.cos, weights.sin = self.cos.to(dtype), self.sin.to(dtype)

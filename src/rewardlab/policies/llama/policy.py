@@ -42,7 +42,8 @@ KEPT_IN_VAIN = 1 << 29
 class LlamaPolicy(HasWeights, TextPolicy):
     """A Llama-family model as a policy, a critic or a reward model (`value_head`).
 
-    dtype: format of computation; weights, gradients and log-probs are float32.
+    dtype: format of computation, in which matrices below adapters are kept; weights that train, gradients and log-probs are
+    float32.
     """
 
     shares_prompts = True
@@ -56,11 +57,14 @@ class LlamaPolicy(HasWeights, TextPolicy):
         self.context, self.depth = model.shape.context, model.shape.layers
 
     @classmethod
-    def load(cls, folder: Path | str, device: str = "auto", dtype: str = "auto", value_head: bool = False) -> LlamaPolicy:
-        """Read a Hugging Face checkpoint folder with its tokenizer."""
+    def load(
+        cls, folder: Path | str, device: str = "auto", dtype: str = "auto", value_head: bool = False, frozen: bool = False
+    ) -> LlamaPolicy:  # fmt: skip
+        """Read a Hugging Face checkpoint folder with its tokenizer.  frozen: adapters will be put on it, which alone train."""
         where = device_of(device)
-        tokenizer = read_tokenizer(folder)
-        policy = cls(load_llama(Path(folder), value_head), tokenizer, where, dtype_of(dtype, where))
+        tokenizer, computes = read_tokenizer(folder), dtype_of(dtype, where)
+        model = load_llama(Path(folder), value_head, computes if frozen else torch.float32)
+        policy = cls(model, tokenizer, where, computes)
         policy.stop_as_in(folder)
         return policy
 
@@ -69,15 +73,15 @@ class LlamaPolicy(HasWeights, TextPolicy):
 
         base: what the weights were loaded from; then `save` writes the adapters alone.
         """
-        adapt(self.model, rank, torch.Generator().manual_seed(0))
+        adapt(self.model, rank, torch.Generator().manual_seed(0), dtype=self.dtype)
         self.base = base
         return self
 
-    def load_adapter(self, folder: Path, base: Base) -> LlamaPolicy:
-        """Put the LoRA adapters in a folder of peft's format on the weights, and train them instead."""
-        load_adapter(self.model, folder)
+    def load_adapter(self, folder: Path, base: Base, trains: bool = True) -> LlamaPolicy:
+        """Put the LoRA adapters in a folder of peft's format on the weights, and train them instead; or else merge them."""
+        load_adapter(self.model, folder, self.dtype if trains else torch.float32)
         self.base = base
-        return self
+        return self if trains else self.merge()
 
     def merge(self) -> LlamaPolicy:
         """Add the adapters to the weights, which train from now on."""
@@ -160,11 +164,13 @@ class LlamaPolicy(HasWeights, TextPolicy):
     def copy_bytes(self, sampling: bool) -> int:
         """The bytes of the copies of weights, in the format of computation, that a pass keeps until it ends."""
         model, s, size = self.model, self.model.shape, torch.empty(0, dtype=self.dtype).element_size()
-        if self.dtype != torch.float32:
-            # a tied head is a matrix of its own only where the last norm is multiplied into it
-            plain = sum(p.numel() for name, p in model.named_parameters() if ".adapters." not in name)
-            return size * (plain + (s.vocab * s.hidden if sampling and s.tied else 0))
         adapted = {name for layer in model.layers for name in layer.adapters}
+        if self.dtype != torch.float32:
+            # what is in the format already is read as it is, unless adapters are added to it, or the last norm to the head
+            changed = adapted | ({"head"} if sampling else set())
+            own = [(name.rpartition(".")[2], p) for name, p in model.named_parameters() if ".adapters." not in name]
+            copied = sum(p.numel() for name, p in own if p.dtype != self.dtype or name in changed)
+            return size * (copied + (s.vocab * s.hidden if sampling and s.tied else 0))
         changed = adapted | ({"qkv", "gate_up"} if sampling else set())
         folded = sum(getattr(layer, name).numel() for layer in model.layers for name in changed)
         return size * (folded + (s.vocab * s.hidden if sampling else 0))

@@ -1,0 +1,162 @@
+"""LoRA on transformers models, by peft: put on, saved, merged."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from rewardlab.errors import RewardlabError
+from rewardlab.policies.adapter import WEIGHTS, Base, beyond_lora, config_of
+
+PEFT = "base_model.model."
+"""Before the names of a model's weights in a PeftModel."""
+
+
+@torch.no_grad()
+def keep_frozen(model: Any, dtype: torch.dtype) -> None:
+    """Keep the matrices that are only read in a number format, and all other frozen weights in float32.
+
+    A format that computes takes no copies of them then. Vectors (norms, biases) are few, and are added and multiplied in float32.
+    """
+    from transformers.pytorch_utils import Conv1D
+
+    modules = list(model.modules())
+    # not an embedding that scales what it has looked up, which would be computed in that format. Experts of a layer are one table
+    small = {
+        id(p) for m in modules for p in m.parameters(recurse=False)
+        if (p.dim() == 2 and (isinstance(m, nn.Linear | Conv1D) or type(m) is nn.Embedding))
+        or (p.dim() > 2 and not isinstance(m, nn.modules.conv._ConvNd))
+    } - {
+        id(p) for m in modules if isinstance(m, nn.Embedding) and type(m) is not nn.Embedding for p in m.parameters(recurse=False)
+    }  # fmt: skip
+    for p in model.parameters():
+        if not p.requires_grad and p.is_floating_point():
+            p.data = p.data.to(dtype if id(p) in small else torch.float32)
+    for module in modules:
+        # the sums that layers add to are float32, also where the table is not
+        if type(module) is nn.Embedding and in_float32 not in module._forward_hooks.values():
+            module.register_forward_hook(in_float32)
+
+
+def in_float32(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
+    return output.float()
+
+
+def adapted(model: Any) -> bool:
+    """Whether this is a PeftModel."""
+    return hasattr(model, "merge_and_unload")
+
+
+def with_adapters(model: Any, rank: int) -> Any:
+    """LoRA on all linear layers. Their random half has a fixed seed: loading twice gives the same model."""
+    try:
+        from peft import LoraConfig, get_peft_model
+    except ImportError as e:
+        raise RewardlabError("LoRA needs peft: pip install 'rewardlab[lora]'") from e
+    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        try:
+            # of a model without numbers, neither do adapters get any
+            return get_peft_model(model, config, low_cpu_mem_usage=model.device.type == "meta")
+        except ValueError as e:
+            raise RewardlabError(f"{type(model).__name__} cannot have LoRA on all linear layers: {e}") from e
+
+
+def with_saved_adapter(model: Any, folder: Path, trains: bool) -> Any:
+    """The model with the adapter in a folder: a PeftModel if it trains, else merged into the weights."""
+    if extras := beyond_lora(config_of(folder)):
+        raise RewardlabError(f"the adapter {folder} is more than LoRA on weights ({extras}); merge it with peft and use that")
+    try:
+        from peft import PeftModel
+    except ImportError as e:
+        raise RewardlabError("LoRA needs peft: pip install 'rewardlab[lora]'") from e
+    try:
+        whole = PeftModel.from_pretrained(model, str(folder), is_trainable=trains)
+    except (RuntimeError, ValueError) as e:
+        raise RewardlabError(f"{folder} does not fit its base model: {(str(e).splitlines() or [''])[-1].strip()}") from e
+    # log-probs are computed from the head's own matrix; and a matrix that is tied to the head cannot be merged without it
+    if any(hasattr(layer, "lora_A") for layer in (model.get_input_embeddings(), model.get_output_embeddings())):
+        raise RewardlabError(f"the adapter {folder} is on the vocabulary too; merge it with peft and use that")
+    # peft froze the weights
+    return whole if trains else whole.merge_and_unload().requires_grad_(True)
+
+
+def save_adapter(model: Any, folder: Path, base: Base) -> None:
+    """Write the adapters of a PeftModel."""
+    for config in model.peft_config.values():
+        config.base_model_name_or_path, config.revision = base.name, base.revision
+    # "auto" would ask the hub whether the base's vocabulary has changed; it never changes here
+    model.save_pretrained(str(folder), save_embedding_layers=False)
+    save_file(load_file(folder / WEIGHTS), folder / WEIGHTS, metadata=base.metadata)
+    # a form to fill in
+    (folder / "README.md").unlink(missing_ok=True)
+
+
+def merged_copy(model: Any) -> Any:
+    """A PeftModel's model in float32, the adapters added to its weights."""
+    return copy.deepcopy(model).float().merge_and_unload()
+
+
+def checkpoint_weights(whole: Any, model: Any) -> Iterator[tuple[str, Tensor]]:
+    """The weights of a model, without the adapters on it, by their names in a checkpoint.
+
+    whole: the PeftModel around `model`, or `model` itself. Raises RewardlabError where they are packed into 4 bits.
+    """
+    from transformers.core_model_loading import revert_weight_conversion
+
+    if getattr(model, "is_loaded_in_4bit", False):
+        raise RewardlabError("the weights below the adapters are in 4 bits (nf4:), which nothing else here can take over")
+    state = {
+        name.removeprefix(PEFT).replace(".base_layer.", "."): tensor
+        for name, tensor in whole.state_dict().items()
+        if ".lora_" not in name
+    }
+    # transformers may hold several matrices of a checkpoint in one
+    yield from revert_weight_conversion(model, state).items()
+
+
+@torch.no_grad()
+def for_sampling(model: Any, dtype: torch.dtype) -> Any:
+    """The model with adapters merged and its linear layers' matrices cast; the model itself if it has no adapters.
+
+    Autocast caches its copy of a matrix that trains, but casts a frozen one again for every token; and adapters cost two more
+    products per matrix. All other weights are shared with the model.
+    """
+    # what is packed into 4 bits cannot have adapters added to it without rounding them too
+    if not adapted(model) or getattr(model.get_base_model(), "is_loaded_in_4bit", False):
+        return model
+    from transformers.pytorch_utils import Conv1D
+
+    modules, weights = list(model.modules()), {id(p): p for p in model.parameters()}
+    merged = _merged(modules)
+    embeddings = {id(m.weight) for m in modules if isinstance(m, nn.Embedding)}
+    for p in (p for m in modules if isinstance(m, nn.Linear | Conv1D) for p in m.parameters(recurse=False)):
+        # an embedding tied to the head is looked up in float32; only the head gets a cast copy, below
+        if id(p) not in embeddings:
+            weights[id(p)] = nn.Parameter(merged.get(id(p), p).to(dtype), requires_grad=False)
+    # deepcopy's memo: each weight maps to itself or to its cast version, so nothing else is copied
+    copied = copy.deepcopy(model, weights).unload()
+    head = copied.get_output_embeddings()
+    if head is not None and id(head.weight) in embeddings:
+        head.weight = nn.Parameter(head.weight.to(dtype), requires_grad=False)
+    return copied
+
+
+def _merged(modules: list[nn.Module]) -> dict[int, Tensor]:
+    """id(weight) to the weight with its adapters added, for each weight that has some."""
+    from peft.tuners.lora import LoraLayer
+
+    weights = {}
+    for module in modules:
+        if isinstance(module, LoraLayer):
+            layer: Any = module
+            weight = layer.get_base_layer().weight
+            weights[id(weight)] = weight + sum(layer.get_delta_weight(name) for name in layer.active_adapters)
+    return weights
