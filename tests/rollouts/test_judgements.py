@@ -74,6 +74,9 @@ def test_right_judgements_are_kept_the_rows_own_first():
     assert first[0].reply.startswith("long")
     (shortest,) = accepted_judgements(by=paid, form=FORM, n=3, keep="shortest")([PAIR], run)
     assert shortest[0].reply in ("[[A]]", "[[B]]")
+    every = accepted_judgements(by=paid, form=FORM, n=3, keep="all")
+    assert [len(g[0].reply) for g in every([PAIR], run)] == [21, 5]
+    assert (every.rows_per_problem, accepted_judgements(by=paid, form=FORM, n=3).rows_per_problem) == (3, 1)
 
 
 def test_rows_that_are_always_right_are_dropped_where_asked():
