@@ -42,10 +42,10 @@ def judgements_first(
     kept = kept or accepted_judgements(by=by, form=form, kind=kind, n=n, writer=writer, keep=keep, easy=easy)
     ops.standard_step(sft(problems=recipe.update.problems).but(rollout=kept, lr=recipe.update.rate, measure=None))
     if run.step == first - 1:
-        _go_on(ops)
+        go_on(ops)
 
 
-def _go_on(ops: Any) -> None:
+def go_on(ops: Any) -> None:
     """What imitation left in the optimiser is of another loss, and a KL to what was before it would undo it."""
     ops.policy.reset_optimizer()
     ops.renew_reference()
@@ -63,7 +63,7 @@ def imitated_first(recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt,
     if run.step >= first or run.metrics.get("accepted") == 0.0:
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     if run.step == first - 1:
-        _go_on(ops)
+        go_on(ops)
 
 
 def judge_beside(judge: str) -> tuple[str, tuple[Learner, ...]]:

@@ -7,9 +7,9 @@ The reward of a judgement can be verified, and it hangs on one token of hundreds
 is a policy gradient on that token, which goes on where likelihood is content, until the right verdict is e^m times as likely.
 
 Zhang et al. 2025, arXiv:2507.09104: its table of losses, its settings (n = 8, m = 10, weight 1; 6e-5, batches of 512, one epoch)
-and the prompt of its appendix, whose parts are followed, and which asks for JSON; the repository (open-compass/CompassJudger) has no
-training code. There the margin is held against the ten likeliest tokens at t, here against the mark furthest from the right one: the
-two verdicts are two rows that share all tokens before t, so that the marks of any form will do, whatever their tokens are.
+and the prompt of its appendix, whose parts are followed, and which asks for JSON; the repository (open-compass/CompassJudger) has
+no training code. There the margin is held against the ten likeliest tokens at t, here against the mark furthest from the right one:
+the two verdicts are two rows that share all tokens before t, so that the marks of any form will do, whatever their tokens are.
 """
 
 from collections.abc import Mapping, Sequence
