@@ -102,7 +102,7 @@ def test_what_is_imitated_has_the_tag_of_its_style_and_answers_the_plain_questio
     assert fact.reply.startswith("Depth: <solution>23</solution> [[")
     assert "<solution>" not in fact.problem.question
     assert "PRINCIPLE" not in taste.problem.question
-    assert ["PRINCIPLE" in q for q in writer.asked] == [True, True, False, False]
+    assert ["as many principles" in q for q in writer.asked] == [True, True, False, False]
     assert (run.metrics["accepted"], run.metrics["principles"]) == (0.75, 3.0)
     (single,) = mixed_judgements(n=2, merge=False)([TASTE], run)[0]
     assert single.reply.count("Names") == 1
