@@ -39,6 +39,12 @@ CASES = [
     ("prometheus_pairwise", "Feedback: both are good. [RESULT] A", A),
     ("prometheus_pairwise", "B is longer. [Result: Response B]", B),
     ("prometheus_pairwise", "[RESULT] Although A is better", None),
+    ("rubric_rm", "--- Final Judgment ---\nJustification: A keeps the limit.\nWinner: Response A", A),
+    ("rubric_rm", "The winner is clear. **Winner:** Response B", B),
+    ("rubric_rm", "Winner: <Response A / Response B>", None),
+    ("rm_nlhf", "<think>[[B]]?</think>\n<critics>\nA is right.\n</critics>\n\n<choice>\n[[A]]\n</choice>", A),
+    ("rm_nlhf", "<choice>B</choice>", B),
+    ("rm_nlhf", "<critics>\nA is right. [[A]]\n</critics>", None),
     ("mt_bench_pairwise", "They are the same: [[C]]", (0.5, 0.5)),
     ("rewardbench", "Verdict: [[A]]", A),
     ("rewardbench", "Verdict: [[C]]", None),
@@ -154,7 +160,8 @@ def test_a_file_holds_the_prompt_and_the_form_all_else(tmp_path):
 
 
 PIECES = st.sampled_from(
-    ["[[", "]]", "A", "B", ">", "=", "<answer>", "</answer>", r"\boxed{", "}", "{", "Assistant", " ", "\n", "[RESULT]", "Score:",
+    ["Winner", "<choice>", "[[", "]]", "A", "B", ">", "=",
+     "<answer>", "</answer>", r"\boxed{", "}", "{", "Assistant", " ", "\n", "[RESULT]", "Score:",
      "1", "10", ",", ".", "/", '"scores"', ":", "Output (", "a", ") is better", "</think>", "[" * 50,
      "{" * 50, "\x00", "é", "٣", "-", "Response"]
 )  # fmt: skip
@@ -169,7 +176,7 @@ def test_any_text_is_read_or_says_why_not(text, shown):
 
 @pytest.mark.parametrize(
     "piece",
-    ["[[", "<answer>", "<answer> ", r"\boxed{", r"\boxed{1,", " ", "9", "[RESULT] ", "Score: (",
+    ["[[", "<answer>", "<answer> ", r"\boxed{", r"\boxed{1,", " ", "9", "[RESULT] ", "Score: (", "Winner: Response A/", "<choice>[",
      '{"scores": ', "{", "A>", "Output (a) "],
 )  # fmt: skip
 def test_no_text_is_slow_to_read(piece):

@@ -12,6 +12,7 @@ from rewardlab.engine.collate import collate
 from rewardlab.judges.cases import Case, to_judge
 from rewardlab.judges.named import form_of
 from rewardlab.methods.judges.br_rm import (
+    DIMENSIONS,
     FIRST,
     SECOND,
     between,
@@ -42,7 +43,7 @@ RANKED = """[The Begin of Analysis on Response 1]
 [The Begin of Ranking Score]
 {}
 [The End of Ranking Score]"""
-GOOD = LOOKED.format("Factual Accuracy")
+GOOD = LOOKED.format("Information Accuracy")
 
 
 def row(*replies: str, better_first: bool = True) -> Trajectory:
@@ -63,14 +64,14 @@ def paid(*replies: str, better_first: bool = True, **settings) -> float:
 @pytest.mark.parametrize(
     ("first", "chosen"),
     [
-        (GOOD, ("Factual Accuracy",)),
-        (LOOKED.format("Safety concern, reasoning quality"), ("Reasoning Quality", "Safety Concern")),
+        (GOOD, ("Information Accuracy",)),
+        (LOOKED.format("Safety awareness, logical reasoning"), ("Logical Reasoning", "Safety Awareness")),
         # judging everything is judging nothing closely
-        (LOOKED.format("Factual Accuracy, Reasoning Quality, Code Quality, Safety Concern"), None),
+        (LOOKED.format("Information Accuracy, Logical Reasoning, Implementation Capability, Safety Awareness"), None),
         (LOOKED.format("Beauty"), None),
         (GOOD.replace("[Quality Analysis for Response 2]", ""), None),
         (GOOD.replace("- Critical Issues: None identified", ""), None),
-        ("Factual Accuracy", None),
+        ("Information Accuracy", None),
         ("", None),
     ],
 )
@@ -106,6 +107,23 @@ def test_right_wrong_and_out_of_form():
     assert paid("polite", "polite + - [[A]]", strict=False) == 0.0
     assert paid("", "polite + - [[A]]", strict=False) == -100.0
     assert paid(GOOD, second, wrong=-1.0) == -1.0
+
+
+def test_what_is_thought_before_a_turn_is_no_part_of_its_form():
+    first = "<think>[Quality Assessment Focus] could be accuracy, or\n[End of Quality Assessment Focus]</think>\n\n" + GOOD
+    second = f"<think>{RANKED.format('it may be 2')}</think>{RANKED.format(chr(92) + 'boxed{1}')}"
+    assert paid(first, second) == 0.0
+
+
+def test_the_defaults_are_those_of_the_released_scripts():
+    """8 judgements of a pair and a KL of .001; the eight abilities stand in the question, beside marked context and replies."""
+    recipe = br_rm()
+    assert "0.001" in str(recipe.objective)
+    assert "0.001" not in str(br_rm(beta=0.0).objective)
+    asked = row("").problem.question
+    assert all(name in asked for name in DIMENSIONS)
+    assert "[The Begin of Response 2]\nThe Moon\n[The End of Response 2]" in asked
+    assert "[The Begin of Context]\nName a planet.\n[The End of Context]" in asked
 
 
 def test_both_turns_learn_from_the_verdict():

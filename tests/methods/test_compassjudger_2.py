@@ -48,15 +48,22 @@ def test_margin_loss_by_hand():
     logprobs[3] = logprobs[2]
     logprobs.requires_grad_()
     out, run = Outputs(logprobs=logprobs), Run(None)
-    # -mean log p: (1 + 2 + .5 + .1) / 4 = .9;   log p(7) - log p(8) = -.5 + 1.5 = 1;   max(0, 3 - 1) = 2, times .5
+    # log p(7) - log p(8) = -.5 + 1.5 = 1;   max(0, 3 - 1) = 2, times .5, in the place of .5 = -log p(7)
     loss = verdict_margin(gamma=0.5, least=3.0)(out, batch, run)
-    assert loss.tolist() == pytest.approx([0.9 + 0.5 * 2, 2.0])
+    assert loss.tolist() == pytest.approx([(1 + 2 + 1 + 0.1) / 4, 2.0])
     loss.sum().backward()
-    # at the verdict: likelihood -1/4, margin -.5 on the right one and +.5 on the wrong; nothing else of the second row learns
-    assert logprobs.grad[0].tolist() == pytest.approx([0, -0.25, -0.25, -0.75, -0.25])
-    assert logprobs.grad[1].tolist() == pytest.approx([0, 0, 0, 0.5, 0])
-    # far enough apart: likelihood alone
-    assert verdict_margin(gamma=0.5, least=0.9)(out, batch, run).tolist() == pytest.approx([0.9, 2.0])
+    # at the verdict the margin alone, which weighs as one token does; nothing else of the second row learns
+    assert logprobs.grad[0].tolist() == pytest.approx([0, -0.25, -0.25, -0.125, -0.25])
+    assert logprobs.grad[1].tolist() == pytest.approx([0, 0, 0, 0.125, 0])
+    # far enough apart: nothing more is learnt at the verdict
+    assert verdict_margin(gamma=0.5, least=0.9)(out, batch, run).tolist() == pytest.approx([3.1 / 4, 2.0])
+    # without a margin likelihood has its place: (1 + 2 + .5 + .1) / 4
+    assert verdict_margin(gamma=0.0)(out, batch, run).tolist() == pytest.approx([0.9, 2.0])
+
+
+def test_all_right_judgements_of_eight_are_imitated_with_the_margin_of_the_paper():
+    recipe = build("compassjudger_2")
+    assert (recipe.rows_per_problem, recipe.objective.settings) == (8, {"gamma": 1.0, "least": 10.0})
 
 
 @rollout

@@ -10,7 +10,7 @@ from rows import Replies
 
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.judges.openrubrics import consistent_rubrics, rubric_accuracy
+from rewardlab.methods.judges.openrubrics import consistent_rubrics, openrubrics, rubric_accuracy
 from rewardlab.worlds.occasions import WISHES, by_rubric, fulfilled, occasions, wished
 
 FORMS = {
@@ -88,6 +88,31 @@ def test_rows_may_bring_rubrics_with_judgements_or_without():
     assert len(model.asked) == 1
 
 
+def test_a_text_alone_is_one_rubric_of_a_row():
+    model = Model("never asked")
+    rows, _ = recorded([pair(rubric="long")], model, column="rubric")
+    assert rows[0] == ("Why? Rubric?", "long")
+    assert len(model.asked) == 1
+    assert recorded([pair(rubrics={"rubric": "long"})], model)[0][0] == ("Why? Rubric?", "long")
+
+
+def test_a_rubric_is_what_stands_after_the_thinking():
+    rows, _ = recorded([pair()], Model("<think>shorter?</think>\n\nlong"))
+    assert rows[0] == ("Why? Rubric?", "long")
+
+
+def test_the_defaults_are_those_of_the_paper():
+    """One rubric of a pair, by its likeliest tokens, and a judge that ends with a winner."""
+    recipe = openrubrics()
+    assert recipe.rollout.settings["n"] == 1
+    assert recipe.rollout.settings["temperature"] == 0.0
+    said = [{"rubric": "1. The response is short. [Hard Rule]", "judgement": "--- Final Judgment ---\nWinner: Response A"}]
+    run = Run(Replies([]), models={"writer": Model("never asked")})
+    groups = recipe.rollout([pair(rubrics=said)], run)
+    assert groups[1][0].reply.endswith("Winner: Response A")
+    assert "Rubric:\n1. The response is short. [Hard Rule]\n\nResponse A:\nbecause of this" in groups[1][0].problem.question
+
+
 def test_both_orders_come_up():
     problems = [ask(f"Why {i}?", None, chosen="because", rejected="so", rubrics=["x"]) for i in range(12)]
     shown = [recorded([p], Model("x"), filtered=False)[0][1][0] for p in problems]
@@ -106,6 +131,10 @@ def test_held_out_pairs_are_judged_by_rubrics_that_the_policy_writes_without_the
     assert policy.asked[:3] == ["Why? Rubric?"] * 3
     # long: right in both orders; short: wrong in both; vague: unread, a tie
     assert (found["pair_accuracy"], found["judged"], found["unread"]) == pytest.approx((0.5, 1 / 3, 1 / 3))
+    # several judgements by one rubric
+    policy = Model("long", "short", "vague")
+    assert rubric_accuracy(write=FORMS["write"], judge=FORMS["judge"], k=5)(problems, Run(policy))["judged"] == pytest.approx(1 / 3)
+    assert len(policy.asked) == 3 + 3 * 2 * 5
 
 
 def answered(problem, text):

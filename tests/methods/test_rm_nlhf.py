@@ -39,15 +39,15 @@ def judgements(asked, texts):
 
 
 def test_arguments_are_points_of_a_list_or_else_sentences_without_the_verdict():
-    points = ["reply a names the cause of it", "reply b would also hold in summer"]
+    points = ["reply A names the cause of it", "reply B would also hold in summer"]
     assert core_arguments(MODEL_LIKE) == [point.split() for point in points]
     assert core_arguments("A names the cause. B does not!\nSo [[A]]") == [
-        ["a", "names", "the", "cause"],
-        ["b", "does", "not"],
+        ["A", "names", "the", "cause"],
+        ["B", "does", "not"],
         ["so"],
     ]
     assert core_arguments("polite + - signed - + [[A]]", ARGUMENT) == [["polite", "+", "-"], ["signed", "-", "+"]]
-    assert core_arguments("12+5=17 17-3=14 A + B - [[A]]", ARGUMENT) == [["12+5=17"], ["17-3=14"], ["a", "+", "b", "-"]]
+    assert core_arguments("12+5=17 17-3=14 A + B - [[A]]", ARGUMENT) == [["12+5=17"], ["17-3=14"], ["A", "+", "B", "-"]]
     assert core_arguments("[[A]]", ARGUMENT) == core_arguments("") == []
 
 
@@ -58,7 +58,7 @@ def test_arguments_are_points_of_a_list_or_else_sentences_without_the_verdict():
         ("signed - + polite + -", 1.0),
         ("polite + -", 2 / 3),  # precision 1, recall 1/2
         ("polite + - urgent + + signed - +", 0.8),  # precision 2/3, recall 1
-        ("polite + - polite + -", 0.5),  # an argument counts once: precision 1/2, recall 1/2
+        ("polite + - polite + -", 0.0),  # what is said twice is no critique
         ("polite - + signed - +", 0.5),  # a wrong sign is another argument
         ("", 0.0),
     ],
@@ -75,6 +75,18 @@ def test_arguments_in_other_words_match_from_the_given_share_on():
     assert argument_f1(core_arguments(MODEL_LIKE), human, 0.9) == 0.0
 
 
+def test_praise_of_the_other_reply_is_another_argument():
+    """ "A is more detailed" and "B is more detailed" share 3 of 4 words, and say the opposite."""
+    human = core_arguments("Reply A is more detailed.")
+    assert argument_f1(core_arguments("Reply B is more detailed. [[A]]"), human) == 0.0
+    assert argument_f1(core_arguments("Reply A is more detailed than B. [[A]]"), human) == 1.0
+
+
+def test_what_is_thought_before_a_critique_is_no_part_of_it():
+    thought = "<think>\n- Reply B is longer.\n- Is it right?\n</think>\n\n"
+    assert core_arguments(thought + MODEL_LIKE) == core_arguments(MODEL_LIKE)
+
+
 def test_the_critique_is_that_of_the_order_that_is_shown():
     both = {"critique": "A is good", "critique_reversed": "B is good"}
     assert critique_of(question(True, **both)) == "A is good"
@@ -87,52 +99,72 @@ def test_right_verdicts_are_paid_for_their_critiques_and_wrong_ones_are_not(monk
     recipe, run = build("rm_nlhf", OF_DUELS), Run(Replies([]))
     known = judgements(
         question(form=SMALL, critique="polite + - signed - +"),
-        ["polite + - signed - + [[A]]", "polite + - [[A]]", "[[A]]", "polite + - signed - + [[B]]", "no verdict"],
+        # F1 1, 2/3 (one of two) and 0 (a wrong sign); a wrong verdict; no critique; no verdict
+        ["polite + - signed - + [[A]]", "polite + - [[A]]", "polite - + [[A]]", "polite + - [[B]]", "[[A]]", "polite + -"],
     )
-    unknown = judgements(question(form=SMALL), ["[[A]]", "[[A]]", "[[B]]", "[[A]]"])
+    unknown = judgements(question(form=SMALL), ["polite + - [[A]]", "polite - - [[A]]", "polite + + [[B]]", "signed + - [[A]]"])
     read = []
 
     def values(model, rows):
         read.extend(rows)
-        return [0.25, -0.5, 0.75, 1.5]
+        return [1.25, 0.5, 1.75, 2.5]
 
     monkeypatch.setattr(rm_nlhf, "reader", lambda run, name: name)
     monkeypatch.setattr(rm_nlhf, "last_values", values)
     scores = recipe.reward([known, unknown], run)
-    # 1 + F1 where the verdict is right; without a critique 1 + the prediction, cut to [0, 1]
-    assert [s.total for s in scores[0]] == pytest.approx([2.0, 1 + 2 / 3, 1.0, 0.0, 0.0])
-    assert [s.total for s in scores[1]] == [1.25, 1.0, 0.0, 2.0]
+    # 1 + 1/2 from an F1 of 1/2 on; without a human critique 1 + 1/2 (m - 1), with m - 1 cut to [0, 1]
+    assert [s.total for s in scores[0]] == [1.5, 1.5, 1.0, 0.0, -1.0, -1.0]
+    assert [s.total for s in scores[1]] == [1.125, 1.0, 0.0, 1.5]
     assert read == unknown
     assert run.metrics["predicted"] == 0.5  # (.25 + 0 + .75 + 1) / 4
     batch = collate([known, unknown], scores, torch.device("cpu"))
-    mean = (2 + 5 / 3 + 1) / 5
-    assert center()(batch.reward, batch, run).sum(1)[:5].tolist() == pytest.approx([2 - mean, 5 / 3 - mean, 1 - mean, -mean, -mean])
+    mean = (1.5 + 1.5 + 1 - 1 - 1) / 6
+    expected = [x - mean for x in (1.5, 1.5, 1.0, 0.0, -1.0, -1.0)]
+    assert center()(batch.reward, batch, run).sum(1)[:6].tolist() == pytest.approx(expected)
+
+
+def test_a_critique_is_not_to_be_long():
+    asked = question(critique="A names the cause.")
+    wordy = f"- A names the cause.\n{'- So it is said by all. ' * 70}\n[[A]]"
+    (row,) = build("rm_nlhf").reward([judgements(asked, ["- A names the cause.\n[[A]]", wordy])], Run(Replies([])))
+    assert [s.total for s in row] == [1.5, -1.0]
+
+
+def test_the_share_of_arguments_may_pay_as_it_is():
+    recipe = build("rm_nlhf", {**OF_DUELS, "least": 0.0, "weight": 1.0, "meta": False})
+    group = judgements(question(form=SMALL, critique="polite + - signed - +"), ["polite + - [[A]]"])
+    assert recipe.reward([group], Run(Replies([])))[0][0].total == pytest.approx(1 + 2 / 3)
 
 
 def test_without_a_metarm_other_rows_are_paid_for_their_verdicts():
     recipe = build("rm_nlhf", {**OF_DUELS, "meta": False})
     assert recipe.also == ()
-    group = judgements(question(form=SMALL), ["polite + - [[A]]", "[[B]]"])
+    group = judgements(question(form=SMALL), ["polite + - [[A]]", "polite + - [[B]]"])
     assert [s.total for s in recipe.reward([group], Run(Replies([])))[0]] == [1.0, 0.0]
-    assert "sound_critique" not in str(build("rm_nlhf", {"weight": 0.0}).reward)
 
 
-def test_the_metarm_learns_the_f1_of_rows_with_a_critique_alone():
+def test_the_defaults_are_those_of_the_released_scripts():
+    recipe = build("rm_nlhf")
+    assert "0.001" in str(recipe.objective)
+    group = judgements(question(critique="A names the cause."), ["- A names the cause.\n[[A]]", "- A is short.\n[[A]]"])
+    assert [s.total for s in recipe.reward([group], Run(Replies([])))[0]] == [1.5, 1.0]
+
+
+def test_the_metarm_learns_what_judgements_of_rows_with_a_critique_are_paid():
     (learner,) = build("rm_nlhf", OF_DUELS).also
     groups = [
-        judgements(question(form=SMALL, critique="polite + -"), ["polite + - [[B]]", "[[A]]"]),
+        judgements(question(form=SMALL, critique="polite + -"), ["polite + - [[B]]", "polite + - [[A]]", "[[A]]"]),
         judgements(question(form=SMALL), ["polite + - [[A]]"]),
     ]
     scores = learner.recipe.reward(groups, Run(Replies([])))
-    # a sound critique counts whatever its verdict: what is learnt is the process
-    assert [s.total for row in scores for s in row] == [1.0, 0.0, None]
+    assert [s.total for row in scores for s in row] == [0.0, 1.5, -1.0, None]
     batch = collate(groups, scores, torch.device("cpu"))
 
     class Out:
         value = torch.full(batch.reward.shape, 0.25)
 
-    # (1/4 - 1)^2, (1/4 - 0)^2, and nothing of the row without a critique
-    assert label_squared_error()(Out, batch, Run(None)).tolist() == pytest.approx([0.5625, 0.0625, 0.0])
+    # (1/4 - 0)^2, (1/4 - 3/2)^2, (1/4 + 1)^2, and nothing of the row without a critique
+    assert label_squared_error()(Out, batch, Run(None)).tolist() == pytest.approx([0.0625, 1.5625, 1.5625, 0.0])
 
 
 @reward

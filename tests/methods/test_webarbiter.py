@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 
 import pytest
 import torch
 
-from rewardlab import build
+from rewardlab import api, build
 from rewardlab.core import Run, Trajectory, ask
 from rewardlab.engine.collate import collate
 from rewardlab.judges.cases import Case, to_judge
@@ -109,3 +110,16 @@ def test_a_teachers_judgement_stands_where_its_order_was_shown():
     columns = Counter(name for i in range(100) for name in ("judgement", "judgement_reversed") if name in train[i].meta)
     assert sum(columns.values()) == 100
     assert min(columns.values()) > 30
+
+
+def test_the_reference_of_reinforcement_is_what_imitation_made(tmp_path):
+    """At this rate one step of imitation moves the policy far from its start; the KL to what it became is 0 all the same."""
+    rows = [{"prompt": r.question, **r.meta} for r in (ROW, ask("Goal: leave.\nPage: [1] out, [2] in", chosen="click [1]",
+            rejected="click [2]", judgement="[1] leads out. [[A]]"))]  # fmt: skip
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = {"distil": 1, "n": 2, "problems": 2, "beta": 1.0, "lr": 0.05, "form": "{prompt}\n{first}\n{second}"}
+    common = {"steps": 2, "eval_problems": 2, "max_new": 8, "device": "cpu"}
+    run = api.train("webarbiter", "untrained", str(file), out=tmp_path / "run", settings=settings, **common).out
+    logged = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert [row["kl"] for row in logged if "kl" in row] == [pytest.approx(0.0, abs=1e-4)]

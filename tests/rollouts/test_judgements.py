@@ -1,9 +1,11 @@
 """Rows become questions to a judge; right judgements are paid, kept and counted, by a judge that is scripted."""
 
 import numpy as np
+import pytest
 from scripted import END, ScriptedPolicy
 
 from rewardlab.core import Run, Turn, ask
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.judgements import judgement_accuracy
 from rewardlab.rewards.judgements import right_judgement
 from rewardlab.rollouts.independent import independent
@@ -74,6 +76,9 @@ def test_right_judgements_are_kept_the_rows_own_first():
     assert first[0].reply.startswith("long")
     (shortest,) = accepted_judgements(by=paid, form=FORM, n=3, keep="shortest")([PAIR], run)
     assert shortest[0].reply in ("[[A]]", "[[B]]")
+    every = accepted_judgements(by=paid, form=FORM, n=3, keep="all")
+    assert [len(g[0].reply) for g in every([PAIR], run)] == [21, 5]
+    assert (every.rows_per_problem, accepted_judgements(by=paid, form=FORM, n=3).rows_per_problem) == (3, 1)
 
 
 def test_rows_that_are_always_right_are_dropped_where_asked():
@@ -117,3 +122,35 @@ def test_a_question_that_does_not_fit_the_context_is_left_out():
     kept = accepted_judgements(by=right_judgement(form=FORM), form=FORM, n=1)([PAIR], run)
     assert kept[0][0].reply == ""
     assert run.policy.calls == []
+
+
+SCORED = "{prompt}\n{replies}\nScores, as [[7, 3]]"
+
+
+def scoring(t):
+    """A judge of lists that prefers the longer reply."""
+    return [f"[[{', '.join(str(len(x)) for x in t.problem.meta['shown'])}]]"]
+
+
+def test_of_several_best_replies_any_may_be_preferred():
+    settings = {"form": SCORED, "kind": "scores"}
+    row = ask("q", None, replies=["first", "sec", "x"], scores=[3, 3, 1])
+    groups = judgements(inner=independent(n=1), **settings)([row], run_of(scoring))
+    assert right_judgement(**settings)(groups, run_of(scoring))[0][0].value == 1.0
+    tied = ask("q", None, replies=["one", "two", "x"], scores=[3, 3, 1])
+    groups = judgements(inner=independent(n=1), **settings)([tied], run_of(scoring))
+    # the judge names no best one
+    assert right_judgement(**settings)(groups, run_of(scoring))[0][0].value == -1.0
+
+
+def test_replies_that_are_worth_the_same_say_nothing_of_a_judge():
+    settings = {"form": SCORED, "kind": "scores"}
+    alike, row = (ask("q", None, replies=["first", "sec"], scores=scores) for scores in ([2, 2], [3, 1]))
+    groups = judgements(inner=independent(n=1), **settings)([alike], run_of(scoring))
+    (score,) = right_judgement(**settings)(groups, run_of(scoring))[0]
+    assert score.value is None
+    assert "worth the same" in score.why
+    found = judgement_accuracy(**settings)([alike, row], run_of(scoring))
+    assert (found["judged"], found["pair_accuracy"]) == (1.0, 1.0)
+    with pytest.raises(RewardlabError, match="all 1 held-out rows"):
+        judgement_accuracy(**settings)([alike], run_of(scoring))

@@ -9,9 +9,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from rewardlab.core import Problem, Run, measure
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.judges.asking import judgements_of
-from rewardlab.judges.cases import Case, agrees, best_of, cases_of, to_judge
+from rewardlab.judges.cases import Case, agrees, all_alike, best_of, cases_of, to_judge
 from rewardlab.judges.forms import Form
 from rewardlab.judges.named import form_of
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
@@ -32,14 +33,22 @@ def orders_of(case: Case) -> list[tuple[int, ...]]:
 
 
 def questions(problems: Sequence[Problem], form: Form) -> tuple[list[list[Case]], list[Asked]]:
-    """The cases of each row, and all questions about them. Single replies of a row are asked about one by one."""
+    """The cases of each row, and all questions about them. Single replies of a row are asked about one by one.
+
+    Nothing is asked about replies that are all worth the same. Raises RewardlabError where there is nothing to ask.
+    """
     cases = [cases_of(p, form) for p in problems]
     asked = [
         Asked(i, tuple(at + k for k in order) if len(case.replies) == 1 else order, to_judge(p, case.at(order), form))
         for i, (p, own) in enumerate(zip(problems, cases, strict=True))
         for at, case in enumerate(own)
+        if not all_alike(case.worth)
         for order in orders_of(case)
     ]
+    if problems and not asked:
+        raise RewardlabError(
+            f"in all {len(problems)} held-out rows the replies are worth the same: a judge can be right about none"
+        )
     return cases, asked
 
 
@@ -121,7 +130,8 @@ def _ranked(cases: list[list[Case]], asked: list[Asked], values: list[list[tuple
             mean = np.mean(known, axis=0).tolist() if known else None
             best = best_of(mean) if mean else None
             preferred.setdefault(a.row, []).append(None if best is None else a.order[best])
-    wins = [_won(whole, sums[i]) for i, own in enumerate(cases) if (whole := _whole(own))]
+    told = {a.row for a in asked}
+    wins = [_won(whole, sums[i]) for i, own in enumerate(cases) if i in told and (whole := _whole(own))]
     if not wins:
         return {}
     same = [float(row[0] is not None and len(set(row)) == 1) for row in preferred.values()]

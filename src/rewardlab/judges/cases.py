@@ -80,7 +80,13 @@ def best_of(values: Sequence[float]) -> int | None:
 
 
 def agrees(values: Sequence[float], worth: Sequence[float]) -> bool:
-    """Whether a judgement finds the best reply alone to be the best; of a single reply, whether both lie on one side of 1/2."""
+    """Whether a judgement finds one reply alone to be the best, and it is, or is one of several that are worth the most; of a
+    single reply, whether both lie on one side of 1/2."""
     if len(worth) == 1:
         return (values[0] > 0.5) == (worth[0] > 0.5)
-    return (found := best_of(values)) is not None and found == best_of(worth)
+    return (found := best_of(values)) is not None and worth[found] == max(worth)
+
+
+def all_alike(worth: Sequence[float]) -> bool:
+    """Whether several replies are worth the same, so that no judgement of them is right or wrong."""
+    return len(worth) > 1 and min(worth) == max(worth)

@@ -159,6 +159,74 @@ Below are an instruction, two responses to it and a score rubric; a reference an
 {rubric}
 
 ###Feedback: """
+_RUBRIC_RM = """Judge, without taking sides, Response A and Response B to an instruction by a rubric, in three phases.
+
+### Phase 1: Compliance Check
+Choose the one criterion of the rubric that decides first, the gatekeeper. It is objective: whoever checks it comes to the same
+result, as with a limit of words, a format, or what must or must not be there. Matters of quality are no gatekeepers.
+### Phase 2: Analyze Each Response
+Judge each response by the gatekeeper and by each of the other criteria, one by one.
+### Phase 3: Final Judgment
+Decide by what you found. Give your reasons first, and then the winner.
+
+### REQUIRED OUTPUT FORMAT
+--- Compliance Check ---
+Identified Gatekeeper Criterion: <e.g. Criterion 1: at most 50 words>
+
+--- Analysis ---
+**Response A:**
+- Criterion 1 [Hard Rule]: Justification: <...>
+- Criterion 2 [Principle]: Justification: <...>
+(and so on for all criteria)
+
+**Response B:**
+(the same)
+
+--- Final Judgment ---
+Justification: <...>
+Winner: <Response A / Response B>
+
+Task to Evaluate:
+Instruction:
+{prompt}
+
+Rubric:
+{rubric}
+
+Response A:
+{first}
+
+Response B:
+{second}"""
+_CRITERIA = (
+    "1. The response meets all that the request demands explicitly. [Hard Rule]\n"
+    "2. The response is right, complete and clear. [Principle]"
+)
+_RM_NLHF = """Judge, without taking sides, the responses of two AI Chatbots to the question of a client.
+
+[Client Question]
+{prompt}
+
+[The Start of Chatbot A's Response]
+{first}
+[The End of Chatbot A's Response]
+
+
+[The Start of Chatbot B's Response]
+{second}
+[The End of Chatbot B's Response]
+
+Keep to this form:
+
+<critics>
+[the reasons of your choice, in short]
+</critics>
+
+<choice>
+[[A]]
+</choice>
+
+Write [[A]] if A is better, and [[B]] if B is."""
 _ARENA_HARD = """Two AI assistants, A and B, answer a user's prompt. Judge, without taking sides, whose answer is better.
 
 Answer the prompt yourself before you judge anything, and compare both answers with yours: find their mistakes and put them right.
@@ -213,6 +281,21 @@ _PAIRS = (
         system="You are a fair judge who compares performances and says how each stands beside the other.",
         answer_part="###Reference Answer:\n{answer}\n\n", defaults={"rubric": RUBRIC},
         source="after Kim et al. 2024, arXiv:2405.01535; prometheus-eval/prometheus-eval prompts.py at 485d2b4",
+    ),
+    Form(
+        "rubric_rm", "pairwise", _RUBRIC_RM,
+        Marks(
+            AB, written="Winner: Response {}",
+            pattern=r"(?i)\bWinner\W{1,9}Response\s{1,9}([AB])\b(?!\W{1,9}Response)",
+        ),
+        defaults={"rubric": _CRITERIA},
+        source="after Liu et al. 2025, arXiv:2510.07743, the appendix on prompts",
+    ),
+    Form(
+        "rm_nlhf", "pairwise", _RM_NLHF,
+        Marks(AB, written="<choice>\n[[{}]]\n</choice>", pattern=r"<choice>[\s\[]{0,9}([AB])[\s\]]{0,9}(?:</choice>|\Z)"),
+        source="after Wang et al. 2026, arXiv:2601.07349; liudan193/Qwen-Character "
+        "Character-GenRM-NLHF/verl/verl/workers/reward_manager/pairwise_grm.py at 89d31da",
     ),
     Form(
         "mt_bench_pairwise", "pairwise", PAIR, Marks(PREFERENCES),

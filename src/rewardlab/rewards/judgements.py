@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewardlab.core import Score, Trajectory
-from rewardlab.judges.cases import agrees
+from rewardlab.judges.cases import agrees, all_alike
 from rewardlab.judges.forms import Reading
 from rewardlab.judges.named import form_of
 from rewardlab.rewards.reward import reward
@@ -23,12 +23,15 @@ def right_judgement(
 ) -> Score:  # fmt: skip
     """`right` where the judgement finds the best of the replies to be the best, alone; `wrong` where it does not, or has no mark.
 
-    Of a single reply: where judgement and label lie on one side of 1/2.  form, kind: as in `judgements`.
+    Of a single reply: where judgement and label lie on one side of 1/2. No verdict where all replies are worth the same.  form,
+    kind: as in `judgements`.
     """
     found = reading_of(trajectory, form, kind)
     if isinstance(found, str):
         return Score(None, why=found)
     reading, worth = found
+    if all_alike(worth):
+        return Score(None, why="all replies are worth the same, so that no judgement is right")
     if reading.values is None:
         return Score(wrong, why=reading.said)
     return Score(right if agrees(reading.values, worth) else wrong, why=f"said {reading.said}", extracted=reading.said)

@@ -56,7 +56,7 @@ def judgements(
     return inner(asked, run)
 
 
-Keep = Literal["first", "longest", "shortest"]
+Keep = Literal["first", "longest", "shortest", "all"]
 
 
 def own_judgement(problem: Problem, judging: Judging, rng: random.Random, column: str = "judgement") -> tuple[Problem, str] | None:
@@ -75,18 +75,18 @@ def own_judgement(problem: Problem, judging: Judging, rng: random.Random, column
     return to_judge(problem, case.at(range(len(case.replies))[::step]), judging.of), text
 
 
-@rollout(rows=lambda **_: 1)
+@rollout(rows=lambda n=4, keep="first", **_: n if keep == "all" else 1)
 def accepted_judgements(
     problems: list[Problem], run: Run, *, by: Reward, form: str = "",
     kind: Literal["scale", "verdict", "pairwise", "scores"] = "pairwise", n: PositiveInt = 4, writer: str = "policy",
-    keep: Literal["first", "longest", "shortest"] = "first", easy: bool = True, column: str = "judgement",
+    keep: Literal["first", "longest", "shortest", "all"] = "first", easy: bool = True, column: str = "judgement",
     temperature: NonNegativeFloat = 1.0,
 ) -> list[Group]:  # fmt: skip
     """One judgement of each row that `by` pays above 0, recorded as the policy's own, to be imitated (rejection sampling).
 
     The row's own, if it has one that is paid (`own_judgement`, in `column`); else of n that `writer` writes, a model of the run,
-    the first, the longest or the shortest that is.  easy: keep rows of which all n are paid. Rows without one are dropped. Logged:
-    accepted, the share of written judgements that are paid. Where there is none, the first question is returned without a
+    the first, the longest or the shortest that is, or all.  easy: keep rows of which all n are paid. Rows without one are dropped.
+    Logged: accepted, the share of written judgements that are paid. Where there is none, the first question is returned without a
     judgement, from which nothing is learnt, so that there is a batch.
     """
     judging, kept = Judging(form, kind), []
@@ -100,7 +100,8 @@ def accepted_judgements(
     if groups := [group for group in judgements_of(run, asked, n, writer, temperature) if group]:
         paid = [[(s.value or 0.0) > 0 for s in row] for row in by(groups, run)]
         run.log("accepted", float(np.mean(paid)))
-        chosen = [_chosen(g, row, keep) for g, row in zip(groups, paid, strict=True) if any(row) and (easy or not all(row))]
+        taught = [(g, row) for g, row in zip(groups, paid, strict=True) if any(row) and (easy or not all(row))]
+        chosen = [t for g, row in taught for t in _chosen(g, row, keep)]
         kept += _written(run, [t.problem for t in chosen], [t.reply for t in chosen])
     if kept:
         return [[t] for t in kept]
@@ -108,10 +109,12 @@ def accepted_judgements(
     return [run.policy.read([Trajectory(question)], [question.prompt])]
 
 
-def _chosen(group: Group, paid: Sequence[bool], keep: Keep) -> Trajectory:
+def _chosen(group: Group, paid: Sequence[bool], keep: Keep) -> list[Trajectory]:
     right = [t for t, ok in zip(group, paid, strict=True) if ok]
+    if keep == "all":
+        return right
     length: Mapping[str, Any] = {"longest": lambda t: -t.mask.sum(), "shortest": lambda t: t.mask.sum()}
-    return right[0] if keep == "first" else min(right, key=length[keep])
+    return [right[0] if keep == "first" else min(right, key=length[keep])]
 
 
 def _written(run: Run, asked: Sequence[Problem], texts: Sequence[str]) -> list[Trajectory]:

@@ -31,7 +31,8 @@ def judgements_first(
     n: PositiveInt = 4, writer: str = "policy", keep: Keep = "first", easy: bool = True, kept: Rollout | None = None,
     inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Imitate accepted judgements (`accepted_judgements`) in the first `first` training steps, and then train by the recipe.
+    """Imitate accepted judgements (`accepted_judgements`) in the first `first` training steps. Then the policy so far becomes the
+    reference, if there is one, and training goes on by the recipe.
 
     kept: the rollout of what is imitated, in place of accepted judgements.  inner: how a step of the recipe is taken.
     """
@@ -41,13 +42,19 @@ def judgements_first(
     kept = kept or accepted_judgements(by=by, form=form, kind=kind, n=n, writer=writer, keep=keep, easy=easy)
     ops.standard_step(sft(problems=recipe.update.problems).but(rollout=kept, lr=recipe.update.rate, measure=None))
     if run.step == first - 1:
-        # what imitation left in the optimiser is of another loss
-        ops.policy.reset_optimizer()
+        go_on(ops)
+
+
+def go_on(ops: Any) -> None:
+    """What imitation left in the optimiser is of another loss, and a KL to what was before it would undo it."""
+    ops.policy.reset_optimizer()
+    ops.renew_reference()
 
 
 @loop(wraps="inner")
 def imitated_first(recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, kept: Rollout, inner: Loop | None = None) -> None:
-    """Imitate what `kept` keeps in the first `first` training steps, and then train by the recipe.  inner: how it takes a step.
+    """Imitate what `kept` keeps in the first `first` training steps, and then train by the recipe; the policy so far becomes the
+    reference, if there is one.  inner: how it takes a step.
 
     A step in which `kept` logs that nothing was accepted is taken by the recipe, too: it has nothing to imitate.
     """
@@ -56,8 +63,7 @@ def imitated_first(recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt,
     if run.step >= first or run.metrics.get("accepted") == 0.0:
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     if run.step == first - 1:
-        # what imitation left in the optimiser is of another loss
-        ops.policy.reset_optimizer()
+        go_on(ops)
 
 
 def judge_beside(judge: str) -> tuple[str, tuple[Learner, ...]]:

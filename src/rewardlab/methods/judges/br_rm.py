@@ -2,16 +2,17 @@ r"""Branch and rethink: a judge first says what matters here and what may be wro
 
     turn 1:  (D, h_1, h_2) ~ pi(. | x, y_1, y_2),   D at most 3 of a list of dimensions, h_j what may be wrong with reply j
     turn 2:  verdict       ~ pi(. | x, y_1, y_2, D, h_1, h_2)
-    r = 0 if the verdict is right, -10 if it is wrong, -100 if either turn breaks its form;   GRPO over both turns
+    r = 0 if the verdict is right, -10 if it is wrong, -100 if either turn breaks its form
+    GRPO over both turns, with beta KL(pi || pi at the start)
 
 Who looks at everything at once looks at nothing closely, and misses what is small and decides. Naming a few dimensions first makes
 the second look a search; it is learnt from the verdict alone, through both turns.
 
-Jiao et al. 2025, arXiv:2510.23596, by its abstract, and a training environment of its authors that is public without the name of
-its repository (two turns, "unified quality assessment": prompts, sections, seven dimensions, rewards). There the form of the first
-turn was read and never refused; the paper says that it is, and here it is checked (inferred): one to three dimensions of the list,
-and both analyses. A verdict is \boxed{1} or \boxed{2} in its section; `strict=False` asks for no sections, and reads [[A]] too.
-(inferred): n, and no KL.
+Jiao et al. 2025, arXiv:2510.23596, and the released YzjiaoNvd/BR-RM: nemo_rl/environments/brrm_environment.py at d20a4e0 (turns,
+sections, eight abilities, rewards) and train_brrm_multinode_8b.sh at 5e62932 (8 judgements of a pair, beta = .001, 5e-7; for 14B
+1e-6). Its code never refuses the form of the first turn; the paper says that it does, and here it is checked (inferred): one to
+three abilities of the list, and both analyses. A verdict is \boxed{1} or \boxed{2} in its section; `strict=False` asks for no
+sections, and reads [[A]] too. What is thought before a turn is no part of it.
 """
 
 from __future__ import annotations
@@ -33,38 +34,48 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.rollouts.judgements import judgements
+from rewardlab.settings.domain import NonNegativeFloat
+from rewardlab.text.answers import after_thinking
 from rewardlab.worlds.duels import FORM
 
 DIMENSIONS = (
-    "Factual Accuracy", "Computational Correctness", "Reasoning Quality", "Code Quality", "Safety Concern",
-    "Response Thoroughness", "Instruction Following",
+    "Information Accuracy", "Computational Precision", "Logical Reasoning", "Implementation Capability", "Safety Awareness",
+    "Response Completeness", "Instruction Adherence", "Communication Clarity",
 )  # fmt: skip
-FIRST = f"""Two responses answer the conversation below. Find out which aspects of quality matter most for this very query, and \
-what may be wrong with each response in these. Be brief, and keep to the form.
+FIRST = f"""Compare two responses to the last turn of the conversation below. Find out which abilities matter most for this very \
+query, and what is wrong with each response in these. Be brief, and keep to the form.
 
 **Context:**
+[The Begin of Context]
 {{prompt}}
+[The End of Context]
 
-**Response 1:**
+**Responses:**
+[The Begin of Response 1]
 {{first}}
+[The End of Response 1]
 
-**Response 2:**
+[The Begin of Response 2]
 {{second}}
+[The End of Response 2]
 
-**Form:**
+**Output Format:**
 [Quality Assessment Focus]
-One to three of: {", ".join(DIMENSIONS)}
+One to three of these abilities: {", ".join(DIMENSIONS)}
 [End of Quality Assessment Focus]
 
 [Quality Analysis for Response 1]
-- Critical Issues: what may be wrong in these aspects, or "None identified"
+- Critical Issues: errors and concerns in these abilities, or "None identified". Wrong conclusions, code that does not work and \
+harmful content are critical.
 [End of Quality Analysis for Response 1]
 
 [Quality Analysis for Response 2]
 - Critical Issues: the same of the other one
 [End of Quality Analysis for Response 2]"""
-SECOND = r"""Now read both responses again with these issues in mind: does each of them hold, and how much does it matter? Say \
-which response serves the user better, and keep to the form:
+SECOND = r"""Now read both responses again with these issues in mind: does each of them hold, and how much does it matter? What \
+counts first depends on the query. Where it has a right answer (facts, calculations, technology): correctness, then the way to it, \
+then presentation. Where it is open (writing, discussion): what the user wants, then content, then creativity. Where it sets \
+constraints: that they are kept, then content, then clarity. Analyse step by step, and keep to the form:
 
 [The Begin of Analysis on Response 1]
 ...
@@ -114,7 +125,7 @@ def verdict(text: str, strict: bool) -> tuple[float, float] | None:
 
 def judged_twice(trajectory: Trajectory, strict: bool) -> tuple[float, float] | None:
     """The verdict of both turns; None where either breaks its form."""
-    said = trajectory.replies
+    said = [after_thinking(text) for text in trajectory.replies]
     if len(said) != 2 or not said[0].strip() or (strict and branches(said[0]) is None):
         return None
     return verdict(said[1], strict)
@@ -174,12 +185,12 @@ def _lengths(trajectory: Trajectory) -> list[int]:
 
 def br_rm(
     base: Recipe | None = None, *, form: str = FIRST, second: str = SECOND, strict: bool = True, n: int = 8, problems: int = 16,
-    wrong: float = -10.0, unformed: float = -100.0, lr: float | None = None,
+    wrong: float = -10.0, unformed: float = -100.0, beta: NonNegativeFloat = 1e-3, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked at first, a text or a file with {prompt}, {first} and {second}.  second: and then.  strict:
     whether both turns need their sections.  n: judgements of a row.  problems: rows of a step.  wrong, unformed: what a wrong
-    verdict is paid, and a turn out of form; a right one gets 0."""
-    base = base or grpo(n=n)
+    verdict is paid, and a turn out of form; a right one gets 0.  beta: of the KL to the start."""
+    base = base or grpo(n=n, beta=beta)
     return base.but(
         rollout=judgements(inner=interactive(env=rethink(second=second), n=n, turns=2), form=form),
         reward=right_verdict_in_form(strict=strict, wrong=wrong, unformed=unformed),
@@ -190,7 +201,10 @@ def br_rm(
 
 
 fidelity = "core"
-left_out = "three replies and more, which it compares pair by pair; scores beside the verdict, and the stops after each section"
+left_out = (
+    "three replies and more, which it compares pair by pair; the stops after each section; of its GRPO the clip of .28 above, the "
+    "baseline that leaves a reply itself out, and the mean over tokens in place of replies"
+)
 data = Data(
     chosen="the better reply", rejected="the worse reply",
     rows=[

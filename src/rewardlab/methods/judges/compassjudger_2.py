@@ -1,15 +1,15 @@
 """CompassJudger-2: a judge imitates its right judgements, with a margin between right and wrong verdict at the token that gives it.
 
-    y: of n judgements one whose verdict is the label (rejection sampling);     t: the token at which its verdict stands
-    L = -mean log pi(y)  +  gamma max(0, m - [log pi(right verdict | y_<t) - log pi(wrong verdict | y_<t)])
+    y: of n judgements those whose verdict is the label (rejection sampling);     t: the token at which the verdict stands
+    L = mean over the tokens of y:  -log pi(y_i) at i != t,  and at t  max(0, m - [log pi(right verdict) - log pi(wrong verdict)])
 
-The reward of a judgement can be verified, and it hangs on one token of hundreds. Likelihood weighs that token like any other; the
-margin is a policy gradient on it alone, which ends once the right verdict is e^m times as likely as the wrong one.
+The reward of a judgement can be verified, and it hangs on one token of hundreds. There the margin takes the place of likelihood: it
+is a policy gradient on that token, which goes on where likelihood is content, until the right verdict is e^m times as likely.
 
-Zhang et al. 2025, arXiv:2507.09104, by its abstract and texts that quote its loss; the repository (open-compass/CompassJudger) has
-no training code. (inferred): gamma = 1, m = 3, n = 8, the mean over the tokens of a judgement, and that the wrong verdict is the
-mark furthest from the right one, and the words of the prompt. Here the two verdicts are two rows that share all tokens before t, so
-that the marks of any form will do, whatever their tokens are.
+Zhang et al. 2025, arXiv:2507.09104: its table of losses, its settings (n = 8, m = 10, weight 1; 6e-5, batches of 512, one epoch)
+and the prompt of its appendix, whose parts are followed, and which asks for JSON; the repository (open-compass/CompassJudger) has
+no training code. There the margin is held against the ten likeliest tokens at t, here against the mark furthest from the right one:
+the two verdicts are two rows that share all tokens before t, so that the marks of any form will do, whatever their tokens are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,17 +30,18 @@ from rewardlab.judges.forms import TWO_REPLIES, Form, Kind
 from rewardlab.judges.marks import Marks
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.objectives.pairs import margin, row_sum
+from rewardlab.objectives.pairs import margin
 from rewardlab.rewards.judgements import right_judgement
-from rewardlab.rollouts.judgements import accepted_judgements
+from rewardlab.rollouts.judgements import Keep, accepted_judgements
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.worlds.duels import FORM as SMALL_FORM
 
 FORM = (
     """Two assistants reply to a question. Which reply is better?
 
-Say what the question asks for, then what is good and what is bad in reply A, then the same of reply B, and compare them. End with
-your verdict: [[A]] if reply A is better, [[B]] if reply B is.
+Go through these parts, step by step. Demand: what the user asks for, with every constraint. Strengths of A, and weaknesses of A:
+how well it meets the demand, and where it does not. Strengths of B, and weaknesses of B. Reasoning: which reply meets the demand
+better. End with your verdict: [[A]] if reply A is better, [[B]] if reply B is.
 
 """
     + TWO_REPLIES
@@ -84,22 +85,28 @@ def both_verdicts(problems: list[Problem], run: Run, *, inner: Rollout, form: st
     return groups
 
 
-def at_verdict(values: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """(B,) the value of each row at the token where the two rows of its pair first differ; and (G,) whether they do."""
-    differ = (batch.ids[::2] != batch.ids[1::2]) & batch.mask[::2] & batch.mask[1::2]  # (G, T)
-    place = differ.int().argmax(1).repeat_interleave(2)[:, None]
-    return values.gather(1, place).squeeze(1), differ.any(1)
+def verdict_place(batch: Batch) -> Tensor:
+    """(G, T) the place where the two rows of a pair first differ; nowhere in a pair of the same rows."""
+    differ = (batch.ids[::2] != batch.ids[1::2]) & batch.mask[::2] & batch.mask[1::2]
+    return differ & (differ.cumsum(1) == 1)
 
 
 @objective(unit="group")
-def verdict_margin(out: Outputs, batch: Batch, run: Run, *, gamma: NonNegativeFloat = 1.0, least: NonNegativeFloat = 3.0) -> Tensor:
-    """(G,) the mean of -log p of the first row's tokens, and gamma max(0, least - difference of log p of the two verdicts).
+def verdict_margin(
+    out: Outputs, batch: Batch, run: Run, *, gamma: NonNegativeFloat = 1.0, least: NonNegativeFloat = 10.0
+) -> Tensor:
+    """(G,) the mean over the first row's tokens of -log p, in whose place at the verdict stands gamma max(0, least - difference of
+    log p of the two verdicts).
 
-    Of a pair without a verdict the second term is 0.
+    gamma=0: likelihood alone, at the verdict too.
     """
-    said = (row_sum(-out.logprobs, batch) / batch.mask.sum(1).clamp(min=1))[::2]
-    chances, known = at_verdict(out.logprobs, batch)
-    return said + gamma * torch.where(known, (least - margin(chances, batch)).clamp(min=0), 0.0)
+    place = verdict_place(batch)
+    losses = torch.where(batch.mask, -out.logprobs, 0.0)[::2]  # (G, T)
+    chances = torch.where(place.repeat_interleave(2, 0), out.logprobs, 0.0).sum(1)  # (2G,)
+    short = (least - margin(chances, batch)).clamp(min=0)
+    if gamma:
+        losses = torch.where(place, gamma * short[:, None], losses)
+    return losses.sum(1) / batch.mask[::2].sum(1).clamp(min=1)
 
 
 @measure
@@ -141,15 +148,15 @@ def _apart(policy: Any, rows: Sequence[tuple[Problem, str, str]]) -> list[float]
 
 
 def compassjudger_2(
-    base: Recipe | None = None, *, form: str = FORM, kind: Kind = "pairwise", n: int = 8, gamma: float = 1.0,
-    least: float = 3.0, writer: str = "", problems: int = 16, lr: float | None = None,
+    base: Recipe | None = None, *, form: str = FORM, kind: Kind = "pairwise", n: int = 8, keep: Keep = "all", gamma: float = 1.0,
+    least: float = 10.0, writer: str = "", problems: int = 16, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
-    """form, kind: what the judge is asked (`trained_judge`).  n: judgements of a row, of which one with the right verdict is kept.
-    gamma, least: weight of the margin, and its m.  writer: another model that writes the judgements (`Learner.init`), a larger
-    one, say; empty: the policy itself."""
+    """form, kind: what the judge is asked (`trained_judge`).  n: judgements of a row.  keep: which of those with the right verdict
+    are imitated.  gamma, least: weight of the margin, 0 for likelihood in its place, and its m.  writer: another model that writes
+    the judgements (`Learner.init`), a larger one, say; empty: the policy itself."""
     base = base or sft(problems=problems, lr=lr)
     paid = right_judgement(form=form, kind=kind)
-    kept = accepted_judgements(by=paid, form=form, kind=kind, n=n, writer="writer" if writer else "policy")
+    kept = accepted_judgements(by=paid, form=form, kind=kind, n=n, keep=keep, writer="writer" if writer else "policy")
     also = (*base.also, Learner("writer", writer, Recipe(), every=0)) if writer else base.also
     return base.but(
         rollout=both_verdicts(inner=kept, form=form, kind=kind), objective=verdict_margin(gamma=gamma, least=least),
@@ -159,8 +166,8 @@ def compassjudger_2(
 
 fidelity = "core"
 left_out = (
-    "the curated mixture of judge data of several domains and general instructions, which is the user's rows; JudgerBenchV2; the "
-    "other two losses that the paper compares with the margin"
+    "the curated mixture of judge data of several domains and general instructions, which is the user's rows; the margin to other "
+    "tokens than the opposite mark; JudgerBenchV2; the other two losses that the paper compares with the margin"
 )
 data = Data(
     chosen="the better reply", rejected="the worse reply",

@@ -11,10 +11,12 @@ One sample scores by a few principles and in whole numbers, so that replies tie;
 Principles that the judge chooses itself differ from sample to sample, and some are beside the point: the meta RM leaves these out.
 r has no term for the form; the KL keeps it, and with a small one the judge became biased.
 
-Liu et al. 2025, arXiv:2504.02495 (self-principled critique tuning, SPCT), by the paper; training code was not released. n = 4,
-beta = 0.08, n_rft = 3 and k_meta = k / 2 are the paper's. (inferred): temperature 0.5 for votes; the meta RM learns beside the
-judge, from all samples of both stages but hinted ones; the words of the hint; samples that cannot be read have no vote; where the
-highest sum is tied, each of these replies is chosen equally often.
+Liu et al. 2025, arXiv:2504.02495 (self-principled critique tuning, SPCT), by the paper and its appendices; training code was not
+released. n = 4, beta = .08 (for its model of 16B .002), n_rft = 3, votes at a temperature of .5, k_meta = k / 2 and 12.5 times the
+rate of RL in the first stage (5e-6 and 4e-7) are the paper's. (inferred): the meta RM learns beside the judge, from all samples of
+both stages but hinted ones, and reads the question as the judge does; the words of the hint; samples that cannot be read have no
+vote; where the highest sum is tied, each of these replies is chosen equally often. Where several replies are worth the most, any of
+them is the best.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ from rewardlab.objectives.regularise import kl_to_reference
 from rewardlab.rewards.judgements import right_judgement
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import reward
-from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.text.filled import filled
 from rewardlab.worlds.graded import BY_QUESTION
 
@@ -192,19 +194,21 @@ def right_unhinted(trajectory: Trajectory, *, form: str = "", kind: Kind = "scor
 @loop(wraps="inner")
 def rejective_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, n: PositiveInt = 3, hinted: bool = True,
-    inner: Loop | None = None,
+    lr_scale: PositiveFloat = 12.5, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Imitate right samples of rows that are not trivial, of n of each, in the first `steps` steps, from which the meta RM learns
     too. Then the policy so far becomes the reference, and training goes on by the recipe.
 
-    hinted: one sample of each row more, which is told the best reply.  inner: how a step of the recipe is taken.
+    hinted: one sample of each row more, which is told the best reply.  lr_scale: the learning rate of these steps, as a multiple of
+    the recipe's.  inner: how a step of the recipe is taken.
     """
     if run.step >= steps:
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
         return
     plain = recipe.required("rollout").but_innermost(n=n)
     sampled = and_hinted(inner=plain) if hinted else plain
-    ops.standard_step(recipe.but(rollout=sampled, credit=None, objective=imitate(), weighting=right_of_hard_rows()))
+    lr = lr_scale * recipe.update.rate
+    ops.standard_step(recipe.but(rollout=sampled, credit=None, objective=imitate(), weighting=right_of_hard_rows(), lr=lr))
     if run.step == steps - 1:
         # what imitation left in the optimiser is of another loss
         ops.policy.reset_optimizer()
@@ -216,14 +220,16 @@ def rejective_first(
 
 def deepseek_grm_spct(
     base: Recipe | None = None, *, form: str = "deepseek_grm", kind: Kind = "scores", n: int = 4, problems: int = 16,
-    rft: NonNegativeInt = 20, n_rft: PositiveInt = 3, hinted: bool = True, beta: NonNegativeFloat = 0.08, votes: int = 8,
-    k_meta: int = 0, temperature: float = 0.5, init: str = "value-head", meta_lr: float | None = None, lr: float | None = None,
+    rft: NonNegativeInt = 20, n_rft: PositiveInt = 3, hinted: bool = True, rft_lr_scale: float = 12.5,
+    beta: NonNegativeFloat = 0.08, votes: int = 8, k_meta: int = 0, temperature: float = 0.5, init: str = "value-head",
+    meta_lr: float | None = None, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """form, kind, problems: as in `trained_judge`; a text has {prompt} and {replies}.  n: samples of a row in RL.
 
-    rft: first steps, which imitate right ones of n_rft samples.  hinted: and of one more, which is told the best reply.  beta:
-    weight of the KL to the policy after them.  votes: samples of a held-out row.  k_meta: of these, so many that the meta RM
-    chooses vote; 0: half.  temperature: of votes.  init, meta_lr: of the meta RM (`Learner.init`)."""
+    rft: first steps, which imitate right ones of n_rft samples.  hinted: and of one more, which is told the best reply.
+    rft_lr_scale: their rate, as a multiple of that of RL.  beta: weight of the KL to the policy after them.  votes: samples of a
+    held-out row.  k_meta: of these, so many that the meta RM chooses vote; 0: half.  temperature: of votes.  init, meta_lr: of the
+    meta RM (`Learner.init`)."""
     base = base or grpo(n=n)
     base = trained_judge(base, form=form, kind=kind, problems=problems, lr=lr)
     labels = right_unhinted(form=form, kind=kind)
@@ -231,7 +237,7 @@ def deepseek_grm_spct(
     objective = base.required("objective")
     return base.but(
         objective=objective + beta * kl_to_reference() if beta else objective,
-        loop=rejective_first(steps=rft, n=n_rft, hinted=hinted, inner=base.loop) if rft else base.loop,
+        loop=rejective_first(steps=rft, n=n_rft, hinted=hinted, lr_scale=rft_lr_scale, inner=base.loop) if rft else base.loop,
         measure=guided_votes(form=form, kind=kind, k=votes, best=k_meta, temperature=temperature),
         also=(*base.also, Learner("meta", init, scorer)),
     )
@@ -240,7 +246,8 @@ def deepseek_grm_spct(
 fidelity = "core"
 left_out = (
     "fine-tuning data of other kinds beside the judgements; scores of a single reply, which its label must equal; a first stage "
-    "over a fixed set of samples: here the judge samples as it learns"
+    "over a fixed set of samples of a larger model: here the judge samples as it learns; leaving rows out of RL that a small model "
+    "always gets right"
 )
 data = Data(
     replies=Column("a list of replies to score together (or a pair, `chosen` and `rejected`)", optional=True),
@@ -258,7 +265,7 @@ data = Data(
 check = Check(
     says="the summed scores of eight samples find the best of three notes more often than the scores of one do",
     versus=None, task="graded", measure="voted", direction="higher", margin=0.05, against="judged",
-    settings={"form": BY_QUESTION, "rft": 5, "temperature": 1.0}, problems=200, steps=30,
+    settings={"form": BY_QUESTION, "rft": 5, "rft_lr_scale": 1.0, "temperature": 1.0}, problems=200, steps=30,
     tried="`guided` against `voted` of four votes, on this world: after 30 steps the meta RM tells right samples from wrong ones "
     "no better than chance (AUC .46), and half of the votes do worse (.54) than all of them (.65)",
 )  # fmt: skip

@@ -1,17 +1,19 @@
 """Mix-GRM: a judge learns two styles, many principles for matters of taste and solving first for matters of fact, and then RL.
 
-    breadth:  of n right judgements the units (principle: what is said of the replies) are merged, each principle once;  verdict
-    depth:    of n right judgements one that solves the question rightly first, and judges by that;                      verdict
+    breadth:  of n judgements the units (principle: what is said of the replies) are merged, each principle once;  verdict of most
+    depth:    one judgement that solves the question first, and judges by that under at most three principles;     verdict
     SFT on style tag + judgement, breadth where a question is subjective and depth where it is objective
-    then GRPO with r = 1[the verdict is right];     measured: P(style | kind of question), which RL is to polarise
+    then GRPO with r = 1 if the verdict is right, else -1;     measured: P(style | kind of question), which RL is to polarise
 
 Longer judgements are better ones on average, but not for one reason: matters of taste need more principles, matters of fact a
 verification that is right, and the wrong one of the two does harm. The tag lets a judge choose before it writes.
 
-Zhang et al. 2026, arXiv:2603.01571, by its abstract and texts that quote it; the code (Don-Joey/Mix-GRM) could not be read.
-(inferred): the prompts and tags, that the raw judgements of either style are asked for by a prompt of its own, that of a principle
-counts what most judgements say that name it, n = 4, the rates and steps, and that questions with a gold answer are objective. The
-raw judgements are those of the policy as it begins, unless `writer` names another model.
+Zhang et al. 2026, arXiv:2603.01571, by the paper and its appendices; the code (Don-Joey/Mix-GRM) could not be read. It keeps
+judgements whose verdict is wrong, too, since leaving them out hardly helps (69.8 and 70.1); `filtered` does. It leaves out the
+principles that the fewest judgements name. Its rates: 2e-5 for imitation and 1e-6 for RL, with a KL of .001 and 8 judgements of a
+row, at a temperature of .8. (inferred): the words and tags; that each style is asked for by a prompt of its own; that what most
+judgements say that name a principle counts; n = 4; and that questions with a gold answer are objective. The raw judgements are
+those of the policy as it begins, unless `writer` names another model.
 """
 
 import random
@@ -41,13 +43,13 @@ from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judgements import accuracy_of, judged
 from rewardlab.judges.asking import judgements_of
-from rewardlab.judges.cases import WORTH, Case, agrees, cases_of, to_judge
+from rewardlab.judges.cases import WORTH, Case, agrees, cases_of, label_of, to_judge
 from rewardlab.judges.forms import Form, Kind
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.methods.baselines.trained_judge import trained_judge
-from rewardlab.settings.domain import PositiveFloat, PositiveInt
+from rewardlab.methods.baselines.trained_judge import go_on, trained_judge
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.verifiers.match import final_answer
 from rewardlab.worlds.duels import FORM as SMALL_FORM
 
@@ -56,11 +58,12 @@ _VERDICT = "End with your verdict: [[A]] if reply A is better, [[B]] if reply B 
 FORM = f"Two assistants reply to a question. Judge which reply is better. {_VERDICT}{_PAIR}"
 BREADTH_FORM = (
     "Two assistants reply to a question. Judge which reply is better by as many principles as matter to whoever asked. Write a "
-    f"line for each, 'PRINCIPLE: what each reply does for it'. {_VERDICT}{_PAIR}"
+    f"line for each, 'PRINCIPLE: what each reply does for it, and which does better'. {_VERDICT}{_PAIR}"
 )
 DEPTH_FORM = (
     "Two assistants reply to a question. Solve it yourself first, step by step, and write your solution in "
-    f"<solution>...</solution>. Then verify both replies by it. {_VERDICT}{_PAIR}"
+    "<solution>...</solution>. Then verify both replies by it, under the one principle that decides here, or three at most: a line "
+    f"for each, 'PRINCIPLE: what the solution says of each reply'. {_VERDICT}{_PAIR}"
 )
 UNIT = r"(?m)^[-*#\d.\s]{0,9}\**([^\s:*][^:\n*]{0,60}?)\**:[^\n]+$"
 """A principle and what is said of the replies under it, in a line; the principle is the first group."""
@@ -73,39 +76,41 @@ Match = Literal["matched", "mismatched", "both"]
 def objective(problem: Problem) -> bool:
     """Whether a question is one of fact: by its column `objective`, or else because it has a gold answer."""
     stated = problem.meta.get("objective")
-    return problem.answer is not None if stated is None else bool(stated)
+    return problem.answer is not None if stated is None else label_of(stated, problem) > 0.5
 
 
-def merged(judgements: Sequence[str], unit: str = UNIT) -> str:
+def merged(judgements: Sequence[str], unit: str = UNIT, rare: bool = False) -> str:
     """The units of several judgements, each principle once, in the order in which they first come; empty without any.
 
-    Of what is said under a principle, the most frequent counts, and of equally frequent ones the first.
+    Of what is said under a principle, the most frequent counts, and of equally frequent ones the first.  rare: whether principles
+    that fewer judgements name than any others stay, too.
     """
     said: dict[str, Counter[str]] = {}
     for text in judgements:
         for match in re.finditer(unit, text):
             said.setdefault(match[1].strip().casefold(), Counter())[match[0].strip()] += 1
+    named = [sum(counts.values()) for counts in said.values()]
+    fewest = 0 if rare or len(set(named)) < 2 else min(named)
     # Counter.most_common keeps the order of equal counts
-    units = [counts.most_common(1)[0][0] for counts in said.values()]
+    units = [counts.most_common(1)[0][0] for counts, times in zip(said.values(), named, strict=True) if times > fewest]
     return ("\n" if any("\n" in text.strip() for text in judgements) else " ").join(units)
 
 
-def in_breadth(judgements: Sequence[str], form: Form, unit: str) -> str:
-    """The merged units of right judgements with their verdict; the first judgement as it is where there are no units."""
+def in_breadth(judgements: Sequence[str], form: Form, unit: str, rare: bool = False) -> str:
+    """The merged units of judgements with the verdict that most of them give; the first that gives it as it is without units."""
     assert form.marks is not None
-    verdict = list(form.marks.pattern.finditer(judgements[0]))[-1][0]
+    ends = [list(form.marks.pattern.finditer(text))[-1] for text in judgements]
+    most = Counter(end[1] for end in ends).most_common(1)[0][0]
+    first = next(i for i, end in enumerate(ends) if end[1] == most)
     # what looks like a unit in the verdict's own words is none
-    bodies = [text[: list(form.marks.pattern.finditer(text))[-1].start()] for text in judgements]
-    units = merged(bodies, unit)
-    return f"{units}{chr(10) if chr(10) in units else ' '}{verdict}" if units else judgements[0]
+    units = merged([text[: end.start()] for text, end in zip(judgements, ends, strict=True)], unit, rare)
+    return f"{units}{chr(10) if chr(10) in units else ' '}{ends[first][0]}" if units else judgements[first]
 
 
 def in_depth(judgements: Sequence[str], answer: object, solution: str) -> str | None:
-    """The first of right judgements whose own solution has the gold answer; without a gold answer the first; None if none has."""
-    if answer is None:
-        return judgements[0]
+    """The first of judgements that solves the question itself, and has the gold answer, unless that is None; None if none does."""
     solved = [(text, found[-1]) for text in judgements if (found := [m[1] for m in re.finditer(solution, text)])]
-    return next((text for text, own in solved if final_answer().check(own, answer).correct), None)
+    return next((text for text, own in solved if answer is None or final_answer().check(own, answer).correct), None)
 
 
 def check_mix(unit: str, solution: str, form: str, kind: str, **_: Any) -> None:
@@ -125,28 +130,31 @@ def check_mix(unit: str, solution: str, form: str, kind: str, **_: Any) -> None:
 def mixed_judgements(
     problems: list[Problem], run: Run, *, form: str = FORM, kind: Kind = "pairwise", breadth_form: str = BREADTH_FORM,
     depth_form: str = DEPTH_FORM, n: PositiveInt = 4, unit: str = UNIT, solution: str = SOLUTION, tags: tuple[str, str] = TAGS,
-    match: Match = "matched", merge: bool = True, writer: str = "writer",
+    match: Match = "matched", merge: bool = True, filtered: bool = False, rare: bool = False, writer: str = "writer",
 ) -> list[Group]:  # fmt: skip
     """A judgement of each row in the style that suits its question, recorded as the policy's own reply to the plain form.
 
     form: what the judge is asked.  breadth_form, depth_form: what the writer is asked for n judgements in a style, of which those
-    with the right verdict count.  match: "mismatched", the other style; "both", either style of each row.  merge: else the first
-    judgement in breadth stands for all. Rows without a right judgement are dropped. Logged: accepted, and principles, the units of
-    one in breadth. Where nothing is kept, a question is returned without a judgement, from which nothing is learnt.
+    with a verdict count.  filtered: with the right one, and in depth with a right solution, where there is a gold answer.  match:
+    "mismatched", the other style; "both", either style of each row.  merge: else the first judgement in breadth stands for all.
+    rare: as in `merged`. Rows without such a judgement are dropped. Logged: accepted, the share of right judgements, and
+    principles, the units of one in breadth. Where nothing is kept, a question is returned without a judgement, from which nothing
+    is learnt.
     """
     plain, asks = form_of(form, kind), {"breadth": form_of(breadth_form, kind), "depth": form_of(depth_form, kind)}
     cases = [_case(p, plain, run) for p in problems]
     wanted = [(p, case, style) for p, case in zip(problems, cases, strict=True) for style in styles_of(p, match)]
     groups = judgements_of(run, [to_judge(p, case, asks[style]) for p, case, style in wanted], n, writer)
-    right = [[t.reply for t in group if _agrees(asks[s], t)] for group, (*_, s) in zip(groups, wanted, strict=True)]
-    run.log("accepted", float(np.mean([len(texts) / n for texts in right])))
+    judged = [[(t.reply, _agrees(asks[s], t)) for t in group] for group, (*_, s) in zip(groups, wanted, strict=True)]
+    run.log("accepted", float(np.mean([sum(ok is True for _, ok in rows) / n for rows in judged])))
     kept, named = [], []
-    for (problem, case, style), texts in zip(wanted, right, strict=True):
+    for (problem, case, style), rows in zip(wanted, judged, strict=True):
+        texts = [text for text, ok in rows if ok or (ok is False and not filtered)]
         if not texts:
             continue
-        text = in_depth(texts, problem.answer, solution)
+        text = in_depth(texts, problem.answer if filtered else None, solution)
         if style == "breadth":
-            text = in_breadth(texts if merge else texts[:1], asks[style], unit)
+            text = in_breadth(texts if merge else texts[:1], asks[style], unit, rare)
             named.append(len(re.findall(unit, text)))
         if text is not None:
             kept.append((to_judge(problem, case, plain), f"{tags[style == 'depth']} {text}"))
@@ -169,17 +177,19 @@ def _case(problem: Problem, form: Form, run: Run) -> Case:
     return case.at(rng.sample(range(len(case.replies)), len(case.replies)))
 
 
-def _agrees(form: Form, t: Trajectory) -> bool:
+def _agrees(form: Form, t: Trajectory) -> bool | None:
+    """Whether the verdict of a judgement is right; None without one."""
     values = form.read(t.reply, len(t.problem.meta[WORTH])).values
-    return values is not None and agrees(values, t.problem.meta[WORTH])
+    return None if values is None else agrees(values, t.problem.meta[WORTH])
 
 
 @loop(wraps="inner")
 def styles_first(
-    recipe: Recipe, run: Run, ops: Any, *, first: PositiveInt, kept: Rollout, sft_lr_scale: PositiveFloat = 3.0,
+    recipe: Recipe, run: Run, ops: Any, *, first: PositiveInt, kept: Rollout, sft_lr_scale: PositiveFloat = 20.0,
     inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Imitate the judgements of `kept` in the first `first` training steps, and then train by the recipe.
+    """Imitate the judgements of `kept` in the first `first` training steps. Then the policy so far becomes the reference, if there
+    is one, and training goes on by the recipe.
 
     sft_lr_scale: the learning rate of these steps, as a multiple of the recipe's.  inner: how the others are taken.
     """
@@ -189,8 +199,7 @@ def styles_first(
     lr = sft_lr_scale * recipe.update.rate
     ops.standard_step(sft(problems=recipe.update.problems).but(rollout=kept, lr=lr, measure=None))
     if run.step == first - 1:
-        # what imitation left in the optimiser is of another loss
-        ops.policy.reset_optimizer()
+        go_on(ops)
 
 
 @measure
@@ -220,28 +229,33 @@ def styles(
 
 def mix_grm(
     base: Recipe | None = None, *, form: str = FORM, kind: Kind = "pairwise", breadth_form: str = BREADTH_FORM,
-    depth_form: str = DEPTH_FORM, distil: int = 30, sft_lr_scale: float = 3.0, n: int = 4,
+    depth_form: str = DEPTH_FORM, distil: int = 30, sft_lr_scale: float = 20.0, n: int = 4,
     unit: str = UNIT, solution: str = SOLUTION, tags: tuple[str, str] = TAGS, match: Match = "matched", merge: bool = True,
-    writer: str = "copy:policy", problems: int = 32, lr: float | None = None,
+    filtered: bool = False, rare: bool = False, writer: str = "copy:policy", problems: int = 32, beta: NonNegativeFloat = 1e-3,
+    lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked, which names no style.  breadth_form, depth_form: what the writer is asked; empty: as `form`.
     distil, sft_lr_scale: first steps, which imitate both styles, and their learning rate as a multiple of the recipe's.  n, writer:
     judgements of a row, and the model that writes them (`Learner.init`).  unit, solution: regular expressions, whose first group is
     a principle, or the own solution.  tags: how judgements in each style begin.  match: which style which question gets.  merge:
-    whether principles of several judgements are merged."""
-    base = base or grpo()
-    base = trained_judge(base, form=form, kind=kind, problems=problems, wrong=0.0, lr=lr)
+    whether principles of several judgements are merged.  filtered, rare: whether judgements with a wrong verdict are left out, and
+    whether principles stay that the fewest name (`mixed_judgements`).  beta: of the KL to what imitation made."""
+    base = base or grpo(beta=beta)
+    base = trained_judge(base, form=form, kind=kind, problems=problems, lr=lr)
     kept = mixed_judgements(
         form=form, kind=kind, breadth_form=breadth_form or form, depth_form=depth_form or form, n=n, unit=unit,
-        solution=solution, tags=tags, match=match, merge=merge,
+        solution=solution, tags=tags, match=match, merge=merge, filtered=filtered, rare=rare,
     )  # fmt: skip
     first = styles_first(first=distil, kept=kept, sft_lr_scale=sft_lr_scale, inner=base.loop) if distil else base.loop
     also = (*base.also, Learner("writer", writer, Recipe(), every=0)) if distil else base.also
     return base.but(loop=first, measure=styles(form=form, kind=kind, unit=unit, tags=tags), also=also)
 
 
-fidelity = "reading"
-left_out = "taking apart the rationales of a larger model by another one; here each style is asked for, and `writer` may be larger"
+fidelity = "core"
+left_out = (
+    "taking apart the rationales of a larger model by another one, and writing them anew by its solution: here each style is asked "
+    "for, and `writer` may be larger; rows of its own for either stage"
+)
 data = Data(
     chosen="the better reply", rejected="the worse reply",
     answer=Column("the gold answer, by which solutions in depth are verified", optional=True),
@@ -257,7 +271,7 @@ data = Data(
 
 SMALL = {
     "form": SMALL_FORM, "breadth_form": "", "depth_form": "", "unit": r"([a-z]+) [+-] [+-]", "solution": r"=(\d+) A [+-]",
-    "tags": ("+", "="),
+    "tags": ("+", "="), "filtered": True, "rare": True, "sft_lr_scale": 3.0,
 }  # fmt: skip
 check = Check(
     says="taught judgements whose principles are merged from several, a judge names more principles and gives more right verdicts "

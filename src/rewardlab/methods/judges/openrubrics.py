@@ -2,16 +2,16 @@
 
     CRG:    R ~ q(. | x, y+, y-): hard rules that the request states, and principles that tell y+ from y-
     kept:   the first of n rubrics with  judge(x, y_A, y_B, R) = label, its judgement c with it
-    learnt: -log pi(R | x) - log pi(c | x, y_A, y_B, R);      judging:  R' ~ pi(. | x),  then a verdict  ~ pi(. | x, y_A, y_B, R')
+    learnt: -log pi(R | x) - log pi(c | x, y_A, y_B, R);      judging:  R' ~ pi(. | x),  then k verdicts  ~ pi(. | x, y_A, y_B, R')
 
 A rubric that is written from the request alone lists what any reply should have. Seeing a pair whose label is known shows what made
 the difference; but a writer who is told the outcome also finds reasons that are none, and the filter takes those out by which the
 judge decides otherwise. The generator then writes rubrics without any reply in view.
 
-Liu et al. 2025, arXiv:2510.07743, by its abstract, reviews of it and our summary; models and data are at
-huggingface.co/OpenRubrics, and no training code was found. (inferred): the wording of prompts and marks; n; that one model learns
-both parts, where there two are tuned; and one judgement of each rubric, with the replies in a random order. `filtered=False` keeps
-any rubric.
+Liu et al. 2025, arXiv:2510.07743, by the paper: the parts of its prompts, rubrics by the likeliest tokens (a temperature of 0) and
+one of each pair, verdicts at .7, of which several vote; 8e-6 for the rubrics and 5e-6 for the verdicts. Models and data are at
+huggingface.co/OpenRubrics; the code (wanghaoyu0408/OpenRubrics) could not be read. (inferred): the wording; that one model learns
+both parts, where there two are tuned; the replies in a random order. `filtered=False` keeps any rubric.
 
 Rows may bring `rubrics`, which someone wrote of the pair, with judgements or without; else `writer` writes them, and judges.
 """
@@ -36,26 +36,25 @@ from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.rewards.critiques import answers
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
+from rewardlab.text.answers import after_thinking
 from rewardlab.worlds.occasions import JUDGE as SMALL_JUDGE
 from rewardlab.worlds.occasions import WRITE as SMALL_WRITE
 
 HOW = (
-    "Write it as a numbered list, each item one sentence that can be checked in a reply by itself, without naming the replies or "
-    "their subject matter: first the hard rules, which the request states, each ending with [Hard Rule]; then the principles of a "
-    "good reply, each ending with [Principle]. Write only the list."
+    "Write it as a numbered list. Each item begins with 'The response', says one thing, and can be checked in any reply to this "
+    "request: it names no topics, facts or replies, but the universal principle behind them. First the hard rules, which the "
+    "request states explicitly, each ending with [Hard Rule]; then the principles of a good reply, each ending with [Principle]. "
+    "Leave nothing out that matters, and say nothing twice. Write only the list."
 )
 CONTRAST = (
-    "A request and two replies follow, of which the first was preferred. Compare them, find what makes the first one better, and "
-    "write a rubric for judging any reply to this request.\n" + HOW + "\n\n[Request]\n{prompt}\n\n[Preferred reply]\n{chosen}\n\n"
-    "[Other reply]\n{rejected}\n\n[Rubric]\n"
+    "A request and two replies follow, of which the first was preferred. Write a rubric for judging any reply to this request: "
+    "first take the commands and constraints of the request, then find what makes the preferred reply better, and turn each of "
+    "these differences into the principle that it shows.\n" + HOW + "\n\n<request>\n{prompt}\n</request>\n\n"
+    "<chosen>\n{chosen}\n</chosen>\n\n<rejected>\n{rejected}\n</rejected>\n"
 )
-WRITE = "Write a rubric for judging replies to the request below.\n" + HOW + "\n\n[Request]\n{prompt}\n\n[Rubric]\n"
-JUDGE = (
-    "Compare two replies to a request by a rubric. Go through its items one by one and say of each how well either reply meets it; "
-    "hard rules come first: a reply that breaks one loses to one that keeps all. The order of the replies says nothing. "
-    "End with your verdict, [[A]] or [[B]].\n\n[Request]\n{prompt}\n\n[Reply A]\n{first}\n\n[Reply B]\n{second}\n\n"
-    "[Rubric]\n{rubric}\n"
-)
+WRITE = "Write a rubric for judging replies to the request below.\n" + HOW + "\n\nHere is the request:\n{prompt}\n"
+JUDGE = "rubric_rm"
+"""The form of the judge, by its published name."""
 WRITER = "writer"
 
 
@@ -77,8 +76,8 @@ class Judged(NamedTuple):
 
 @rollout(rows=lambda **_: 1)
 def consistent_rubrics(
-    problems: list[Problem], run: Run, *, contrast: str = CONTRAST, write: str = WRITE, judge: str = JUDGE, n: PositiveInt = 4,
-    writer: str = WRITER, filtered: bool = True, column: str = "rubrics", temperature: NonNegativeFloat = 1.0,
+    problems: list[Problem], run: Run, *, contrast: str = CONTRAST, write: str = WRITE, judge: str = JUDGE, n: PositiveInt = 1,
+    writer: str = WRITER, filtered: bool = True, column: str = "rubrics", temperature: NonNegativeFloat = 0.0,
 ) -> list[Group]:  # fmt: skip
     """For each pair the first of its rubrics by which the judge finds the better reply, recorded as the policy's reply to `write`;
     and the judgement, as its reply to `judge`.
@@ -105,11 +104,11 @@ def judged_rubrics(
     problems: Sequence[Problem], run: Run, contrast: str, form: Form, n: int, writer: str, column: str, sampling: Sampling
 ) -> list[list[Judged]]:
     """The rubrics of each pair, each with a judgement of the pair by it."""
-    own = [[_own(x) for x in list_of(p.meta.get(column)) or []] for p in problems]
+    own = [[_own(x) for x in _listed(p.meta.get(column))] for p in problems]
     lacking = [i for i, rubrics in enumerate(own) if not rubrics]
     asked = [_contrasted(problems[i], contrast) for i in lacking]
     for i, texts in zip(lacking, answers(run, writer, asked, n, sampling)[0], strict=True):
-        own[i] = [(text, "", None) for text in dict.fromkeys(x.strip() for x in texts) if text]
+        own[i] = [(text, "", None) for text in dict.fromkeys(after_thinking(x).strip() for x in texts) if text]
     rows = [
         [_question(p, k, *rubric, form, run) for k, rubric in enumerate(rubrics)]
         for p, rubrics in zip(problems, own, strict=True)
@@ -117,6 +116,12 @@ def judged_rubrics(
     silent = [x.question for row in rows for x in row if not x.judgement]
     said = iter(answers(run, writer, silent, 1, sampling)[0])
     return [[x if x.judgement else x._replace(judgement="".join(next(said))) for x in row] for row in rows]
+
+
+def _listed(said: Any) -> list[Any]:
+    """The rubrics of a row, of which a text or an object alone is one."""
+    found = list_of(said)
+    return found if found is not None else [said] if isinstance(said, Mapping) or (isinstance(said, str) and said.strip()) else []
 
 
 def _contrasted(problem: Problem, contrast: str) -> Problem:
@@ -146,29 +151,31 @@ def _question(problem: Problem, k: int, rubric: str, judgement: str, swapped: bo
 
 @measure
 def rubric_accuracy(
-    problems: Sequence[Problem], run: Run, *, write: str = WRITE, judge: str = JUDGE, k: PositiveInt = 1
+    problems: Sequence[Problem], run: Run, *, write: str = WRITE, judge: str = JUDGE, k: PositiveInt = 1,
+    temperature: NonNegativeFloat = 0.7,
 ) -> dict[str, float]:  # fmt: skip
-    """The policy writes k rubrics for each held-out request, and judges its pair by each, in both orders.
+    """The policy writes the likeliest rubric for each held-out request, and judges its pair by it, k times in either order.
 
     judged: the share of judgements with a right verdict, an unread one being wrong.  pair_accuracy: of pairs that the mean over
-    rubrics and orders ranks right, ties half.  unread: judgements without a verdict.
+    judgements ranks right, ties half.  unread: judgements without a verdict.  temperature: of judgements.
     """
-    form, sampling = form_of(judge), Sampling(run.max_new)
-    asked = [asking(p, write) for p in problems]
-    rubrics, _ = answers(run, "policy", asked, k, sampling)
-    rows = [
-        [_question(p, 0, text.strip() or "-", "", swapped, form, run) for text in texts for swapped in (False, True)]
-        for p, texts in zip(problems, rubrics, strict=True)
-    ]
-    said = iter(answers(run, "policy", [x.question for row in rows for x in row], 1, sampling)[0])
-    judged = [[x._replace(judgement="".join(next(said))) for x in row] for row in rows]
+    form = form_of(judge)
+    rubrics, _ = answers(run, "policy", [asking(p, write) for p in problems], 1, Sampling(run.max_new, 0.0))
+    asked = [
+        _question(p, 0, after_thinking("".join(text)).strip() or "-", "", swapped, form, run)
+        for p, text in zip(problems, rubrics, strict=True) for swapped in (False, True)
+    ]  # fmt: skip
+    said, _ = answers(run, "policy", [x.question for x in asked], k, Sampling(run.max_new, temperature))
+    # a question that the context cannot hold has no verdict
+    every = [[x._replace(judgement=text) for text in texts or [""]] for x, texts in zip(asked, said, strict=True)]
+    judged = [forth + back for forth, back in zip(every[::2], every[1::2], strict=True)]
     right = [float(x.right(form)) for row in judged for x in row]
     wins = [_won(row, form) for row in judged]
     low, high = mean_interval(wins)
     return {
         "pair_accuracy": float(np.mean(wins)), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
-        "judged": float(np.mean(right)) if right else 0.0,
-        "unread": float(np.mean([form.read(x.judgement, 2).values is None for row in judged for x in row])) if right else 1.0,
+        "judged": float(np.mean(right)),
+        "unread": float(np.mean([form.read(x.judgement, 2).values is None for row in judged for x in row])),
     }  # fmt: skip
 
 
@@ -187,13 +194,14 @@ def _won(row: Sequence[Judged], form: Form) -> float:
 
 def openrubrics(
     base: Recipe | None = None, *, writer: str = "copy:policy", contrast: str = CONTRAST, write: str = WRITE, judge: str = JUDGE,
-    n: int = 4, filtered: bool = True, k: int = 1, lr: float | None = None, problems: int = 16,
+    n: int = 1, temperature: NonNegativeFloat = 0.0, filtered: bool = True, k: int = 1, lr: float | None = None, problems: int = 16,
 ) -> Recipe:  # fmt: skip
     """writer: who writes rubrics of pairs and judges by them, openai:URL#NAME or a model (`Learner.init`).  contrast, write, judge:
-    what is asked: for a rubric of a pair, for one without replies, for a judgement by {rubric}.  n: rubrics of a pair.  filtered:
-    whether the label must come out.  k: rubrics of a held-out pair.  problems: pairs of a step."""
+    what is asked: for a rubric of a pair, for one without replies, for a judgement by {rubric}.  n: rubrics of a pair, which differ
+    at a temperature above 0.  filtered: whether the label must come out.  k: judgements of a held-out pair in either order, by one
+    rubric.  problems: pairs of a step."""
     base = base or sft()
-    kept = consistent_rubrics(contrast=contrast, write=write, judge=judge, n=n, filtered=filtered)
+    kept = consistent_rubrics(contrast=contrast, write=write, judge=judge, n=n, filtered=filtered, temperature=temperature)
     also = (*base.also, Learner(WRITER, writer, Recipe(), every=0))
     measured = rubric_accuracy(write=write, judge=judge, k=k)
     return base.but(rollout=kept, measure=measured, also=also, lr=lr, small_lr=3e-4, problems=problems)
@@ -201,7 +209,8 @@ def openrubrics(
 
 fidelity = "core"
 left_out = (
-    "two models, one for rubrics and one for judgements; the choice of pairs from many preference sets; and the DPO of a policy by "
+    "two models, one for rubrics and one for judgements; lists of more than two replies, of which a rubric is to order most pairs; "
+    "the choice of pairs from many preference sets; and the DPO of a policy by "
     "the verdicts, for which the trained judge is a model like any other (`writing_zero_brpo` and `rlhf_workflow_online` take one)"
 )
 data = Data(
@@ -226,7 +235,7 @@ data = Data(
     ],
 )  # fmt: skip
 
-SMALL = {"write": SMALL_WRITE, "judge": SMALL_JUDGE, "lr": 3e-4}
+SMALL = {"write": SMALL_WRITE, "judge": SMALL_JUDGE, "n": 4, "temperature": 1.0, "lr": 3e-4}
 check = Check(
     says="a model that learns from rubrics by which the label comes out judges held-out pairs right more often, by rubrics that it "
     "writes itself, than one that learns from any rubric of the pair",

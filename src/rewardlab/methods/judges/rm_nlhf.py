@@ -1,18 +1,21 @@
 r"""RM-NLHF: a judge is paid for a right verdict, and for how much its critique says what a person's critique of the pair says.
 
-    r(y)  = 1[verdict right] (1 + w s(y));       s(y) = F1(core arguments of y, core arguments of the human critique h)
-    rows without h:  s(y) = m(x, y), a MetaRM;   m learns on every step's judgements of rows with h:  min (m(x, y) - F1)^2
+    r(y)  = -1 out of form, 0 for a wrong verdict, else 1 + w s(y)
+    s(y)  = 1[F1(core arguments of y, core arguments of the human critique h) >= 1/2]
+    rows without h:  s(y) = max(0, m(x, y) - 1);   the MetaRM m learns on every step's judgements of rows with h:  min (m - r)^2
 
 A verdict has two outcomes, so that half of the guesses are right: of the right verdicts of strong judges, 20 to 40% come with a
 critique that people disagree with, and a reward for verdicts alone reinforces those too. Human critiques are few. A model with a
 scalar head learns from them what a sound critique is, and goes on learning as the judge changes, whose later judgements a model
 that was trained once would not know.
 
-Wang et al. 2026, arXiv:2601.07349, by its abstract and texts that sum it up (core arguments, their F1, outcomes paid 0 or 1, a
-MetaRM updated online); no code was released. (inferred): that s is added with weight w = 1 and pays right verdicts alone; squared
-error; that rows without a critique count from the first step, when the MetaRM's values are near constant within a group. The paper
-extracts and matches arguments by a language model: here they are the points of a list, or else sentences, and match where their
-words have a ROUGE-L of `match`, each once; `by` takes any reward in its place, such as `judge` with a form that shows {critique}.
+Wang et al. 2026, arXiv:2601.07349, and the authors' liudan193/Qwen-Character, Character-GenRM-NLHF/verl: reward_function.py,
+reward_manager/rm_nlhf.py and run_full_exp_qwen_7b_rm_nlhf.sh at 89d31da (w = .5; a MetaRM's s is at most w, too; out of form is a
+judgement without critique or verdict, or with one of over 1500 characters; 8 judgements of a pair; a KL of .001; 1e-6, the MetaRM's
+rate five times that). A critique that says the same twice has an F1 of 0. There a language model finds and matches arguments: here
+they are the points of a list, or else sentences, and match where their words have a ROUGE-L of `match` and they do not speak of
+different replies, each once; `by` takes any reward in its place, such as `judge` with a form that shows {critique}. (inferred):
+that rows without a critique count from the first step, when the MetaRM's values are near constant within a group.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -29,15 +33,16 @@ from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judgements import accuracy_of, judged
 from rewardlab.judges.cases import WORTH, agrees
-from rewardlab.judges.forms import TWO_REPLIES, Kind
+from rewardlab.judges.forms import TWO_REPLIES, Kind, Reading
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import trained_judge
 from rewardlab.objectives.labels import label_squared_error
-from rewardlab.rewards.judgements import right_judgement
+from rewardlab.rewards.judgements import reading_of
 from rewardlab.rewards.model import reader
 from rewardlab.rewards.reward import Reward, reward
-from rewardlab.settings.domain import PositiveInt, Share
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
+from rewardlab.text.answers import after_thinking
 from rewardlab.text.words import LONGEST, f1, rouge_l, sentences
 from rewardlab.util.outputs import last_values
 from rewardlab.worlds.criticised_duels import ARGUMENT
@@ -54,33 +59,52 @@ the replies nor their length counts. Then give your verdict: [[A]] if reply A is
 )
 POINT = r"(?m)^[ \t]{0,8}[-*][ \t]+(\S.*)$"
 """An argument: a point of a list."""
+REPLIES = {"A", "B"}
 META = "meta"
 CRITIQUE = "critique"
 _MARK = re.compile(r"\[\[[^\[\]]{0,80}\]\]")
+Found = str | tuple[Reading, tuple[float, ...]]
+"""What a judgement says of the replies, and what they are worth; or why that is not known."""
 
 
 # ---- how near a critique is to a person's --------------------------------------------------------------------------------
 
 
 def core_arguments(text: str, argument: str = POINT) -> list[list[str]]:
-    """The words of each argument of a critique: of what the pattern finds (its first group, if it has one), else of sentences."""
-    text = _MARK.sub("", text)[:LONGEST]
+    """The words of each argument of a critique: of what the pattern finds (its first group, if it has one), else of sentences.
+
+    They are in small letters, but for the names of the replies, A and B.
+    """
+    text = critique_in(text)[:LONGEST]
     found = [match[1] if match.re.groups else match[0] for match in re.finditer(argument, text)]
     parts = found or [said for line in text.splitlines() for said in sentences(line)]
-    split = [[word.strip(",.;:!?\"'()*") or word for word in part.lower().split()] for part in parts]
-    return [words for words in split if words]
+    split = [[word.strip(",.;:!?\"'()*") or word for word in part.split()] for part in parts]
+    return [[word if word in REPLIES else word.lower() for word in words] for words in split if words]
+
+
+def critique_in(judgement: str) -> str:
+    """What a judgement says after its thinking, without its marks."""
+    return _MARK.sub("", after_thinking(judgement)).strip()
 
 
 def argument_f1(said: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]], match: float = 0.5) -> float:
-    """F1 of the arguments said over those wanted. Each counts once: a repeated argument lowers the precision."""
+    """F1 of the arguments said over those wanted, each of which counts once; 0 where one is said twice."""
+    if len({tuple(words) for words in said}) < len(said):
+        return 0.0
     left, shared = list(said), 0
     for argument in wanted:
-        best = max(left, key=lambda own: rouge_l(own, argument), default=None)
+        best = max(left, key=lambda own: _alike(own, argument), default=None)
         # rounded: 2 * 3 / 6 words must meet a bound of 1
-        if best is not None and round(rouge_l(best, argument), 9) >= match:
+        if best is not None and round(_alike(best, argument), 9) >= match:
             left.remove(best)
             shared += 1
     return f1(shared, len(said), len(wanted))
+
+
+def _alike(said: Sequence[str], wanted: Sequence[str]) -> float:
+    """ROUGE-L of two arguments; 0 where one speaks of A alone and the other of B alone: praise of another reply is another one."""
+    of, other = REPLIES & set(said), REPLIES & set(wanted)
+    return 0.0 if of and other and not of & other else rouge_l(said, wanted)
 
 
 def critique_of(problem: Problem) -> str | None:
@@ -124,33 +148,59 @@ def _with_critique(group: Group, text: str) -> Group:
     return [replace(t, problem=problem) for t in group]
 
 
-@reward(over="groups")
-def sound_critique(
-    groups: list[Group], run: Run, *, similarity: Reward, form: str = FORM, kind: Kind = "pairwise", model: str = META
-) -> Scores:
-    """The process reward of judgements whose verdict is right: their similarity to the human critique, and without one the
-    MetaRM's prediction, cut to [0, 1]; 0 for other judgements.
+@reward(over="groups", check=check_pattern)
+def criticised_verdict(
+    groups: list[Group], run: Run, *, similarity: Reward, form: str = FORM, kind: Kind = "pairwise", weight: NonNegativeFloat = 0.5,
+    least: Share = 0.5, unformed: float = -1.0, argument: str = POINT, longest: PositiveInt = 1500, model: str = META,
+) -> Scores:  # fmt: skip
+    """1 + `weight` * s for a judgement with a right verdict, 0 for one with a wrong one, `unformed` for one out of form.
 
-    model: the MetaRM, a model of the run; empty: judgements without a critique are paid 0. Logged: critique, predicted (means of
-    both, whatever the verdict).
+    s: of a row with a human critique 1 where the judgement's has a similarity to it of `least` or more, else 0 (least=0: the
+    similarity itself); of another row the MetaRM's value less 1, cut to [0, 1].  argument: as in `critique_similarity`.  longest:
+    characters of a critique.  model: the MetaRM, a model of the run; empty: s = 0 there.  Logged: critique, the mean similarity,
+    and predicted, the mean of the MetaRM's s, whatever the verdict.
     """
-    found = similarity(groups, run)
-    guessed = [g for g, row in enumerate(found) if model and all(s.total is None for s in row)]
-    guesses = iter(predicted([t for g in guessed for t in groups[g]], run, model))
-    process = [[next(guesses) if g in guessed else s.total for s in row] for g, row in enumerate(found)]
-    for name, kept in ("critique", set(range(len(groups))) - set(guessed)), ("predicted", set(guessed)):
-        if known := [x for g in sorted(kept) for x in process[g] if x is not None]:
-            run.log(name, float(np.mean(known)))
-    right = right_judgement(form=form, kind=kind, wrong=0.0)(groups, run)
-    return [
-        [Score(None, why=ok.why) if ok.value is None else Score(ok.value * (x or 0.0)) for ok, x in zip(*row, strict=True)]
-        for row in zip(right, process, strict=True)
+    near = [[s.total for s in row] for row in similarity(groups, run)]
+    unknown = [g for g, row in enumerate(near) if all(x is None for x in row)]
+    found = predicted([t for g in unknown for t in groups[g]], run, model) if model else []
+    guesses = [min(1.0, max(0.0, m - 1)) for m in found]
+    for name, values in ("critique", [x for row in near for x in row if x is not None]), ("predicted", guesses):
+        if values:
+            run.log(name, float(np.mean(values)))
+    left = iter(guesses)
+    sound = [
+        [next(left, 0.0) for _ in row] if g in unknown else [float((x or 0.0) >= least) if least else x or 0.0 for x in row]
+        for g, row in enumerate(near)
     ]
+    read = [[reading_of(t, form, kind) for t in group] for group in groups]
+    formed = [[len(critique_in(t.reply)) <= longest and bool(core_arguments(t.reply, argument)) for t in g] for g in groups]
+    return [
+        [_paid(*cell, weight, unformed) for cell in zip(*rows, strict=True)] for rows in zip(read, formed, sound, strict=True)
+    ]  # fmt: skip
+
+
+def _paid(found: Found, formed: bool, sound: float, weight: float, unformed: float) -> Score:
+    if isinstance(found, str):
+        return Score(None, why=found)
+    reading, worth = found
+    if reading.values is None or not formed:
+        return Score(unformed, why=reading.said if reading.values is None else "no critique, or one that is too long")
+    return Score((1 + weight * sound) * agrees(reading.values, worth), why=f"said {reading.said}", extracted=reading.said)
+
+
+@reward(over="groups")
+def where_criticised(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
+    """What `inner` pays judgements of rows with a human critique of the order that is shown; no verdict on others."""
+    known = [g for g, group in enumerate(groups) if critique_of(group[0].problem)]
+    scores: Scores = [[Score(None, why="the row has no critique of the replies in this order")] * len(group) for group in groups]
+    for g, row in zip(known, inner([groups[g] for g in known], run) if known else [], strict=True):
+        scores[g] = row
+    return scores
 
 
 def predicted(rows: Sequence[Trajectory], run: Run, model: str) -> list[float]:
-    """The MetaRM's process reward of judgements, each read with its question."""
-    return [min(1.0, max(0.0, x)) for x in last_values(reader(run, model), rows)] if rows else []
+    """What the MetaRM takes judgements to be paid, each read with its question."""
+    return list(last_values(reader(run, model), rows)) if rows else []
 
 
 # ---- held-out judgements -------------------------------------------------------------------------------------------------
@@ -158,13 +208,13 @@ def predicted(rows: Sequence[Trajectory], run: Run, model: str) -> list[float]:
 
 @measure
 def sound_judgements(
-    problems: Sequence[Problem], run: Run, *, similarity: Reward, form: str = FORM, kind: Kind = "pairwise", k: PositiveInt = 1,
-    model: str = META,
+    problems: Sequence[Problem], run: Run, *, similarity: Reward, paid: Reward, form: str = FORM, kind: Kind = "pairwise",
+    k: PositiveInt = 1, model: str = META,
 ) -> dict[str, float]:  # fmt: skip
     """As `judgement_accuracy`, and of questions with a human critique:
 
     critique: the mean similarity of the judge's critique to it.  spurious: the share of right verdicts with a similarity below 1/2.
-    meta_error: the mean distance of the MetaRM's prediction from the similarity.
+    meta_error: the mean distance of the MetaRM's value from what `paid` pays.
     """
     found = judged(problems, run, form_of(form, kind), k)
     said = zip(found.asked, found.texts, strict=True)
@@ -173,16 +223,15 @@ def sound_judgements(
         return accuracy_of(found)
     begun = run.policy.read([Trajectory(q) for q, _ in cells], [q.prompt for q, _ in cells])
     groups = [run.policy.write([t] * len(texts), texts) for t, (_, texts) in zip(begun, cells, strict=True)]
-    flat = [t for group in groups for t in group]
-    scored = [(t, s.total) for t, s in zip(flat, (s for row in similarity(groups, run) for s in row), strict=True)]
-    known = [(t, x) for t, x in scored if x is not None]
-    of = form_of(form, kind)
-    right = [x for t, x in known if (v := of.read(t.reply, len(t.problem.meta[WORTH])).values) and agrees(v, t.problem.meta[WORTH])]
-    guesses = predicted([t for t, _ in known], run, model) if model else []
+    near, earned = ([s.total for row in part(groups, run) for s in row] for part in (similarity, paid))
+    known = [x for x in near if x is not None]
+    right = [x for x, r in zip(near, earned, strict=True) if x is not None and r is not None and r >= 1]
+    guesses = predicted([t for group in groups for t in group], run, model) if model else []
+    gaps = [abs(m - r) for m, r in zip(guesses, earned, strict=False) if r is not None]
     return accuracy_of(found) | {
-        **({"critique": float(np.mean([x for _, x in known]))} if known else {}),
+        **({"critique": float(np.mean(known))} if known else {}),
         **({"spurious": float(np.mean([x < 0.5 for x in right]))} if right else {}),
-        **({"meta_error": float(np.mean([abs(m - x) for m, (_, x) in zip(guesses, known, strict=True)]))} if guesses else {}),
+        **({"meta_error": float(np.mean(gaps))} if gaps else {}),
     }
 
 
@@ -190,30 +239,35 @@ def sound_judgements(
 
 
 def rm_nlhf(
-    base: Recipe | None = None, *, form: str = FORM, kind: Kind = "pairwise", weight: float = 1.0, argument: str = POINT,
-    match: float = 0.5, by: Reward | None = None, meta: bool = True, init: str = "value-head", meta_lr: float | None = None,
-    n: int = 8, problems: int = 16, votes: int = 1, lr: float | None = None,
+    base: Recipe | None = None, *, form: str = FORM, kind: Kind = "pairwise", weight: float = 0.5, least: float = 0.5,
+    argument: str = POINT, match: float = 0.5, by: Reward | None = None, longest: int = 1500, meta: bool = True,
+    init: str = "value-head", meta_lr: float | None = None, n: int = 8, problems: int = 16, beta: NonNegativeFloat = 1e-3,
+    votes: int = 1, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """form, kind, n, problems, votes: as in `trained_judge`; the form must ask for a critique.  weight: of the process reward; 0:
-    verdicts alone are paid.  argument, match, by: how critiques are compared (`critique_similarity`).  meta: whether a MetaRM pays
-    rows without a human critique.  init, meta_lr: of the MetaRM (`Learner.init`)."""
-    base = base or grpo(n=n)
-    base = trained_judge(base, form=form, kind=kind, n=n, problems=problems, wrong=0.0, lr=lr)
+    verdicts and form alone are paid.  least, longest: similarity from which a critique is sound, and its characters.  argument,
+    match, by: how critiques are compared (`critique_similarity`).  meta: whether a MetaRM pays rows without a human critique.
+    init, meta_lr: of the MetaRM (`Learner.init`).  beta: of the KL to the start."""
+    base = base or grpo(n=n, beta=beta)
+    base = trained_judge(base, form=form, kind=kind, n=n, problems=problems, lr=lr)
     near = critique_similarity(argument=argument, match=match, by=by)
     name = META if meta else ""
-    paid = base.required("reward")
-    scorer = Recipe(reward=near, objective=label_squared_error(), update=Update(lr=meta_lr, loss_kind="scorer"))
+    asked: dict[str, Any] = {"similarity": near, "form": form, "kind": kind}
+    told: dict[str, Any] = {**asked, "weight": weight, "least": least, "argument": argument, "longest": longest}
+    known = where_criticised(inner=criticised_verdict(model="", **told))
+    scorer = Recipe(reward=known, objective=label_squared_error(), update=Update(lr=meta_lr, loss_kind="scorer"))
     return base.but(
-        reward=paid + weight * sound_critique(similarity=near, form=form, kind=kind, model=name) if weight else paid,
-        measure=sound_judgements(similarity=near, form=form, kind=kind, k=votes, model=name),
+        reward=criticised_verdict(model=name, **told),
+        measure=sound_judgements(paid=known, k=votes, model=name, **asked),
         also=(*base.also, Learner(META, init, scorer)) if meta else base.also,
     )
 
 
-fidelity = "reading"
+fidelity = "core"
 left_out = (
     "arguments that a language model extracts and matches, in whose place are lists or sentences and their words (`by` takes a "
-    "judge); a MetaRM that is trained on human critiques before the judge is: here it learns from the first step on, with the judge"
+    "judge); a MetaRM that is trained on human critiques before the judge is: here it learns from the first step on, with the "
+    "judge; the tags and four lines of its form; the double elimination by which its judge pays a policy"
 )
 data = Data(
     chosen="the better reply", rejected="the worse reply",
