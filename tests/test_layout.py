@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -165,10 +165,27 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(tree: ast.AST, package: tuple[str, ...]) -> set[str]:
-    """What a file imports from rewardlab, anywhere in it, as dotted names below `rewardlab`."""
+@cache
+def parsed(text: str) -> ast.Module:
+    """The syntax tree of a file that several tests read; none of them changes it."""
+    return ast.parse(text)
+
+
+def statements(body: Iterable[ast.AST], run: bool = False) -> Iterator[ast.AST]:
+    """The statements of a file and all in them; no expressions, which are most of a tree. run: without what stands under
+    `if TYPE_CHECKING`, which is never run."""
+    for node in body:
+        if run and isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from statements(getattr(node, field, ()), run)
+
+
+def imported(text: str, package: tuple[str, ...], run: bool = False) -> set[str]:
+    """What a file imports from rewardlab, anywhere in it, as dotted names below `rewardlab`. run: see `statements`."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in statements(parsed(text).body, run):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -178,30 +195,15 @@ def imported(tree: ast.AST, package: tuple[str, ...]) -> set[str]:
     return {name.removeprefix("rewardlab.") for name in names if name.startswith("rewardlab.")}
 
 
-@cache
-def parsed(text: str) -> ast.Module:
-    """The syntax tree of a file that several tests read; none of them changes it."""
-    return ast.parse(text)
-
-
 def wrong_imports(path: Path, text: str) -> set[str]:
     """What a file imports and may not."""
-    names = imported(parsed(text), ("rewardlab", *path.parts[:-1]))
+    names = imported(text, ("rewardlab", *path.parts[:-1]))
     return {name for name in names if not any(f"{name}.".startswith(f"{ok}.") for ok in MAY_IMPORT[path.parts[0]])}
 
 
-def without_type_checking(tree: ast.Module) -> ast.Module:
-    """Imports under `if TYPE_CHECKING` are never run, so they close no circle."""
-
-    class Remove(ast.NodeTransformer):
-        def visit_If(self, node: ast.If) -> ast.AST:
-            return ast.Pass() if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else self.generic_visit(node)
-
-    return Remove().visit(tree)
-
-
 def import_graph(files: dict[Path, str]) -> dict[str, set[str]]:
-    """Module to the modules that it imports, at its top or inside a function."""
+    """Module to the modules that it imports, at its top or inside a function. What is imported under `if TYPE_CHECKING` closes no
+    circle."""
     modules = {module_name(path) for path in files}
 
     def module_of(name: str) -> str:
@@ -212,13 +214,18 @@ def import_graph(files: dict[Path, str]) -> dict[str, set[str]]:
 
     graph = {}
     for path, text in files.items():
-        names = imported(without_type_checking(ast.parse(text)), ("rewardlab", *path.parts[:-1]))
+        names = imported(text, ("rewardlab", *path.parts[:-1]), run=True)
         graph[module_name(path)] = {module_of(name) for name in names} - {module_name(path), ""}
     return graph
 
 
 def circles(graph: dict[str, set[str]]) -> Iterator[set[str]]:
     """Groups of modules each of which imports every other, through others or not (strongly connected components)."""
+
+    # what imports nothing that is left is in no circle: most modules go, and no path is searched among them
+    left = dict(graph)
+    while ends := [module for module, read in left.items() if not read & left.keys()]:
+        left = {module: left[module] for module in left.keys() - set(ends)}
 
     def reached(start: str) -> set[str]:
         seen, waiting = set(), [start]
@@ -228,19 +235,19 @@ def circles(graph: dict[str, set[str]]) -> Iterator[set[str]]:
             waiting += new
         return seen
 
-    reach = {module: reached(module) for module in graph}
-    left = {module for module in graph if module in reach[module]}
-    while left:
-        first = min(left)
-        circle = {other for other in reach[first] if first in reach[other]}
-        left -= circle
+    reach = {module: reached(module) for module in left}
+    inside = {module for module in left if module in reach[module]}
+    while inside:
+        first = min(inside)
+        circle = {other for other in reach[first] & inside if first in reach[other]}
+        inside -= circle
         yield circle
 
 
 def too_long(path: Path, text: str) -> list[str]:
     kind = {"methods": "method file", "worlds": "world"}.get(path.parts[0], "module")
     long = [f"{path}: {n} lines"] if (n := len(text.splitlines())) > LIMITS[kind] else []
-    functions = [n for n in ast.walk(parsed(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [n for n in statements(parsed(text).body) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     sizes = {f: f.end_lineno - f.lineno + 1 for f in functions if f.end_lineno}
     return long + [f"{path}: {f.name} is {size} lines" for f, size in sizes.items() if size > LIMITS["function"]]
 
@@ -329,7 +336,9 @@ def test_only_the_registry_loads_methods():
     """By name too: no other module holds the methods' package as a string."""
     loading = []
     for path in FILES:
-        constants = (n.value for n in ast.walk(parsed(path.read_text("utf-8"))) if isinstance(n, ast.Constant))
+        if "methods" not in (text := path.read_text("utf-8")):
+            continue
+        constants = (n.value for n in ast.walk(parsed(text)) if isinstance(n, ast.Constant))
         if any(isinstance(c, str) and c.startswith("rewardlab.methods") for c in constants):
             loading.append(str(path.relative_to(SRC)))
     # core/part.py recognises the parts of methods, to save them by the method's name

@@ -31,6 +31,7 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.extras import MissingExtra
 from tests.helpers.chromium import BROWSER, MISSING
+from tests.helpers.shrunk import shrunk
 
 METHODS = sorted(registry.methods())
 CLAIM = [f.name for f in fields(Claim)]
@@ -61,17 +62,16 @@ def parts_of(recipe: Recipe) -> Iterator[Part]:
 
 
 def small_recipe(name: str) -> Recipe:
-    """The method with four problems a step; second models that come warmed up come untrained, and are taught on four pairs.
+    """The method with four problems a step, and `shrunk`; second models that come warmed up come untrained.
 
     A judge imitates in the first step alone. Parts that its claim gives it stay: the world of the claim may have no other use for
     the method. So do the data that only a user can choose, and sizes of models of billions of weights.
     """
     claim, known = registry.claim_of(name), hyperparameters(registry.method(name)).keys()
-    taught = dict.fromkeys({"pairs", "utterances"} & known if "reward_model" in known else (), 4)
     # in what an untrained judge writes there may be nothing to imitate
-    taught |= dict.fromkeys({"distil"} & known, 1)
+    taught = dict.fromkeys({"distil"} & known, 1)
     given = {k: v for k, v in claim.settings.items() if isinstance(v, Part) or k in OF_ITS_CLAIM} if claim else {}
-    recipe = registry.build(name, SMALL | given | taught)
+    recipe = shrunk(registry.build(name, SMALL | given | taught))
     also = tuple(replace(x, init=x.init.replace("embedded:", "untrained:")) for x in recipe.also)
     return recipe.but(also=also)
 

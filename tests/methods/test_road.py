@@ -19,6 +19,7 @@ from rewardlab.models.embedded import tokenizer
 from rewardlab.settings.hyperparameters import hyperparameters
 from tests.helpers.checkpoints import checkpoint
 from tests.helpers.chromium import BROWSER, MISSING
+from tests.helpers.shrunk import shrunk
 
 STATED = {row["name"]: Data.from_json(row["data"]) for row in registry.rows() if row["data"]}
 KINDS = {row["name"]: row["kind"] for row in registry.rows()}
@@ -61,7 +62,7 @@ def test_a_method_runs_on_its_template_rows_with_any_model(name, model, tmp_path
     task = registry.task(str(rows), **verifier)
     if data.verified_by == "web_page" and not BROWSER:
         pytest.skip(MISSING)
-    recipe = registry.build(name, small(name))
+    recipe = shrunk(registry.build(name, small(name)))
     if recipe.study is not None:
         pytest.skip("a study has no model")
     if not recipe.learns:

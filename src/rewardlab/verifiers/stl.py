@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -46,23 +47,27 @@ def stated_formula(response: str) -> str:
     return (rest if colon else text).strip().strip("`$\"'. ").strip()
 
 
-def aspects(text: str, gold: stl.Formula, signals: int = 512) -> dict[str, float]:
-    """How good a formula is, from 0 to 1, beside the gold one, in four aspects; of a text that is no formula only the last.
+def aspects(text: str, gold: stl.Formula, signals: int = 512, wanted: Sequence[str] = ASPECTS) -> dict[str, float]:
+    """How good a formula is, from 0 to 1, beside the gold one, in the wanted aspects; a text that is no formula has only symbols.
 
     atoms: atomic propositions that both have, of those that either has.  semantics: share of random signals of which both say the
     same.  succinct: the gold formula's size over this one's, at most 1.  symbols: how alike the sequences of symbols are.
     """
-    alike = _alike(text, str(gold))
     try:
         formula = stl.parse(text)
     except ValueError:
-        return {"atoms": 0.0, "semantics": 0.0, "succinct": 0.0, "symbols": alike}
-    own, wanted = stl.atoms(formula), stl.atoms(gold)
-    rng = np.random.default_rng(seed_of("stl", str(formula), str(gold)))
-    return {
-        "atoms": len(own & wanted) / len(own | wanted), "semantics": stl.agreement(formula, gold, signals, rng),
-        "succinct": min(1.0, stl.size(gold) / stl.size(formula)), "symbols": alike,
-    }  # fmt: skip
+        return {aspect: _alike(text, str(gold)) if aspect == "symbols" else 0.0 for aspect in wanted}
+    rate: dict[str, Callable[[], float]] = {
+        "atoms": lambda: _shared(stl.atoms(formula), stl.atoms(gold)),
+        "semantics": lambda: stl.agreement(formula, gold, signals, np.random.default_rng(seed_of("stl", str(formula), str(gold)))),
+        "succinct": lambda: min(1.0, stl.size(gold) / stl.size(formula)),
+        "symbols": lambda: _alike(text, str(gold)),
+    }
+    return {aspect: rate[aspect]() for aspect in wanted}
+
+
+def _shared(own: set[stl.Atom], wanted: set[stl.Atom]) -> float:
+    return len(own & wanted) / len(own | wanted)
 
 
 def _alike(text: str, gold: str) -> float:

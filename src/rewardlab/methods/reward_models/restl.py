@@ -65,7 +65,9 @@ def pair_of(problem: Problem, aspect: str) -> tuple[float, Problem] | None:
     given = [str(text) for text in list_of(problem.meta.get("replies")) or []]
     for _ in range(1 if given else TRIES):
         texts = given or list(_slipped_pair(gold, aspect, rng))
-        rated = sorted(((aspects(stated_formula(text), gold)[aspect], text) for text in texts), key=lambda x: -x[0])
+        rated = sorted(
+            ((aspects(stated_formula(text), gold, wanted=(aspect,))[aspect], text) for text in texts), key=lambda x: -x[0]
+        )
         (best, better), (least, worse) = rated[0], rated[-1]
         if best > least:
             return best - least, with_pair(problem, Reply(better, best), Reply(worse, least))
