@@ -31,12 +31,12 @@ Written from the records of the leagues by `make docs`; do not edit it.
 
 You know TRL or verl, you have a model, rows and a reward, and you want to know which of three hundred published methods is worth
 your GPU hours. Each section answers one wish. Where it says "compared", that was measured here, under these rules: all methods of a
-family meet in the same worlds, which were fixed before the league was run, one of them new to all of their checks; each learns at the learning
-rate that suits it, chosen on other seeds (other settings are the method's own); updates and rollouts are equal; eight runs each,
-from eight initial policies, where a section says no other number; all differences from the baseline in a world are decided
-together, so that in one world of twenty one of them is false. Only differences from the baseline are decided: the order of two
-other methods is not. The other sections say which method is for what, and what the check of each measured in a world of its own,
-which is no comparison.
+family meet in the same worlds, which were fixed before the league was run, one of them new to all of their checks; each learns
+at the learning rate that suits it, chosen on other seeds (other settings are the method's own); updates and rollouts are equal;
+eight runs each, from eight initial policies, where a section says no other number; all differences from the baseline in a world
+are decided together, so that in one world of twenty one of them is false. Only differences from the baseline are decided: the
+order of two other methods is not. The other sections say which method is for what, and what the check of each measured in a world
+of its own, which is no comparison.
 
 The worlds are small: a policy of a million parameters, problems whose every step can be checked, a minute a run. They show what
 a method does and where it breaks. Annotators and scorers are simulated, so that the truth is known; where replies and scores were
