@@ -13,28 +13,25 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rewardlab.core import Batch, Message, Outputs, Policy, Sampling, TokenCount, Trajectory, Turn
+from rewardlab.core import Batch, Message, Policy, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.chat import dialogue, since_reply
 from rewardlab.policies.ends import GENERATION, end_ids, generation_ends, turn_end
 from rewardlab.policies.head import divergences, gradient_products, joint_head, likeliest, nucleus_logprobs, token_logprobs
 from rewardlab.policies.joint import check_joined
-from rewardlab.policies.packing import SCORE_TOKENS, by_tokens, pad
+from rewardlab.policies.passes import Passes
 from rewardlab.policies.perturbed import Place, perturbed
-from rewardlab.policies.room import fitting_tokens, in_parts
-from rewardlab.policies.vectors import NO_TOKEN, ReadsVectors
+from rewardlab.policies.vectors import NO_TOKEN
 from rewardlab.policies.weights import shown
-from rewardlab.util.device import free_memory
 
 
-class TextPolicy(ReadsVectors):
-    """Base of the text policies. Subclasses add `extend`, `evaluate` and `_forward`."""
+class TextPolicy(Passes):
+    """Base of the text policies. Subclasses add `extend` and `_forward`."""
 
     name = "policy"
     step = 0
     """The training step of the current weights; recorded in every sampled turn."""
-    device: torch.device
     context: int
     base: Base | None = None
     """What the weights below adapters were loaded from; None where nothing on disk holds them."""
@@ -49,10 +46,8 @@ class TextPolicy(ReadsVectors):
     recomputes = False
     """Whether a pass with gradient keeps of each layer only what it read, and computes the rest again going backward (gradient
     checkpointing, Chen et al. 2016, arXiv:1604.06174). A copy does as the policy does."""
-    alone = True
-    """Whether its passes need no other process."""
-    score_tokens = SCORE_TOKENS
-    """Padded tokens in a pass of `score`: fewer after memory has run out."""
+    most_rows = 1 << 30
+    """Rows sampled together at most: fewer after memory has run out."""
     sampler: Any = None
     """What samples in this policy's place (`vllm/sampler.py`); a copy has none."""
     _joined: Sequence[tuple[float, TextPolicy]] = ()
@@ -138,49 +133,8 @@ class TextPolicy(ReadsVectors):
         # not verbose: transformers warns of texts longer than what the tokenizer's own file says, which is not the model's context
         return self.tokenizer(text, add_special_tokens=not self.tokenizer.chat_template, verbose=False)["input_ids"]
 
-    # ---- log-probs ---------------------------------------------------------------------------------------------------
-
-    def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
-        """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
-        raise NotImplementedError
-
-    @torch.no_grad()
-    def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """Log-prob of every position, (len,); 0 for the first, which no model predicts, and for vectors, which are no tokens."""
-        self.token_count.scored += sum(map(len, trajectories))
-        logprobs: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
-
-        def score(part: list[int]) -> None:
-            ids, length = pad([trajectories[i].ids for i in part], self.device)
-            real = (torch.arange(ids.shape[1], device=self.device) < length[:, None]) & (ids != NO_TOKEN)
-            with self._reading([trajectories[i] for i in part]):
-                table = self._forward(ids, length, real, ("logprobs",)).logprobs.cpu().numpy()
-            for row, i in enumerate(part):
-                logprobs[i] = table[row, : len(trajectories[i])]
-
-        tokens = self.tokens_at_once(self.score_tokens)
-        if in_parts(by_tokens([len(t) for t in trajectories], tokens), score, alone=self.alone):
-            self.score_tokens = tokens // 2
-        return logprobs
-
-    def tokens_at_once(self, most: int) -> int:
-        """How many tokens a pass without gradient may hold now: the most of `most`, half of it ... for which memory is free."""
-        return fitting_tokens(most, self.reading_bytes, self.free_memory())
-
-    def reading_bytes(self, tokens: int) -> int:
-        """Roughly the bytes that a pass without gradient over so many tokens takes at a time."""
-        raise NotImplementedError
-
     def sampling_bytes(self, rows: int, prompt: int, reply: int) -> dict[str, int]:
         """The bytes that sampling so many rows at a time takes, of at most so many tokens, by what they are for."""
-        raise NotImplementedError
-
-    def free_memory(self) -> int:
-        """The bytes that are free for a pass, or for sampling."""
-        return free_memory(self.device)
-
-    def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
-        """The model on rows of ids (B, T): log-probs and entropies where `mask`, values and hidden states everywhere."""
         raise NotImplementedError
 
     def vocabulary_head(self) -> Tensor:
@@ -305,8 +259,10 @@ class TextPolicy(ReadsVectors):
             seen.append(x)
             return x
 
+        self.token_count.scored += int(batch.length.sum())
+        # in one pass: rows that begin alike share tokens, which the places of a table are found by
         with self.inserted(layer, remember):
-            self.evaluate(batch, ("hidden",))
+            self._outputs(batch, list(range(len(batch))), ("hidden",))
         return seen[0]
 
     def activation_table(self, batch: Batch, layer: int) -> Tensor:

@@ -138,6 +138,12 @@ def cached_numbers(config: Any) -> tuple[int, int]:
     return each, each
 
 
+def reading_bytes(config: Any, dtype: torch.dtype, tokens: int) -> int:
+    """Roughly the bytes that a pass without gradient over so many tokens takes at a time."""
+    c, size = config.get_text_config(), torch.empty(0, dtype=dtype).element_size()
+    return tokens * (8 * c.hidden_size + 3 * (getattr(c, "intermediate_size", None) or 4 * c.hidden_size)) * size
+
+
 def decoder_layers(model: Any) -> nn.ModuleList:
     """The decoder layers of a causal language model, whatever its family calls them."""
     depth = model.config.get_text_config().num_hidden_layers

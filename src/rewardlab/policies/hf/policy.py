@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rewardlab.core import Batch, Outputs, Sampling, Trajectory
+from rewardlab.core import Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.attributes import Attributes, attributes_in, check_outputs, mixed
@@ -34,6 +34,7 @@ from rewardlab.policies.hf.model import (
     layer_matrices,
     layer_norms,
     reading,
+    reading_bytes,
     recomputing,
     vocabulary,
 )
@@ -42,7 +43,7 @@ from rewardlab.policies.perturbed import Place
 from rewardlab.policies.replies import Replies
 from rewardlab.policies.room import LOGIT_BYTES, fitting_rows, in_parts, sampling_cost
 from rewardlab.policies.text import TextPolicy
-from rewardlab.policies.vectors import numbered, numbered_table, tokens_decided
+from rewardlab.policies.vectors import numbered, numbered_table
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
 ROWS = 256
@@ -62,8 +63,6 @@ class HFPolicy(TextPolicy):
     """Whether transformers compiles steps over a static cache: it does so anew for each number of rows, or of tokens."""
     keeps_frozen = True
     """Whether the matrices below adapters are kept in the format of computation."""
-    most_rows = 1 << 30
-    """Rows sampled together at most: fewer after memory has run out."""
 
     def __init__(
         self, model: Any, tokenizer: Any, device: torch.device, dtype: torch.dtype, name: str = "policy",
@@ -183,8 +182,7 @@ class HFPolicy(TextPolicy):
         return len(fitting_rows([prompt] * rows, ROWS, sampling_cost(self, reply), free)[0])
 
     def reading_bytes(self, tokens: int) -> int:
-        c, size = self.model.config.get_text_config(), torch.empty(0, dtype=self.dtype).element_size()
-        return tokens * (8 * c.hidden_size + 3 * (getattr(c, "intermediate_size", None) or 4 * c.hidden_size)) * size
+        return reading_bytes(self.model.config, self.dtype, tokens)
 
     def sampling_bytes(self, rows: int, prompt: int, reply: int) -> dict[str, int]:
         # of the prompts, the last token's logits alone are computed
@@ -266,12 +264,6 @@ class HFPolicy(TextPolicy):
             model.generation_config = own_config
 
     # ---- log-probs ---------------------------------------------------------------------------------------------------
-
-    def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
-        """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
-        self.token_count.scored += int(batch.length.sum())
-        with self._reading([t for t, _ in batch.rows]):
-            return self._forward(batch.ids, batch.length, tokens_decided(batch), wants, per_token)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]
