@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rewardlab.core import Batch, Message, Policy, Sampling, TokenCount, Trajectory, Turn
+from rewardlab.core import Message, Policy, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.chat import dialogue, since_reply
 from rewardlab.policies.ends import GENERATION, end_ids, generation_ends, turn_end
-from rewardlab.policies.head import divergences, gradient_products, joint_head, likeliest, nucleus_logprobs, token_logprobs
-from rewardlab.policies.joint import check_joined
-from rewardlab.policies.passes import Passes
-from rewardlab.policies.perturbed import Place, perturbed
+from rewardlab.policies.head import divergences, gradient_products, likeliest, nucleus_logprobs
+from rewardlab.policies.joint import Joins
+from rewardlab.policies.layers import HasLayers
 from rewardlab.policies.vectors import NO_TOKEN
 from rewardlab.policies.weights import shown
 
 
-class TextPolicy(Passes):
+class TextPolicy(HasLayers, Joins):
     """Base of the text policies. Subclasses add `extend` and `_forward`."""
 
     name = "policy"
@@ -41,8 +39,6 @@ class TextPolicy(Passes):
     """Whether the matrices of the layers are kept in 4 bits."""
     shares_prompts = False
     """Whether a prompt of neighbouring rows is computed once."""
-    depth: int
-    """How many decoder layers it has."""
     recomputes = False
     """Whether a pass with gradient keeps of each layer only what it read, and computes the rest again going backward (gradient
     checkpointing, Chen et al. 2016, arXiv:1604.06174). A copy does as the policy does."""
@@ -50,9 +46,6 @@ class TextPolicy(Passes):
     """Rows sampled together at most: fewer after memory has run out."""
     sampler: Any = None
     """What samples in this policy's place (`vllm/sampler.py`); a copy has none."""
-    _joined: Sequence[tuple[float, TextPolicy]] = ()
-    _candidates = 20
-    _inserted: tuple[int, Callable[[Tensor], Tensor]] | None = None
 
     def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer
@@ -65,11 +58,6 @@ class TextPolicy(Passes):
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """All weights, also those that are frozen."""
-        raise NotImplementedError
-
-    @property
-    def has_value_head(self) -> bool:
-        """Whether it says what text is worth, and so writes none."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -198,87 +186,6 @@ class TextPolicy(Passes):
 
     def save_adapter(self, folder: Path) -> None:
         """Write the adapters as peft does."""
-        raise NotImplementedError
-
-    # ---- several models that decide together -------------------------------------------------------------------------
-
-    @contextmanager
-    def joined(self, others: Sequence[tuple[float, TextPolicy]], candidates: int = 20) -> Iterator[None]:
-        """A context in which replies are sampled from the sum of this model's logits and those of others, each times a weight.
-
-        A model with a value head has no logits: it adds its weight times the value of the text with each of the `candidates` most
-        likely tokens (by the sum so far), minus the mean over those, to theirs. What `evaluate` and `score` give stays this model's
-        own: see `joint_logprobs`. Raises RewardlabError for other vocabularies.
-        """
-        for _, other in others:
-            check_joined(self, other)
-        before = self._joined, self._candidates
-        self._joined, self._candidates = others, candidates
-        try:
-            yield
-        finally:
-            self._joined, self._candidates = before
-
-    def joint_logprobs(self, hidden: Tensor, others: Sequence[tuple[float, TextPolicy, Tensor]], ids: Tensor) -> Tensor:
-        """(n,) log-probs of `ids` under the sum of logits, with gradient for the others alone; from the hidden states (n, d)."""
-        own, head = self._for_head(hidden)
-        members = [(1.0, own.detach(), head.detach()), *((weight, *other._for_head(h)) for weight, other, h in others)]
-        return token_logprobs(*joint_head(members), ids)[0]
-
-    def count_generated(self, tokens: int) -> None:
-        """Bill sampled tokens to this model, and to those that it is joined with; one that values reads each candidate too."""
-        for model in (self, *(other for _, other in self._joined)):
-            if model.has_value_head:
-                model.token_count.scored += tokens * (1 + self._candidates)
-            else:
-                model.token_count.generated += tokens
-
-    # ---- between the layers ------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def inserted(self, layer: int, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-        """A context in which the model has `change` (n, hidden) -> (n, hidden) after a decoder layer, counted from 0.
-
-        It is called with what the layer passes on for n real tokens, in float32: in sampling first those of prompts, then the
-        newest token of each reply.
-        """
-        if not 0 <= layer < self.depth:
-            raise RewardlabError(f"{self.name!r} has the decoder layers 0 to {self.depth - 1}: there is no layer {layer}")
-        before, self._inserted = self._inserted, (layer, change)
-        try:
-            yield
-        finally:
-            self._inserted = before
-
-    @torch.no_grad()
-    def activations(self, batch: Batch, layer: int) -> Tensor:
-        """(n, hidden) float32: what a decoder layer passes on for each of the n real tokens of the batch."""
-        seen: list[Tensor] = []
-
-        def remember(x: Tensor) -> Tensor:
-            seen.append(x)
-            return x
-
-        self.token_count.scored += int(batch.length.sum())
-        # in one pass: rows that begin alike share tokens, which the places of a table are found by
-        with self.inserted(layer, remember):
-            self._outputs(batch, list(range(len(batch))), ("hidden",))
-        return seen[0]
-
-    def activation_table(self, batch: Batch, layer: int) -> Tensor:
-        """(B, T, hidden) float32: the same at the positions of the batch, 0 past the ends of rows."""
-        return self._as_table(self.activations(batch, layer), batch)
-
-    def _as_table(self, flat: Tensor, batch: Batch) -> Tensor:
-        real = torch.arange(batch.ids.shape[1], device=flat.device) < batch.length[:, None]
-        return flat.new_zeros((*real.shape, flat.shape[1])).masked_scatter(real[:, :, None], flat)
-
-    def noised(self, sigma: float, rng: torch.Generator) -> AbstractContextManager[None]:
-        """A context in which all that the model does, it does with N(0, sigma^2) added to the scales of the layers' norms."""
-        return perturbed(self._scales(), sigma, rng)
-
-    def _scales(self) -> list[Place]:
-        """The scale vectors by which the norms of the layers multiply what attention and MLP read."""
         raise NotImplementedError
 
     # ---- tokens to text ----------------------------------------------------------------------------------------------
