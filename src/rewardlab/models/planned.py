@@ -65,7 +65,7 @@ def weights_in(folder: Path) -> bool:
 
 def _planned(prefix: str, found: Checkpoint, dtype: torch.dtype, lora_rank: int | None) -> Policy:
     """As transformers or the lean policy would run it: the same choice as `load_policy` makes."""
-    from rewardlab.policies.hf.adapters import with_adapters
+    from rewardlab.policies.hf.adapters import keep_frozen, with_adapters
     from rewardlab.policies.hf.loading import without_weights
     from rewardlab.policies.hf.policy import HFPolicy
 
@@ -78,7 +78,9 @@ def _planned(prefix: str, found: Checkpoint, dtype: torch.dtype, lora_rank: int 
             return policy.adapt(lora_rank) if lora_rank else policy
         except Unsupported:
             pass
-    return HFPolicy(with_adapters(model, lora_rank) if lora_rank else model, tokenizer, META, dtype, value_head=value_head)
+    if lora_rank:
+        keep_frozen(model := with_adapters(model, lora_rank), dtype)
+    return HFPolicy(model, tokenizer, META, dtype, value_head=value_head)
 
 
 def _seeing(name: str, found: Checkpoint, dtype: torch.dtype, lora_rank: int | None) -> Policy:
