@@ -10,9 +10,10 @@ import huggingface_hub.constants as hub_settings
 import pytest
 from loopback_hub import COMMIT, serving
 
+from rewardlab import registry
 from rewardlab.api import plan
 from rewardlab.errors import RewardlabError
-from rewardlab.models import hub
+from rewardlab.models import hub, vision
 from rewardlab.models.checkpoint import absolute_name, find
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import load_policy
@@ -95,6 +96,25 @@ def test_a_plan_downloads_all_but_the_weights(online, cache, monkeypatch, capsys
     assert plan("grpo", f"hf:{NAME}", "arithmetic:test_size=4", **asked)["parameters"] == found["parameters"]
     with pytest.raises(RewardlabError, match="cannot be reached"):
         find(NAME)
+
+
+def test_a_plan_of_a_model_that_sees_downloads_all_but_the_weights(monkeypatch, tmp_path):
+    task = registry.task("scenes:test_size=4")
+    vision.untrained(task).save(tmp_path / "sees")
+    asked = {"settings": {"n": 2, "problems": 2}, "max_new": 8, "device": "cpu", "memory": "1GB"}
+    with serving(NAME, tmp_path / "sees") as (address, paths):
+        at(monkeypatch, address)
+        found = plan("grpo", NAME, task, **asked)
+    assert any(path.endswith("/tokenizer.json") for path in paths)
+    assert not any(path.endswith(".safetensors") for path in paths)
+    policy = load_policy(str(tmp_path / "sees"), "cpu", "bfloat16")
+    assert found["parameters"] == sum(p.numel() for p in policy.parameters())
+    assert found["memory"]["whole"]["weights"] == 4 * found["parameters"]
+    # the same sums, and the same prompts with the tokens of their pictures, as of the loaded model
+    loaded = plan("grpo", policy, task, **asked)
+    assert (found["memory"]["whole"], found["prompts"]) == (loaded["memory"]["whole"], loaded["prompts"])
+    with pytest.raises(RewardlabError, match="--lora-rank is for language models"):
+        plan("grpo", str(tmp_path / "sees"), task, lora_rank=2, **asked)
 
 
 def test_training_after_a_plan_downloads_the_weights(online):

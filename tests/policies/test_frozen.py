@@ -47,16 +47,12 @@ def make(tmp_path, words):
         if isinstance(plain, LlamaPolicy):
             plain.dtype = torch.bfloat16
         else:
-            plain = Plain(plain.whole, plain.tokenizer, plain.device, torch.bfloat16)
+            plain = HFPolicy(plain.whole, plain.tokenizer, plain.device, torch.bfloat16)
         # fresh adapters on 16 bits have random numbers of 16 bits
         plain.load_state(kept.state())
         return name, kept, plain
 
     return both
-
-
-class Plain(HFPolicy):
-    keeps_frozen = False
 
 
 def stirred(policy):

@@ -9,13 +9,15 @@ from checkpoints import checkpoint
 
 from rewardlab import RewardlabError
 from rewardlab.core import Sampling, Trajectory, ask
+from rewardlab.evals.pairs import end_values
 from rewardlab.models.embedded import tokenizer, untrained
+from rewardlab.policies import head
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.hf.sampling import Sampler
 from rewardlab.policies.llama import decode
-from rewardlab.policies.room import fitting_rows, fitting_tokens, in_parts
+from rewardlab.policies.room import fitting_rows, fitting_tokens, in_parts, in_passes
 from rewardlab.util import device as devices
-from rewardlab.util.outputs import entropies
+from rewardlab.util.outputs import entropies, forward_batch
 
 
 def test_parts_are_as_large_as_memory_allows():
@@ -132,7 +134,7 @@ def test_scoring_goes_on_where_memory_ran_out_and_remembers(policy, monkeypatch,
         return forward(ids, *rest)
 
     monkeypatch.setattr(policy, "_forward", runs_out)
-    monkeypatch.setattr(policy, "score_tokens", 7 * max(map(len, rows)))
+    monkeypatch.setattr(policy, "most_tokens", 7 * max(map(len, rows)))
     for _ in range(2):
         assert all(np.allclose(a, b, atol=1e-5) for a, b in zip(policy.score(rows), wanted, strict=True))
     assert capsys.readouterr().err.count("continuing with 3") == 1
@@ -147,6 +149,111 @@ def test_outputs_of_rows_come_in_as_many_passes_as_memory_asks_for(policy, monke
     assert passes == [3, 3, 1]
 
 
+@pytest.fixture(params=["lean", "hf"])
+def either(request, policy):
+    return untrained() if request.param == "lean" else policy
+
+
+WANTS = ("logprobs", "entropy", "hidden")
+
+
+def tables(policy, rows):
+    found = policy.evaluate(forward_batch(rows, policy.device), WANTS).tensors()
+    assert found.keys() == set(WANTS)
+    return found
+
+
+def passes_of(policy, monkeypatch):
+    """The shapes of the passes that it makes from now on."""
+    shapes, forward = [], policy._forward
+    monkeypatch.setattr(policy, "_forward", lambda ids, *rest: (shapes.append(tuple(ids.shape)), forward(ids, *rest))[1])
+    return shapes
+
+
+def test_a_batch_without_gradient_takes_as_many_passes_as_memory_asks_for(either, monkeypatch):
+    rows = either.write(asked(either, 7), ["4", "a longer reply", "5 + 5", "b", "9 and 9", "1", "2"])
+    width = max(map(len, rows))
+    with torch.no_grad():
+        wanted = tables(either, rows)
+    shapes, counted = passes_of(either, monkeypatch), either.token_count.scored
+    monkeypatch.setattr(either, "tokens_at_once", lambda most: 3 * width + 1)
+    with torch.no_grad():
+        found = tables(either, rows)
+    assert either.token_count.scored - counted == sum(map(len, rows))
+    assert [n for n, _ in shapes] == [3, 3, 1]
+    assert shapes[-1][1] == len(rows[-1]) < width
+    for name, x in found.items():
+        torch.testing.assert_close(x, wanted[name], atol=1e-5, rtol=1e-5)
+    # a pass with gradient is whole: its micro-batches have been made for the memory that is there
+    tables(either, rows)
+    assert shapes[-1] == (7, width)
+
+
+def test_a_batch_goes_on_where_memory_ran_out_and_remembers(either, monkeypatch, capsys):
+    rows = asked(either, 7)
+    with torch.no_grad():
+        wanted, forward = tables(either, rows), either._forward
+
+    def runs_out(ids, *rest):
+        if len(ids) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(ids, *rest)
+
+    monkeypatch.setattr(either, "_forward", runs_out)
+    monkeypatch.setattr(either, "most_tokens", either.most_tokens)
+    for _ in range(2):
+        with torch.no_grad():
+            for name, x in tables(either, rows).items():
+                torch.testing.assert_close(x, wanted[name], atol=1e-5, rtol=1e-5)
+    assert capsys.readouterr().err.count("continuing with 3") == 1
+
+
+def test_values_at_the_ends_of_pairs_are_read_in_bounded_passes(monkeypatch):
+    critic = untrained().copy("critic", value_head=True)
+    with torch.no_grad():
+        critic.model.value_head.normal_(generator=torch.Generator().manual_seed(0))
+    rows = asked(critic, 7)
+    wanted, shapes = end_values(critic, rows), passes_of(critic, monkeypatch)
+    monkeypatch.setattr(critic, "tokens_at_once", lambda most: 3 * max(map(len, rows)))
+    np.testing.assert_allclose(end_values(critic, rows), wanted, atol=1e-5)
+    assert [n for n, _ in shapes] == [3, 3, 1]
+
+
+def test_passes_of_scorers_are_bounded_and_halved(monkeypatch, capsys):
+    done, lengths = [], [4, 4, 4, 4, 4, 4, 4]
+    monkeypatch.setattr("rewardlab.policies.room.free_memory", lambda device: 20_000)
+    here = torch.device("cpu")
+    assert in_passes(lengths, 16384, lambda tokens: 3 * tokens, here, done.append) == 16384
+    assert done == [[0, 1, 2, 3, 4, 5, 6]]
+
+    def runs_out(part):
+        if len(part) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        done.append(part)
+
+    done.clear()
+    assert in_passes(lengths, 28, lambda tokens: tokens, here, runs_out) == 14
+    assert sorted(i for part in done for i in part) == list(range(7))
+    assert capsys.readouterr().err.count("continuing with 3") == 1
+
+
+class Head:
+    """A vocabulary head on a GPU, as far as chunks ask for it."""
+
+    device = torch.device("cuda", 0)
+
+    def __len__(self):
+        return 152_000
+
+
+def test_on_a_gpu_chunks_of_the_head_grow_with_free_memory(monkeypatch):
+    sizes = []
+    for free in (80 << 30, 4 << 30, 1 << 28):
+        monkeypatch.setattr(head, "free_memory", lambda device, free=free: free)
+        sizes.append(head.chunks_of(4096, Head())[0].stop)
+    assert sizes == [(1 << k) // 152_000 for k in (27, 26, 23)]
+
+
 def test_the_lean_policy_has_fewer_slots_where_memory_is_short(monkeypatch):
     lean, slots = untrained(), []
     wanted = drawn(lean)
@@ -157,3 +264,28 @@ def test_the_lean_policy_has_fewer_slots_where_memory_is_short(monkeypatch):
     same(drawn(lean), wanted)
     # of three, two by the share of free memory that is planned with
     assert slots == [2]
+
+
+@pytest.mark.parametrize("enough", [None, 5])
+def test_the_lean_policy_goes_on_where_memory_ran_out_and_remembers(enough, monkeypatch, capsys):
+    lean = untrained()
+    monkeypatch.setattr(lean, "ends", frozenset(range(0, 300, 10)))
+    wanted, step = drawn(lean), decode._Decoder._step
+    assert {stop for _, stop in wanted[0]} == {"end", "length"}
+
+    def runs_out(decoder):
+        # in the middle of replies, of which some have ended
+        if len(decoder.slots) > 4 and decoder.finished >= 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        step(decoder)
+
+    monkeypatch.setattr(decode._Decoder, "_step", runs_out)
+    found = drawn(lean, enough=enough)
+    if enough is None:
+        same(found, wanted)
+    else:
+        assert sum(stop is not None for _, stop in found[0]) >= enough
+        assert all(ids == row[: len(ids)] for (ids, _), (row, _) in zip(found[0], wanted[0], strict=True))
+    assert lean.most_rows == 3
+    drawn(lean)
+    assert capsys.readouterr().err.count("continuing with 3") == 1

@@ -105,6 +105,33 @@ def test_token_classifiers_are_read_as_trl_trains_them(tmp_path, words, bos):
     checked(load(tmp_path), logits(model, ids)[at].softmax(1)[:, 1].tolist())
 
 
+def test_passes_are_halved_where_memory_runs_out_and_bounded_by_what_is_free(tmp_path, words, monkeypatch, capsys):
+    checkpoint(tmp_path, words, "LlamaForTokenClassification", num_labels=2)
+    scorer, rows = load(tmp_path), [(PROMPT, STEPS[: 1 + i % 3]) for i in range(7)]
+    wanted, chances, passes = scorer.score(rows), scorer._chances, []
+
+    def runs_out(part):
+        if len(part) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        passes.append(len(part))
+        return chances(part)
+
+    monkeypatch.setattr(scorer, "_chances", runs_out)
+    read = scorer.token_count.scored
+    for found, right in zip(scorer.score(rows), wanted, strict=True):
+        assert found == pytest.approx(right, abs=1e-5)
+    assert scorer.token_count.scored == 2 * read
+    assert sum(passes) == 7
+    assert capsys.readouterr().err.count("continuing with 3") == 1
+    # the next call begins with less
+    assert scorer.most_tokens < 16384
+    passes.clear()
+    monkeypatch.setattr("rewardlab.policies.room.free_memory", lambda device: 0)
+    monkeypatch.setattr("rewardlab.policies.room.LEAST_TOKENS", 64)
+    scorer.score(rows)
+    assert max(passes) * len(scorer.encode(PROMPT, STEPS).ids) <= 128
+
+
 def test_a_model_that_says_yes_or_no(tmp_path, words):
     model, tokenizer = checkpoint(tmp_path, words, added=["Yes", "No"])
     yes, no = tokenizer.convert_tokens_to_ids(["Yes", "No"])

@@ -82,7 +82,7 @@ def text_reader(model: str | Policy | None, config: RunConfig, task: Task) -> Po
 
     from rewardlab.policies.hf.model import context_of
 
-    folder = str(find(name).folder)
+    folder = str(find(name, weights=False).folder)
     reader = TextPolicy(AutoTokenizer.from_pretrained(folder))
     reader.context = context_of(SimpleNamespace(config=AutoConfig.from_pretrained(folder)), reader.tokenizer)
     return reader

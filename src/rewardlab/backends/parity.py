@@ -24,7 +24,6 @@ from torch import Tensor
 
 from rewardlab.backends import trl, verl
 from rewardlab.core import Recipe, Run, Sampling, Score, Scores, Task, Term, Trajectory, seed_of
-from rewardlab.core.score import add
 from rewardlab.engine.distributed import all_reduce
 from rewardlab.engine.step import Ops
 from rewardlab.engine.update import backward
@@ -32,6 +31,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.load import learner_model
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.scores import add
 from rewardlab.runs.config import RunConfig
 
 CLOSE = 1e-5

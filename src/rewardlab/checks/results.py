@@ -35,6 +35,7 @@ DECIDING = (
 """Rooms whose definitions decide what a method computes."""
 MACHINERY = (
     "reward.py",
+    "scores.py",
     "calling.py",
     "returned.py",
     "call_timeout.py",

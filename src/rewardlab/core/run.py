@@ -179,14 +179,12 @@ class Run:
 
 def stream(*key: Any) -> torch.Generator:
     """A generator whose seed depends on the key alone."""
-    # a digest, since Python's hash() of a string differs from process to process
-    digest = hashlib.blake2b(repr(key).encode(), digest_size=8).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
+    return torch.Generator().manual_seed(seed_of(*key))
 
 
 def seed_of(*key: Any) -> int:
     """A 63-bit seed that depends on the key alone."""
-    # 63 bits, so that the seed is not negative as a signed 64-bit integer
+    # a digest, since Python's hash() of a string differs from process to process. 63 bits: not negative as a signed 64-bit integer
     return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1
 
 

@@ -84,7 +84,7 @@ class Score:
         if self.missing:
             return None
         values = [weight * t.value for weight, t in self._paid() if t.value is not None]
-        return _total(values if self.constant is None else [*values, self.constant])
+        return exact_sum(values if self.constant is None else [*values, self.constant])
 
     @property
     def steps(self) -> Steps:
@@ -125,56 +125,8 @@ class Score:
 Scores = list[list[Score]]
 
 
-def add(scores: list[Score]) -> Score:
-    """The sum of scores: all their terms and constants. Missing if any of them is missing."""
-    constants = [s.constant for s in scores if s.constant is not None]
-    return Score(
-        terms=merge_terms(s.terms for s in scores),
-        constant=_total(constants) if constants else None,
-        missing=any(s.missing for s in scores),
-        why=join_reasons(scores),
-        extracted=_first_extracted(scores),
-    )
-
-
-def scale(score: Score, by: float) -> Score:
-    """The score times a number: the weights of its terms are multiplied, their values stay."""
-    terms = {name: t if t.weight is None else replace(t, weight=by * t.weight) for name, t in score.terms.items()}
-    return replace(score, terms=terms, constant=None if score.constant is None else by * score.constant)
-
-
-def derive(name: str, term: Term | None, sources: list[Score]) -> Score:
-    """A score of one new term, computed from `sources`, whose own terms are kept without a weight. term None: no verdict."""
-    source_terms = merge_terms(s.terms for s in sources)
-    unpaid = {key: replace(t, weight=None) for key, t in source_terms.items()}
-    return Score(
-        terms=merge_terms([unpaid, {name: term or Term(None)}]),
-        missing=term is None,
-        why=join_reasons(sources),
-        extracted=_first_extracted(sources),
-    )
-
-
-def merge_terms(tables: Iterable[Mapping[str, Term]]) -> dict[str, Term]:
-    """The terms of several scores. Raises RewardlabError where two terms have the same name."""
-    terms: dict[str, Term] = {}
-    for table in tables:
-        for name, term in table.items():
-            if name in terms:
-                raise RewardlabError(f"two rewards are named {name!r}; tell them apart with .named('...')")
-            terms[name] = term
-    return terms
-
-
-def join_reasons(scores: list[Score]) -> str:
-    return "; ".join(s.why for s in scores if s.why)
-
-
-def _first_extracted(scores: list[Score]) -> str:
-    return next((s.extracted for s in scores if s.extracted), "")
-
-
-def _total(values: list[float]) -> float:
+def exact_sum(values: list[float]) -> float:
+    """The sum, rounded once; not finite where a value is not."""
     try:
         # fsum rounds once, so the order of the terms does not matter
         return math.fsum(values)

@@ -22,6 +22,7 @@ from rewardlab.report.divergence import watched
 from rewardlab.report.page import write_report
 from rewardlab.report.symptoms import Curves, of_judge
 from rewardlab.runs.config import UNLIMITED, RunConfig
+from rewardlab.runs.metrics import best_step
 from rewardlab.runs.record import Line, Recorder
 from rewardlab.text.answers import final_answer
 from rewardlab.util.files import disk_errors
@@ -89,7 +90,7 @@ def evaluate(ops: Ops, recorder: Recorder) -> dict[str, float]:
     """Measure on held-out problems; the first metric decides which model is kept as the best."""
     metrics = on_rank_zero(ops.evaluate)
     if metrics:
-        on_rank_zero(lambda: recorder.keep_best(next(iter(metrics.values())), _main_model(ops)))
+        on_rank_zero(lambda: recorder.keep_best(ops.run.step, _leading(metrics), _main_model(ops)))
     return metrics
 
 
@@ -226,9 +227,8 @@ def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
         metrics = {k.removeprefix("eval/"): v for k, v in line.items() if k.startswith("eval/")}
         if metrics:
             evaluations[line["step"]] = metrics
-    values = [next(iter(e.values())) for e in evaluations.values()]
     # otherwise the first evaluation after resuming would overwrite best/, however bad it is
-    recorder.best = max(values, default=None)
+    recorder.measured = {step: _leading(metrics) for step, metrics in evaluations.items()}
     return evaluations
 
 
@@ -282,6 +282,10 @@ def _headline(metrics: dict[str, float]) -> dict[str, Any]:
 
 
 def _best(evaluations: dict[int, dict[str, float]]) -> dict[str, Any]:
-    # -s: of equal values the earliest, which is the one that `keep_best` saved
-    step = max(evaluations, key=lambda s: (next(iter(evaluations[s].values())), -s))
-    return {"step": step, **_headline(evaluations[step])}
+    step = best_step({step: _leading(metrics) for step, metrics in evaluations.items()})
+    return {} if step is None else {"step": step, **_headline(evaluations[step])}
+
+
+def _leading(metrics: dict[str, float]) -> float:
+    """The measure of an evaluation that decides which policy is the best."""
+    return next(iter(metrics.values()))

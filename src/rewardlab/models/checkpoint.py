@@ -16,7 +16,7 @@ from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models import hub, smollm2
 from rewardlab.models.formats import fingerprint
 from rewardlab.policies.adapter import Base, config_of
-from rewardlab.runs.metrics import finite, read_metrics
+from rewardlab.runs.metrics import best_step, finite, read_metrics
 from rewardlab.util.files import folders_like
 from rewardlab.util.progress import console
 
@@ -137,10 +137,10 @@ def _tell_if_untrained(run: Path) -> None:
         rows = read_metrics(run)
     # the first number of an evaluation decides
     leading = {row["step"]: finite(next((v for k, v in row.items() if k.startswith("eval/")), None)) for row in rows}
-    values = {step: value for step, value in leading.items() if not math.isnan(value)}
-    if not values or rows[-1]["step"] == 0 or max(values, key=lambda step: (values[step], -step)) > 0:
+    if best_step(leading) != 0 or rows[-1]["step"] == 0:
         return
-    why = "no later evaluation was above it" if len(values) > 1 else "nothing was measured since"
+    measured = sum(not math.isnan(value) for value in leading.values())
+    why = "no later evaluation was above it" if measured > 1 else "nothing was measured since"
     last = f"; the last one is {run / 'model'}" if (run / "model").is_dir() else ", until the run is resumed"
     console.print(
         f"note: {run / 'best'} is the model from before training (step 0): {why}{last}",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ import torch
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import find
 from rewardlab.models.reward_model import CPU_TOKENS, GPU_TOKENS
-from rewardlab.policies.packing import by_tokens
+from rewardlab.policies.hf.model import reading_bytes
+from rewardlab.policies.room import in_passes
 from rewardlab.text.embedding import MINILM, minilm
 from rewardlab.util.device import device_of, dtype_of
 
@@ -38,6 +40,7 @@ class Encoder:
         self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), trust_remote_code=False)
         loaded: Any = AutoModel.from_pretrained(str(found.folder), dtype=self.dtype, trust_remote_code=False)
         self.model = loaded.to(self.device).eval()
+        self.most_tokens = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
         self.pooling = _pooling(found.folder)
         most = _config(found.folder / "sentence_bert_config.json").get("max_seq_length")
         context = getattr(self.model.config, "max_position_embeddings", None) or self.tokenizer.model_max_length
@@ -48,11 +51,16 @@ class Encoder:
         """(n, d) vectors of length 1."""
         rows = self.tokenizer(list(texts), truncation=True, max_length=self.longest, verbose=False)["input_ids"] if texts else []
         table: np.ndarray | None = None
-        for part in by_tokens([len(row) for row in rows], CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS):
+
+        def work(part: list[int]) -> None:
+            nonlocal table
             with torch.inference_mode():
                 vectors = self._pooled([rows[i] for i in part]).float().cpu().numpy()
             table = np.zeros((len(rows), vectors.shape[1]), np.float32) if table is None else table
             table[part] = vectors
+
+        cost = partial(reading_bytes, self.model.config, self.dtype)
+        self.most_tokens = in_passes([len(row) for row in rows], self.most_tokens, cost, self.device, work)
         return np.zeros((0, 0), np.float32) if table is None else table
 
     def too_long(self, texts: Sequence[str]) -> set[str]:

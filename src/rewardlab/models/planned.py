@@ -12,9 +12,11 @@ from typing import Any
 import torch
 
 from rewardlab.clients.endpoint import is_served
+from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES, Checkpoint, find, kind_of, parted
 from rewardlab.models.formats import stored_dtype
 from rewardlab.models.load import OWN, Policy, load_policy
+from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.policies.llama.checkpoint import check_weights
 from rewardlab.policies.llama.lora import check_adapter
 from rewardlab.policies.llama.model import Llama
@@ -34,7 +36,7 @@ def is_checkpoint(name: str) -> bool:
 
 
 def planned(name: str, device: str, dtype: torch.dtype, lora_rank: int | None = None) -> Policy:
-    """The policy of a checkpoint as `load_policy` would make it, without numbers; one that is no text policy is loaded.
+    """The policy of a checkpoint as `load_policy` would make it, without numbers; a small one of another kind is loaded.
 
     A folder needs no more than its config.json: prompts are then counted by the small policies' tokenizer, which takes more tokens.
     Of a model of the hub, all but the weights is downloaded.
@@ -42,9 +44,10 @@ def planned(name: str, device: str, dtype: torch.dtype, lora_rank: int | None = 
     """
     prefix, _ = parted(name)
     found = find(name, weights=False)
-    if found.config.get("model_type") in (*OWN, KIND):
+    kind = found.config.get("model_type")
+    if kind in (*OWN, KIND) and kind not in FAMILIES:
         return load_policy(name, device, str(dtype).removeprefix("torch."), lora_rank)
-    policy = _planned(prefix, found, dtype, lora_rank)
+    policy = _seeing(name, found, dtype, lora_rank) if kind in FAMILIES else _planned(prefix, found, dtype, lora_rank)
     policy.packed, policy.loaded_dtype = prefix == "nf4:", stored_dtype(found.folder)
     policy.base = found.base if lora_rank else None
     policy.stop_as_in(found.folder)
@@ -62,7 +65,7 @@ def weights_in(folder: Path) -> bool:
 
 def _planned(prefix: str, found: Checkpoint, dtype: torch.dtype, lora_rank: int | None) -> Policy:
     """As transformers or the lean policy would run it: the same choice as `load_policy` makes."""
-    from rewardlab.policies.hf.adapters import with_adapters
+    from rewardlab.policies.hf.adapters import keep_frozen, with_adapters
     from rewardlab.policies.hf.loading import without_weights
     from rewardlab.policies.hf.policy import HFPolicy
 
@@ -75,7 +78,27 @@ def _planned(prefix: str, found: Checkpoint, dtype: torch.dtype, lora_rank: int 
             return policy.adapt(lora_rank) if lora_rank else policy
         except Unsupported:
             pass
-    return HFPolicy(with_adapters(model, lora_rank) if lora_rank else model, tokenizer, META, dtype, value_head=value_head)
+    if lora_rank:
+        keep_frozen(model := with_adapters(model, lora_rank), dtype)
+    return HFPolicy(model, tokenizer, META, dtype, value_head=value_head)
+
+
+def _seeing(name: str, found: Checkpoint, dtype: torch.dtype, lora_rank: int | None) -> Policy:
+    """A vision-language model, of which no adapters are offered."""
+    from transformers import AutoConfig, AutoModelForImageTextToText
+
+    from rewardlab.policies.hf.vision import VisionPolicy, preprocessor
+
+    if lora_rank or found.adapter:
+        raise RewardlabError(f"--lora-rank is for language models; {name!r} is not one")
+    if not has_tokenizer(found.folder):
+        raise RewardlabError(f"{found.folder} has no tokenizer, by which the tokens of its pictures are counted: put it there")
+    with META:
+        config = AutoConfig.from_pretrained(str(found.folder), trust_remote_code=False)
+        model = AutoModelForImageTextToText.from_config(config, dtype=torch.float32)
+    policy = VisionPolicy(model, read_tokenizer(found.folder), META, dtype)
+    policy.told = preprocessor(found.folder)
+    return policy
 
 
 def _lean(found: Checkpoint, names: set[str], value_head: bool) -> Llama:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -32,8 +33,9 @@ from rewardlab.policies.attributes import Attributes, attributes_in, mixed, read
 from rewardlab.policies.ends import turn_end
 from rewardlab.policies.energy import load_energy
 from rewardlab.policies.hf.adapters import with_saved_adapter
-from rewardlab.policies.hf.model import context_of
-from rewardlab.policies.packing import by_tokens, numbered
+from rewardlab.policies.hf.model import context_of, reading_bytes
+from rewardlab.policies.packing import numbered
+from rewardlab.policies.room import in_passes
 from rewardlab.text.reference import against
 from rewardlab.util.device import device_of, dtype_of
 
@@ -82,6 +84,8 @@ class RewardModel:
         self.weights = _weights(config, label, weights)
         self.label = None if self.weights else _label(config, label)
         context = context_of(SimpleNamespace(config=config), self.tokenizer)
+        self.most_tokens = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
+        self.reading_bytes = partial(reading_bytes, config, self.dtype)
         self.longest = max_tokens or min(context, self.tokenizer.model_max_length)
         self.token_count, self.name = TokenCount(), "reward-model"
 
@@ -95,12 +99,15 @@ class RewardModel:
         lengths = [len(row["input_ids"]) for row in encoded]
         scores = [0.0] * len(rows)
         alike = numbered(tuple((m.role, m.text) for m in row[0]) for row in rows)
-        parts = by_tokens(lengths, CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS, alike if self.lean else ())
-        for part in parts:
+
+        def work(part: list[int]) -> None:
             with torch.inference_mode():
                 found = self._scores([encoded[i] for i in part], [alike[i] for i in part]).tolist()
             for i, score in zip(part, found, strict=True):
                 scores[i] = score
+
+        groups = alike if self.lean else ()
+        self.most_tokens = in_passes(lengths, self.most_tokens, self.reading_bytes, self.device, work, groups)
         self.token_count.scored += sum(lengths)
         return [(score, row["cut"], n) for score, row, n in zip(scores, encoded, lengths, strict=True)]
 

@@ -10,18 +10,31 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from rewardlab.core import Sampling
+from rewardlab.policies.room import LOGIT_BYTES
 from rewardlab.policies.sampler import warp
+from rewardlab.util.device import free_memory
 
 CHUNK_ELEMENTS = 1 << 23
 """Logits in a chunk: 32 MB in float32."""
+GPU_ELEMENTS = 1 << 27
+"""On a GPU with enough free memory. For each chunk it reads the head's whole matrix: with CHUNK_ELEMENTS, for 55 tokens of a
+vocabulary of 152,000, it would do little else."""
+GPU_SHARE = 0.25
+"""Of its free memory, what a chunk's tables may take: the backward pass of the layers comes after it."""
 ADDED_ELEMENTS = 1 << 21
 """Elements of a gradient that a CPU adds to at a time: 8 MB in float32, so that they stay in its cache."""
 
 
-def chunks_of(n: int, vocab: int) -> list[slice]:
-    """Slices of n tokens whose logits fit in CHUNK_ELEMENTS numbers each."""
+def chunks_of(n: int, weight: Tensor) -> list[slice]:
+    """Slices of n tokens, of whose logits by a head (V, d) there is room for one slice at a time."""
+    vocab, elements = len(weight), CHUNK_ELEMENTS
+    if weight.device.type == "cuda":
+        # powers of two, so that a little more or less free memory changes nothing
+        elements, free = GPU_ELEMENTS, free_memory(weight.device)
+        while elements > CHUNK_ELEMENTS and LOGIT_BYTES * elements > GPU_SHARE * free:
+            elements //= 2
     # at least 16 tokens: with a huge vocabulary, products of fewer rows would waste the hardware
-    size = max(16, CHUNK_ELEMENTS // vocab)
+    size = max(16, elements // vocab)
     return [slice(i, min(i + size, n)) for i in range(0, max(n, 1), size)]
 
 
@@ -36,7 +49,7 @@ class _LogProbs(torch.autograd.Function):
         n = hidden.shape[0]
         logprobs = torch.empty(n, dtype=torch.float32, device=hidden.device)
         entropy, normaliser = torch.empty_like(logprobs), torch.empty_like(logprobs)
-        for part in chunks_of(n, weight.shape[0]):
+        for part in chunks_of(n, weight):
             logits = (hidden[part] @ weight.T).float()
             chosen = logits.gather(1, ids[part, None]).squeeze(1)
             # subtract the maximum before exp, so that no logit overflows
@@ -60,7 +73,7 @@ class _LogProbs(torch.autograd.Function):
         g_hidden = torch.empty_like(hidden)
         # a frozen head (LoRA) needs no gradient, which would double the cost; float32, since many chunks are summed in it
         g_weight = torch.zeros_like(weight, dtype=torch.float32) if ctx.needs_input_grad[1] else None
-        for part in chunks_of(hidden.shape[0], weight.shape[0]):
+        for part in chunks_of(hidden.shape[0], weight):
             # in place wherever it can be: each of these (m, V) tables is as large as a chunk may be
             logp = (hidden[part] @ weight.T).float().sub_(normaliser[part, None])
             if g_entropy is None:
@@ -96,7 +109,7 @@ def token_logprobs(hidden: Tensor, weight: Tensor, ids: Tensor) -> tuple[Tensor,
 @torch.no_grad()
 def likeliest(hidden: Tensor, weight: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """(ids, log-probs), each (n, k), of the k likeliest next tokens under softmax(hidden (n, d) @ weight (V, d)^T)."""
-    parts = chunks_of(hidden.shape[0], weight.shape[0])
+    parts = chunks_of(hidden.shape[0], weight)
     found = [(hidden[part] @ weight.T).float().log_softmax(1).topk(k, dim=1) for part in parts]
     return torch.cat([top.indices for top in found]), torch.cat([top.values for top in found])
 
@@ -117,8 +130,7 @@ def per_token_losses(
 
     names: list[str] = []
     pieces = [
-        checkpoint(on_chunk, hidden[part], weight, ids[part], use_reentrant=False)
-        for part in chunks_of(hidden.shape[0], weight.shape[0])
+        checkpoint(on_chunk, hidden[part], weight, ids[part], use_reentrant=False) for part in chunks_of(hidden.shape[0], weight)
     ]
     return {name: torch.cat(columns) for name, columns in zip(names, zip(*pieces, strict=True), strict=True)}
 
@@ -130,7 +142,7 @@ def divergences(teacher: Tensor, teacher_weight: Tensor, hidden: Tensor, weight:
         p, q = F.log_softmax((t @ teacher_weight.T).float(), 1), F.log_softmax((h @ w.T).float(), 1)
         return (p.exp() * (p - q)).sum(1)
 
-    parts = chunks_of(hidden.shape[0], weight.shape[0])
+    parts = chunks_of(hidden.shape[0], weight)
     return torch.cat([checkpoint(on_chunk, teacher[part], hidden[part], weight, use_reentrant=False) for part in parts])
 
 
@@ -151,7 +163,7 @@ def nucleus_logprobs(
         chosen = i[:, None]
         return logits.gather(1, chosen).squeeze(1) - inside, allowed.gather(1, chosen).squeeze(1)
 
-    parts = chunks_of(hidden.shape[0], weight.shape[0])
+    parts = chunks_of(hidden.shape[0], weight)
     pieces = [checkpoint(on_chunk, hidden[part], weight, other[part], ids[part], use_reentrant=False) for part in parts]
     logprobs, allowed = zip(*pieces, strict=True)
     return torch.cat(logprobs), torch.cat(allowed)
@@ -180,7 +192,7 @@ def gradient_products(hidden: Tensor, weight: Tensor, ids: Tensor, sources: Tens
         return (-p).scatter_add_(1, ids[part, None], torch.ones_like(p[:, :1]))
 
     # the sources' gradient (V, d) stands for all of them: no token is ever compared with another
-    total, parts = torch.zeros_like(weight, dtype=torch.float32), chunks_of(hidden.shape[0], weight.shape[0])
+    total, parts = torch.zeros_like(weight, dtype=torch.float32), chunks_of(hidden.shape[0], weight)
     for part in parts:
         add_product(total, errors(part) * sources[part, None], h[part])
     return torch.cat([((errors(part) @ total) * h[part]).sum(1) for part in parts])

@@ -1,14 +1,17 @@
-"""Requirements on models that decide jointly, and the logits of candidates from their values."""
+"""Several models that decide each token together: by the sum of their logits, to which the values of candidates are added."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from rewardlab.core import TokenCount
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.head import joint_head, token_logprobs
 
 
 def check_joined(policy: Any, other: Any) -> None:
@@ -38,3 +41,51 @@ def plus_values(logits: Tensor, candidates: int, valued: Sequence[tuple[float, V
         values = torch.stack([value(column) for column in ids.unbind(1)], 1).to(logits)
         logits = logits.scatter_add(1, ids, weight * (values - values.mean(1, keepdim=True)))
     return logits
+
+
+class Joins:
+    """What text policies have for deciding with others."""
+
+    token_count: TokenCount
+    _joined: Sequence[tuple[float, Any]] = ()
+    _candidates = 20
+
+    @property
+    def has_value_head(self) -> bool:
+        """Whether it says what text is worth, and so writes none."""
+        raise NotImplementedError
+
+    def _for_head(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden states, and the matrix that they are multiplied by."""
+        raise NotImplementedError
+
+    @contextmanager
+    def joined(self, others: Sequence[tuple[float, Joins]], candidates: int = 20) -> Iterator[None]:
+        """A context in which replies are sampled from the sum of this model's logits and those of others, each times a weight.
+
+        A model with a value head has no logits: it adds its weight times the value of the text with each of the `candidates` most
+        likely tokens (by the sum so far), minus the mean over those, to theirs. What `evaluate` and `score` give stays this model's
+        own: see `joint_logprobs`. Raises RewardlabError for other vocabularies.
+        """
+        for _, other in others:
+            check_joined(self, other)
+        before = self._joined, self._candidates
+        self._joined, self._candidates = others, candidates
+        try:
+            yield
+        finally:
+            self._joined, self._candidates = before
+
+    def joint_logprobs(self, hidden: Tensor, others: Sequence[tuple[float, Joins, Tensor]], ids: Tensor) -> Tensor:
+        """(n,) log-probs of `ids` under the sum of logits, with gradient for the others alone; from the hidden states (n, d)."""
+        own, head = self._for_head(hidden)
+        members = [(1.0, own.detach(), head.detach()), *((weight, *other._for_head(h)) for weight, other, h in others)]
+        return token_logprobs(*joint_head(members), ids)[0]
+
+    def count_generated(self, tokens: int) -> None:
+        """Bill sampled tokens to this model, and to those that it is joined with; one that values reads each candidate too."""
+        for model in (self, *(other for _, other in self._joined)):
+            if model.has_value_head:
+                model.token_count.scored += tokens * (1 + self._candidates)
+            else:
+                model.token_count.generated += tokens

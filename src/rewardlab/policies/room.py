@@ -8,6 +8,8 @@ from typing import Any
 import torch
 
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.packing import by_tokens
+from rewardlab.util.device import free_memory
 from rewardlab.util.progress import console
 
 SHARE = 0.8
@@ -44,6 +46,18 @@ def fitting_tokens(most: int, cost: Callable[[int], int], free: int) -> int:
     while most > LEAST_TOKENS and cost(most) > SHARE * free:
         most //= 2
     return most
+
+
+def in_passes(
+    lengths: Sequence[int], most: int, cost: Callable[[int], int], device: torch.device, work: Callable[[list[int]], None],
+    groups: Sequence[int] = (),
+) -> int:  # fmt: skip
+    """`work(part)` for rows of these lengths, in passes of at most `most` padded tokens for which there is memory there.
+
+    cost(tokens): bytes of a pass.  groups: as of `by_tokens`.  Returns the most for the next call: less after memory has run out.
+    """
+    tokens = fitting_tokens(most, cost, free_memory(device))
+    return tokens // 2 if in_parts(by_tokens(lengths, tokens, groups), work) else most
 
 
 def in_parts(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +12,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rewardlab.core import Batch, Message, Outputs, Policy, Sampling, TokenCount, Trajectory, Turn
+from rewardlab.core import Message, Policy, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.chat import dialogue, since_reply
 from rewardlab.policies.ends import GENERATION, end_ids, generation_ends, turn_end
-from rewardlab.policies.head import divergences, gradient_products, joint_head, likeliest, nucleus_logprobs, token_logprobs
-from rewardlab.policies.joint import check_joined
-from rewardlab.policies.packing import SCORE_TOKENS, by_tokens, pad
-from rewardlab.policies.perturbed import Place, perturbed
-from rewardlab.policies.room import fitting_tokens, in_parts
-from rewardlab.policies.vectors import NO_TOKEN, ReadsVectors
+from rewardlab.policies.head import divergences, gradient_products, likeliest, nucleus_logprobs
+from rewardlab.policies.joint import Joins
+from rewardlab.policies.layers import HasLayers
+from rewardlab.policies.vectors import NO_TOKEN
 from rewardlab.policies.weights import shown
-from rewardlab.util.device import free_memory
 
 
-class TextPolicy(ReadsVectors):
-    """Base of the text policies. Subclasses add `extend`, `evaluate` and `_forward`."""
+class TextPolicy(HasLayers, Joins):
+    """Base of the text policies. Subclasses add `extend` and `_forward`."""
 
     name = "policy"
     step = 0
     """The training step of the current weights; recorded in every sampled turn."""
-    device: torch.device
     context: int
     base: Base | None = None
     """What the weights below adapters were loaded from; None where nothing on disk holds them."""
@@ -44,20 +39,13 @@ class TextPolicy(ReadsVectors):
     """Whether the matrices of the layers are kept in 4 bits."""
     shares_prompts = False
     """Whether a prompt of neighbouring rows is computed once."""
-    depth: int
-    """How many decoder layers it has."""
     recomputes = False
     """Whether a pass with gradient keeps of each layer only what it read, and computes the rest again going backward (gradient
     checkpointing, Chen et al. 2016, arXiv:1604.06174). A copy does as the policy does."""
-    alone = True
-    """Whether its passes need no other process."""
-    score_tokens = SCORE_TOKENS
-    """Padded tokens in a pass of `score`: fewer after memory has run out."""
+    most_rows = 1 << 30
+    """Rows sampled together at most: fewer after memory has run out."""
     sampler: Any = None
     """What samples in this policy's place (`vllm/sampler.py`); a copy has none."""
-    _joined: Sequence[tuple[float, TextPolicy]] = ()
-    _candidates = 20
-    _inserted: tuple[int, Callable[[Tensor], Tensor]] | None = None
 
     def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer
@@ -70,11 +58,6 @@ class TextPolicy(ReadsVectors):
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """All weights, also those that are frozen."""
-        raise NotImplementedError
-
-    @property
-    def has_value_head(self) -> bool:
-        """Whether it says what text is worth, and so writes none."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -138,49 +121,8 @@ class TextPolicy(ReadsVectors):
         # not verbose: transformers warns of texts longer than what the tokenizer's own file says, which is not the model's context
         return self.tokenizer(text, add_special_tokens=not self.tokenizer.chat_template, verbose=False)["input_ids"]
 
-    # ---- log-probs ---------------------------------------------------------------------------------------------------
-
-    def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
-        """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
-        raise NotImplementedError
-
-    @torch.no_grad()
-    def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """Log-prob of every position, (len,); 0 for the first, which no model predicts, and for vectors, which are no tokens."""
-        self.token_count.scored += sum(map(len, trajectories))
-        logprobs: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
-
-        def score(part: list[int]) -> None:
-            ids, length = pad([trajectories[i].ids for i in part], self.device)
-            real = (torch.arange(ids.shape[1], device=self.device) < length[:, None]) & (ids != NO_TOKEN)
-            with self._reading([trajectories[i] for i in part]):
-                table = self._forward(ids, length, real, ("logprobs",)).logprobs.cpu().numpy()
-            for row, i in enumerate(part):
-                logprobs[i] = table[row, : len(trajectories[i])]
-
-        tokens = self.tokens_at_once(self.score_tokens)
-        if in_parts(by_tokens([len(t) for t in trajectories], tokens), score, alone=self.alone):
-            self.score_tokens = tokens // 2
-        return logprobs
-
-    def tokens_at_once(self, most: int) -> int:
-        """How many tokens a pass without gradient may hold now: the most of `most`, half of it ... for which memory is free."""
-        return fitting_tokens(most, self.reading_bytes, self.free_memory())
-
-    def reading_bytes(self, tokens: int) -> int:
-        """Roughly the bytes that a pass without gradient over so many tokens takes at a time."""
-        raise NotImplementedError
-
     def sampling_bytes(self, rows: int, prompt: int, reply: int) -> dict[str, int]:
         """The bytes that sampling so many rows at a time takes, of at most so many tokens, by what they are for."""
-        raise NotImplementedError
-
-    def free_memory(self) -> int:
-        """The bytes that are free for a pass, or for sampling."""
-        return free_memory(self.device)
-
-    def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
-        """The model on rows of ids (B, T): log-probs and entropies where `mask`, values and hidden states everywhere."""
         raise NotImplementedError
 
     def vocabulary_head(self) -> Tensor:
@@ -244,85 +186,6 @@ class TextPolicy(ReadsVectors):
 
     def save_adapter(self, folder: Path) -> None:
         """Write the adapters as peft does."""
-        raise NotImplementedError
-
-    # ---- several models that decide together -------------------------------------------------------------------------
-
-    @contextmanager
-    def joined(self, others: Sequence[tuple[float, TextPolicy]], candidates: int = 20) -> Iterator[None]:
-        """A context in which replies are sampled from the sum of this model's logits and those of others, each times a weight.
-
-        A model with a value head has no logits: it adds its weight times the value of the text with each of the `candidates` most
-        likely tokens (by the sum so far), minus the mean over those, to theirs. What `evaluate` and `score` give stays this model's
-        own: see `joint_logprobs`. Raises RewardlabError for other vocabularies.
-        """
-        for _, other in others:
-            check_joined(self, other)
-        before = self._joined, self._candidates
-        self._joined, self._candidates = others, candidates
-        try:
-            yield
-        finally:
-            self._joined, self._candidates = before
-
-    def joint_logprobs(self, hidden: Tensor, others: Sequence[tuple[float, TextPolicy, Tensor]], ids: Tensor) -> Tensor:
-        """(n,) log-probs of `ids` under the sum of logits, with gradient for the others alone; from the hidden states (n, d)."""
-        own, head = self._for_head(hidden)
-        members = [(1.0, own.detach(), head.detach()), *((weight, *other._for_head(h)) for weight, other, h in others)]
-        return token_logprobs(*joint_head(members), ids)[0]
-
-    def count_generated(self, tokens: int) -> None:
-        """Bill sampled tokens to this model, and to those that it is joined with; one that values reads each candidate too."""
-        for model in (self, *(other for _, other in self._joined)):
-            if model.has_value_head:
-                model.token_count.scored += tokens * (1 + self._candidates)
-            else:
-                model.token_count.generated += tokens
-
-    # ---- between the layers ------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def inserted(self, layer: int, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-        """A context in which the model has `change` (n, hidden) -> (n, hidden) after a decoder layer, counted from 0.
-
-        It is called with what the layer passes on for n real tokens, in float32: in sampling first those of prompts, then the
-        newest token of each reply.
-        """
-        if not 0 <= layer < self.depth:
-            raise RewardlabError(f"{self.name!r} has the decoder layers 0 to {self.depth - 1}: there is no layer {layer}")
-        before, self._inserted = self._inserted, (layer, change)
-        try:
-            yield
-        finally:
-            self._inserted = before
-
-    @torch.no_grad()
-    def activations(self, batch: Batch, layer: int) -> Tensor:
-        """(n, hidden) float32: what a decoder layer passes on for each of the n real tokens of the batch."""
-        seen: list[Tensor] = []
-
-        def remember(x: Tensor) -> Tensor:
-            seen.append(x)
-            return x
-
-        with self.inserted(layer, remember):
-            self.evaluate(batch, ("hidden",))
-        return seen[0]
-
-    def activation_table(self, batch: Batch, layer: int) -> Tensor:
-        """(B, T, hidden) float32: the same at the positions of the batch, 0 past the ends of rows."""
-        return self._as_table(self.activations(batch, layer), batch)
-
-    def _as_table(self, flat: Tensor, batch: Batch) -> Tensor:
-        real = torch.arange(batch.ids.shape[1], device=flat.device) < batch.length[:, None]
-        return flat.new_zeros((*real.shape, flat.shape[1])).masked_scatter(real[:, :, None], flat)
-
-    def noised(self, sigma: float, rng: torch.Generator) -> AbstractContextManager[None]:
-        """A context in which all that the model does, it does with N(0, sigma^2) added to the scales of the layers' norms."""
-        return perturbed(self._scales(), sigma, rng)
-
-    def _scales(self) -> list[Place]:
-        """The scale vectors by which the norms of the layers multiply what attention and MLP read."""
         raise NotImplementedError
 
     # ---- tokens to text ----------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -12,8 +13,9 @@ from torch import Tensor
 
 from rewardlab.core import TokenCount
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.hf.model import context_of
-from rewardlab.policies.packing import SCORE_TOKENS, by_tokens
+from rewardlab.policies.hf.model import context_of, reading_bytes
+from rewardlab.policies.packing import SCORE_TOKENS
+from rewardlab.policies.room import in_passes
 
 Solution = tuple[str, Sequence[str]]
 """A prompt, and the steps of a solution."""
@@ -39,6 +41,8 @@ class StepScorer:
     """
 
     convention: ClassVar[str]
+    most_tokens = SCORE_TOKENS
+    """Padded tokens in a pass: fewer after memory has run out."""
 
     def __init__(self, model: Any, tokenizer: Any, device: torch.device):
         self.model, self.tokenizer, self.device = model.to(device).eval(), tokenizer, device
@@ -71,12 +75,16 @@ class StepScorer:
         encoded = [self._checked(prompt, steps) for prompt, steps in solutions]
         lengths = [self.length(e) for e in encoded]
         found: list[list[float]] = [[] for _ in encoded]
-        for part in by_tokens(lengths, SCORE_TOKENS):
+
+        def work(part: list[int]) -> None:
             with torch.no_grad():
                 rows = self._chances([encoded[i] for i in part])
-            self.token_count.scored += sum(lengths[i] for i in part)
             for i, chances in zip(part, rows, strict=True):
                 found[i] = chances
+
+        cost = partial(reading_bytes, self.model.config, self.model.dtype)
+        self.most_tokens = in_passes(lengths, self.most_tokens, cost, self.device, work)
+        self.token_count.scored += sum(lengths)
         return found
 
     def fits(self, prompt: str, steps: Sequence[str]) -> bool:

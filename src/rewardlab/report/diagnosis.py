@@ -10,6 +10,7 @@ from rewardlab.report import curves
 from rewardlab.report.divergence import apart, gamed
 from rewardlab.report.symptoms import SYMPTOMS, Curves, Finding, dead_terms
 from rewardlab.runs.foreign import read_log
+from rewardlab.runs.metrics import best_step
 
 Row = dict[str, Any]
 HELD_OUT = "held-out measure"
@@ -88,7 +89,8 @@ def _fallen(rows: list[Row]) -> list[Finding]:
     if len(measured) < 3:
         return []
     points = [{"step": r["step"], "value": r[name], "ci95": [r[k] for k in curves.BOUNDS]} for r in measured]
-    best, end = max(points, key=lambda p: p["value"]), points[-1]
+    first = best_step({point["step"]: point["value"] for point in points})
+    best, end = next(point for point in points if point["step"] == first), points[-1]
     change, _, high = curves.difference(best, end)
     if not (high < 0 and math.isfinite(change)):
         return []

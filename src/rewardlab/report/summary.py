@@ -11,7 +11,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.report import curves
 from rewardlab.report.diagnosis import findings
 from rewardlab.runs.config import UNLIMITED
-from rewardlab.runs.metrics import plain
+from rewardlab.runs.metrics import best_step, plain
 
 Row = dict[str, Any]
 
@@ -26,6 +26,8 @@ def summarise(run_dir: Path | str) -> Row:
     run_dir = Path(run_dir)
     config, rows, final = read_config(run_dir), curves.read_metrics(run_dir), _json(run_dir / "summary.json")
     evals, name = _evals(rows), curves.measure(rows)
+    # of the numbers as they are: rounded, two may be equal
+    best = best_step({row["step"]: row.get(f"eval/{name}") for row in rows})
     before = _measured(final.get("before"), evals[:1], name)
     # one evaluation alone is the one before training
     after = _measured(final.get("after"), evals[1:][-1:], name)
@@ -40,7 +42,7 @@ def summarise(run_dir: Path | str) -> Row:
         "before": before,
         "after": after,
         "start": evals[0] if evals else None,
-        "best": max(evals, key=lambda e: e["value"], default=None),
+        "best": next((e for e in evals if e["step"] == best), None),
         "gain": _gain(before, after),
         **{k: curves.last(rows, k) for k in ("reward", "length", "tokens")},
         "seconds": math.fsum(seconds) if seconds else None,

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from rewardlab.core import Group, Message, Problem, Run, Sampling, Score, Scores, Term, Trajectory
-from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.scores import derive
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.reference import reference_of
 from rewardlab.text.splitters import mark

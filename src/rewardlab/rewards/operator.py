@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rewardlab.core.part import Expression, Part, PartFactory, decorator
-from rewardlab.core.score import Score, Scores, Term, add, check_finite, derive, scale
+from rewardlab.core.score import Score, Scores, Term, check_finite
 from rewardlab.core.trajectory import Group
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Constant, Reward, as_reward
+from rewardlab.rewards.scores import add, derive, scale
 from rewardlab.settings.options import OperatorOptions
 
 Inputs = list[tuple[float, ...]]

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Literal
 
 from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory
-from rewardlab.core.score import derive
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.forced_answer import share_right
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.scores import derive
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare
 
 

@@ -22,12 +22,13 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from rewardlab.core.part import Expression, Part, PartFactory, decorator
-from rewardlab.core.score import Score, Scores, Term, add, derive, merge_terms, scale
+from rewardlab.core.score import Score, Scores, Term
 from rewardlab.core.trajectory import Group
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.call_timeout import Watch
 from rewardlab.rewards.calling import Arguments, results_of
 from rewardlab.rewards.returned import blamed, file_of, is_ours, row_of, rows_of, scored, who_of
+from rewardlab.rewards.scores import add, derive, merge_terms, scale
 from rewardlab.settings.hyperparameters import advice, check_reward, is_number, positional
 from rewardlab.settings.options import PartOptions, RewardOptions
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,15 @@ def finite(value: Any) -> float:
     """The value as a float, or NaN if it is not a finite number."""
     number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     return number if math.isfinite(number) else math.nan
+
+
+def best_step(values: Mapping[int, Any]) -> int | None:
+    """The step whose evaluation is the best, by the leading measure at each: the highest, and of equal ones the earliest.
+
+    Its policy is the one in `best/`. A measure that is no number is passed over; None where there is no other.
+    """
+    known = {step: number for step, value in values.items() if not math.isnan(number := finite(value))}
+    return max(known, key=lambda step: (known[step], -step), default=None)
 
 
 def must_be_finite(name: str) -> bool:

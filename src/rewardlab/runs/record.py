@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from torch import Tensor
 
 from rewardlab.core import Batch, Group, Run, Score, Scores, Trajectory
-from rewardlab.runs.metrics import read_metrics
+from rewardlab.runs.metrics import best_step, read_metrics
 from rewardlab.util.files import disk_errors, new_file, new_folder, sweep, write_json, write_text
 from rewardlab.util.reads import write_reads
 
@@ -53,7 +53,8 @@ class Recorder:
 
     def __init__(self, folder: Path, track: Line | None = None):
         self.folder, self.track = folder, track
-        self.best: float | None = None
+        self.measured: dict[int, float] = {}
+        """By step, the leading measure of its evaluation."""
         folder.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -102,10 +103,10 @@ class Recorder:
                 # the schema is fixed, so columns that are null in every row keep their type
                 pq.write_table(pa.Table.from_pylist(rows, ROLLOUT), new, compression="zstd")
 
-    def keep_best(self, value: float, model: Any) -> None:
-        """Save the model if this value is above that of all earlier evaluations."""
-        if self.best is None or value > self.best:
-            self.best = value
+    def keep_best(self, step: int, value: float, model: Any) -> None:
+        """Save the model if its evaluation is the best so far."""
+        self.measured[step] = value
+        if best_step(self.measured) == step:
             self.model(model, "best")
 
     def model(self, model: Any, name: str) -> None:

@@ -24,7 +24,6 @@ class TRLPolicy(HFPolicy):
     or data-parallel processes would not add theirs up.
     """
 
-    keeps_frozen = False
     trainer: Any = None
     wrapped: Any = None
 

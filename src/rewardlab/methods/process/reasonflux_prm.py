@@ -44,7 +44,6 @@ from rewardlab.core import (
     objective,
     with_surprise,
 )
-from rewardlab.core.score import derive
 from rewardlab.data.columns import Data
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
@@ -54,6 +53,7 @@ from rewardlab.rewards.judged_steps import judged_steps
 from rewardlab.rewards.model import step_score
 from rewardlab.rewards.monte_carlo import count_cost, rows_in_steps
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.scores import derive
 from rewardlab.rewards.steps import step_texts
 from rewardlab.rewards.task import correct
 from rewardlab.rewards.weighed_steps import weighed_steps

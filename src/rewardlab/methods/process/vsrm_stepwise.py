@@ -16,13 +16,13 @@ sentence for a step.
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Recipe, Run, Scores, Term
-from rewardlab.core.score import derive
 from rewardlab.data.columns import Data
 from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.rewards.forced_answer import forced_accuracy
 from rewardlab.rewards.progress import step_gain
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.scores import derive
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, Share

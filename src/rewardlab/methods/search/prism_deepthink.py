@@ -28,13 +28,13 @@ import torch
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Scores, Term, Trajectory, Update, rollout
-from rewardlab.core.score import derive
 from rewardlab.data.columns import Data
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.baselines.weighted_vote import own_probability, weighted_majority
 from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.scores import derive
 from rewardlab.rollouts.particles import chosen
 from rewardlab.rollouts.stepwise import UNSURE, Scored, Stepping, grown, marked, started, worths
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, PositiveShare, Share

@@ -30,11 +30,11 @@ import numpy as np
 
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Scores, Term, Trajectory, measure, rollout, uniform_of
-from rewardlab.core.score import derive
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.scores import derive
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, Share

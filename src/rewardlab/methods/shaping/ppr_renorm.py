@@ -19,7 +19,6 @@ from typing import Literal
 
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Term
-from rewardlab.core.score import derive
 from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
@@ -30,6 +29,7 @@ from rewardlab.rewards.algebra import aggregate, clip
 from rewardlab.rewards.length import words
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import Reward, reward
+from rewardlab.rewards.scores import derive
 from rewardlab.rewards.task import correct
 from rewardlab.rewards.turns import each_turn, grounded
 from rewardlab.rollouts.interactive import interactive

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.hf.adapters import with_adapters, with_saved_adapter
+from rewardlab.policies.hf.adapters import keep_frozen, with_adapters, with_saved_adapter
 from rewardlab.policies.hf.model import take_value_head
 from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.util.extras import require
@@ -46,8 +46,12 @@ def load_model(
         raise RewardlabError(f"{folder}: the checkpoint lacks the weight {min(missing)}")
     head = take_value_head(model) if scores else None
     if adapter:
-        return with_saved_adapter(model, adapter, bool(lora_rank)), head
-    return (with_adapters(model, lora_rank) if lora_rank else model), head
+        model = with_saved_adapter(model, adapter, bool(lora_rank))
+    elif lora_rank:
+        model = with_adapters(model, lora_rank)
+    if lora_rank:
+        keep_frozen(model, computes)
+    return model, head
 
 
 def _kind_of(folder: Path) -> tuple[Any, Any, bool]:

@@ -138,6 +138,12 @@ def cached_numbers(config: Any) -> tuple[int, int]:
     return each, each
 
 
+def reading_bytes(config: Any, dtype: torch.dtype, tokens: int) -> int:
+    """Roughly the bytes that a pass without gradient over so many tokens takes at a time."""
+    c, size = config.get_text_config(), torch.empty(0, dtype=dtype).element_size()
+    return tokens * (8 * c.hidden_size + 3 * (getattr(c, "intermediate_size", None) or 4 * c.hidden_size)) * size
+
+
 def decoder_layers(model: Any) -> nn.ModuleList:
     """The decoder layers of a causal language model, whatever its family calls them."""
     depth = model.config.get_text_config().num_hidden_layers
@@ -161,11 +167,8 @@ def layer_norms(model: Any) -> list[Place]:
 
 
 @torch.no_grad()
-def check_head(model: Any, device: torch.device, computes: torch.dtype = torch.float32) -> None:
-    """Refuse a model whose logits are not its vocabulary head applied to its trunk's hidden states.
-
-    computes: the format of computation, for one whose frozen matrices are kept in it.
-    """
+def check_head(model: Any, device: torch.device) -> None:
+    """Refuse a model whose logits are not its vocabulary head applied to its trunk's hidden states."""
     weight, bias = vocabulary(model)
     # four tokens are enough to see any scaling of the logits; a soft cap may be too weak to show, so it is looked up
     capped = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
@@ -173,7 +176,9 @@ def check_head(model: Any, device: torch.device, computes: torch.dtype = torch.f
         # a model without numbers shows none
         return
     ids = torch.arange(4, device=device)[None] % weight.shape[0]
-    with torch.autocast(device.type, computes, enabled=computes != torch.float32):
+    formats = {p.dtype for p in model.parameters() if p.is_floating_point()}
+    # matrices that are kept in another format than vectors are multiplied in it
+    with torch.autocast(device.type, min(formats, key=lambda x: x.itemsize), enabled=len(formats) > 1):
         logits = model(input_ids=ids, use_cache=False).logits
         plain = F.linear(model.base_model(input_ids=ids, use_cache=False).last_hidden_state, weight, bias)
     if capped or logits.shape != plain.shape or float((logits - plain).abs().max()) > 1e-3 * float(logits.abs().max()):

@@ -17,53 +17,45 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rewardlab.core import Batch, Outputs, Sampling, Trajectory
+from rewardlab.core import Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.attributes import Attributes, attributes_in, check_outputs, mixed
 from rewardlab.policies.head import per_token_losses, token_logprobs
-from rewardlab.policies.hf.adapters import adapted, checkpoint_weights, for_sampling, keep_frozen, merged_copy, save_adapter
+from rewardlab.policies.hf.adapters import adapted, checkpoint_weights, for_sampling, merged_copy, save_adapter
 from rewardlab.policies.hf.loading import load_model, without_dropout
 from rewardlab.policies.hf.logit_ensemble import processors
 from rewardlab.policies.hf.model import (
-    cached_numbers,
     check_head,
     classifier,
     context_of,
     decoder_layers,
-    layer_matrices,
     layer_norms,
     reading,
     recomputing,
     vocabulary,
 )
 from rewardlab.policies.hf.sampling import Sampler
+from rewardlab.policies.hf.sizes import ROWS, Sizes
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.replies import Replies
-from rewardlab.policies.room import LOGIT_BYTES, fitting_rows, in_parts, sampling_cost
+from rewardlab.policies.room import fitting_rows, in_parts, sampling_cost
 from rewardlab.policies.text import TextPolicy
-from rewardlab.policies.vectors import numbered, numbered_table, tokens_decided
+from rewardlab.policies.vectors import numbered, numbered_table
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
-ROWS = 256
-"""Prompts in one call of `generate` at most."""
 
-
-class HFPolicy(TextPolicy):
+class HFPolicy(Sizes, TextPolicy):
     """A transformers model as a policy, a critic or a reward model (`value_head`, (1, hidden)).
 
     model: a causal model, or the PeftModel around one: then only its adapters train, and copies share the frozen weights.
-    dtype: format of computation (autocast), in which matrices below adapters are kept; weights that train, gradients and log-probs
-    are float32. Dropout is always off.
+    dtype: format of computation (autocast), in which `load` keeps matrices below adapters; weights that train, gradients and
+    log-probs are float32. Dropout is always off.
     static_cache: whether keys and values are sampled into tables of full length.
     """
 
     compiled = False
     """Whether transformers compiles steps over a static cache: it does so anew for each number of rows, or of tokens."""
-    keeps_frozen = True
-    """Whether the matrices below adapters are kept in the format of computation."""
-    most_rows = 1 << 30
-    """Rows sampled together at most: fewer after memory has run out."""
 
     def __init__(
         self, model: Any, tokenizer: Any, device: torch.device, dtype: torch.dtype, name: str = "policy",
@@ -72,8 +64,6 @@ class HFPolicy(TextPolicy):
         super().__init__(tokenizer)
         if device.type == "cpu":
             keep_freed_memory()
-        if adapted(model) and self.keeps_frozen:
-            keep_frozen(model, dtype)
         # `whole` may be a PeftModel, whose parameters train; `model` is the transformers model inside, which computes
         self.whole = without_dropout(model.to(device))
         self.model = model.get_base_model() if adapted(model) else model
@@ -84,7 +74,7 @@ class HFPolicy(TextPolicy):
         self.static_cache = device.type == "cuda"
         self.context, self.depth = context_of(self.model, tokenizer), self.model.config.get_text_config().num_hidden_layers
         if value_head is None:
-            check_head(self.model, device, dtype if adapted(model) and self.keeps_frozen else torch.float32)
+            check_head(self.model, device)
 
     @classmethod
     def load(
@@ -158,46 +148,6 @@ class HFPolicy(TextPolicy):
         trained = {k: p for k, p in self.whole.named_parameters() if p.requires_grad}
         return trained if self.value_head is None else trained | {"value_head": self.value_head}
 
-    def activation_bytes(self, tokens: int) -> int:
-        """Roughly the bytes that a forward and backward pass over so many tokens keeps in memory."""
-        c, size = self.model.config.get_text_config(), torch.empty(0, dtype=self.dtype).element_size()
-        mlp = getattr(c, "intermediate_size", None) or 4 * c.hidden_size
-        layer = (17 * c.hidden_size + 5 * mlp) * size
-        # of other layers than the one that is computed again, what they read, which autocast leaves in float32
-        return tokens * (c.num_hidden_layers * 4 * c.hidden_size + layer if self.recomputes else c.num_hidden_layers * layer)
-
-    def copy_bytes(self, sampling: bool) -> int:
-        """The bytes of the copies of weights, in the format of computation, that a pass keeps until it ends."""
-        head, size = vocabulary(self.model)[0], torch.empty(0, dtype=self.dtype).element_size()
-        # what is packed into 4 bits is unpacked matrix by matrix
-        matrices = [] if self.packed else layer_matrices(self.model)
-        # sampling has adapters added to all; what is in the format already is read as it is
-        merged = sampling and adapted(self.whole)
-        copied = sum(w.numel() for w in matrices if merged or w.dtype != self.dtype)
-        # a layer that is computed again is cast again
-        kept = copied // self.depth if self.recomputes and not sampling else copied
-        return size * (kept + (head.numel() if head.dtype != self.dtype else 0))
-
-    def rows_at_once(self, rows: int, prompt: int, reply: int, free: int) -> int:
-        """How many of so many rows are sampled together, at most, where so many bytes are free."""
-        return len(fitting_rows([prompt] * rows, ROWS, sampling_cost(self, reply), free)[0])
-
-    def reading_bytes(self, tokens: int) -> int:
-        c, size = self.model.config.get_text_config(), torch.empty(0, dtype=self.dtype).element_size()
-        return tokens * (8 * c.hidden_size + 3 * (getattr(c, "intermediate_size", None) or 4 * c.hidden_size)) * size
-
-    def sampling_bytes(self, rows: int, prompt: int, reply: int) -> dict[str, int]:
-        # of the prompts, the last token's logits alone are computed
-        logits = LOGIT_BYTES * rows * len(vocabulary(self.model)[0])
-        together = max(self.reading_bytes(rows * prompt), logits)
-        return {"keys and values": self.cache_bytes(rows, prompt + reply), "prompts or logits": together}
-
-    def cache_bytes(self, rows: int, tokens: int) -> int:
-        """The bytes of keys and values of rows of so many tokens that are sampled together."""
-        keys, values = cached_numbers(self.model.config.get_text_config())
-        # autocast rotates keys in float32, and they stay so
-        return rows * tokens * (4 * keys + torch.empty(0, dtype=self.dtype).element_size() * values)
-
     # ---- sampling ----------------------------------------------------------------------------------------------------
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
@@ -266,12 +216,6 @@ class HFPolicy(TextPolicy):
             model.generation_config = own_config
 
     # ---- log-probs ---------------------------------------------------------------------------------------------------
-
-    def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
-        """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
-        self.token_count.scored += int(batch.length.sum())
-        with self._reading([t for t, _ in batch.rows]):
-            return self._forward(batch.ids, batch.length, tokens_decided(batch), wants, per_token)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]

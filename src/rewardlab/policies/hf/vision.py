@@ -55,7 +55,7 @@ class VisionPolicy(HFPolicy):
         model = AutoModelForImageTextToText.from_pretrained(str(folder), dtype=torch.float32)
         policy = cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where))
         policy.stop_as_in(folder)
-        policy.told = _preprocessor(Path(folder))
+        policy.told = preprocessor(Path(folder))
         policy.mean, policy.std = (tuple(policy.told.get(f"image_{x}") or getattr(policy, x)) for x in ("mean", "std"))
         return policy
 
@@ -178,7 +178,7 @@ class VisionPolicy(HFPolicy):
             return super().evaluate(batch, wants, per_token)
 
 
-def _preprocessor(folder: Path) -> dict[str, Any]:
+def preprocessor(folder: Path) -> dict[str, Any]:
     """What the checkpoint says of its preprocessor of images: in a file of its own, or in that of the processor."""
     for name in (PREPROCESSOR, PROCESSOR):
         if (folder / name).is_file():

@@ -23,6 +23,7 @@ from rewardlab.policies.llama.native.decoding import ROWS, STRIDE
 from rewardlab.policies.llama.native.library import HEAD_SIZES, library
 from rewardlab.policies.llama.steps import ChangedSteps, FewRows, Inserted, JointSteps, NativeSteps, Steps, Values, torch_threads
 from rewardlab.policies.replies import Replies, Writes
+from rewardlab.policies.room import halved, ran_out
 from rewardlab.policies.sampler import sample
 from rewardlab.policies.vectors import below, numbered
 from rewardlab.util.device import fetched
@@ -49,6 +50,7 @@ class Generator(Writes, Protocol):
     model: Llama
     dtype: torch.dtype
     device: torch.device
+    most_rows: int
     _inserted: Inserted | None
 
     def parameters(self) -> list[nn.Parameter]: ...
@@ -78,8 +80,24 @@ def generate(
     with torch.inference_mode():
         make = _joint_maker(policy, joined, candidates) if joined else _maker(policy, vectors, len(prompts))
         shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))
-        longest, free = max(map(len, prompts)), policy.free_memory() // len(shares)
-        slots = [policy.rows_at_once(len(share), longest, sampling.max_new, free) for share in shares]
+        while tried := _run(policy, make, prompts, replies, shares):
+            policy.most_rows = halved(tried)
+            shares = [share[[replies.stops[row] is None for row in share]] for share in shares]
+            replies.forget(np.concatenate(shares))
+    return replies.added_to(trajectories)
+
+
+def _run(
+    policy: Generator, make: Callable[[int], Steps | JointSteps], prompts: list[np.ndarray], replies: Replies,
+    shares: Sequence[np.ndarray],
+) -> int:  # fmt: skip
+    """Sample the rows of each share in a thread; returns how many at a time there was no memory for, 0 where there was."""
+    shares, max_new = [share for share in shares if len(share)], replies.sampling.max_new
+    if not shares:
+        return 0
+    longest, free = max(map(len, prompts)), policy.free_memory() // len(shares)
+    slots = [min(policy.most_rows, policy.rows_at_once(len(share), longest, max_new, free)) for share in shares]
+    try:
         decoders = [_Decoder(make(n), n, prompts, replies, share) for n, share in zip(slots, shares, strict=True)]
         if len(decoders) == 1:
             # beside steps in C++, PyTorch only samples: its threads would wait for one another for longer than that takes
@@ -87,7 +105,11 @@ def generate(
                 decoders[0].run()
         else:
             _side_by_side(decoders)
-    return replies.added_to(trajectories)
+    except RuntimeError as e:
+        if not ran_out(e):
+            raise
+        return max(slots)
+    return 0
 
 
 def _maker(policy: Generator, vectors: np.ndarray | None = None, rows: int | None = None) -> Callable[[int], Steps]:
@@ -168,13 +190,15 @@ class _Decoder:
 
     def __init__(self, steps: Steps | JointSteps, slots: int, prompts: list[np.ndarray], replies: Replies, rows: np.ndarray):
         self.steps, self.prompts, self.replies = steps, prompts, replies
-        self.waiting, self.total, self.finished = rows.tolist(), len(rows), 0
+        self.waiting, self.finished = rows.tolist(), 0
+        # of all rows, where rows have ended before memory ran out
+        ended = len(replies.stops) - replies.stops.count(None)
+        self.enough = max(0, replies.sampling.enough - ended) if replies.sampling.enough else len(rows)
         self.slots = np.full(slots, -1)
         self.position, self.last = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
 
     def run(self) -> None:
-        enough = self.replies.sampling.enough or self.total
-        while self.finished < enough and (self.waiting or (self.slots >= 0).any()):
+        while self.finished < self.enough and (self.waiting or (self.slots >= 0).any()):
             self._admit()
             self._step()
 

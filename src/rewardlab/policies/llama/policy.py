@@ -31,7 +31,7 @@ from rewardlab.policies.perturbed import Place
 from rewardlab.policies.room import LOGIT_BYTES, fitting_rows, sampling_cost
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.tokenizer import read_tokenizer
-from rewardlab.policies.vectors import below, numbered_table, tokens_decided
+from rewardlab.policies.vectors import below, numbered_table
 from rewardlab.policies.weights import HasWeights
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
@@ -214,10 +214,10 @@ class LlamaPolicy(HasWeights, TextPolicy):
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
-        # the frozen reader of surprise reads every token too
-        self.token_count.scored += int(batch.length.sum()) * (1 if self.model.surprise is None else 2)
-        with self._reading([t for t, _ in batch.rows]):
-            return self._forward(batch.ids, batch.length, tokens_decided(batch), wants, per_token)
+        if self.model.surprise is not None:
+            # the frozen reader of surprise reads every token too
+            self.token_count.scored += int(batch.length.sum())
+        return super().evaluate(batch, wants, per_token)
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         w = self.weights()
