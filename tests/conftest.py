@@ -67,6 +67,20 @@ def words():
 
 
 @pytest.fixture
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty cache folder, also of the processes that the test starts. What was read of the package's files stays known: to read
+    them anew takes each process seconds."""
+    from rewardlab.util.files import cache
+
+    known, folder = cache() / "registry", tmp_path / "cache"
+    known.mkdir(parents=True, exist_ok=True)
+    folder.mkdir()
+    (folder / "registry").symlink_to(known)
+    monkeypatch.setenv("REWARDLAB_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
 def no_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
     """A Hugging Face hub at whose address nobody answers, and an empty cache of `datasets`: what is called with a name, a
     configuration and the rows of each split puts them there, as if they had been downloaded."""

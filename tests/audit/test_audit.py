@@ -36,9 +36,7 @@ def found(document, *severities):
     return {(f["probe"], f["name"]): f for f in document["findings"] if f["severity"] in (severities or ("fault",))}
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 # ---- what is sound, and what is weak ---------------------------------------------------------------------------------

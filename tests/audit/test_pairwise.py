@@ -41,8 +41,7 @@ def running():
 
 
 @pytest.fixture
-def server(running, monkeypatch, tmp_path) -> Server:
-    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+def server(running, own_cache) -> Server:
     running.says, running.troubles, running.asked = sound, [], []
     return running
 

@@ -19,9 +19,7 @@ CONFIG = RunConfig(task="arithmetic:test_size=8", model="untrained", eval_proble
 
 
 @pytest.fixture
-def job(tmp_path, monkeypatch):
-    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
-
+def job(tmp_path, own_cache):
     def of(method="grpo", config=CONFIG, by=None, **settings):
         recipe = registry.build(method, {"problems": 2, "n": 2} | settings)
         return Job(method, recipe.to_json(), config, str(tmp_path / "run"), by and by.to_json(), beside=True)

@@ -17,9 +17,7 @@ CONFIG = RunConfig(task="arithmetic:test_size=8", model="untrained", eval_proble
 
 
 @pytest.fixture
-def job(tmp_path, monkeypatch):
-    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
-
+def job(tmp_path, own_cache):
     def of(seed=100, by=None, **settings):
         recipe = registry.build("grpo", {"problems": 1, "n": 2} | settings)
         return Job("grpo", recipe.to_json(), CONFIG.but(seed=seed), str(tmp_path / "run"), by and by.to_json())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -47,9 +46,7 @@ TINY = League(
 
 
 @pytest.fixture
-def tiny(tmp_path, monkeypatch):
-    # an environment variable: runs are processes of their own
-    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+def tiny(tmp_path, own_cache):
     return Season(TINY, RunConfig(device="cpu"), tmp_path / "out", pairs=2, processes=1)
 
 
@@ -241,8 +238,7 @@ def recorded_rows(path, problems=60):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_where_replies_are_recorded_members_are_compared_problem_by_problem(tmp_path, monkeypatch):
-    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+def test_where_replies_are_recorded_members_are_compared_problem_by_problem(tmp_path, own_cache):
     file, train = tmp_path / "rows.jsonl", tmp_path / "train.jsonl"
     recorded_rows(file)
     train.write_text('{"prompt": "?", "answer": "1"}\n{"prompt": "??", "answer": "1"}\n')
@@ -368,8 +364,7 @@ def model(tmp_path_factory):
     return folder
 
 
-def test_a_run_of_other_settings_in_the_same_folder_is_not_resumed(model, tmp_path, monkeypatch):
-    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+def test_a_run_of_other_settings_in_the_same_folder_is_not_resumed(model, tmp_path, own_cache, monkeypatch):
     (tmp_path / "model").symlink_to(model)
     first = own(tmp_path, SUMS)
     world = first.league.worlds[0]
@@ -584,22 +579,21 @@ def test_the_guide_and_the_pages_are_those_of_the_records():
 
 
 @pytest.mark.slow
-def test_a_league_that_is_killed_resumes_after_the_runs_that_had_ended(tmp_path):
+def test_a_league_that_is_killed_resumes_after_the_runs_that_had_ended(tmp_path, own_cache):
     command = [
         sys.executable, "-m", "rewardlab", "league", "length", "--members", "hapo", "--task", "arithmetic", "--model", "untrained",
         "--seeds", "2", "--steps", "1", "--problems", "4", "--rates", "1e-4,3e-4", "--jobs", "1", "--device", "cpu", "--json",
         "--out", str(tmp_path / "out"),
     ]  # fmt: skip
-    kept = tmp_path / "cache" / "league-runs"
-    environment = os.environ | {"REWARDLAB_CACHE": str(tmp_path / "cache")}
-    first = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    kept = own_cache / "league-runs"
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not (ended := {path: path.stat().st_mtime_ns for path in kept.glob("*/*.json")}):
         assert first.poll() is None
         time.sleep(0.1)
     first.kill()
     first.wait()
     assert not (tmp_path / "out" / "league.json").exists()
-    again = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
     assert len(json.loads(again.stdout)["worlds"][0]["rows"]) == 2
     assert all(path.stat().st_mtime_ns == when for path, when in ended.items())
     assert len(list(kept.glob("*/*.json"))) > len(ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -150,3 +151,34 @@ def test_a_local_name_stands_for_itself(hashed):
     text = "from rewardlab.text.counts import words\ndef alpha(rows):\n    words = rows\n    return [words for words in words]\n"
     before = hashed({**FILES, "methods/shaping/alpha.py": text})
     assert hashed({"text/counts.py": "def words(text):\n    return 0\n"}) == before
+
+
+def test_hashes_are_kept_until_a_file_changes(hashed, tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+    method = code.PACKAGE / "methods/shaping/alpha.py"
+    own = tmp_path / "mine.py"
+    own.write_text("from rewardlab.methods.shaping.alpha import alpha\ndef mine():\n    return alpha\n")
+    computed = []
+
+    def settled() -> str:
+        # what was written just now may change again within one tick of its time stamp, and is not kept
+        for path in code.PACKAGE.rglob("*.py"):
+            os.utime(path, (1e9 + len(path.read_text()), 1e9 + len(path.read_text())))
+        code.changed()
+        return code.hash_of([(method, "alpha"), (own, "mine")])
+
+    real = code._hashes
+    monkeypatch.setattr(code, "_hashes", lambda *of: computed.append(of) or real(*of))
+    hashed(FILES)
+    computed.clear()
+    first = settled()
+    assert settled() == first
+    assert len(computed) == 1
+    hashed(changed("text/counts.py", "text.split()", "text.split() + []"))
+    other = settled()
+    own.write_text(own.read_text().replace("return alpha", "return 1"))
+    assert len({first, other, settled()}) == 3
+    # what was kept of the files as they were is gone
+    assert len(list((tmp_path / "cache" / "registry").glob("code-*/*"))) == 1
+    # other files are followed
+    assert code.hash_of([(method, "alpha"), (own, "mine")], follow=lambda path: path == method) != settled()

@@ -34,9 +34,7 @@ from tests.helpers.served_model import serving
 SIZE = 36
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def picture(seed: int = 0, height: int = SIZE, width: int = SIZE) -> np.ndarray:

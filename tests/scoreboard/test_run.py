@@ -25,10 +25,7 @@ from rewardlab.scoreboard.items import Item, Verdict, users
 from rewardlab.scoreboard.raters import Rater
 from rewardlab.scoreboard.run import scoreboard
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def rows(n: int = 8) -> list[dict]:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from rewardlab.api.inputs import held_out, task_of
 from rewardlab.checks.claim import Claim
 from rewardlab.checks.kept import STARTS, keepable, recorded, run_kept, run_once, start_within, still_so, with_shared_start
 from rewardlab.checks.runs import BEFORE, Done, Job, as_plain, finished, kind_of, number, recipe_of, run
-from rewardlab.checks.workers import Failed, run_all
+from rewardlab.checks.workers import Failed, run_all, shared_processes
 from rewardlab.core import Recipe, Run
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.load import load_policy
@@ -129,11 +129,14 @@ class Pairs:
 
     def __enter__(self) -> Pairs:
         _cache_policy(self.claim, self.recipes)
-        self._scratch = tempfile.TemporaryDirectory(prefix="rewardlab-")
+        self._open = ExitStack()
+        self._scratch = self._open.enter_context(tempfile.TemporaryDirectory(prefix="rewardlab-"))
+        # all looks in the same processes, each of which takes seconds to start; they end before their folder is removed
+        self._open.enter_context(shared_processes(self.processes))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._scratch.cleanup()
+        self._open.close()
 
     def sides(self) -> dict[str, Outcomes]:
         return {"method": self.method, "baseline": self.baseline} if self.baseline else {"method": self.method}
@@ -178,7 +181,7 @@ class Pairs:
         by = self.claim.by.to_json() if self.claim.by else None
         recipe, folder = (
             self.recipes[side].but(**update),
-            f"{self._scratch.name}/{side}-{seed}{'-'.join(map(str, update.values()))}",
+            f"{self._scratch}/{side}-{seed}{'-'.join(map(str, update.values()))}",
         )
         config = self.config.but(seed=seed)
         return Job(self.names[side], recipe.to_json(), config, folder, by, beside=self.claim.beside)

@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rewardlab.registry.find import PACKAGE
+from rewardlab.registry.find import PACKAGE, methods
+from rewardlab.registry.index import kept_while
 from rewardlab.settings.old_names import FIRST
 
 ROUNDS = 3
@@ -52,12 +53,30 @@ class Module:
 
 def hash_of(starts: Iterable[Start], settings: Any = None, follow: Callable[[Path], bool] = lambda path: True) -> str:
     """The hash of what these definitions reach in the files that `follow` accepts, and of `settings`."""
-    return _digest("\n".join([*_hashes(frozenset(starts), follow), repr(settings)]))
+    reach = frozenset(starts)
+    hashes = _kept(reach, follow) if reach else ""
+    return _digest("\n".join([*filter(None, [hashes]), repr(settings)]))
 
 
 @functools.lru_cache(256)
+def _kept(starts: frozenset[Start], follow: Callable[[Path], bool]) -> str:
+    """The hashes of all definitions that these reach: the same for many settings, as of the runs of a league, and in every process
+    while no file changes; to compute them takes seconds.
+    """
+    files = _package()
+    # a user's own files too: a text may name a part in any of them
+    own = sorted({*methods().values(), *(path for path, _ in starts)} - set(files))
+    told = [(str(path), _digest(path.read_text("utf-8")), follow(path)) for path in own]
+    asked = repr((sorted((str(path), name or "") for path, name in starts), [follow(path) for path in files], told))
+    return kept_while(files, "code", asked, lambda: "\n".join(_hashes(starts, follow)))
+
+
+@functools.cache
+def _package() -> tuple[Path, ...]:
+    return tuple(sorted(PACKAGE.rglob("*.py")))
+
+
 def _hashes(starts: frozenset[Start], follow: Callable[[Path], bool]) -> list[str]:
-    """The hashes of all definitions that these reach: the same for many settings, as of the runs of a league."""
     keys = reached(starts, follow)
     hashes = {key: _digest(_skeleton(key)[0]) for key in keys}
     for _ in range(ROUNDS):
@@ -90,7 +109,7 @@ def room_of(path: Path) -> str:
 
 def changed() -> None:
     """Forget what was read: files have changed since."""
-    for cached in (module, _skeleton, _hashes):
+    for cached in (module, _skeleton, _kept, _package):
         cached.cache_clear()
 
 

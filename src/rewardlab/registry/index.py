@@ -7,8 +7,10 @@ import contextlib
 import functools
 import hashlib
 import json
+import shutil
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -135,6 +137,28 @@ def read_each(kind: str, paths: Iterable[Path], read: Callable[[Path], Any]) -> 
     if settled:
         _save(kind, reader, cached | settled)
     return {path: values[path] for path in stamps}
+
+
+def kept_while(files: Sequence[Path], kind: str, asked: str, compute: Callable[[], str]) -> str:
+    """`compute()`, taken from the cache while none of these files has changed. kind, asked: the names under which it is kept."""
+    stamps = [stamp_of(path) for path in files]
+    if time.time_ns() - max(changed for changed, _ in stamps) <= SETTLED:
+        return compute()
+    folder = _store(kind).with_suffix("") / _digest((sys.version_info[:2], list(map(str, files)), stamps))
+    with contextlib.suppress(OSError, RuntimeError):
+        return (folder / _digest(asked)).read_text("utf-8")
+    found = compute()
+    with contextlib.suppress(OSError, RuntimeError):
+        if not folder.is_dir():
+            # what is kept there is of the files as they were
+            shutil.rmtree(folder.parent, ignore_errors=True)
+            folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / _digest(asked), found)
+    return found
+
+
+def _digest(what: object) -> str:
+    return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
 
 
 def stamp_of(path: Path) -> Stamp:
