@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, TokenCount, Trajectory
 from rewardlab.policies.packing import SCORE_TOKENS, by_tokens, pad
-from rewardlab.policies.room import fitting_tokens, in_parts
+from rewardlab.policies.room import LEAST_TOKENS, fitting_tokens, in_parts
 from rewardlab.policies.vectors import NO_TOKEN, ReadsVectors, tokens_decided
 from rewardlab.util.device import free_memory
 
@@ -92,7 +92,8 @@ class Passes(ReadsVectors):
 
     def tokens_at_once(self, most: int) -> int:
         """How many tokens a pass without gradient may hold now: the most of `most`, half of it ... for which memory is free."""
-        return fitting_tokens(most, self.reading_bytes, self.free_memory())
+        # what is never divided needs no look at the machine
+        return fitting_tokens(most, self.reading_bytes, self.free_memory()) if most > LEAST_TOKENS else most
 
     def reading_bytes(self, tokens: int) -> int:
         """Roughly the bytes that a pass without gradient over so many tokens takes at a time."""
