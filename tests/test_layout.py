@@ -64,10 +64,10 @@ MAY_IMPORT = {
     "report": EVERYWHERE | {"runs", "report"},
     # it logs how many different answers are right
     "engine": EVERYWHERE | TRAINING | {"text.answers"},
-    # another engine runs the same recipes on its own models
+    # another engine runs the same recipes on its own models, which pay sums of scores as it would
     "backends": EVERYWHERE
     | TRAINING
-    | {SLOT, "rewards.user", "backends", "policies", "models", "tasks.sources", "verifiers.contract"},
+    | {SLOT, "rewards.scores", "rewards.user", "backends", "policies", "models", "tasks.sources", "verifiers.contract"},
     # a small policy is warmed up on its task, which is looked up by name; a reward model may read replies beside a reference; an
     # encoder that a package carries is found where texts are embedded
     "models": EVERYWHERE
