@@ -123,6 +123,7 @@ def test_first_it_imitates_and_then_it_is_rewarded_near_the_policy_that_imitatio
             reset_optimizer = staticmethod(lambda: done.append("fresh optimiser"))
 
         renew_reference = staticmethod(lambda: done.append("new reference"))
+
         @staticmethod
         def standard_step(recipe):
             done.append(f"{recipe.objective} of {recipe.rollout.innermost.settings['n']}")
