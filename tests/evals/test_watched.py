@@ -208,6 +208,7 @@ def test_an_agreement_within_the_first_interval_is_no_drift():
     assert "as the policy writes them now" in judge_drift(Curves(now)).text
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_a_run_that_is_watched_logs_and_reports_what_its_judge_is_worth(tmp_path):
     # the policy itself judges: a model that was never taught to
     recipe = registry.build("grpo", {"n": 2, "problems": 2}).scored_by(correct() + judge(model="policy", kind="verdict", max_new=8))

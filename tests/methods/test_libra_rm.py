@@ -87,6 +87,13 @@ def test_a_policy_that_pleases_its_judge_alone_is_seen():
     assert held_right(form=FORM)(problems, unlabelled) == {"held_right": 0.5, "n": 4.0}
 
 
+def test_the_judge_does_not_read_what_was_thought_before_a_reply():
+    judge = Judge(even)
+    run = Run(Replies(["<think>7? No.</think>\n4"]), models={"judge": judge}, max_new=8)
+    held_right(form=FORM)([ask("Which?", None)], run)
+    assert judge.asked == ["Which?|\n4"]
+
+
 # ---- the verifier --------------------------------------------------------------------------------------------------------
 
 

@@ -48,6 +48,9 @@ def test_translated_rows_are_left_out_and_replaced_by_further_native_ones():
     only = native_rows(origin="translated")([foreign, GRADED], Run(Replies([])))
     assert len(only) == 1
     assert is_from(foreign, "all")
+    # as tables write it
+    told = {x: replace(GRADED, meta={**GRADED.meta, "translated": x}) for x in ("false", "no", "0", "", None, "true", "yes", 1)}
+    assert [x for x, row in told.items() if is_from(row, "translated")] == ["true", "yes", 1]
     assert is_from(GRADED, "all")
     with pytest.raises(RewardlabError, match="translated"):
         native_rows()([foreign], Run(Replies([])))

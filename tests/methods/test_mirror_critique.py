@@ -18,7 +18,8 @@ from rewardlab.methods.judges.mirror_critique import (
     weighed_answer,
     weighed_vote,
 )
-from rewardlab.worlds.mirrors import mirrors, right_verdict
+from rewardlab.rewards.judgements import judged_rightly
+from rewardlab.worlds.mirrors import mirrors
 
 PLAIN, SHOWN = "{prompt}\n{reply}", "{prompt}\nGold: {solution}\n{reply}"
 
@@ -43,7 +44,7 @@ def row(label: str, reply: str = "It is 24."):
     return ask("Half of 46?", None, solution="46 / 2 = 23", reply=reply, label=label)
 
 
-def test_the_first_critique_with_the_right_verdict_is_imitated_without_the_gold_solution():
+def test_the_first_critique_with_the_judged_rightly_is_imitated_without_the_gold_solution():
     critic = Says("Fine. [[yes]]", "Not half. [[no]]", "23, not 24. [[no]]")
     run = Run(Says(), models={"critic": critic})
     (group,) = mirrored_critiques(form=PLAIN, shown=SHOWN, n=3)([row("no")], run)
@@ -160,5 +161,5 @@ def test_the_worlds_verdict_is_that_of_the_mark_and_none_is_wrong():
     (row,) = mirrors(judged=True, test_size=1).test
     marks = ("[[yes]]", "[[no]]") if row.meta["worth"] == [1.0] else ("[[no]]", "[[yes]]")
     group = policy.write(policy.read([Trajectory(row)] * 3, []), [f"1+1=2 + {marks[0]}", marks[1], "no mark"])
-    assert [s.value for s in right_verdict()([group])[0]] == [1.0, 0.0, 0.0]
-    assert right_verdict()([policy.write([Trajectory(ask("x"))], ["[[yes]]"])])[0][0].missing
+    assert [s.value for s in judged_rightly()([group])[0]] == [1.0, 0.0, 0.0]
+    assert judged_rightly()([policy.write([Trajectory(ask("x"))], ["[[yes]]"])])[0][0].missing

@@ -91,6 +91,9 @@ def test_gains_far_down_the_order_count_less():
     assert ndcg([0.9, 0.5, 0.1], [3, 2, 1]) == 1.0
     assert ndcg([0.1, 0.5, 0.9], [3, 2, 1]) == pytest.approx((1 / 1.5849625 + 3 / 2) / (3 + 1 / 1.5849625))
     assert ndcg([1, 2], [2, 2]) == 1.0
+    # percentages and Elo ratings are scores, too
+    assert ndcg([2, 1], [100, 0]) == ndcg([2, 1], [2400, 1000]) == 1.0
+    assert ndcg([1, 2], [100, 0]) == pytest.approx(1 / 1.5849625)
 
 
 class Judge(Replies):

@@ -70,6 +70,11 @@ def test_a_critique_names_the_item_that_it_mentions_last():
     # without a checklist it is what the last line says
     assert named("Hm.\nSay where she was born.\n", []) == Item("Say where she was born.")
     assert named(" \n", []) is None
+    # of demands that begin alike the one that is meant, and nothing that was only thought of
+    alike = [Item("one a line, numbered"), Item("one a line")]
+    assert named("It fails: one a line, numbered", alike) == named("It fails: one a line, numbered", alike[::-1]) == alike[0]
+    assert named("<think>one a line?</think> one a line, numbered", alike) == alike[0]
+    assert named("<think>Is it red?\nBlue, perhaps", []) is None
 
 
 def test_a_reply_is_paid_by_the_one_demand_that_the_critic_names():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from rewardlab import registry
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.agents.router_r1 import call_in, cheapness, fault_of, routed, router_r1
+from rewardlab.methods.agents.router_r1 import call_in, cheapness, fault_of, routed, router_r1, well_formed
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.asked import experts_in, named
 from rewardlab.worlds.pools import POOL
@@ -59,6 +60,16 @@ def test_the_form_of_an_episode(text, says):
     fault = fault_of(text, EXPERTS)
     assert says in fault
     assert bool(fault) == bool(says)
+
+
+def test_a_thought_that_the_chat_template_opened_is_no_fault():
+    """Templates of reasoning models end with <think>, so that what is sampled begins within the thought."""
+    whole = episode(("Llama 70B: who", 1.0), last="<think>So.</think><answer>Germany</answer>")
+    within = episode(("Llama 70B: who", 1.0), last="So.</think><answer>Germany</answer>")
+    begun = replace(within, turns=tuple(replace(u, text=u.text.removeprefix("<think>")) for u in within.turns))
+    unclosed = episode(last="<think>So.<answer>Germany</answer>")
+    scores = well_formed(experts=EXPERTS)([[whole, within, begun, unclosed]])[0]
+    assert [s.value for s in scores] == [1.0, 1.0, 1.0, -1.0]
 
 
 def episode(*pairs: tuple[str, float | None], last: str) -> Trajectory:

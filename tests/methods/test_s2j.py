@@ -4,13 +4,21 @@ import pytest
 import torch
 
 from rewardlab import build
-from rewardlab.core import Run, Score, Trajectory, ask
+from rewardlab.core import Message, Problem, Run, Score, Trajectory, ask
 from rewardlab.credit.group import center
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.judges.cases import Case, to_judge
 from rewardlab.judges.named import form_of
-from rewardlab.methods.judges.s2j import FORM, SMALL_FORM, SMALL_SOLUTION, own_solution, own_solution_right, solve_to_judge
+from rewardlab.methods.judges.s2j import (
+    FORM,
+    SMALL_FORM,
+    SMALL_SOLUTION,
+    own_solution,
+    own_solution_right,
+    question_of,
+    solve_to_judge,
+)
 from rewardlab.rewards.reward import reward
 from tests.helpers.rows import Replies
 
@@ -70,6 +78,21 @@ def test_without_a_gold_answer_the_verdict_alone_counts_unless_something_scores_
     # one with a gold answer beside it is not asked about
     both = own_solution_right(by=words())([group, judged(SUM, [MODEL_LIKE])], Run(Replies([])))
     assert [s.total for row in both for s in row] == [3.0, 0.0, 1.0]
+
+
+def test_a_solution_is_scored_as_a_reply_to_the_whole_conversation():
+    turns = (
+        Message("system", "Be brief."),
+        Message("user", "Take 46."),
+        Message("assistant", "Yes."),
+        Message("user", "Half of it?"),
+    )
+    row = Problem(turns, None, {"chosen": "23", "rejected": "28"})
+    asked = to_judge(row, Case(("23", "28"), (1.0, 0.0)), form_of(FORM))
+    assert question_of(asked).prompt == turns
+    assert (
+        question_of(to_judge(ask("Half of 46?"), Case(("23", "28"), (1.0, 0.0)), form_of(FORM))).prompt == ask("Half of 46?").prompt
+    )
 
 
 def test_the_gap_is_the_share_of_wrong_verdicts_where_the_question_is_solved():

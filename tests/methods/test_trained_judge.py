@@ -51,6 +51,8 @@ def test_it_imitates_first_and_then_learns_from_verdicts(tmp_path):
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert ["accepted" in row for row in rows if "loss" in row] == [True, False]
     assert {"eval/judged", "eval/pair_accuracy", "eval/unread"} <= rows[-1].keys()
+    # rows of pairs have no other truth than the verdicts that are paid
+    assert "truth" not in json.loads((run / "summary.json").read_text())
 
 
 def test_a_wrong_verdict_costs_what_is_asked():

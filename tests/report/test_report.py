@@ -355,6 +355,7 @@ def test_a_line_says_what_became_of_the_truth():
     assert watched([row | {"truth": row["reward"]} for row in rows]) is None
     unknown = [{k: v for k, v in row.items() if k != "truth"} for row in rows]
     assert (watched(unknown) or "").startswith("not known: the task's verifier gave no verdict")
+    assert watched(unknown, expected=False) is None
     assert watched([{"step": 1, "loss": 0.1}]) is None
 
 

@@ -224,16 +224,12 @@ def _without_verdict(recipe: Recipe, task: Task) -> dict[str, str]:
     Rewards of whole groups, of models and of the user's own files are not tried: they may take long, or need a run. Nor are those
     of replies to other questions than the rows', and those that refuse a reply which was not sampled.
     """
-    if not isinstance(recipe.reward, Reward) or _rewords(recipe):
+    if not isinstance(recipe.reward, Reward) or recipe.rewords:
         return {}
     groups = [[_gold(task.train[i])] for i in range(JUDGED)]
     tried = [part for part in recipe.reward.walk() if isinstance(part, Reward) and _tried(part)]
     found = {part.name: _told(part, groups) for part in tried}
     return {name: row[0].why for name, row in found.items() if row and all(score.missing for score in row)}
-
-
-def _rewords(recipe: Recipe) -> bool:
-    return recipe.rollout is not None and any(getattr(part.options, "rewords", False) for part in recipe.rollout.walk())
 
 
 def _told(reward: Reward, groups: list[Group]) -> list[Score]:

@@ -224,6 +224,11 @@ class Recipe:
         return self.rollout.innermost.settings if self.rollout else {}
 
     @property
+    def rewords(self) -> bool:
+        """Whether the rows become other questions, such as those to a judge, so that rewards are not paid for replies to theirs."""
+        return self.rollout is not None and any(getattr(part.options, "rewords", False) for part in self.rollout.walk())
+
+    @property
     def rows_per_problem(self) -> int:
         """Rows that the rollout samples per problem, before filters drop some."""
         return self.rollout.rows_per_problem if self.rollout else 1

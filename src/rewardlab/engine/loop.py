@@ -261,7 +261,8 @@ def finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]
     on_rank_zero(lambda: recorder.model(_main_model(ops), "model"))
     if not is_rank_zero():
         return summary
-    if truth := watched(read_metrics(recorder.folder)):
+    # what a judge says of replies is no answer to the row, and its reward is the truth about it
+    if truth := watched(read_metrics(recorder.folder), expected=not ops.recipe.rewords):
         summary |= {"truth": truth}
     recorder.summary(summary)
     with disk_errors(recorder.folder / "report.html"):

@@ -267,7 +267,8 @@ class Ops:
         if any(s.extracted or NO_ANSWER in s.why for s in flat):
             self.run.log("no_answer", sum(NO_ANSWER in s.why for s in flat) / len(flat))
         totals = [s.total for s in flat if s.total is not None]
-        self.run.log("reward", float(np.mean(totals)))
+        if totals:
+            self.run.log("reward", float(np.mean(totals)))
         # only where rewards differ does a group teach anything by comparison; one reply alone is not compared
         known = [{s.total for s in row if s.total is not None} for row in scores]
         if any(len(row) > 1 for row in scores):
@@ -281,6 +282,9 @@ class Ops:
         self._watch_constant(totals)
 
     def _watch_constant(self, totals: list[float]) -> None:
+        # where no rollout had a verdict, and that is allowed, nothing is known of the reward
+        if not totals:
+            return
         # in memory, so that a resumed run does not count its patience anew
         varied = self.run.memory.get("engine.varied", False) or len(set(totals)) > 1
         self.run.memory["engine.varied"] = varied

@@ -11,8 +11,9 @@ from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
 from rewardlab.judges.forms import Form
 
-SHOWN, WORTH = "shown", "worth"
-"""Columns of a question to a judge: the replies that it shows, in their order, and what each is worth."""
+SHOWN, WORTH, TURNS = "shown", "worth", "turns"
+"""Columns of a question to a judge: the replies that it shows, in their order, and what each is worth; and the roles and texts of a
+conversation of more than one message, to which they reply."""
 HOW = "Rows to judge have a pair, `chosen` and `rejected`; or `replies` with their `scores`; or a `reply` with its `label`"
 LABELS = {"right": 1.0, "wrong": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, "correct": 1.0, "incorrect": 0.0}
 
@@ -70,7 +71,10 @@ def label_of(label: Any, problem: Problem) -> float:
 def to_judge(problem: Problem, case: Case, form: Form) -> Problem:
     """The question to a judge about these replies, in this order."""
     asked = form.asked(problem, case.replies)
-    return replace(asked, meta={**problem.meta, "question": problem.question, SHOWN: list(case.replies), WORTH: list(case.worth)})
+    told = {"question": problem.question, SHOWN: list(case.replies), WORTH: list(case.worth)}
+    if len(problem.prompt) > 1:
+        told[TURNS] = [[m.role, m.text] for m in problem.prompt]
+    return replace(asked, meta={**problem.meta, **told})
 
 
 def best_of(values: Sequence[float]) -> int | None:

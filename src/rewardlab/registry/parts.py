@@ -53,6 +53,7 @@ RENAMED = {
     "rollout:gold_answer_after": "rollout:append_answer",
     "rollout:survivors": "rollout:filter_pairs",
     "rollout:explorable": "rollout:explorability_sampling",
+    "reward:right_verdict": "reward:judged_rightly",
     "reward:listeners_agree": "reward:reasoning_transfer",
     "reward:salient_cited": "reward:feature_match",
     "reward:harder_pays_more": "reward:difficulty_weighting",

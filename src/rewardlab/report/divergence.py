@@ -70,12 +70,17 @@ def apart(rows: list[Row]) -> list[Row]:
     return divergence(rows) or [found for found in [parting(rows)] if found]
 
 
-def watched(rows: list[Row]) -> str | None:
-    """What became of the truth while the reward was learnt, in one line; None where the reward is the truth, or there is none."""
+def watched(rows: list[Row], expected: bool = True) -> str | None:
+    """What became of the truth while the reward was learnt, in one line; None where the reward is the truth, or there is none.
+
+    expected: whether a truth that is not known is told.
+    """
     if not any(math.isfinite(finite(row.get("reward"))) for row in rows):
         return None
     step, reward, truth = _both(rows, "reward")
     if not len(step):
+        if not expected:
+            return None
         return "not known: the task's verifier gave no verdict on the training rollouts, and nothing else says what is right"
     if np.allclose(reward, truth):
         return None

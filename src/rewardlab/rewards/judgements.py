@@ -38,6 +38,10 @@ def right_judgement(
 
 
 @reward
-def judged_rightly(trajectory: Trajectory, *, form: str = "", kind: str = "pairwise") -> Score:
-    """1 for a right judgement and 0 for any other, as the verifier of a task says it; `right_judgement` pays -1 for these."""
+def judged_rightly(trajectory: Trajectory, *, form: str = "", kind: str = "") -> Score:
+    """1 for a right judgement and 0 for any other, as the verifier of a task says it; `right_judgement` pays -1 for these.
+
+    kind: empty: a verdict where the question shows one reply, else a preference.
+    """
+    kind = kind or ("verdict" if len(trajectory.problem.meta.get("worth") or ()) == 1 else "pairwise")
     return right_judgement(form=form, kind=kind, wrong=0.0)([[trajectory]])[0][0]

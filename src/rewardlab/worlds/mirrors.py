@@ -17,10 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from rewardlab.core import Problem, Score, Task, Trajectory, seed_of
-from rewardlab.judges.cases import agrees
-from rewardlab.judges.forms import own_form
-from rewardlab.rewards.reward import reward
+from rewardlab.core import Problem, Task, seed_of
 from rewardlab.settings.domain import PositiveInt, Share
 from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.pairs import Paired, all_paired
@@ -50,7 +47,7 @@ def mirrors(
         name="mirrors",
         train=Paired(train, ask) if asks else train,
         test=changed(test, partial(_held_out, ask=ask)) if asks else test,
-        verifier="right_verdict",
+        verifier="judged_rightly",
         max_new=13 * (difficulty + 1) + 8,
         about="solutions to be judged right or wrong",
         demonstrate=partial(_demonstrate, doubt=doubt / 5 if shown else doubt) if asks else None,
@@ -121,13 +118,3 @@ def _demonstrate(problem: Problem, rng: random.Random, *, doubt: float) -> str:
         if thought != line:
             return " ".join([*said, "[[no]]"])
     return " ".join([*said, "[[yes]]"])
-
-
-@reward
-def right_verdict(trajectory: Trajectory) -> Score:
-    """1 where a judgement's verdict on the solution that its question shows is right; 0 where it has none."""
-    worth = trajectory.problem.meta.get("worth")
-    if not worth:
-        return Score(None, why="the problem is no question to a judge: it has no column 'worth'")
-    values, said = own_form("verdict").read(trajectory.reply)
-    return Score(float(values is not None and agrees(values, worth)), why=f"said {said}")

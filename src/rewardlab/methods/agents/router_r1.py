@@ -184,10 +184,16 @@ def fault_of(text: str, experts: Sequence[Expert]) -> str:
     return ""
 
 
+def opened(reply: str) -> str:
+    """A reply with its thought opened: a chat template may have done that in the prompt, so that the reply begins within it."""
+    before, closed, _ = reply.partition("</think>")
+    return f"<think>{reply}" if closed and "<think>" not in before else reply
+
+
 @reward
 def well_formed(trajectory: Trajectory, *, experts: list[Expert]) -> Score:
     """1 for an episode of the form that the prompt asks for, else -1."""
-    fault = fault_of("".join(turn.text for turn in trajectory.turns[1:]), experts)
+    fault = fault_of("".join(turn.text if turn.author is None else opened(turn.text) for turn in trajectory.turns[1:]), experts)
     return Score(-1.0 if fault else 1.0, why=fault)
 
 

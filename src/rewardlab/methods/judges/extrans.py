@@ -9,9 +9,10 @@ Since `better` pays more than `par`, the exemplar is no ceiling, as it is where 
 
 Wang, Meng & Zhou 2025, arXiv:2505.12996, by its abstract and the page of krystalan/DRT, which has models and data and no training
 code; that a wrong form is paid 0 whatever else is in it, and a thought's quality is added, is the rule of their DeepTrans,
-arXiv:2504.10187. (inferred): the three grades; that the judge is asked in both orders, and two verdicts that disagree are a par;
-the wording of its prompts; the scale of a thought, from 0 to 1. In place of a judge, `by` may be any reward, which grades both
-texts; `alone` grades a translation without the exemplar, the rival of the idea.
+arXiv:2504.10187. A summary of the paper tells of grades from 1 to 5, and of CometKiwi beside them, without which it is worse; add
+it as a reward of yours (`+`). (inferred): the three grades; that the judge is asked in both orders, and two verdicts that disagree
+are a par; the wording of its prompts; the scale of a thought, from 0 to 1. In place of a judge, `by` may be any reward, which
+grades both texts; `alone` grades a translation without the exemplar, the rival of the idea.
 """
 
 from __future__ import annotations
@@ -203,8 +204,9 @@ def extrans(
 
 fidelity = "reading"
 left_out = (
-    "the second stage over 90 directions, with a lighter reward without a judge; and the judge's check that a translation has no "
-    "explanations in it: the form is checked by its tags"
+    "the start by imitation of a strong model's thoughts and translations; the score of CometKiwi, which is added; the second "
+    "stage over 90 directions, with a lighter reward for form and language, without a judge; and the judge's check that a "
+    "translation has no explanations in it: the form is checked by its tags"
 )
 data = Data(
     exemplar=Column("a translation by a strong model, to compare with"),

@@ -11,8 +11,9 @@ what is imitated must come from cases that it does not always get right.
 
 Zhou et al. 2025, arXiv:2507.21645, by its abstract and by the dataset card of meituan/Libra-Bench, since no code was released:
 pointwise judging, labels of correctness, rejection sampling with SFT and then RL, accuracy by subset and then averaged (the column
-`subset` of a row), as many right as wrong replies. (inferred): the reward, 1 for the right verdict and 0 otherwise; GRPO; m = 8; 20
-steps of imitation; the words, and [[yes]] and [[no]] for the verdict; that cases of which all judgements are right are left out.
+`subset` of a row), as many right as wrong replies; a summary says that RL pays right verdicts and charges for length. (inferred):
+the reward, 1 for the right verdict and 0 otherwise; GRPO; m = 8; 20 steps of imitation; the words, and [[yes]] and [[no]] for the
+verdict; that cases of which all judgements are right are left out.
 
 `libra_rm` trains the verifier; with `judge`, the policy that this one pays.
 """
@@ -39,6 +40,7 @@ from rewardlab.rewards.judge import judgements_by
 from rewardlab.rewards.judgements import right_judgement
 from rewardlab.rollouts.ranked import written
 from rewardlab.settings.domain import PositiveInt
+from rewardlab.text.answers import after_thinking
 from rewardlab.worlds.mirrors import FORM as SMALL
 
 VERIFY = (
@@ -95,7 +97,8 @@ def held_right(
     """
     aside, of = run.for_evaluation(), form_of(form, KIND)
     groups = written(list(problems), aside, 1, "policy", Sampling(run.max_new))
-    said = judgements_by(aside, model, [of.asked(g[0].problem, [g[0].reply]) for g in groups], max_new, 0.0, False, of)
+    asked = [of.asked(g[0].problem, [after_thinking(g[0].reply)]) for g in groups]
+    said = judgements_by(aside, model, asked, max_new, 0.0, False, of)
     values = [None if isinstance(j, Failure) else of.read(j).values for j in said]
     held = [v is not None and v[0] > 0.5 for v in values]
     truth = [row[0].value for row in aside.verify(groups, aside)] if aside.verify else []
@@ -141,7 +144,8 @@ def _by_verdicts(base: Recipe, judge: str, form: str, max_new: int) -> Recipe:
 fidelity = "reading"
 left_out = (
     "Libra Bench itself, whose rows can be read as `reply` and `label`; ordinary problems of reasoning, which are trained on "
-    "beside those of judging; sampling the replies that are judged, which rows bring"
+    "beside those of judging; sampling the replies that are judged, which rows bring; the penalty for long judgements in RL, whose "
+    "form is not known"
 )
 data = Data(
     chosen=Column("a reply that is right, for a verifier that is trained", optional=True),

@@ -28,10 +28,11 @@ import numpy as np
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Run, measure, rollout, seed_of
 from rewardlab.data.columns import Column, Data
+from rewardlab.data.values import is_missing
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.marked import marked, over, shares
 from rewardlab.judges.asking import judgements_of
-from rewardlab.judges.cases import Case, to_judge
+from rewardlab.judges.cases import Case, label_of, to_judge
 from rewardlab.judges.forms import Form, Kind
 from rewardlab.judges.named import form_of
 from rewardlab.judges.rows import Question, questions_of
@@ -62,7 +63,10 @@ def with_rubric(problem: Problem) -> Problem:
 
 def is_from(problem: Problem, origin: Origin) -> bool:
     """Whether the row is of this origin; one that does not say that it was translated is native."""
-    return origin == "all" or bool(problem.meta.get("translated")) == (origin == "translated")
+    said = problem.meta.get("translated")
+    # a table may write "false", which is no empty text
+    translated = not is_missing(said) and label_of(said, problem) > 0.5
+    return origin == "all" or translated == (origin == "translated")
 
 
 def output(problem: Problem, question: Question) -> str:

@@ -139,8 +139,13 @@ def well_formed(trajectory: Trajectory, *, form: str = FORM, kind: Kind = "score
 
 
 def ndcg(said: Sequence[float], gold: Sequence[float]) -> float:
-    """Discounted gain of the order of `said` over that of the best order; gains are 2^g - 1, with g from 0. 1 where all g are 0."""
-    gains = [2 ** (g - min(gold)) - 1 for g in gold]
+    """Discounted gain of the order of `said` over that of the best order; gains are 2^g - 1, with g from 0. 1 where all g are 0.
+
+    g goes up to 10 at most: scores that lie further apart, such as percentages, are scaled to that.
+    """
+    low = min(gold)
+    unit = min(1.0, 10 / ((max(gold) - low) or 1.0))
+    gains = [2 ** ((g - low) * unit) - 1 for g in gold]
     order = sorted(range(len(said)), key=lambda i: -said[i])
     total, best = (
         sum(x / math.log2(place + 2) for place, x in enumerate(row)) for row in ([gains[i] for i in order], sorted(gains)[::-1])

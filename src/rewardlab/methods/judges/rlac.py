@@ -87,13 +87,13 @@ class Case(NamedTuple):
 
 
 def named(critique: str, items: Sequence[Item]) -> Item | None:
-    """The item of a checklist that a critique mentions last; without a checklist, what its last line says; None for nothing."""
+    """The item mentioned last, after any thinking, the longest of several that begin there; without items, the last line."""
+    said = after_thinking(critique).strip()
     if not items:
-        lines = critique.strip().splitlines()
-        return Item(lines[-1].strip()) if lines else None
-    said = critique.lower()
-    at = {said.rfind(item.text.lower()): item for item in items}
-    return at[max(at)] if max(at) >= 0 else None
+        return Item(said.splitlines()[-1].strip()) if said else None
+    found = [(said.lower().rfind(item.text.lower()), len(item.text)) for item in items]
+    at = max(found)
+    return items[found.index(at)] if at[0] >= 0 else None
 
 
 def validated(cases: Sequence[Case], run: Run, validate: str, max_new: int) -> list[float | None]:
@@ -132,7 +132,7 @@ def _asked(cases: Sequence[Case], run: Run, validate: str, max_new: int) -> list
 @reward(over="groups")
 def survives(
     groups: list[Group], run: Run, *, choice: Choice = "critic", ask: str = CRITICISE, validate: str = VALIDATE,
-    max_critique: PositiveInt = 64, max_validation: PositiveInt = 256, temperature: NonNegativeFloat = 1.0,
+    max_critique: PositiveInt = 256, max_validation: PositiveInt = 256, temperature: NonNegativeFloat = 1.0,
     column: str = "checklist",
 ) -> Scores:  # fmt: skip
     """1 for a reply that meets the demands that are checked, 0 for one that does not; no verdict where that cannot be told.
@@ -196,7 +196,7 @@ problems_from = decorator(Part)
 
 @problems_from
 def to_criticise(
-    groups: list[Group], scores: Scores, run: Run, *, each: PositiveInt = 2, ask: str = CRITICISE, max_new: PositiveInt = 64
+    groups: list[Group], scores: Scores, run: Run, *, each: PositiveInt = 2, ask: str = CRITICISE, max_new: PositiveInt = 256
 ) -> list[Problem]:
     """The first `each` different replies to every problem, to be criticised; those that do not fit the critic's context are not."""
     different = [list({t.reply: t for t in group}.values())[:each] for group in groups]
@@ -207,7 +207,7 @@ def to_criticise(
 
 
 @rollout(wraps="inner")
-def critiques_of(problems: list[Problem], run: Run, *, inner: Rollout, max_new: PositiveInt = 64) -> list[Group]:
+def critiques_of(problems: list[Problem], run: Run, *, inner: Rollout, max_new: PositiveInt = 256) -> list[Group]:
     """`inner` with replies of at most `max_new` tokens, since critiques are shorter than what they are about, or longer."""
     return inner(problems, replace(run, max_new=max_new))
 
@@ -250,7 +250,7 @@ def online_pairs(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 
 def rlac(
     base: Recipe | None = None, *, critic: str = "copy:policy", validator: str = "copy:policy", choice: Choice = "critic",
     ask: str = CRITICISE, validate: str = VALIDATE, n: int = 4, critiques: int = 4, each: int = 2, every: int = 1,
-    beta: float = 0.1, lr: float | None = None, critic_lr: float | None = None, problems: int = 16, max_critique: int = 64,
+    beta: float = 0.1, lr: float | None = None, critic_lr: float | None = None, problems: int = 16, max_critique: int = 256,
 ) -> Recipe:  # fmt: skip
     """critic: its start (`Learner.init`).  validator: who checks demands without a program, openai:URL#NAME or a model that is
     frozen; empty: nobody.  choice: of the demand that is checked.  ask: what the critic reads, with {prompt} and {reply}.

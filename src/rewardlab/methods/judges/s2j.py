@@ -24,6 +24,7 @@ from rewardlab.core import Group, Message, Problem, Recipe, Run, Sampling, Score
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judgements import accuracy_of, judged
+from rewardlab.judges.cases import TURNS
 from rewardlab.judges.forms import TWO_REPLIES, Kind
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
@@ -97,8 +98,9 @@ def own_solution_right(groups: list[Group], run: Run, *, solution: str = SOLUTIO
 
 
 def question_of(problem: Problem) -> Problem:
-    """The question whose replies a problem asks to judge."""
-    return replace(problem, prompt=(Message("user", str(problem.meta.get("question") or problem.question)),))
+    """The question whose replies a problem asks to judge, with all turns of its conversation."""
+    turns = problem.meta.get(TURNS) or [["user", str(problem.meta.get("question") or problem.question)]]
+    return replace(problem, prompt=tuple(Message(role, text) for role, text in turns))
 
 
 # ---- the gap between solving and judging -----------------------------------------------------------------------------

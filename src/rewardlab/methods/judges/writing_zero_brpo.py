@@ -11,11 +11,12 @@ apart no more, and its group is left out.
 
 The judge writes principles for this text, criticises both by them and scores both, from 0 to 10 (self-principled critique).
 
-Jia et al. 2025, arXiv:2506.00103, by our summary and abstracts; no code was released. That the reference's advantage is 0 and
-tau = .6 are those of a public trainer that follows it (a GRPO trainer for code with a pairwise verifier). (inferred): that a
-group which is left out is not replaced; two judgements of a comparison, one in each order, whose mean counts, and that a tie is -1;
-the wording of the judge's prompt. In place of a judge, `by` may be any reward: the reply with more of it is preferred. `reference`
-names a column with a fixed text to compare with, the rival of the paper's idea.
+Jia et al. 2025, arXiv:2506.00103, by our summary and others; no code was released. tau = .6 is the paper's, for groups of 16. That
+the reference's advantage is 0 is that of a public trainer that follows it (for code, with a pairwise verifier); there a reply earns
++1 where it wins every judgement, in both orders. (inferred): that a group which is left out is not replaced; two judgements of a
+comparison, one in each order, whose mean counts, and that a tie is -1; the wording of the judge's prompt. In place of a judge, `by`
+may be any reward: the reply with more of it is preferred. `reference` names a column with a fixed text to compare with, the rival
+of the paper's idea.
 """
 
 from __future__ import annotations
