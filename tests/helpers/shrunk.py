@@ -28,6 +28,8 @@ def shrunk(recipe: Recipe) -> Recipe:
 def _less(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_less, value))
+    if isinstance(value, dict):
+        return {key: _less(of) for key, of in value.items()}
     if not isinstance(value, Part):
         return value
     found = copy.copy(value)
