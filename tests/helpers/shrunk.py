@@ -11,8 +11,8 @@ from rewardlab.core import Part, Recipe
 MOST = {
     # pairs, problems and steps that second models, filters and selections take before the policy's first step
     **dict.fromkeys(("pairs", "utterances", "pool", "questions", "tests", "graphs", "learning", "negatives", "sae_steps"), 4),
-    # tokens that judges, critics and writers may write
-    **dict.fromkeys(("max_new", "max_critique", "max_validation"), 16),
+    # tokens that judges, critics and writers may write, and those of a budget
+    **dict.fromkeys(("max_new", "max_critique", "max_validation", "tokens"), 16),
     # models and replies that vote
     "votes": 2,
 }
