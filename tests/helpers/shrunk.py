@@ -11,8 +11,8 @@ from rewardlab.core import Part, Recipe
 MOST = {
     # pairs, problems and steps that second models, filters and selections take before the policy's first step
     **dict.fromkeys(("pairs", "utterances", "pool", "questions", "tests", "graphs", "learning", "negatives", "sae_steps"), 4),
-    # tokens that judges, critics and writers may write
-    **dict.fromkeys(("max_new", "max_critique", "max_validation"), 16),
+    # tokens that judges, critics and writers may write, and those of a budget
+    **dict.fromkeys(("max_new", "max_critique", "max_validation", "tokens"), 16),
     # models and replies that vote
     "votes": 2,
 }
@@ -28,6 +28,8 @@ def shrunk(recipe: Recipe) -> Recipe:
 def _less(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_less, value))
+    if isinstance(value, dict):
+        return {key: _less(of) for key, of in value.items()}
     if not isinstance(value, Part):
         return value
     found = copy.copy(value)

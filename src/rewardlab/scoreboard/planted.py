@@ -28,12 +28,19 @@ def figures_of(benchmark: Benchmark, items: Sequence[Item], rates: Rates, rng: n
     return dict(benchmark.figures(Marks.of(items, [benchmark.marks(item, rates(item, rng)) for item in items])))
 
 
+SAMPLES = 40
+"""How many samples of rows tell raters apart, where nothing else is said."""
+
+
 def told_apart(
-    benchmark: Benchmark, sample: Sample, sound: Rates, faulty: Rates, rng: np.random.Generator, samples: int = 40
+    benchmark: Benchmark, sample: Sample, sound: Rates, faulty: Rates, rng: np.random.Generator, samples: int | None = None
 ) -> dict[str, float]:
-    """Of each figure: in what share of samples of rows the sound rater gets more than the faulty one; a tie counts half."""
+    """Of each figure: in what share of samples of rows the sound rater gets more than the faulty one; a tie counts half.
+
+    samples: how many; None: SAMPLES.
+    """
     won: dict[str, list[float]] = {}
-    for _ in range(samples):
+    for _ in range(samples or SAMPLES):
         items = [item for row in sample(rng) for item in benchmark.read(dict(row), "sampled")]
         good, bad = (figures_of(benchmark, items, rates, rng) for rates in (sound, faulty))
         for name in good:
