@@ -151,6 +151,9 @@ check = Check(
     says="ratings of held-out replies are told by a model that was taught noisy ones, half of them missing (it reads surprise)",
     versus=None, task="rated_notes:noise=0.5,missing=0.5", measure="correlation", direction="higher", margin=0.1,
     against="before.correlation", settings=OF_NOTES, problems=500, steps=100, sanity=True,
+    finding="After 100 updates the four predicted ratings of held-out notes correlate with the true ones by .54 on average, from "
+    "nothing before: .82 for padding, .81 for politeness, .49 for praise, and .04 for whether a note is timely, which only "
+    "the prompt and the reply together tell",
 )  # fmt: skip
 baseline = None
 kind = "reward-model"
