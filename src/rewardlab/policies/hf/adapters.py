@@ -23,6 +23,7 @@ def keep_frozen(model: Any, dtype: torch.dtype) -> None:
     """Keep the matrices that are only read in a number format, and all other frozen weights in float32.
 
     A format that computes takes no copies of them then. Vectors (norms, biases) are few, and are added and multiplied in float32.
+    Tables of experts are multiplied in the format that they are kept in; other products are so under autocast anyway.
     """
     from transformers.pytorch_utils import Conv1D
 
