@@ -10,13 +10,17 @@ from rewardlab.core import Part, Recipe
 
 MOST = {
     # pairs, problems and steps that second models, filters and selections take before the policy's first step
-    **dict.fromkeys(("pairs", "utterances", "pool", "questions", "tests", "graphs", "learning", "negatives", "sae_steps"), 4),
+    **dict.fromkeys(
+        ("pairs", "utterances", "pool", "questions", "tests", "graphs", "learning", "negatives", "steps", "sae_steps"), 4
+    ),
     # tokens that judges, critics and writers may write, and those of a budget
     **dict.fromkeys(("max_new", "max_critique", "max_validation", "tokens"), 16),
     # models and replies that vote
     "votes": 2,
 }
-"""Settings that say how much is done, and the most of it that a test needs. None, which is all there is, counts as more."""
+"""Settings that say how much is done, and the most of it that a test needs."""
+ALL = ("pairs",)
+"""Those of which None means all that there are."""
 
 
 def shrunk(recipe: Recipe) -> Recipe:
@@ -43,4 +47,4 @@ def _less(value: Any) -> Any:
 
 
 def _least(key: str, of: Any) -> Any:
-    return MOST[key] if of is None or (isinstance(of, int) and of > MOST[key]) else of
+    return MOST[key] if (of is None and key in ALL) or (isinstance(of, int) and of > MOST[key]) else of
