@@ -127,5 +127,7 @@ check = Check(
     "themselves (both read surprise)",
     versus="bradley_terry", task="principled", measure="pair_accuracy", direction="higher", margin=0.05,
     settings=LEARNT, versus_settings=LEARNT, problems=500, steps=100, sanity=True,
+    finding="After 100 updates the model that is told the principle ranks 75% of held-out pairs right, one taught by the pairs "
+    "alone 66% (5 pairs of runs, and as many tokens)",
 )  # fmt: skip
 baseline = "bradley_terry"
