@@ -63,6 +63,14 @@ def test_a_config_alone_is_enough_and_kept_bytes_are_those_computed_by_hand(bare
     assert [found["memory"]["divided by 4"][name] for name in kept] == [n // 4 for n in (whole[name] for name in kept)]
 
 
+def test_trl_is_given_what_is_below_adapters_in_float32(bare):
+    found = plan(f"hf:{bare}", engine="trl", lora_rank=16)
+    weights = [found["memory"][name]["weights"] for name in ("LoRA 16", "nf4, LoRA 16")]
+    assert weights[0] == 4 * PARAMETERS + 4 * 8 * ADAPTERS
+    assert weights[1] < weights[0]
+    assert plan(f"hf:{bare}", engine="trl")["format"] == "bfloat16"
+
+
 def test_passes_by_hand(bare):
     found = plan(f"hf:{bare}", devices=4, micro_tokens=64)["memory"]
     whole, divided = found["whole"], found["divided by 4"]

@@ -89,7 +89,8 @@ def _policy(model: str | Policy | None, config: RunConfig, task: Task, memory: s
     if name is None:
         return policy_of(model, config, task)
     prefix = "hf:" if config.shard and not parted(name)[0] else ""
-    policy = planned(f"{prefix}{name}", config.device, _dtype(config, memory), config.lora_rank)
+    dtype = _dtype(config, memory)
+    policy = planned(f"{prefix}{name}", config.device, _below(config, dtype) if config.lora_rank else dtype, config.lora_rank)
     if config.gradient_checkpointing and isinstance(policy, TextPolicy):
         policy.recomputes = True
     return policy
@@ -105,6 +106,11 @@ def _dtype(config: RunConfig, memory: str | None) -> torch.dtype:
     if memory and config.dtype == "auto":
         return torch.bfloat16
     return dtype_of(config.dtype, device_of(config.device))
+
+
+def _below(config: RunConfig, dtype: torch.dtype) -> torch.dtype:
+    """The format that counts for a model with adapters: TRL is given what is below them in float32, whatever computes."""
+    return torch.float32 if config.engine == "trl" else dtype
 
 
 def _memory(
@@ -169,12 +175,12 @@ def _layouts(policy: Policy, config: RunConfig, task: Task, devices: int, dtype:
     """The run as asked; of a checkpoint, also its other forms."""
     name = _checkpoint(None, config, task)
     prefix, place = parted(name or "")
-    rank = config.lora_rank or RANK
+    rank, below = config.lora_rank or RANK, _below(config, dtype)
     divided = {f"divided by {devices}": (f"--model hf:{place} --shard", lambda: planned(f"hf:{place}", "cpu", dtype), devices)}
     kinds = (divided if devices > 1 else {}) | {
         "whole": ("", lambda: planned(prefix.replace("nf4:", "hf:") + place, "cpu", dtype), 1),
-        f"LoRA {rank}": (f"--lora-rank {rank}", lambda: planned(prefix.replace("nf4:", "hf:") + place, "cpu", dtype, rank), 1),
-        f"nf4, LoRA {rank}": (f"--model nf4:{place} --lora-rank {rank}", lambda: planned(f"nf4:{place}", "cpu", dtype, rank), 1),
+        f"LoRA {rank}": (f"--lora-rank {rank}", lambda: planned(prefix.replace("nf4:", "hf:") + place, "cpu", below, rank), 1),
+        f"nf4, LoRA {rank}": (f"--model nf4:{place} --lora-rank {rank}", lambda: planned(f"nf4:{place}", "cpu", below, rank), 1),
     }
     asked = _asked(policy, config, rank, devices)
     first = Layout(asked, "", policy, devices if config.shard else 1)
