@@ -91,7 +91,7 @@ def play(steps: int, **settings):
         seen.append([ops.task.train[i].meta["name"] for i in range(recipe.update.problems)])
 
     run = Run(Replies([]))
-    recipe = registry.build("mr3", {"problems": 2})
+    recipe = registry.build("mr3", {"problems": settings.pop("problems", 2)})
     loop = curriculum(**({"pool": 5, "attempts": 2, "order": "easy_to_hard", "easy": False, "right": True,
                           "language": "english", "inner": registered(step)} | settings))  # fmt: skip
     for run.step in range(steps):
@@ -118,6 +118,13 @@ def test_training_takes_the_kept_rows_in_order_and_begins_anew_at_their_end():
     # the task is the user's again after each step, and its position has moved on
     assert len(ops.task.train) == 5
     assert ops.position == 4
+
+
+def test_fewer_rows_than_a_step_takes_come_again_within_it():
+    # what samples takes as many rows as the run's recipe says
+    seen, _, ops = play(1, problems=6)
+    assert seen == [["low", "mid", "hard", "low", "mid", "hard"]]
+    assert ops.position == 6
 
 
 def test_without_filters_the_rows_come_as_they_are():

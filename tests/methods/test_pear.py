@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -11,6 +9,7 @@ from lengths import credits, reply, run_at, totals
 
 from rewardlab import registry
 from rewardlab.core import Outputs, Trajectory, ask
+from rewardlab.engine.collate import collate
 from rewardlab.methods.shaping.pear import MARKERS, excess, phases
 from rewardlab.models.embedded import untrained
 from rewardlab.util.outputs import entropies
@@ -98,8 +97,7 @@ def test_entropies_are_those_of_the_whole_distribution_at_each_decision():
         return {"entropy": -(logp.exp() * logp).sum(-1)}
 
     for row, found in zip(rows, entropies(policy, rows), strict=True):
-        ids, mask = torch.from_numpy(row.ids)[None], torch.from_numpy(row.mask)[None]
-        batch = SimpleNamespace(rows=(), ids=ids, length=torch.tensor([len(row)]), mask=mask)
+        batch = collate([[row]], None, policy.device)
         expected = policy.evaluate(batch, (), [entropy]).extra["entropy"][0]
         assert found == pytest.approx(expected.detach().numpy(), abs=1e-5)
         assert (found[row.mask] > 0).all()

@@ -130,13 +130,14 @@ def test_first_it_imitates_the_rows_own_judgements_and_then_it_is_rewarded():
         class policy:
             reset_optimizer = staticmethod(lambda: done.append("fresh optimiser"))
 
+        renew_reference = staticmethod(lambda: done.append("new reference"))
         standard_step = staticmethod(lambda recipe: done.append(recipe.rollout))
 
     recipe = build("trm_thinking_supervised_rm", {"first": 1, "lr": 1e-4})
     for step in range(2):
         recipe.loop(recipe, Run(None, step=step), Ops)
-    kept, fresh, sampled = done
-    assert fresh == "fresh optimiser"
+    kept, fresh, renewed, sampled = done
+    assert (fresh, renewed) == ("fresh optimiser", "new reference")
     assert "sentence_judgements" in str(sampled)
     ((taught,),) = kept([ROW], Run(Replies([])))
     assert taught.reply == GOLD

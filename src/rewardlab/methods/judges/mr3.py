@@ -142,15 +142,15 @@ def curriculum(
         run.log("easy", float(np.mean([x == 0 for x in failed])))
     places, taken = run.memory["mr3.order"], run.memory["mr3.taken"]
     train, wanted = ops.task.train, recipe.update.problems
-    chosen = [train[places[(taken + i) % len(places)]] for i in range(min(wanted, len(places)))]
-    run.memory["mr3.taken"] = taken + len(chosen)
+    # where there are fewer than a step takes, the order begins anew within it
+    chosen = [train[places[(taken + i) % len(places)]] for i in range(wanted)]
+    run.memory["mr3.taken"] = taken + wanted
     ops.task, position = replace(ops.task, train=chosen), ops.position
     ops.position = 0
     try:
-        step = recipe.but(problems=len(chosen))
-        inner(step, run, ops) if inner else ops.standard_step(step)
+        inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     finally:
-        ops.task, ops.position = replace(ops.task, train=train), position + len(chosen)
+        ops.task, ops.position = replace(ops.task, train=train), position + wanted
 
 
 def _epoch(source: Any) -> int | None:
