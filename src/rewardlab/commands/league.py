@@ -170,7 +170,8 @@ def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, An
         stop.add_note("what has been run is kept: the same command resumes")
         raise
     if not changed:
-        worlds = {world.name: world.task for world in league(args.league).worlds}
+        # of all members, since a record of some is not kept
+        worlds = {world.name: season.terms(world) for world in league(args.league).worlds}
         record = league_records.completed(record, league_records.read(args.league), worlds)
     write_json(season.folder / "league.json", record)
     write_text(season.folder / "league.html", page(record, season.league.question))

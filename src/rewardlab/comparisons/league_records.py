@@ -46,17 +46,23 @@ def recorded(folder: Path = FOLDER) -> dict[str, Record]:
     return {name: found for name in names if (found := read(name, folder)) is not None}
 
 
-def completed(record: Record, earlier: Record | None, worlds: Mapping[str, str]) -> Record:
+def completed(record: Record, earlier: Record | None, worlds: Mapping[str, Record]) -> Record:
     """A record of some of a league's worlds, with those of an earlier record by the same rules that it lacks.
 
-    worlds: of the whole league, in its order, with their tasks. Those that neither record has are named under "unrun".
+    worlds: of the whole league, in its order, each with its terms as of today (`Season.terms`): what was run by others is left
+    out. Those that neither record has are named under "unrun".
     """
     kept = {world["name"]: {"when": record["when"], **world} for world in record["worlds"]}
     if earlier is not None and _rules(record) == _rules(earlier):
-        kept = {world["name"]: {"when": earlier["when"], **world} for world in earlier["worlds"]} | kept
-    kept = {name: world for name, world in kept.items() if worlds.get(name) == world["task"]}
+        past = {world["name"]: {"when": earlier["when"], **world} for world in earlier["worlds"]}
+        kept = {name: world for name, world in past.items() if name in worlds and _terms(world) == worlds[name]} | kept
     found = [kept[name] for name in worlds if name in kept]
     return {**record, "worlds": found, "unrun": [name for name in worlds if name not in kept]}
+
+
+def _terms(world: Record) -> Record:
+    formulas = {row["member"]: row["formula"] for row in world["rows"]}
+    return {"task": world["task"], "steps": world["steps"], "budget": world.get("budget"), "formulas": formulas}
 
 
 def _rules(record: Record) -> str:

@@ -98,6 +98,11 @@ class Season:
         middle = kind.adapters if world.lora_rank or self.config.lora_rank else kind.whole
         return tuple(float(f"{middle * times:.1g}") for times in (0.3, 1, 3))
 
+    def terms(self, world: World) -> dict[str, Any]:
+        """What a world is run by, as its record has it: by other terms its outcomes are not comparable."""
+        formulas = {member.name: str(self.recipe(member, world)) for member in self.league.members}
+        return {"task": world.task, "steps": world.steps or self.league.steps, "budget": world.tokens, "formulas": formulas}
+
     def seeds(self, world: World) -> range:
         return range(FIRST, FIRST + (self.pairs if world.sampled else 1))
 

@@ -210,7 +210,10 @@ class Ops:
                 self.learn(learner, batch, groups, scores)
 
     def standard_step(self, recipe: Recipe) -> None:
-        """One step of `standard_loop`, in which the policy learns by a recipe that may be another than its own."""
+        """One step of `standard_loop`, in which the policy learns by a recipe that may be another than its own.
+
+        It takes as many problems as the run's recipe says, whatever this one does.
+        """
         own, self.policy.recipe = self.policy.recipe, recipe
         try:
             standard_loop(recipe, self.run, self)
