@@ -112,7 +112,9 @@ def test_an_export_and_any_classifier_are_measured_on_pairs(here, tmp_path):
     own, named = api.evaluate(str(here / "rm"), problems=8, device="cpu"), {"problems": 8, "device": "cpu"}
     for model in (str(tmp_path / "out"), f"model:{tmp_path / 'out'}", f"{tmp_path / 'out'}?layout=ours"):
         found = api.evaluate(model, str(here / "pairs.jsonl"), **named)
-        assert found == own | {"model": model, "ece": pytest.approx(own["ece"]), "brier": pytest.approx(own["brier"])}
+        # the policy rounds as the run did, in bfloat16 where the processor multiplies it, and a classifier in another order
+        about = {key: pytest.approx(own[key], rel=1e-3) for key in ("ece", "brier")}
+        assert found == own | about | {"model": model}
     # of another origin: read by its own template
     checkpoint(tmp_path / "theirs", tokenizer(), "LlamaForSequenceClassification", num_labels=1)
     assert api.evaluate(str(tmp_path / "theirs"), str(here / "pairs.jsonl"), **named)["n"] == 6

@@ -19,6 +19,7 @@ from rewardlab.models.load import load_policy
 from rewardlab.models.reward_model import load_reward_model
 from rewardlab.policies.attributes import read_attributes
 from rewardlab.scoreboard.raters.classifier import Classifier
+from rewardlab.util.device import dtype_of
 
 ASKED = [Message("user", "Say 5.")]
 REPLIES = ["7 1+1+1+", "3 1+", "7 "]
@@ -97,13 +98,15 @@ def test_transformers_and_both_policies_read_the_export(run, tmp_path):
     read: object = AutoModelForSequenceClassification.from_pretrained(str(tmp_path / "out"))
     assert read.config.id2label == {0: "seven", 1: "ones"}
     model = load_reward_model(str(tmp_path / "out"), "cpu")
-    expected = model.score([(ASKED, r) for r in REPLIES])
+    # where the processor multiplies bfloat16, each of the three rounds in its own order
+    rounding = 1e-4 if dtype_of("auto", torch.device("cpu")) is torch.float32 else 2e-2
+    expected = pytest.approx(model.score([(ASKED, r) for r in REPLIES]), abs=rounding)
     for name in ("", "hf:"):
         policy = load_policy(f"{name}{tmp_path / 'out'}", "cpu")
         rows = policy.write(policy.read([Trajectory(ask("Say 5."))] * 3, [tuple(ASKED)] * 3), REPLIES)
-        assert end_values(policy, rows).tolist() == pytest.approx(expected, abs=1e-4)
+        assert end_values(policy, rows).tolist() == expected
         copied = policy.copy("another")
-        assert end_values(copied, rows).tolist() == pytest.approx(expected, abs=1e-4)
+        assert end_values(copied, rows).tolist() == expected
         policy.save(tmp_path / f"again{name.rstrip(':')}")
         again = load_reward_model(str(tmp_path / f"again{name.rstrip(':')}"), "cpu")
         assert again.score([(ASKED, r) for r in REPLIES]) == pytest.approx(expected, abs=1e-4)
