@@ -154,8 +154,12 @@ HUB = "hub:"
 """Before the name of a dataset of the Hugging Face hub."""
 
 
+@functools.cache
 def task_files() -> dict[str, Path]:
-    """Name to file of every task: tasks/NAME.py, or NAME/problems.py, and the same in worlds/, with a function NAME."""
+    """Name to file of every task: tasks/NAME.py, or NAME/problems.py, and the same in worlds/, with a function NAME.
+
+    Read once: they are the package's own files, and a run asks for them a dozen times.
+    """
     files = {path.stem: path for room in ("tasks", "worlds") for path in sorted((PACKAGE / room).glob("*.py"))}
     files |= {path.parent.name: path for room in ("tasks", "worlds") for path in sorted((PACKAGE / room).glob("*/problems.py"))}
     # a search in the text: importing every task would load torch and take seconds
