@@ -132,7 +132,7 @@ def parameters(name: str) -> list[Parameter]:
     """(flag, type, default, method) of every setting of a method or a stack."""
     from rewardlab.registry.settings import parameters
 
-    return parameters(stacked(name))
+    return parameters(stacked(name), beneath(name))
 
 
 def names_in(stack: str) -> list[str]:
@@ -146,6 +146,14 @@ def names_in(stack: str) -> list[str]:
 
 def stacked(name: str) -> list[Method]:
     return [(spell(n), method(n)) for n in names_in(name)]
+
+
+def beneath(name: str) -> Method | None:
+    """The method that a method or a stack builds on without saying so: grpo for hapo, which alone is the stack grpo+hapo."""
+    from rewardlab.registry.names import base_of
+
+    base = base_of(name)
+    return (base, method(base)) if base else None
 
 
 # ---- Find tasks by name: `arithmetic`, `arithmetic:difficulty=4`, or a file of your own problems ---------------------
