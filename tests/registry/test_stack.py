@@ -20,8 +20,8 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.methods.sampling.april import april, partial
 from rewardlab.objectives.ratio import imitate
-from rewardlab.registry import names
-from rewardlab.registry.index import plain_base
+from rewardlab.registry import find, names
+from rewardlab.registry.bases import plain_base
 from rewardlab.registry.stack import stack
 from rewardlab.rollouts.filtered import solved_between
 from rewardlab.rollouts.independent import independent
@@ -263,9 +263,9 @@ def test_a_setting_of_the_method_that_one_builds_on_needs_no_stack():
     assert [plain_base(registry.file_of(name), name) for name in ("igpo", "hapo")] == [None, "grpo"]
 
 
-@pytest.mark.parametrize("name", [name for name in registry.methods() if names.base_of(name)])
+@pytest.mark.parametrize("name", [name for name in registry.methods() if find.base_of(name)])
 def test_a_method_alone_is_the_stack_on_its_plain_base(name):
-    taken = [p for p in registry.parameters(name) if p.method == names.base_of(name)]
+    taken = [p for p in registry.parameters(name) if p.method == find.base_of(name)]
     for p in taken[:1]:
         assert registry.build(name, {p.flag.lstrip("-").replace("-", "_"): p.default}) == registry.build(name)
 

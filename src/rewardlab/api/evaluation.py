@@ -67,7 +67,7 @@ def evaluate(
         unjudged += reasons
         cut_off += unfinished
     scores = {f"pass@{i}": with_interval([pass_at(i, n, r) for r in right]) for i in k}
-    about = {"model": model if isinstance(model, str) else model.name, "task": task.name, "n": len(right)}
+    about: dict[str, Any] = {"model": model if isinstance(model, str) else model.name, "task": task.name, "n": len(right)}
     unfinished = {"cut_off": cut_off / (n * len(right))} if cut_off else {}
     return about | ({"judge": judge} if judge else {}) | scores | _no_verdict(unjudged, n * len(right)) | unfinished
 

@@ -28,8 +28,9 @@ from typing import Any
 
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.registry.bases import builds_on
 from rewardlab.registry.find import PACKAGE, file_of, methods, names_in, task_files
-from rewardlab.registry.index import Definition, builds_on, function_in, imports_in, literal_in, parts_in, read_each, values_of
+from rewardlab.registry.index import Definition, function_in, imports_in, literal_in, parts_in, read_each, values_of
 from rewardlab.registry.parts import shared_definitions
 from rewardlab.registry.verdicts import INERT, inert, last_of, shown
 

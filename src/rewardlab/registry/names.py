@@ -9,8 +9,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.registry.find import PACKAGE, file_of, methods, names_in, spell
-from rewardlab.registry.index import class_fields_in, function_in, plain_base
+from rewardlab.registry.find import PACKAGE, base_of, file_of, names_in, spell
+from rewardlab.registry.index import class_fields_in, function_in
 from rewardlab.registry.parts import is_part, parts_of_methods, shared_parts
 from rewardlab.settings.domain import NAME
 
@@ -57,16 +57,6 @@ def settings_of(stack: str) -> set[str] | None:
         except (StopIteration, SyntaxError, ValueError):
             return None
     return known
-
-
-def base_of(stack: str) -> str | None:
-    """The method that a stack builds on without saying so: `grpo` for hapo, which alone is the stack grpo+hapo."""
-    first = names_in(stack)[0]
-    try:
-        found = plain_base(file_of(first), spell(first))
-    except (SyntaxError, ValueError):
-        return None
-    return found if found in methods() and found not in map(spell, names_in(stack)) else None
 
 
 def check_reward(written: str) -> None:
