@@ -62,10 +62,10 @@ def evaluate(
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
     n, what = max(k), (model, config, task, problems, Sampled(max(k), temperature, *_played(model, task, env, turns)))
     right, unjudged, cut_off = [], Counter[str](), 0
-    for counts, reasons, unfinished in _right_over(workers, *what) if workers else _right_here(*what):
+    for counts, reasons, limited in _right_over(workers, *what) if workers else _right_here(*what):
         right += counts
         unjudged += reasons
-        cut_off += unfinished
+        cut_off += limited
     scores = {f"pass@{i}": with_interval([pass_at(i, n, r) for r in right]) for i in k}
     about: dict[str, Any] = {"model": model if isinstance(model, str) else model.name, "task": task.name, "n": len(right)}
     unfinished = {"cut_off": cut_off / (n * len(right))} if cut_off else {}
