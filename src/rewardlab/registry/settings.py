@@ -122,10 +122,9 @@ def parameters(methods: Sequence[Method], base: Method | None = None) -> list[Pa
     recipe = compose(methods, {})
     domains = _part_domains(recipe)
     owned = [(name, function, key) for name, function in methods for key in hyperparameters(function)]
-    known = {key for _, _, key in owned}
-    owned += [
-        (*base, key) for key in (hyperparameters(base[1]) if base else ()) if key not in known and _matters(methods, base, key)
-    ]
+    if base is not None:
+        known, below = {key for _, _, key in owned}, hyperparameters(base[1])
+        owned += [(base[0], base[1], key) for key in below if key not in known and _matters(methods, base, key)]
     times = Counter(key for _, _, key in owned)
     of_methods = [
         _parameter(key if times[key] == 1 else f"{name}.{key}", f, key, hyperparameters(f)[key], name, domains.get(key))
