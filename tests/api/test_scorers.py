@@ -150,3 +150,12 @@ def test_what_a_method_remembers_is_there_when_its_run_is_measured(here, tmp_pat
     assert found["goal_auroc"] == pytest.approx(known["goal_auroc"])
     assert found["prefix_auroc"] == pytest.approx(known["prefix_auroc"])
     assert found["goal_auroc"] != 0.5
+
+
+def test_an_evaluation_tells_the_share_of_replies_that_were_cut_off(capsys):
+    given = ["eval", "untrained", "--task", "arithmetic", "--problems", "4", "--k", "2", "--device", "cpu"]
+    assert cli.main([*given, "--max-new", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "warning: 100% of the replies were cut off at the length limit" in printed
+    found = api.evaluate("untrained", "arithmetic", k=(2,), problems=4, max_new=1, device="cpu")
+    assert found["cut_off"] == 1.0

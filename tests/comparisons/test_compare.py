@@ -85,6 +85,11 @@ def kept(folder):
 # ---- runs ------------------------------------------------------------------------------------------------------------
 
 
+def test_a_setting_for_all_reaches_methods_that_build_on_one_that_has_it():
+    # hapo is grpo+hapo: with eight replies to a problem it would be compared with a GRPO of sixteen
+    assert [arm.recipe.rollout.innermost.settings["n"] for arm in arms_of(["grpo", "hapo", "rloo"], {"n": 16})] == [16, 16, 16]
+
+
 def test_methods_get_what_the_first_spends_and_every_run_is_kept(methods, config, tmp_path):
     out = tmp_path / "out"
     how = {"seeds": range(2), "measure": "train.entropy", "equal": "tokens", "out": out}

@@ -20,6 +20,8 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.methods.sampling.april import april, partial
 from rewardlab.objectives.ratio import imitate
+from rewardlab.registry import find, names
+from rewardlab.registry.bases import plain_base
 from rewardlab.registry.stack import stack
 from rewardlab.rollouts.filtered import solved_between
 from rewardlab.rollouts.independent import independent
@@ -243,3 +245,32 @@ def test_a_field_of_the_update_may_be_set_by_the_name_of_a_method():
     assert registry.build("grpo+hapo", {"hapo.lr": 1e-5}).update.lr == 1e-5
     with pytest.raises(RewardlabError, match=r"unknown setting of grpo 'lrr'; did you mean lr"):
         registry.build("grpo", {"grpo.lrr": 1e-5})
+
+
+def test_a_setting_of_the_method_that_one_builds_on_needs_no_stack():
+    alone = registry.build("hapo", {"n": 4, "weight": 2.0})
+    assert alone == registry.build("grpo+hapo", {"n": 4, "weight": 2.0}).but(name="hapo")
+    assert (alone.name, alone.rollout.innermost.settings["n"]) == ("hapo", 4)
+    # also by the name of its owner, and on the command line before torch is loaded
+    assert registry.build("hapo", {"grpo.n": 4, "hapo.weight": 2.0}) == alone
+    assert {"n", "beta"} <= names.settings_of("hapo")
+    assert [p.method for p in registry.parameters("hapo") if p.flag == "--n"] == ["grpo"]
+    # a method without the base's objective offers none of its settings, and takes none
+    assert {p.flag for p in registry.parameters("deeplatent_reasoning_dlr")} & {"--n", "--beta"} == {"--n"}
+    with pytest.raises(RewardlabError, match="deeplatent_reasoning_dlr replaces the objective that grpo brings"):
+        registry.build("deeplatent_reasoning_dlr", {"beta": 0.1})
+    # a base that is made with settings, grpo(n=n), is no plain one: below it, the method's own n would be lost
+    assert [plain_base(registry.file_of(name), name) for name in ("igpo", "hapo")] == [None, "grpo"]
+
+
+@pytest.mark.parametrize("name", [name for name in registry.methods() if find.base_of(name)])
+def test_a_method_alone_is_the_stack_on_its_plain_base(name):
+    taken = [p for p in registry.parameters(name) if p.method == find.base_of(name)]
+    for p in taken[:1]:
+        assert registry.build(name, {p.flag.lstrip("-").replace("-", "_"): p.default}) == registry.build(name)
+
+
+def test_settings_that_only_go_together_are_taken_in_a_stack():
+    # with the default of either one, right replies would lose to longer ones: no reason to refuse both
+    own = {"right_until": 50, "longest": 96}
+    assert registry.build("grpo+phi_4_reasoning", own) == registry.build("phi_4_reasoning", own).but(name="grpo+phi_4_reasoning")

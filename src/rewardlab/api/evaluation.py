@@ -15,9 +15,9 @@ from rewardlab.api.measuring import need_answers, without_answers
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.api.scorers import evaluate_as_trained
-from rewardlab.core import Environment, Problem, Recipe, Run, Task
+from rewardlab.core import Environment, Group, Problem, Recipe, Run, Sampling, Task, Trajectory
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.passk import judged_samples, mean_interval, pass_at
+from rewardlab.evals.passk import mean_interval, pass_at
 from rewardlab.models.load import Policy
 from rewardlab.processes.cluster import check_named, spread
 from rewardlab.registry.playing import TURNS
@@ -40,7 +40,7 @@ def evaluate(
 
     task: None means that of the run that `model` names, with its columns, system message and length of replies.
     judge: the verifier in place of the task's own: a name, or openai:URL#NAME, a served model that compares the answers. Replies
-    without a verdict count as wrong; `no_verdict` is their share.
+    without a verdict count as wrong; `no_verdict` is their share, `cut_off` that of replies that reached the length limit.
     env, turns: what answers the replies, for at most so many of them; by default that of the run, or of the task.
     workers: "ray" or "ray:N", to sample and judge over a Ray cluster, each batch of problems with random numbers of its own: the
     same whatever the processes, and others than without workers.
@@ -61,13 +61,15 @@ def evaluate(
     held_out(task, problems)
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
     n, what = max(k), (model, config, task, problems, Sampled(max(k), temperature, *_played(model, task, env, turns)))
-    right, unjudged = [], Counter[str]()
-    for counts, reasons in _right_over(workers, *what) if workers else _right_here(*what):
+    right, unjudged, cut_off = [], Counter[str](), 0
+    for counts, reasons, limited in _right_over(workers, *what) if workers else _right_here(*what):
         right += counts
         unjudged += reasons
+        cut_off += limited
     scores = {f"pass@{i}": with_interval([pass_at(i, n, r) for r in right]) for i in k}
-    about = {"model": model if isinstance(model, str) else model.name, "task": task.name, "n": len(right)}
-    return about | ({"judge": judge} if judge else {}) | scores | _no_verdict(unjudged, n * len(right))
+    about: dict[str, Any] = {"model": model if isinstance(model, str) else model.name, "task": task.name, "n": len(right)}
+    unfinished = {"cut_off": cut_off / (n * len(right))} if cut_off else {}
+    return about | ({"judge": judge} if judge else {}) | scores | _no_verdict(unjudged, n * len(right)) | unfinished
 
 
 def _given(model: str | Policy | None, task: Any) -> str | Policy:
@@ -100,8 +102,8 @@ class Sampled(NamedTuple):
     turns: int
 
 
-Counted = tuple[list[int], Counter[str]]
-"""How many of n replies to each problem are right, and why others have no verdict."""
+Counted = tuple[list[int], Counter[str], int]
+"""How many of n replies to each problem are right, why others have no verdict, and how many were cut off at the length limit."""
 
 
 def _right_here(
@@ -144,11 +146,22 @@ def counting(
 def _counted(problems: Sequence[Problem], run: Run, sampling: Sampled) -> Counted:
     n, temperature, env, turns = sampling
     if env is None:
-        judged = [[s for _, s in row] for row in judged_samples(problems, run, n, temperature)]
+        groups = _sampled(problems, run, sampling)
+        judged = run.verify(groups, run)
     else:
-        judged = run.verdicts(interactive(env=env, n=n, turns=turns, temperature=temperature)(list(problems), run))
+        groups = interactive(env=env, n=n, turns=turns, temperature=temperature)(list(problems), run)
+        judged = run.verdicts(groups)
     right = [sum(s.value is not None and s.value >= 1.0 for s in row) for row in judged]
-    return right, Counter(s.why for row in judged for s in row if s.missing)
+    cut_off = sum(t.stop == "length" for group in groups for t in group)
+    return right, Counter(s.why for row in judged for s in row if s.missing), cut_off
+
+
+def _sampled(problems: Sequence[Problem], run: Run, sampling: Sampled) -> list[Group]:
+    """The replies that `evals.passk` samples, with their ends: of those that it judges it gives back the texts alone."""
+    n = sampling.n
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    done = run.policy.extend([t for t in prompts for _ in range(n)], Sampling(run.max_new, sampling.temperature), run.rng("eval"))
+    return [done[i : i + n] for i in range(0, len(done), n)]
 
 
 def _played(model: str | Policy, task: Task, env: Environment | None, turns: int) -> tuple[Environment | None, int]:

@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,6 +57,7 @@ def main(argv: list[str] | None = None) -> int:
     if argv[:1] == ["--json"]:
         # among the flags of its command
         argv = [*argv[1:2], "--json", *argv[2:]]
+    _quiet()
     try:
         with stopping_at_once():
             return run(argv)
@@ -68,6 +70,13 @@ def main(argv: list[str] | None = None) -> int:
             traceback.print_exc()
         message, code = explain(problem, argv)
         return failed(message, code, argv) if message else code
+
+
+def _quiet() -> None:
+    """Libraries' bars do not belong in a log file (`util.progress` writes lines there), nor what they tell their own developers."""
+    if not sys.stderr.isatty():
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
 
 
 def failed(message: str, code: int, argv: Sequence[str]) -> int:

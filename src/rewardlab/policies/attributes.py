@@ -77,5 +77,6 @@ def check_outputs(where: Any, outputs: int, attributes: Attributes) -> None:
     if outputs != max(1, len(attributes)):
         raise RewardlabError(
             f"{where} is a classifier with {outputs} outputs that are no attributes with weights: a reward model here has one "
-            "output, or was trained by attribute_regression; as a reward it is model:PATH?label=NAME"
+            "output, or was trained by attribute_regression; as a reward it is model:PATH?label=NAME, and a process reward model "
+            "is prm:PATH"
         )

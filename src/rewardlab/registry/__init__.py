@@ -25,6 +25,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.registry.describe import data_of, rows
 from rewardlab.registry.find import (
     PACKAGE,
+    beneath,
     claim_of,
     endless,
     file_of,
@@ -32,6 +33,7 @@ from rewardlab.registry.find import (
     method_roots,
     methods,
     module_of,
+    names_in,
     parameters,
     parse_options,
     parse_value,
@@ -62,7 +64,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) 
     Raises RewardlabError for an unknown name, and for a setting that two methods take.
     """
     from rewardlab.registry.playing import environment_in, played
-    from rewardlab.registry.settings import compose
+    from rewardlab.registry.settings import compose, with_base
 
     if not isinstance(name, str):
         raise RewardlabError(f'build takes the name of a method, build("grpo"), not {name!r}')
@@ -70,12 +72,13 @@ def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) 
         raise RewardlabError(f"settings are given in a dict: build({name!r}, {by_name!r})")
     if settings is not None and not isinstance(settings, Mapping):
         raise RewardlabError(f'settings must be a dict, such as {{"n": 8}}, not {settings!r}')
-    methods, given = stacked(name), settings or {}
+    given = settings or {}
+    methods = with_base(stacked(name), beneath(name), given)
     functions = [function for _, function in methods]
     if any(isinstance(value, str) for value in given.values()):
         from rewardlab.registry.formula import with_parts
 
         given = with_parts(functions, given)
     given, episodes = environment_in(given, functions)
-    recipe = compose(methods, given)
+    recipe = compose(methods, given).but(name="+".join(map(spell, names_in(name))))
     return played(recipe, **episodes) if episodes else recipe

@@ -28,6 +28,7 @@ from typing import Any
 
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.registry.bases import builds_on
 from rewardlab.registry.find import PACKAGE, file_of, methods, names_in, task_files
 from rewardlab.registry.index import Definition, function_in, imports_in, literal_in, parts_in, read_each, values_of
 from rewardlab.registry.parts import shared_definitions
@@ -151,7 +152,7 @@ def entry(path: Path) -> dict[str, Any]:
         **docstring,
         "system": literals.get("system", None if path.parent.name == "baselines" else system_of(name)),
         "kind": literals.get("kind", "method"),
-        "baseline": baseline(name, literals, versus, _builds_on(tree, name)),
+        "baseline": baseline(name, literals, versus, builds_on(tree, name)),
         "claim": says,
         "version": _constant(put, "version", 1),
         "shows": shows,
@@ -245,20 +246,6 @@ def _constant(claim: ast.expr | None, name: str, default: Any) -> Any:
         case ast.Constant(value):
             return value
     return default
-
-
-def _builds_on(tree: ast.Module, name: str) -> str | None:
-    """The method called in `base = base or grpo()`, also in `base = base or grpo(n=n).but(...)`."""
-    functions = (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name)
-    for node in (n for f in functions for n in f.body if isinstance(n, ast.Assign)):
-        match node:
-            case ast.Assign(targets=[ast.Name("base")], value=ast.BoolOp(ast.Or(), [ast.Name("base"), call])):
-                # strip `.but(...)` and the call's brackets, down to the function's name
-                while isinstance(call, ast.Call | ast.Attribute):
-                    call = call.func if isinstance(call, ast.Call) else call.value
-                if isinstance(call, ast.Name) and call.id[:1].islower():
-                    return call.id
-    return None
 
 
 # ----------------------------------------------------------------------------------------------------------------------

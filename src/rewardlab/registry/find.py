@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rewardlab.errors import RewardlabError, located, unknown
+from rewardlab.registry.bases import plain_base
 from rewardlab.settings.domain import parse_value
 from rewardlab.settings.old_names import present_name
 
@@ -132,7 +133,7 @@ def parameters(name: str) -> list[Parameter]:
     """(flag, type, default, method) of every setting of a method or a stack."""
     from rewardlab.registry.settings import parameters
 
-    return parameters(stacked(name))
+    return parameters(stacked(name), beneath(name))
 
 
 def names_in(stack: str) -> list[str]:
@@ -146,6 +147,22 @@ def names_in(stack: str) -> list[str]:
 
 def stacked(name: str) -> list[Method]:
     return [(spell(n), method(n)) for n in names_in(name)]
+
+
+def base_of(stack: str) -> str | None:
+    """The method that a stack builds on without saying so: `grpo` for hapo, which alone is the stack grpo+hapo."""
+    first = names_in(stack)[0]
+    try:
+        found = plain_base(file_of(first), spell(first))
+    except (SyntaxError, ValueError):
+        return None
+    return found if found in methods() and found not in map(spell, names_in(stack)) else None
+
+
+def beneath(name: str) -> Method | None:
+    """The method that a method or a stack builds on without saying so: grpo for hapo, which alone is the stack grpo+hapo."""
+    base = base_of(name)
+    return (base, method(base)) if base else None
 
 
 # ---- Find tasks by name: `arithmetic`, `arithmetic:difficulty=4`, or a file of your own problems ---------------------

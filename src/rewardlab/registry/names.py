@@ -9,7 +9,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.registry.find import PACKAGE, file_of, names_in, spell
+from rewardlab.registry.find import PACKAGE, base_of, file_of, names_in, spell
 from rewardlab.registry.index import class_fields_in, function_in
 from rewardlab.registry.parts import is_part, parts_of_methods, shared_parts
 from rewardlab.settings.domain import NAME
@@ -47,9 +47,11 @@ def check_methods(stack: str) -> None:
 
 
 def settings_of(stack: str) -> set[str] | None:
-    """The names of a stack's settings, those of the update among them; None if a method's file does not tell."""
+    """The names of a stack's settings, those of the update and of the method that it builds on among them; None if a method's file
+    does not tell.
+    """
     known = {*class_fields_in(PACKAGE / "core" / "recipe.py", "Update"), *PLAYED}
-    for name in names_in(stack):
+    for name in (*names_in(stack), *filter(None, [base_of(stack)])):
         try:
             known |= {setting for setting, _, _ in function_in(file_of(name), spell(name), "method").settings}
         except (StopIteration, SyntaxError, ValueError):

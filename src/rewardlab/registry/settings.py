@@ -13,7 +13,7 @@ import inspect
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,11 +97,34 @@ def _in_the_users_words(bound: Mapping[str, Mapping[str, Any]]) -> Iterator[None
         raise
 
 
-def parameters(methods: Sequence[Method]) -> list[Parameter]:
-    """The settings a stack takes: first its methods', then those of the update."""
+def with_base(methods: Sequence[Method], base: Method | None, settings: Iterable[str]) -> list[Method]:
+    """The methods, upon the one that they build on (None: there is none) if it alone takes one of these settings: --n of hapo is
+    that of grpo+hapo.
+    """
+    if base is None:
+        return list(methods)
+    own, below = {k for _, f in methods for k in hyperparameters(f)} | UPDATE.keys(), hyperparameters(base[1])
+    wanted = any(
+        name in below and (owner == base[0] or (not dot and name not in own)) for owner, dot, name in map(_apart, settings)
+    )
+    return [base, *methods] if wanted else list(methods)
+
+
+def _apart(setting: str) -> tuple[str, str, str]:
+    """`grpo.n` as grpo, the dot and n; of plain `n` the first two are empty."""
+    return setting.rpartition(".")
+
+
+def parameters(methods: Sequence[Method], base: Method | None = None) -> list[Parameter]:
+    """The settings a stack takes: first its methods', then those of the method that it builds on which none of them has and which
+    change something here, then those of the update.
+    """
     recipe = compose(methods, {})
     domains = _part_domains(recipe)
     owned = [(name, function, key) for name, function in methods for key in hyperparameters(function)]
+    if base is not None:
+        known, below = {key for _, _, key in owned}, hyperparameters(base[1])
+        owned += [(base[0], base[1], key) for key in below if key not in known and _matters(methods, base, key)]
     times = Counter(key for _, _, key in owned)
     of_methods = [
         _parameter(key if times[key] == 1 else f"{name}.{key}", f, key, hyperparameters(f)[key], name, domains.get(key))
@@ -109,6 +132,18 @@ def parameters(methods: Sequence[Method]) -> list[Parameter]:
     ]
     rest = [k for k in UPDATE if k not in times]
     return of_methods + [_parameter(k, Update, k, getattr(recipe.update, k), "update") for k in rest]
+
+
+def _matters(methods: Sequence[Method], base: Method, key: str) -> bool:
+    """Whether a number of the base may be another one: a method that replaces the part that it goes into would drop it."""
+    default = hyperparameters(base[1])[key]
+    if isinstance(default, bool) or not isinstance(default, int | float):
+        return False
+    try:
+        compose([base, *methods], {f"{base[0]}.{key}": default + 1 if isinstance(default, int) else default / 2 or 0.1})
+    except RewardlabError:
+        return False
+    return True
 
 
 def _part_domains(recipe: Recipe) -> dict[str, Setting]:

@@ -80,9 +80,17 @@ def _on(below: Recipe, label: str, name: str, method: Method, settings: dict[str
     defaults = hyperparameters(method)
     for key in (k for k, v in settings.items() if v != defaults[k]):
         # a setting that changes nothing here would be ignored silently
-        if recipe == method(below, **{**settings, key: defaults[key]}):
+        if _same(recipe, method, below, {**settings, key: defaults[key]}):
             raise RewardlabError(f"{name}.{key} has no effect on {label}: it is a setting of the base that {name} has when alone")
     return recipe
+
+
+def _same(recipe: Recipe, method: Method, below: Recipe, settings: dict[str, Any]) -> bool:
+    """Whether the method makes the same recipe under these settings. Ones that do not go together make none."""
+    try:
+        return recipe == method(below, **settings)
+    except RewardlabError:
+        return False
 
 
 def _contents(recipe: Recipe) -> dict[str, Any]:
