@@ -69,7 +69,8 @@ def places(count: int, rng: random.Random) -> Places:
     matches comes further. Two players have one match, and a tie is 1/2 for both; a player alone has 1/2.
     """
     won: list[list[float]] = [[] for _ in range(count)]
-    upper, lower, out = rng.sample(range(count), count), [], []
+    upper, lower = rng.sample(range(count), count), list[int]()
+    out: list[list[int]] = []
     if count < 3:
         yield from _round(upper, won, rng)
         return [own[0] if own else 0.5 for own in won]
