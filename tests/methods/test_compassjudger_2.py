@@ -46,14 +46,14 @@ def row(ids, read=1):
 def test_the_margin_to_the_likeliest_other_tokens_by_hand():
     """Token 0 of logits 2, 1, -3.5: 5 - 1 = 4 short of 5 over the first other, and nothing over the second: 4 / 2 = 2."""
     logits = torch.tensor([[2.0, 1.0, -3.5], [2.0, 1.0, -3.5]], requires_grad=True)
-    short = short_of_margin(logits, torch.tensor([0, 1]), least=5.0)
+    short = short_of_margin(logits, torch.tensor([0, 1]), least=5.0)["short"]
     # token 1: 5 - (1 - 2) = 6 and 5 - (1 + 3.5) = .5, so 3.25
     assert short.tolist() == pytest.approx([2.0, 3.25])
     short.sum().backward()
     assert logits.grad.tolist() == [[-0.5, 0.5, 0.0], [0.5, -1.0, 0.5]]
     # of twelve other tokens, of which one is as likely as it and the rest far behind, only ten count
     many = torch.tensor([[0.0] * 2 + [-20.0] * 11])
-    assert short_of_margin(many, torch.tensor([0])).tolist() == pytest.approx([10 / 10])
+    assert short_of_margin(many, torch.tensor([0]))["short"].tolist() == pytest.approx([10 / 10])
 
 
 def test_margin_loss_by_hand():
@@ -66,7 +66,7 @@ def test_margin_loss_by_hand():
     short = torch.full((4, 5), 9.0)
     short[0, 3] = 2.0
     logprobs.requires_grad_()
-    out, run = Outputs(logprobs=logprobs, extra={"short_of_margin": short.requires_grad_()}), Run(None)
+    out, run = Outputs(logprobs=logprobs, extra={"short": short.requires_grad_()}), Run(None)
     # 2 of the margin, times .5, in the place of .5 = -log p(7)
     loss = verdict_margin(gamma=0.5)(out, batch, run)
     assert loss.tolist() == pytest.approx([(1 + 2 + 1 + 0.1) / 4, 2.0])

@@ -95,12 +95,13 @@ def verdict_place(batch: Batch) -> Tensor:
     return differ & (differ.cumsum(1) == 1)
 
 
-def short_of_margin(logits: Tensor, ids: Tensor, *, least: float = 10.0) -> Tensor:
-    """(N,) the mean of max(0, least - [log p of the token - log p of another]) over the ten likeliest others, of (N, V) logits."""
+def short_of_margin(logits: Tensor, ids: Tensor, *, least: float = 10.0) -> dict[str, Tensor]:
+    """short: (N,) the mean of max(0, least - [log p of the token - log p of another]) over the ten likeliest others of (N, V)
+    logits."""
     # differences of logits are those of log-probs
     own, others = logits.gather(1, ids[:, None]), logits.scatter(1, ids[:, None], -torch.inf)
     likeliest = others.topk(min(OTHERS, logits.shape[1] - 1), dim=1).values
-    return (least - (own - likeliest)).clamp(min=0).mean(1)
+    return {"short": (least - (own - likeliest)).clamp(min=0).mean(1)}
 
 
 @objective(unit="group", per_token=short_of_margin)
@@ -113,7 +114,7 @@ def verdict_margin(
     """
     losses = torch.where(batch.mask, -out.logprobs, 0.0)
     if gamma:
-        losses = torch.where(verdict_place(batch).repeat_interleave(2, 0), gamma * out.extra["short_of_margin"], losses)
+        losses = torch.where(verdict_place(batch).repeat_interleave(2, 0), gamma * out.extra["short"], losses)
     return losses[::2].sum(1) / batch.mask[::2].sum(1).clamp(min=1)
 
 
