@@ -44,7 +44,7 @@ MAY_IMPORT = {
     # a run may be watched by benchmarks of rewards
     "evals": EVERYWHERE | SERVICES | {SLOT, "evals", "scoreboard"},
     # what a scorer of steps is to learn from is written as it will be read; a reply may be chosen by asking a judge
-    "rollouts": EVERYWHERE | SERVICES | {SLOT, "rollouts", "prm", "rewards.judge"},
+    "rollouts": EVERYWHERE | SERVICES | {SLOT, "rollouts", "prm", "rewards.tournament"},
     # a policy scores text; it knows no reward
     "policies": EVERYWHERE | SERVICES | {"policies"},
     # models that score steps: read by their conventions, measured, trained, and what they learn from

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rewardlab import registry
-from rewardlab.core import Run, Trajectory, Turn, ask
+from rewardlab.core import Outputs, Run, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.judges.cases import Case, to_judge
 from rewardlab.judges.named import form_of
@@ -24,6 +24,7 @@ from rewardlab.methods.judges.br_rm import (
 )
 from rewardlab.models.embedded import untrained
 from rewardlab.worlds.duels import FORM
+from tests.helpers.rows import batch_of, outcome
 
 PAIR = ask("Name a planet.", None, chosen="Mars", rejected="The Moon")
 LOOKED = """[Quality Assessment Focus]
@@ -120,20 +121,49 @@ def test_the_defaults_are_those_of_the_released_scripts():
     recipe = br_rm()
     assert "0.001" in str(recipe.objective)
     assert "0.001" not in str(br_rm(beta=0.0).objective)
+    assert recipe.update.minibatches == 4
     asked = row("").problem.question
     assert all(name in asked for name in DIMENSIONS)
     assert "[The Begin of Response 2]\nThe Moon\n[The End of Response 2]" in asked
     assert "[The Begin of Context]\nName a planet.\n[The End of Context]" in asked
 
 
-def test_both_turns_learn_from_the_verdict():
-    """Rewards 0 and -10: centred 5 and -5, over a standard deviation of 7.071: .707 for each token of both turns, none read."""
-    rows = [row(GOOD, RANKED.format("\\boxed{1}")), row(GOOD, RANKED.format("\\boxed{2}"))]
+RIGHT, WRONG = (RANKED.format(f"\\boxed{{{i}}}") for i in (1, 2))
+
+
+def credited(*rows):
     recipe = br_rm()
-    batch = collate([rows], recipe.reward([rows], Run(policy=None)), torch.device("cpu"))
-    credit = recipe.credit(batch.reward, batch, Run(policy=None))
-    expected = torch.tensor([1.0, 1, 0, 1, 1]) * 0.7071
-    assert torch.allclose(credit, torch.stack([expected, -expected]), atol=1e-3)
+    batch = collate([list(rows)], recipe.reward([list(rows)], Run(policy=None)), torch.device("cpu"))
+    return recipe.credit(batch.reward, batch, Run(policy=None))
+
+
+def test_both_turns_learn_from_the_verdict():
+    """Rewards 0, 0, -10, -10. A right one: 0 - (-20/3) = 6.667, over the standard deviation of 0, -10, -10, which is
+    sqrt(200/3 - (20/3)^2) = 4.714: 1.414 for each token of both turns, none for what is read between them."""
+    credit = credited(row(GOOD, RIGHT), row(GOOD, RIGHT), row(GOOD, WRONG), row(GOOD, WRONG))
+    expected = torch.tensor([1.0, 1, 0, 1, 1]) * 2**0.5
+    assert torch.allclose(credit, torch.stack([expected, expected, -expected, -expected]), atol=1e-3)
+
+
+def test_where_all_others_earn_the_same_nothing_is_divided():
+    """Rewards 0, -10, -10: the right one has 0 - (-10) = 10, and each wrong one -10 - (-5) = -5 over the 5 of 0 and -10."""
+    credit = credited(row(GOOD, RIGHT), row(GOOD, WRONG), row(GOOD, WRONG))
+    assert credit[:, 0].tolist() == pytest.approx([10.0, -1.0, -1.0])
+    assert credited(row(GOOD, RIGHT), row(GOOD, RIGHT)).abs().sum() == 0
+    # a row alone has nobody to be compared with
+    assert credited(row(GOOD, WRONG)).abs().sum() == 0
+
+
+def test_the_loss_is_clipped_further_above_and_every_token_counts_the_same():
+    """At a ratio of 2 an advantage of 1 gains 1.28, and one of -1 loses 2; rows of 4 and 2 tokens weigh 2 to 1."""
+    recipe = br_rm(beta=0.0)
+    batch = batch_of([[("dddd", {"r": outcome(0.0)}), ("dd", {"r": outcome(0.0)})]])
+    batch.columns["old"] = torch.zeros(2, 4)
+    batch.credit = torch.tensor([[1.0] * 4, [-1.0, -1.0, 0.0, 0.0]])
+    loss = recipe.objective(Outputs(logprobs=torch.full((2, 4), 2.0).log()), batch, Run(policy=None))
+    assert loss[0].tolist() == pytest.approx([-1.28] * 4)
+    assert loss[1, :2].tolist() == pytest.approx([2.0] * 2)
+    assert recipe.weighting(batch).sum(1).tolist() == pytest.approx([2 / 3, 1 / 3])
 
 
 def test_sections():

@@ -10,7 +10,14 @@ from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.judges.forms import own_form
 from rewardlab.judges.marks import Marks
-from rewardlab.methods.judges.compassjudger_2 import WRONG, both_verdicts, verdict_margin, verdicts_apart, with_other_verdict
+from rewardlab.methods.judges.compassjudger_2 import (
+    WRONG,
+    both_verdicts,
+    short_of_margin,
+    verdict_margin,
+    verdicts_apart,
+    with_other_verdict,
+)
 from rewardlab.models.embedded import untrained
 
 PAIRS = own_form("pairwise").marks
@@ -36,27 +43,38 @@ def row(ids, read=1):
     return Trajectory(ROW, parts, "end")
 
 
+def test_the_margin_to_the_likeliest_other_tokens_by_hand():
+    """Token 0 of logits 2, 1, -3.5: 5 - 1 = 4 short of 5 over the first other, and nothing over the second: 4 / 2 = 2."""
+    logits = torch.tensor([[2.0, 1.0, -3.5], [2.0, 1.0, -3.5]], requires_grad=True)
+    short = short_of_margin(logits, torch.tensor([0, 1]), least=5.0)["short"]
+    # token 1: 5 - (1 - 2) = 6 and 5 - (1 + 3.5) = .5, so 3.25
+    assert short.tolist() == pytest.approx([2.0, 3.25])
+    short.sum().backward()
+    assert logits.grad.tolist() == [[-0.5, 0.5, 0.0], [0.5, -1.0, 0.5]]
+    # of twelve other tokens, of which one is as likely as it and the rest far behind, only ten count
+    many = torch.tensor([[0.0] * 2 + [-20.0] * 11])
+    assert short_of_margin(many, torch.tensor([0]))["short"].tolist() == pytest.approx([10 / 10])
+
+
 def test_margin_loss_by_hand():
     # a prompt of 1 token; the pair differs at position 3 (verdict 7 or 8), its end token is the same; the second has no verdict
     pairs = [[row([1, 5, 6, 7, 2]), row([1, 5, 6, 8, 2])], [row([1, 5, 2]), row([1, 5, 2])]]
     batch = collate(pairs, [[Score(0.0)] * 2] * 2, torch.device("cpu"))
     logprobs = torch.zeros(4, 5)
     logprobs[0] = torch.tensor([0.0, -1.0, -2.0, -0.5, -0.1])
-    # what comes after the verdict does not count, however unlikely it is
-    logprobs[1] = torch.tensor([0.0, -1.0, -2.0, -1.5, -9.0])
     logprobs[2] = torch.tensor([0.0, -1.0, -3.0, 0.0, 0.0])
-    logprobs[3] = logprobs[2]
+    short = torch.full((4, 5), 9.0)
+    short[0, 3] = 2.0
     logprobs.requires_grad_()
-    out, run = Outputs(logprobs=logprobs), Run(None)
-    # log p(7) - log p(8) = -.5 + 1.5 = 1;   max(0, 3 - 1) = 2, times .5, in the place of .5 = -log p(7)
-    loss = verdict_margin(gamma=0.5, least=3.0)(out, batch, run)
+    out, run = Outputs(logprobs=logprobs, extra={"short": short.requires_grad_()}), Run(None)
+    # 2 of the margin, times .5, in the place of .5 = -log p(7)
+    loss = verdict_margin(gamma=0.5)(out, batch, run)
     assert loss.tolist() == pytest.approx([(1 + 2 + 1 + 0.1) / 4, 2.0])
     loss.sum().backward()
-    # at the verdict the margin alone, which weighs as one token does; nothing else of the second row learns
-    assert logprobs.grad[0].tolist() == pytest.approx([0, -0.25, -0.25, -0.125, -0.25])
-    assert logprobs.grad[1].tolist() == pytest.approx([0, 0, 0, 0.125, 0])
-    # far enough apart: nothing more is learnt at the verdict
-    assert verdict_margin(gamma=0.5, least=0.9)(out, batch, run).tolist() == pytest.approx([3.1 / 4, 2.0])
+    # at the verdict the margin alone, which weighs as one token does; nothing of the second row learns
+    assert logprobs.grad[0].tolist() == pytest.approx([0, -0.25, -0.25, 0, -0.25])
+    assert short.grad[0].tolist() == pytest.approx([0, 0, 0, 0.125, 0])
+    assert logprobs.grad[1].abs().sum() == short.grad[1].abs().sum() == 0
     # without a margin likelihood has its place: (1 + 2 + .5 + .1) / 4
     assert verdict_margin(gamma=0.0)(out, batch, run).tolist() == pytest.approx([0.9, 2.0])
 

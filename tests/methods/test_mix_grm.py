@@ -119,6 +119,7 @@ def test_as_published_a_wrong_verdict_or_solution_is_no_reason_to_leave_a_judgem
     assert taste.reply.startswith("Breadth: Tone: ")
     assert run.metrics["accepted"] == 0.75
     assert build("mix_grm").reward.settings["wrong"] == -1.0
+    assert "temperature=0.8" in str(build("mix_grm").rollout)
 
 
 def test_styles_by_kind_of_question_are_counted_by_hand():

@@ -88,6 +88,48 @@ def test_rows_may_bring_rubrics_with_judgements_or_without():
     assert len(model.asked) == 1
 
 
+def listed(**meta):
+    """Three replies of 2, 12 and 22 letters, of which the longest is the best; two of them are worth the same."""
+    return ask("Why?", None, replies=["so", "because of x", "because of this and that", "not"], scores=[0, 1, 2, 0], **meta)
+
+
+def test_of_a_list_all_pairs_of_different_worth_are_judged_and_the_right_judgements_are_learnt():
+    model = Model("long")
+    forms = {**FORMS, "contrast_list": "{prompt}\n{replies}"}
+    run = Run(Replies([]), models={"writer": model})
+    groups = consistent_rubrics(**forms)([listed()], run)
+    assert model.asked[0] == "Why?\n1. because of this and that\n\n2. because of x\n\n3. so\n\n4. not"
+    # six pairs, without that of the two that are worth the same
+    pairs = [{*q.removeprefix("Why? ").partition(" by ")[0].split(" | ")} for q in model.asked[1:]]
+    assert len(pairs) == 5
+    assert {"so", "not"} not in pairs
+    # the rubric once, and a judgement of each pair
+    assert groups[0][0].reply == "long"
+    assert len(groups) == 1 + 5
+    assert run.metrics["accepted"] == 1.0
+
+
+def test_a_rubric_of_a_list_must_order_half_of_its_pairs_and_its_wrong_judgements_are_not_learnt():
+    """Worth 2, 1, 0 of replies of 3, 5 and 1 letters: the longer one is better in two pairs of three, the shorter one in one."""
+    row = ask("Why?", None, replies=["abc", "abcde", "a"], scores=[2, 1, 0])
+    for rubric, least, kept in (("long", 0.5, 2), ("long", 0.7, 0), ("short", 0.5, 0), ("short", 0.3, 1)):
+        run = Run(Replies([]), models={"writer": Model(rubric)})
+        groups = consistent_rubrics(**FORMS, least=least)([row], run)
+        assert len(groups) == 1 + kept
+        assert groups[0][0].reply == (rubric if kept else "")
+        assert run.metrics["accepted"] == float(kept > 0)
+
+
+def test_a_list_may_bring_rubrics_but_no_judgements():
+    model = Model("never asked")
+    rows, _ = recorded([listed(rubrics=[{"rubric": "long", "judgement": "[[B]]"}])], model)
+    assert len(model.asked) == 5
+    assert rows[0] == ("Why? Rubric?", "long")
+    # replies that are all worth the same say nothing of any rubric
+    alike = ask("Why?", None, replies=["so", "not"], scores=[1, 1], rubrics=["long"])
+    assert recorded([alike], model)[0] == [("Why?", "")]
+
+
 def test_a_text_alone_is_one_rubric_of_a_row():
     model = Model("never asked")
     rows, _ = recorded([pair(rubric="long")], model, column="rubric")

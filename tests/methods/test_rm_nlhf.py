@@ -1,20 +1,26 @@
 """RM-NLHF: how critiques are compared, what judgements are paid, and what the MetaRM learns and predicts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from rewardlab import build
+from rewardlab import build, registry
+from rewardlab.api.inputs import begin_run
 from rewardlab.core import Run, Score, Trajectory, ask
 from rewardlab.credit.group import center
 from rewardlab.engine.collate import collate
+from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
 from rewardlab.judges.cases import Case, to_judge
 from rewardlab.judges.named import form_of
 from rewardlab.methods.judges import rm_nlhf
 from rewardlab.methods.judges.rm_nlhf import ARGUMENT, FORM, SMALL, argument_f1, core_arguments, critique_of, critique_similarity
+from rewardlab.models.embedded import untrained
 from rewardlab.objectives.labels import label_squared_error
 from rewardlab.rewards.reward import reward
+from rewardlab.runs.config import RunConfig
 from tests.helpers.rows import Replies
 
 PAIR = {"chosen": "Trees save water.", "rejected": "Gravity."}
@@ -146,6 +152,8 @@ def test_without_a_metarm_other_rows_are_paid_for_their_verdicts():
 def test_the_defaults_are_those_of_the_released_scripts():
     recipe = build("rm_nlhf")
     assert "0.001" in str(recipe.objective)
+    assert "temperature=0.7" in str(recipe.rollout)
+    assert recipe.loop.settings["name"] == "meta"
     group = judgements(question(critique="A names the cause."), ["- A names the cause.\n[[A]]", "- A is short.\n[[A]]"])
     assert [s.total for s in recipe.reward([group], Run(Replies([])))[0]] == [1.5, 1.0]
 
@@ -165,6 +173,26 @@ def test_the_metarm_learns_what_judgements_of_rows_with_a_critique_are_paid():
 
     # (1/4 - 0)^2, (1/4 - 3/2)^2, (1/4 + 1)^2, and nothing of the row without a critique
     assert label_squared_error()(Out, batch, Run(None)).tolist() == pytest.approx([0.0625, 1.5625, 1.5625, 0.0])
+
+
+def test_in_a_cold_start_the_metarm_alone_learns():
+    """Two cold steps and one more: which of judge and MetaRM change. Untrained letters rarely judge, so that form alone is paid."""
+    task = registry.task("criticised_duels:kinds=wishes", test_size=1)
+    recipe, config = build("rm_nlhf", {**OF_DUELS, "cold": 2, "n": 4, "problems": 4}), RunConfig(max_new=8)
+    # what differs between any two judgements, and what the MetaRM is to learn
+    letters = registry.part("reward", "likelihood")
+    (learner,) = recipe.also
+    recipe = recipe.but(reward=letters, also=(replace(learner, recipe=learner.recipe.but(reward=letters)),))
+    run = begin_run(recipe, untrained(0, task=task), task, config)
+    ops, changed = Ops(recipe, run, task, config), []
+    models = run.policy, run.models["meta"]
+    for _ in range(3):
+        before = [{k: v.clone() for k, v in m.state().items()} for m in models]
+        recipe.loop(recipe, run, ops)
+        run.step += 1
+        changed.append([any(not torch.equal(b[k], v) for k, v in m.state().items()) for b, m in zip(before, models, strict=True)])
+    assert changed == [[False, True], [False, True], [True, True]]
+    assert build("rm_nlhf", {"cold": 0}).loop is build("rm_nlhf", {"meta": False}).loop is None
 
 
 @reward

@@ -15,7 +15,8 @@ from rewardlab.methods.judges.rrm_reward_reasoning import (
     rrm_reward_reasoning,
 )
 from rewardlab.models.embedded import untrained
-from rewardlab.rollouts.knockout import knockout, shares_won
+from rewardlab.rewards.tournament import shares_won
+from rewardlab.rollouts.knockout import knockout
 
 PROBLEM = ask("Name a large number.")
 FORM = "{prompt}|{first}|{second}"

@@ -1,48 +1,17 @@
-"""Comparisons of replies by a judge, and a tournament that chooses one of them."""
+"""A tournament of replies, compared by a judge, that chooses one of them."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
-from rewardlab.core import Group, Problem, Run, Score, Trajectory, seed_of, select
-from rewardlab.judges.named import form_of
-from rewardlab.rewards.judge import judgements_by
+from rewardlab.core import Group, Run, Score, Trajectory, seed_of, select
+from rewardlab.rewards.tournament import Pair, shares_won
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
-from rewardlab.text.answers import after_thinking
 
-Pair = tuple[Problem, str, str]
-"""A problem, and two replies to it."""
 Compare = Callable[[Sequence[Pair]], Sequence[float]]
 """From pairs of replies to the preference for the first of each, from 0 to 1; 1/2 is a tie."""
-
-
-def shares_won(
-    pairs: Sequence[Pair], run: Run, *, model: str, form: str, votes: int, temperature: float = 1.0, max_new: int = 0
-) -> list[float]:  # fmt: skip
-    """For each pair of replies the share of its votes for the first: 1/2 for the same text twice, or where none can be read.
-
-    Every second vote reads the pair in the reverse order. No judge is shown the gold answer.
-    """
-    of = form_of(form)
-    differ = [i for i, (_, a, b) in enumerate(pairs) if a != b]
-    # what was thought before a reply is no part of it
-    shown = [tuple(map(after_thinking, pairs[i][1:])) for i in differ]
-    asked = [
-        of.asked(replace(pairs[i][0], answer=None), both[:: -1 if k % 2 else 1])
-        for i, both in zip(differ, shown, strict=True) for k in range(votes)
-    ]  # fmt: skip
-    said = judgements_by(run, model, asked, max_new or run.max_new, temperature, False, of) if asked else []
-    found = [values[k % votes % 2] if (values := of.read(text, 2).values) else None for k, text in enumerate(said)]
-    shares = [0.5] * len(pairs)
-    for n, i in enumerate(differ):
-        read = [v for v in found[n * votes : (n + 1) * votes] if v is not None]
-        shares[i] = float(np.mean(read)) if read else 0.5
-    return shares
 
 
 def knocked_out(group: Group, compare: Compare, rng: random.Random) -> Trajectory:

@@ -66,6 +66,24 @@ def imitated_first(recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt,
         go_on(ops)
 
 
+@loop(wraps="inner")
+def learner_alone(
+    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, name: str = "verifier", inner: Loop | None = None
+) -> None:  # fmt: skip
+    """In each of the first `steps` steps the second model `name` learns, from what the policy writes, and the policy does not.
+
+    inner: how the others are taken.
+    """
+    if run.step >= steps:
+        return inner(recipe, run, ops) if inner else ops.standard_step(recipe)
+    learner = ops.learners[name]
+    every, learner.every = learner.every, 1
+    try:
+        ops.standard_step(recipe.but(objective=None))
+    finally:
+        learner.every = every
+
+
 def judge_beside(judge: str) -> tuple[str, tuple[Learner, ...]]:
     """A trained judge beside a policy: the name by which rewards ask it, and the models of the run that it adds.
 

@@ -3,16 +3,19 @@ r"""Branch and rethink: a judge first says what matters here and what may be wro
     turn 1:  (D, h_1, h_2) ~ pi(. | x, y_1, y_2),   D at most 3 of a list of dimensions, h_j what may be wrong with reply j
     turn 2:  verdict       ~ pi(. | x, y_1, y_2, D, h_1, h_2)
     r = 0 if the verdict is right, -10 if it is wrong, -100 if either turn breaks its form
-    GRPO over both turns, with beta KL(pi || pi at the start)
+    A_i = (r_i - mean(r_j, j != i)) / std(r_j, j != i),   undivided where the others all earn the same
+    loss = -mean over all tokens of both turns  min(ratio A, clip(ratio, .8, 1.28) A)  + beta KL(pi || pi at the start)
 
 Who looks at everything at once looks at nothing closely, and misses what is small and decides. Naming a few dimensions first makes
 the second look a search; it is learnt from the verdict alone, through both turns.
 
 Jiao et al. 2025, arXiv:2510.23596, and the released YzjiaoNvd/BR-RM: nemo_rl/environments/brrm_environment.py at d20a4e0 (turns,
-sections, eight abilities, rewards) and train_brrm_multinode_8b.sh at 5e62932 (8 judgements of a pair, beta = .001, 5e-7; for 14B
-1e-6). Its code never refuses the form of the first turn; the paper says that it does, and here it is checked (inferred): one to
-three abilities of the list, and both analyses. A verdict is \boxed{1} or \boxed{2} in its section; `strict=False` asks for no
-sections, and reads [[A]] too. What is thought before a turn is no part of it.
+sections, eight abilities, rewards), examples/configs/grpo_brrm.yaml (each reply compared with the others; a mean over tokens) and
+train_brrm_multinode_8b.sh at 5e62932 (8 judgements of a pair, a clip of .28 above, four updates of a step, beta = .001, 5e-7; for
+14B 1e-6). The standard deviation is that of NeMo-RL's nemo_rl/algorithms/utils.py: the only right one of eight has an advantage of
+10 there, where GRPO's is 2.5. Its code never refuses the form of the first turn; the paper says that it does, and here it is
+checked (inferred): one to three abilities of the list, and both analyses. A verdict is \boxed{1} or \boxed{2} in its section;
+`strict=False` asks for no sections, and reads [[A]] too. What is thought before a turn is no part of it.
 """
 
 from __future__ import annotations
@@ -22,15 +25,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Message, Problem, Recipe, Run, Score, Trajectory, Turn, environment, measure
+from rewardlab.core import Batch, Message, Objective, Problem, Recipe, Run, Score, Trajectory, Turn, credit, environment, measure
+from rewardlab.credit.group import group_sums, leave_one_out
+from rewardlab.credit.value import to_go
 from rewardlab.data.columns import Data
 from rewardlab.evals.judgements import questions
 from rewardlab.evals.passk import mean_interval
 from rewardlab.judges.cases import WORTH, agrees
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.ratio import clipped_ratio
+from rewardlab.objectives.regularise import kl_to_reference
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.rollouts.judgements import judgements
@@ -151,6 +161,21 @@ def right_verdict_in_form(
     return Score(right if agrees(values, worth) else wrong, why=f"prefers the {'first' if values[0] else 'second'}")
 
 
+@credit(compares_rows=True)
+def scale_by_std_of_others(a: Tensor, batch: Batch, run: Run) -> Tensor:
+    """Divide by the standard deviation (biased) of what the group's other rows earn; where they all earn the same, by nothing."""
+    rewarded, events = batch.rewarded.float(), torch.where(batch.rewarded, batch.reward, 0.0)
+
+    def of_others(x: Tensor) -> Tensor:
+        return group_sums(x, batch)[batch.group] - x.sum(1)  # (B,)
+
+    count = of_others(rewarded).clamp(min=1)
+    variance = of_others(events.square()) / count - (of_others(events) / count).square()
+    # below 0, and barely above it, by rounding alone
+    std = variance.clamp(min=0).sqrt()[:, None]
+    return torch.where(std > 1e-3, a / std.clamp(min=1e-3), a)
+
+
 @measure
 def rethought_accuracy(
     problems: Sequence[Problem], run: Run, *, form: str = FIRST, second: str = SECOND, strict: bool = True
@@ -185,12 +210,14 @@ def _lengths(trajectory: Trajectory) -> list[int]:
 
 def br_rm(
     base: Recipe | None = None, *, form: str = FIRST, second: str = SECOND, strict: bool = True, n: int = 8, problems: int = 16,
-    wrong: float = -10.0, unformed: float = -100.0, beta: NonNegativeFloat = 1e-3, lr: float | None = None,
+    wrong: float = -10.0, unformed: float = -100.0, eps: float = 0.2, eps_high: float = 0.28, beta: NonNegativeFloat = 1e-3,
+    minibatches: int = 4, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked at first, a text or a file with {prompt}, {first} and {second}.  second: and then.  strict:
     whether both turns need their sections.  n: judgements of a row.  problems: rows of a step.  wrong, unformed: what a wrong
-    verdict is paid, and a turn out of form; a right one gets 0.  beta: of the KL to the start."""
-    base = base or grpo(n=n, beta=beta)
+    verdict is paid, and a turn out of form; a right one gets 0.  eps, eps_high: clip range below and above.  beta: of the KL to the
+    start.  minibatches: updates of a step. These four and n are for want of a base."""
+    base = base or _by_others(n, clipped_ratio(eps=eps, eps_high=eps_high), beta, minibatches)
     return base.but(
         rollout=judgements(inner=interactive(env=rethink(second=second), n=n, turns=2), form=form),
         reward=right_verdict_in_form(strict=strict, wrong=wrong, unformed=unformed),
@@ -200,11 +227,18 @@ def br_rm(
     )
 
 
+def _by_others(n: int, loss: Objective, beta: float, minibatches: int) -> Recipe:
+    """GRPO in which each reply is compared with the others, and every token counts the same."""
+    return grpo(n=n).but(
+        credit=leave_one_out() >> scale_by_std_of_others() >> to_go(),
+        objective=loss + beta * kl_to_reference() if beta else loss,
+        weighting=token_mean(),
+        minibatches=minibatches,
+    )
+
+
 fidelity = "core"
-left_out = (
-    "three replies and more, which it compares pair by pair; the stops after each section; of its GRPO the clip of .28 above, the "
-    "baseline that leaves a reply itself out, and the mean over tokens in place of replies"
-)
+left_out = "three replies and more, which it compares pair by pair; the stops after each section; the warmup of its rate"
 data = Data(
     chosen="the better reply", rejected="the worse reply",
     rows=[

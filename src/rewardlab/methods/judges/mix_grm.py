@@ -231,16 +231,17 @@ def mix_grm(
     base: Recipe | None = None, *, form: str = FORM, kind: Kind = "pairwise", breadth_form: str = BREADTH_FORM,
     depth_form: str = DEPTH_FORM, distil: int = 30, sft_lr_scale: float = 20.0, n: int = 4,
     unit: str = UNIT, solution: str = SOLUTION, tags: tuple[str, str] = TAGS, match: Match = "matched", merge: bool = True,
-    filtered: bool = False, rare: bool = False, writer: str = "copy:policy", problems: int = 32, beta: NonNegativeFloat = 1e-3,
-    lr: float | None = None,
+    filtered: bool = False, rare: bool = False, writer: str = "copy:policy", problems: int = 32, temperature: float = 0.8,
+    beta: NonNegativeFloat = 1e-3, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked, which names no style.  breadth_form, depth_form: what the writer is asked; empty: as `form`.
     distil, sft_lr_scale: first steps, which imitate both styles, and their learning rate as a multiple of the recipe's.  n, writer:
     judgements of a row, and the model that writes them (`Learner.init`).  unit, solution: regular expressions, whose first group is
     a principle, or the own solution.  tags: how judgements in each style begin.  match: which style which question gets.  merge:
     whether principles of several judgements are merged.  filtered, rare: whether judgements with a wrong verdict are left out, and
-    whether principles stay that the fewest name (`mixed_judgements`).  beta: of the KL to what imitation made."""
-    base = base or grpo(beta=beta)
+    whether principles stay that the fewest name (`mixed_judgements`).  temperature: of judgements in RL.  beta: of the KL to what
+    imitation made."""
+    base = base or grpo(temperature=temperature, beta=beta)
     base = trained_judge(base, form=form, kind=kind, problems=problems, lr=lr)
     kept = mixed_judgements(
         form=form, kind=kind, breadth_form=breadth_form or form, depth_form=depth_form or form, n=n, unit=unit,

@@ -54,7 +54,7 @@ _WRITTEN = '{"explanation": "", "score": %s}'
 
 
 def _form(kind: Kind, does: str, score: str, shown: str, marks: Marks) -> Form:
-    system = _TOLD.replace("{does}", does).replace("{{", "{").replace("}}", "}") + _FORMAT.format(score=score)
+    system = _TOLD.format(does=does) + _FORMAT.format(score=score)
     return Form(f"mr3_{kind}", kind, _INPUT + shown + "\n\n# Your response", marks, system=system, defaults={"rubric": RUBRIC})
 
 

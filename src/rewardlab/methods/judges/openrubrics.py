@@ -1,19 +1,20 @@
-"""OpenRubrics: rubrics are made by contrasting the better reply with the worse; those by which the better one wins are imitated.
+"""OpenRubrics: rubrics are made by contrasting better replies with worse; those by which the better ones win are imitated.
 
-    CRG:    R ~ q(. | x, y+, y-): hard rules that the request states, and principles that tell y+ from y-
-    kept:   the first of n rubrics with  judge(x, y_A, y_B, R) = label, its judgement c with it
+    CRG:    R ~ q(. | x, y_1 > ... > y_M): hard rules that the request states, and principles that tell better replies from worse
+    kept:   the first of n rubrics with  judge(x, y_a, y_b, R) = label  for tau of the pairs; judgements c with the label, too
     learnt: -log pi(R | x) - log pi(c | x, y_A, y_B, R);      judging:  R' ~ pi(. | x),  then k verdicts  ~ pi(. | x, y_A, y_B, R')
 
 A rubric that is written from the request alone lists what any reply should have. Seeing a pair whose label is known shows what made
 the difference; but a writer who is told the outcome also finds reasons that are none, and the filter takes those out by which the
 judge decides otherwise. The generator then writes rubrics without any reply in view.
 
-Liu et al. 2025, arXiv:2510.07743, by the paper: the parts of its prompts, rubrics by the likeliest tokens (a temperature of 0) and
-one of each pair, verdicts at .7, of which several vote; 8e-6 for the rubrics and 5e-6 for the verdicts. Models and data are at
+Liu et al. 2025, arXiv:2510.07743v3: tau = .5; the parts of its prompts, rubrics by the likeliest tokens (a temperature of 0), one
+of each row, verdicts at .7, of which several vote; 8e-6 for the rubrics and 5e-6 for the verdicts. Models and data are at
 huggingface.co/OpenRubrics; the code (wanghaoyu0408/OpenRubrics) could not be read. (inferred): the wording; that one model learns
-both parts, where there two are tuned; the replies in a random order. `filtered=False` keeps any rubric.
+both parts, where there two are tuned; that a list's rubric is learnt once, and not with each of its pairs (its 35,700 prompts have
+85,600 pairs); the replies in a random order. `filtered=False` keeps any rubric.
 
-Rows may bring `rubrics`, which someone wrote of the pair, with judgements or without; else `writer` writes them, and judges.
+Rows may bring `rubrics`, which someone wrote of their replies, with judgements or without; else `writer` writes them, and judges.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,12 +32,12 @@ from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Traje
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.evals.passk import mean_interval
-from rewardlab.judges.cases import agrees, best_of, cases_of, to_judge
-from rewardlab.judges.forms import Form, asking
+from rewardlab.judges.cases import Case, agrees, best_of, cases_of, to_judge
+from rewardlab.judges.forms import Form, asking, own_form
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.rewards.critiques import answers
-from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.answers import after_thinking
 from rewardlab.worlds.occasions import JUDGE as SMALL_JUDGE
 from rewardlab.worlds.occasions import WRITE as SMALL_WRITE
@@ -52,14 +54,22 @@ CONTRAST = (
     "these differences into the principle that it shows.\n" + HOW + "\n\n<request>\n{prompt}\n</request>\n\n"
     "<chosen>\n{chosen}\n</chosen>\n\n<rejected>\n{rejected}\n</rejected>\n"
 )
+CONTRAST_LIST = (
+    "A request and several replies follow, the best one first, and each of them better than those after it. Write a rubric for "
+    "judging any reply to this request: first take the commands and constraints of the request, then find what makes earlier "
+    "replies better than later ones, of neighbours and of the first ones and the rest, and turn each of these differences into the "
+    "principle that it shows.\n" + HOW + "\n\n<request>\n{prompt}\n</request>\n\n<responses>\n{replies}\n</responses>\n"
+)
 WRITE = "Write a rubric for judging replies to the request below.\n" + HOW + "\n\nHere is the request:\n{prompt}\n"
 JUDGE = "rubric_rm"
 """The form of the judge, by its published name."""
 WRITER = "writer"
+Rubric = tuple[str, str, bool | None]
+"""A rubric, a judgement by it ("": none), and whether that saw the worse reply first."""
 
 
 class Judged(NamedTuple):
-    """A rubric of a pair, the question to judge the pair by it, and a judgement; "" where there is none."""
+    """A rubric of a row, the question to judge two of its replies by it, and a judgement; "" where there is none."""
 
     problem: Problem
     rubric: str
@@ -76,24 +86,29 @@ class Judged(NamedTuple):
 
 @rollout(rows=lambda **_: 1)
 def consistent_rubrics(
-    problems: list[Problem], run: Run, *, contrast: str = CONTRAST, write: str = WRITE, judge: str = JUDGE, n: PositiveInt = 1,
-    writer: str = WRITER, filtered: bool = True, column: str = "rubrics", temperature: NonNegativeFloat = 0.0,
+    problems: list[Problem], run: Run, *, contrast: str = CONTRAST, contrast_list: str = CONTRAST_LIST, write: str = WRITE,
+    judge: str = JUDGE, n: PositiveInt = 1, writer: str = WRITER, filtered: bool = True, least: Share = 0.5,
+    column: str = "rubrics", temperature: NonNegativeFloat = 0.0,
 ) -> list[Group]:  # fmt: skip
-    """For each pair the first of its rubrics by which the judge finds the better reply, recorded as the policy's reply to `write`;
-    and the judgement, as its reply to `judge`.
+    """For each row the first of its rubrics by which the judge orders at least `least` of the row's pairs of replies rightly,
+    recorded as the policy's reply to `write`; and each of the judgements of pairs that are right, as its reply to `judge`.
 
-    Rubrics are those of the row's column, or n that the model `writer` writes of the pair; it judges by those that come without a
-    judgement.  filtered: else the first rubric is taken, whatever is judged by it. Pairs without one are dropped. Logged: accepted,
-    the share of all rubrics by which the label comes out. Where none is left the first question is returned without a reply, from
-    which nothing is learnt, so that there is a batch.
+    Rubrics are those of the row's column, or n that the model `writer` writes of its replies; it judges by those that come without
+    a judgement.  filtered: else the first rubric is taken, whatever is judged by it. Rows without one are dropped. Logged:
+    accepted, the share of all rubrics that pass. Where none is left the first question is returned without a reply, from which
+    nothing is learnt, so that there is a batch.
     """
     form, sampling = form_of(judge), Sampling(run.max_new, temperature)
-    groups = judged_rubrics(problems, run, contrast, form, n, writer, column, sampling)
-    flat = [x.right(form) for row in groups for x in row]
+    groups = judged_rubrics(problems, run, (contrast, contrast_list), form, n, writer, column, sampling)
+    passed = [[np.mean([x.right(form) for x in pairs]) >= least for pairs in rubrics] for rubrics in groups]
+    flat = [ok for row in passed for ok in row]
     run.log("accepted", sum(flat) / max(1, len(flat)))
-    kept = [x for row in groups for x in [x for x in row if x.right(form) or not filtered][:1]]
-    taught = [(asking(x.problem, write), x.rubric) for x in kept]
-    taught += [(x.question, x.judgement) for x in kept if x.judgement]
+    kept = [
+        [pairs for pairs, ok in zip(*row, strict=True) if ok or not filtered][:1] for row in zip(groups, passed, strict=True)
+    ]  # fmt: skip
+    taught = [(asking(pairs[0].problem, write), pairs[0].rubric) for row in kept for pairs in row]
+    judged = [x for row in kept for pairs in row for x in pairs if x.judgement and (x.right(form) or not filtered)]
+    taught += [(x.question, x.judgement) for x in judged]
     begun = run.policy.read([Trajectory(p) for p, _ in taught], [p.prompt for p, _ in taught]) if taught else []
     if not taught:
         return [run.policy.read([Trajectory(problems[0])], [problems[0].prompt])]
@@ -101,21 +116,38 @@ def consistent_rubrics(
 
 
 def judged_rubrics(
-    problems: Sequence[Problem], run: Run, contrast: str, form: Form, n: int, writer: str, column: str, sampling: Sampling
-) -> list[list[Judged]]:
-    """The rubrics of each pair, each with a judgement of the pair by it."""
-    own = [[_own(x) for x in _listed(p.meta.get(column))] for p in problems]
-    lacking = [i for i, rubrics in enumerate(own) if not rubrics]
-    asked = [_contrasted(problems[i], contrast) for i in lacking]
+    problems: Sequence[Problem], run: Run, contrast: tuple[str, str], form: Form, n: int, writer: str, column: str,
+    sampling: Sampling,
+) -> list[list[list[Judged]]]:  # fmt: skip
+    """The rubrics of each row, each with a judgement by it of each pair of the row's replies of different worth."""
+    pairs = [ordered_pairs(p) for p in problems]
+    own = [[_own(x) for x in _listed(p.meta.get(column))] if cases else [] for p, cases in zip(problems, pairs, strict=True)]
+    lacking = [i for i, rubrics in enumerate(own) if pairs[i] and not rubrics]
+    asked = [_contrasted(problems[i], *contrast) for i in lacking]
     for i, texts in zip(lacking, answers(run, writer, asked, n, sampling)[0], strict=True):
         own[i] = [(text, "", None) for text in dict.fromkeys(after_thinking(x).strip() for x in texts) if text]
     rows = [
-        [_question(p, k, *rubric, form, run) for k, rubric in enumerate(rubrics)]
-        for p, rubrics in zip(problems, own, strict=True)
+        [[_question(p, (k, j), pair, rubric, form, run) for j, pair in enumerate(cases)] for k, rubric in enumerate(rubrics)]
+        for p, cases, rubrics in zip(problems, pairs, map(_of_pairs, own, pairs), strict=True)
     ]  # fmt: skip
-    silent = [x.question for row in rows for x in row if not x.judgement]
+    silent = [x.question for row in rows for judged in row for x in judged if not x.judgement]
     said = iter(answers(run, writer, silent, 1, sampling)[0])
-    return [[x if x.judgement else x._replace(judgement="".join(next(said))) for x in row] for row in rows]
+    return [
+        [[x if x.judgement else x._replace(judgement="".join(next(said))) for x in judged] for judged in row] for row in rows
+    ]  # fmt: skip
+
+
+def ranked(problem: Problem) -> Case:
+    """A row's replies, the best one first."""
+    whole = cases_of(problem, own_form("scores"))[0]
+    return whole.at(sorted(range(len(whole.worth)), key=lambda i: -whole.worth[i]))
+
+
+def ordered_pairs(problem: Problem) -> list[Case]:
+    """The pairs of a row's replies of which one is worth more, that one first."""
+    whole = ranked(problem)
+    pairs = [whole.at(pair) for pair in combinations(range(len(whole.worth)), 2)]
+    return [pair for pair in pairs if pair.worth[0] > pair.worth[1]]
 
 
 def _listed(said: Any) -> list[Any]:
@@ -124,12 +156,14 @@ def _listed(said: Any) -> list[Any]:
     return found if found is not None else [said] if isinstance(said, Mapping) or (isinstance(said, str) and said.strip()) else []
 
 
-def _contrasted(problem: Problem, contrast: str) -> Problem:
-    problem.required("chosen", "rejected", by="openrubrics")
-    return asking(problem, contrast, chosen=str(problem.meta["chosen"]), rejected=str(problem.meta["rejected"]))
+def _contrasted(problem: Problem, contrast: str, contrast_list: str) -> Problem:
+    replies = ranked(problem).replies
+    if len(replies) == 2:
+        return asking(problem, contrast, chosen=replies[0], rejected=replies[1])
+    return asking(problem, contrast_list, replies="\n\n".join(f"{i}. {text}" for i, text in enumerate(replies, 1)))
 
 
-def _own(said: Any) -> tuple[str, str, bool | None]:
+def _own(said: Any) -> Rubric:
     """A row's rubric, its judgement, and whether that saw the worse reply first."""
     if isinstance(said, Mapping):
         text = said.get("rubric")
@@ -138,12 +172,18 @@ def _own(said: Any) -> tuple[str, str, bool | None]:
     return str(said), "", None
 
 
-def _question(problem: Problem, k: int, rubric: str, judgement: str, swapped: bool | None, form: Form, run: Run) -> Judged:
-    case = cases_of(problem, form)[0]
+def _of_pairs(rubrics: Sequence[Rubric], pairs: Sequence[Case]) -> list[Rubric]:
+    """A row's own judgements are of its only pair; of several pairs it would be unclear which one is meant."""
+    return [rubric if len(pairs) == 1 else (rubric[0], "", None) for rubric in rubrics]
+
+
+def _question(problem: Problem, at: tuple[int, int], pair: Case, written: Rubric, form: Form, run: Run) -> Judged:
+    """The question to judge a pair, whose better reply stands first in it, by a rubric.  at: the places of rubric and pair."""
+    rubric, judgement, swapped = written
     if swapped is None:
-        swapped = random.Random(seed_of("openrubrics", run.seed, run.step, problem.key, k)).random() < 0.5
+        swapped = random.Random(seed_of("openrubrics", run.seed, run.step, problem.key, *at)).random() < 0.5
     known = replace(problem, meta={**problem.meta, "rubric": rubric})
-    return Judged(problem, rubric, to_judge(known, case.at((1, 0) if swapped else (0, 1)), form), judgement)
+    return Judged(problem, rubric, to_judge(known, pair.at((1, 0) if swapped else (0, 1)), form), judgement)
 
 
 # ---- judging by rubrics of its own ---------------------------------------------------------------------------------------
@@ -162,7 +202,7 @@ def rubric_accuracy(
     form = form_of(judge)
     rubrics, _ = answers(run, "policy", [asking(p, write) for p in problems], 1, Sampling(run.max_new, 0.0))
     asked = [
-        _question(p, 0, after_thinking("".join(text)).strip() or "-", "", swapped, form, run)
+        _question(p, (0, 0), cases_of(p, form)[0], (after_thinking("".join(text)).strip() or "-", "", swapped), form, run)
         for p, text in zip(problems, rubrics, strict=True) for swapped in (False, True)
     ]  # fmt: skip
     said, _ = answers(run, "policy", [x.question for x in asked], k, Sampling(run.max_new, temperature))
@@ -193,15 +233,19 @@ def _won(row: Sequence[Judged], form: Form) -> float:
 
 
 def openrubrics(
-    base: Recipe | None = None, *, writer: str = "copy:policy", contrast: str = CONTRAST, write: str = WRITE, judge: str = JUDGE,
-    n: int = 1, temperature: NonNegativeFloat = 0.0, filtered: bool = True, k: int = 1, lr: float | None = None, problems: int = 16,
+    base: Recipe | None = None, *, writer: str = "copy:policy", contrast: str = CONTRAST, contrast_list: str = CONTRAST_LIST,
+    write: str = WRITE, judge: str = JUDGE, n: int = 1, temperature: NonNegativeFloat = 0.0, filtered: bool = True,
+    least: Share = 0.5, k: int = 1, lr: float | None = None, problems: int = 16,
 ) -> Recipe:  # fmt: skip
-    """writer: who writes rubrics of pairs and judges by them, openai:URL#NAME or a model (`Learner.init`).  contrast, write, judge:
-    what is asked: for a rubric of a pair, for one without replies, for a judgement by {rubric}.  n: rubrics of a pair, which differ
-    at a temperature above 0.  filtered: whether the label must come out.  k: judgements of a held-out pair in either order, by one
-    rubric.  problems: pairs of a step."""
+    """writer: who writes rubrics of replies and judges by them, openai:URL#NAME or a model (`Learner.init`).  contrast,
+    contrast_list, write, judge: what is asked: for a rubric of a pair, of a list, or of the request alone, and for a judgement by
+    {rubric}.  n: rubrics of a row, which differ at a temperature above 0.  filtered, least: whether labels must come out, and for
+    which share of a row's pairs.  k: judgements of a held-out pair in either order, by one rubric.  problems: rows of a step."""
     base = base or sft()
-    kept = consistent_rubrics(contrast=contrast, write=write, judge=judge, n=n, filtered=filtered, temperature=temperature)
+    kept = consistent_rubrics(
+        contrast=contrast, contrast_list=contrast_list, write=write, judge=judge, n=n, filtered=filtered, least=least,
+        temperature=temperature,
+    )  # fmt: skip
     also = (*base.also, Learner(WRITER, writer, Recipe(), every=0))
     measured = rubric_accuracy(write=write, judge=judge, k=k)
     return base.but(rollout=kept, measure=measured, also=also, lr=lr, small_lr=3e-4, problems=problems)
@@ -209,15 +253,16 @@ def openrubrics(
 
 fidelity = "core"
 left_out = (
-    "two models, one for rubrics and one for judgements; lists of more than two replies, of which a rubric is to order most pairs; "
-    "the choice of pairs from many preference sets; and the DPO of a policy by "
+    "two models, one for rubrics and one for judgements; the choice of pairs from many preference sets; and the DPO of a policy by "
     "the verdicts, for which the trained judge is a model like any other (`writing_zero_brpo` and `rlhf_workflow_online` take one)"
 )
 data = Data(
-    chosen="the better reply", rejected="the worse reply",
+    chosen=Column("the better reply of a pair", optional=True), rejected=Column("the worse one", optional=True),
+    replies=Column("or a list of replies", optional=True),
+    scores=Column("what each of the replies is worth, of which the highest counts most", optional=True),
     rubrics=Column(
-        "rubrics that someone wrote of the pair: texts, or objects with `rubric`, `judgement`, and `swapped`, true where that saw "
-        "the worse reply first", optional=True, setting="column",
+        "rubrics that someone wrote of the replies: texts, or objects with `rubric`, and for a pair `judgement`, and `swapped`, "
+        "true where that saw the worse reply first", optional=True, setting="column",
     ),
     rows=[
         {
@@ -230,7 +275,10 @@ data = Data(
                 "1. The reply mentions that there are several. [Principle]",
             ],
         },
-        {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
+        {
+            "prompt": "Why do leaves fall?", "replies": ["Because of gravity.", "Trees save water in winter.", "They do not."],
+            "scores": [1, 2, 0],
+        },
         {"prompt": "How does one boil an egg?", "chosen": "Seven minutes in boiling water.", "rejected": "In a pan, somehow."},
     ],
 )  # fmt: skip

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,7 +26,6 @@ from rewardlab.core import (
     Credit,
     Group,
     Learner,
-    Loop,
     Part,
     Problem,
     Recipe,
@@ -37,7 +35,6 @@ from rewardlab.core import (
     Scores,
     Trajectory,
     credit,
-    loop,
     measure,
     rollout,
 )
@@ -49,6 +46,7 @@ from rewardlab.data.columns import Data
 from rewardlab.evals.judges import first_error_f1
 from rewardlab.evals.passk import accuracy, judged_samples, pass_at_1
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.methods.baselines.trained_judge import learner_alone
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.splitters import cut
 from rewardlab.worlds.verdicts import (
@@ -141,19 +139,6 @@ def _judged(items: Sequence[Problem], run: Run, max_new: int) -> tuple[list[Judg
     return judgements, sum(right) / max(1, len(items))
 
 
-@loop(wraps="inner")
-def verifier_alone(recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, inner: Loop | None = None) -> None:
-    """In each of the first `steps` steps the verifier learns, and the generator does not.  inner: how the others are taken."""
-    if run.step >= steps:
-        return inner(recipe, run, ops) if inner else ops.standard_step(recipe)
-    verifier = ops.learners["verifier"]
-    every, verifier.every = verifier.every, 1
-    try:
-        ops.standard_step(recipe.but(objective=None))
-    finally:
-        verifier.every = every
-
-
 @measure
 def both(problems: list[Problem], run: Run, *, told: str = TOLD, max_new: int = 96) -> dict[str, float]:
     """pass@1 of the generator, and of the verifier `verdict`, the share of its final verdicts on those solutions that are right."""
@@ -200,7 +185,7 @@ def rl_tango(
         reward=base.required("reward") + step_verdicts(max_new=max_judgement, told=told),
         credit=fading_steps(chain=chain, start=start, end=end),
         measure=both(told=told, max_new=max_judgement),
-        loop=verifier_alone(steps=alone, inner=base.loop) if alone else base.loop,
+        loop=learner_alone(steps=alone, name="verifier", inner=base.loop) if alone else base.loop,
         also=(
             *base.also,
             Learner("verifier", init, verifier_recipe, solutions(each=each, told=told, max_new=max_judgement), every),

@@ -9,13 +9,15 @@ critique that people disagree with, and a reward for verdicts alone reinforces t
 scalar head learns from them what a sound critique is, and goes on learning as the judge changes, whose later judgements a model
 that was trained once would not know.
 
-Wang et al. 2026, arXiv:2601.07349, and the authors' liudan193/Qwen-Character, Character-GenRM-NLHF/verl: reward_function.py,
-reward_manager/rm_nlhf.py and run_full_exp_qwen_7b_rm_nlhf.sh at 89d31da (w = .5; a MetaRM's s is at most w, too; out of form is a
-judgement without critique or verdict, or with one of over 1500 characters; 8 judgements of a pair; a KL of .001; 1e-6, the MetaRM's
-rate five times that). A critique that says the same twice has an F1 of 0. There a language model finds and matches arguments: here
-they are the points of a list, or else sentences, and match where their words have a ROUGE-L of `match` and they do not speak of
-different replies, each once; `by` takes any reward in its place, such as `judge` with a form that shows {critique}. (inferred):
-that rows without a critique count from the first step, when the MetaRM's values are near constant within a group.
+Wang et al. 2026, arXiv:2601.07349, and the authors' liudan193/Qwen-Character, Character-GenRM-NLHF: verl/ (reward_function.py,
+reward_manager/rm_nlhf.py, run_full_exp_qwen_7b_rm_nlhf.sh) and metarm/, at 89d31da: w = .5; a MetaRM's s is at most w, too; out of
+form is a judgement without critique or verdict, or with one of over 1500 characters; 8 judgements of a pair, at a temperature of
+.7; a KL of .001; 1e-6, the MetaRM's rate five times that. Its cold start: before the judge learns, a MetaRM learns on judgements by
+the untrained judge (there 4 of a row, 3 epochs, 1e-5). Who has learnt to judge pays a policy by `double_elimination`, as there.
+
+A critique that says the same twice has an F1 of 0. There a language model finds and matches arguments: here they are the points of
+a list, or else sentences, and match where their words have a ROUGE-L of `match` and they do not speak of different replies, each
+once; `by` takes any reward in its place, such as `judge` with a form that shows {critique}. (inferred): the steps of a cold start.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ from rewardlab.judges.cases import WORTH, agrees
 from rewardlab.judges.forms import TWO_REPLIES, Kind, Reading
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.baselines.trained_judge import trained_judge
+from rewardlab.methods.baselines.trained_judge import learner_alone, trained_judge
 from rewardlab.objectives.labels import label_squared_error
 from rewardlab.rewards.judgements import reading_of
 from rewardlab.rewards.model import reader
 from rewardlab.rewards.reward import Reward, reward
-from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.words import LONGEST, f1, rouge_l, sentences
 from rewardlab.util.outputs import last_values
@@ -241,14 +243,15 @@ def sound_judgements(
 def rm_nlhf(
     base: Recipe | None = None, *, form: str = FORM, kind: Kind = "pairwise", weight: float = 0.5, least: float = 0.5,
     argument: str = POINT, match: float = 0.5, by: Reward | None = None, longest: int = 1500, meta: bool = True,
-    init: str = "value-head", meta_lr: float | None = None, n: int = 8, problems: int = 16, beta: NonNegativeFloat = 1e-3,
-    votes: int = 1, lr: float | None = None,
+    cold: NonNegativeInt = 20, init: str = "value-head", meta_lr: float | None = None, n: int = 8, problems: int = 16,
+    temperature: float = 0.7, beta: NonNegativeFloat = 1e-3, votes: int = 1, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """form, kind, n, problems, votes: as in `trained_judge`; the form must ask for a critique.  weight: of the process reward; 0:
     verdicts and form alone are paid.  least, longest: similarity from which a critique is sound, and its characters.  argument,
     match, by: how critiques are compared (`critique_similarity`).  meta: whether a MetaRM pays rows without a human critique.
-    init, meta_lr: of the MetaRM (`Learner.init`).  beta: of the KL to the start."""
-    base = base or grpo(n=n, beta=beta)
+    cold: steps at first in which only the MetaRM learns.  init, meta_lr: of the MetaRM (`Learner.init`).  temperature: of
+    judgements in training.  beta: of the KL to the start."""
+    base = base or grpo(n=n, temperature=temperature, beta=beta)
     base = trained_judge(base, form=form, kind=kind, n=n, problems=problems, lr=lr)
     near = critique_similarity(argument=argument, match=match, by=by)
     name = META if meta else ""
@@ -259,6 +262,7 @@ def rm_nlhf(
     return base.but(
         reward=criticised_verdict(model=name, **told),
         measure=sound_judgements(paid=known, k=votes, model=name, **asked),
+        loop=learner_alone(steps=cold, name=META, inner=base.loop) if meta and cold else base.loop,
         also=(*base.also, Learner(META, init, scorer)) if meta else base.also,
     )
 
@@ -266,8 +270,8 @@ def rm_nlhf(
 fidelity = "core"
 left_out = (
     "arguments that a language model extracts and matches, in whose place are lists or sentences and their words (`by` takes a "
-    "judge); a MetaRM that is trained on human critiques before the judge is: here it learns from the first step on, with the "
-    "judge; the tags and four lines of its form; the double elimination by which its judge pays a policy"
+    "judge); epochs of the cold start over all rows with a human critique: it has steps, with as many rows as the others; the tags "
+    "and four lines of its form"
 )
 data = Data(
     chosen="the better reply", rejected="the worse reply",
@@ -286,7 +290,7 @@ data = Data(
     ],
 )  # fmt: skip
 
-OF_WISHES = {"form": SMALL, "argument": ARGUMENT, "match": 1.0}
+OF_WISHES = {"form": SMALL, "argument": ARGUMENT, "match": 1.0, "cold": 10, "temperature": 1.0}
 check = Check(
     says="a judge that is paid for its critique too, half of the time by a MetaRM, gives more right verdicts than one that is paid "
     "for its verdicts alone",

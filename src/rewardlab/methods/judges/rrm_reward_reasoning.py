@@ -28,8 +28,9 @@ from rewardlab.methods.baselines.best_of_n import best_of_n
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import trained_judge
 from rewardlab.rewards.reward import reward
+from rewardlab.rewards.tournament import shares_won
 from rewardlab.rollouts.best import best
-from rewardlab.rollouts.knockout import knockout, shares_won
+from rewardlab.rollouts.knockout import knockout
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.worlds.duels import FORM
 

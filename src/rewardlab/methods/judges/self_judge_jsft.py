@@ -34,7 +34,8 @@ from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.rewards.own_verdict import chance_of
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.knockout import Pair, knocked_out
+from rewardlab.rewards.tournament import Pair
+from rewardlab.rollouts.knockout import knocked_out
 from rewardlab.rollouts.ranked import ranked
 from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.worlds.duels import FORM as SMALL_FORM
