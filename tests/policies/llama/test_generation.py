@@ -542,11 +542,16 @@ def test_a_picture_is_refused(policy):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("packs", [True, False])
 @pytest.mark.parametrize(("dtype", "atol"), [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
-def test_few_rows_in_cpp_have_the_logits_of_pytorch_in_float32(words, dtype, atol, threads, monkeypatch, request):
-    """One to nine rows, by threads that share each product; weights in bfloat16 are those of the exact model, rounded."""
+def test_few_rows_in_cpp_have_the_logits_of_pytorch_in_float32(words, dtype, atol, packs, threads, monkeypatch, request):
+    """One to nine rows, by threads that share each product; weights in bfloat16 are those of the exact model, rounded.
+
+    packs: as on a processor that multiplies bfloat16 itself, where PyTorch computes the prompts.
+    """
     if library() is None:
         pytest.skip("no C++ compiler")
+    monkeypatch.setattr("rewardlab.policies.llama.steps.packed_formats", lambda: (torch.float32, torch.bfloat16)[: 1 + packs])
     real = torch.get_num_threads()
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     # whoever asks for the threads is told so many, and sets them again: a process that forks later must have those it had

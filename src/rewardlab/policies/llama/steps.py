@@ -84,7 +84,9 @@ class Steps:
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             q, k, v = (x.view(len(prompts), width, *x.shape[1:]) for x in (q, k, v))
             # (B, T, Hkv, d) to (2, slots, Hkv, T, d), each prompt copied to all slots that have it
-            self.cache[layer][:, target, :, :width] = torch.stack((k, v)).transpose(2, 3)[:, source]
+            table = self.cache[layer]
+            # a cache may be finer than the weights, and what is written at indices must have its format
+            table[:, target, :, :width] = torch.stack((k, v)).to(table.dtype).transpose(2, 3)[:, source]
             # scale 1: `fold` has put 1/sqrt(d) into the query weights
             return causal_attention(q, k, v, scale=1.0).flatten(0, 1)
 
