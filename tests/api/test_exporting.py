@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import pytest
@@ -14,6 +15,7 @@ from rewardlab.commands.cli import main
 from rewardlab.models.embedded import untrained
 from rewardlab.models.formats import stored_dtype
 from rewardlab.models.load import load_policy
+from rewardlab.models.reward_model import load_reward_model
 from rewardlab.util.outputs import last_values
 
 SMALL = {"steps": 1, "max_new": 4, "eval_problems": 0, "device": "cpu", "dtype": "float32"}
@@ -79,6 +81,39 @@ def test_a_reward_model_is_a_sequence_classifier_that_transformers_reads(tmp_pat
     with torch.no_grad():
         logits = model(input_ids=torch.from_numpy(row.ids)[None]).logits
     assert float(logits) == pytest.approx(last_values(critic, [row])[0], abs=1e-4)
+
+
+CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}"
+CHATML += "<|im_start|>assistant\n{% endif %}\n"
+
+
+@pytest.mark.parametrize("pad", ["<|im_end|>", "<|pad|>", None])
+def test_what_others_render_and_pad_is_scored_as_the_run_scores_it(pad, tmp_path):
+    """As TRL and plain transformers do it: conversations through the chat template, padded on the right, the head as it is."""
+    critic = untrained().copy("critic", value_head=True)
+    critic.tokenizer = copy.deepcopy(critic.tokenizer)
+    critic.tokenizer.chat_template, critic.tokenizer.pad_token = CHATML, pad
+    with torch.no_grad():
+        critic.model.value_head += torch.arange(32) / 32
+    run = run_with(tmp_path / "run", critic)
+    rewardlab.export(run, tmp_path / "out")
+    said = [
+        (ask("1 + 2").prompt, "3"),
+        (ask("1 + 2").prompt, "I think that it is 4"),
+        (ask("7 less 2, and then 9 more?").prompt, "1"),
+    ]
+    words = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    turns = [[{"role": "user", "content": p[0].text}, {"role": "assistant", "content": reply}] for p, reply in said]
+    texts = [words.apply_chat_template(x, tokenize=False) for x in turns]
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "out").eval()
+    with torch.no_grad():
+        logits = model(**words(texts, padding=True, padding_side="right", return_tensors="pt", add_special_tokens=False)).logits
+    expected = load_reward_model(str(run), dtype="float32").score(said)
+    assert logits.squeeze(1).tolist() == pytest.approx(expected, abs=1e-4)
+    assert load_reward_model(str(tmp_path / "out"), dtype="float32").score(said) == pytest.approx(expected, abs=1e-4)
+    # a prompt is written as before
+    asked = words.apply_chat_template(turns[0][:1], tokenize=False, add_generation_prompt=True)
+    assert asked == "<|im_start|>user\n1 + 2<|im_end|>\n<|im_start|>assistant\n"
 
 
 @pytest.mark.parametrize("task", ["pointmass", "flows"])

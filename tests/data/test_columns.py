@@ -83,3 +83,20 @@ def test_the_command_that_is_shown_is_one_that_the_command_line_takes(name):
     _, word, *rest = shlex.split(data.command(name, verb))
     args = cli.parse(cli.module_of(word), word, rest)
     assert (args.task, args.verifier or "") == ("rows.jsonl", data.verified_by)
+
+
+@pytest.mark.parametrize("value", [float("nan"), "high", None, [1]])
+def test_where_a_number_is_needed_another_value_is_named_with_its_place(value):
+    """NaN would stand as 0 in the table of rewards."""
+    data = Data(
+        chosen="good",
+        rejected="bad",
+        chosen_score=Column("how good", optional=True, needed_with=("labels", "margins"), number=True),
+    )
+    rows = [("line 1", {"prompt": "a", "chosen": "x", "rejected": "y", "chosen_score": "4"})]
+    rows += [("line 2", rows[0][1] | {"chosen_score": value})]
+    assert data.missing(rows) == {}
+    missing = data.missing(rows, {"labels": "margins"})
+    assert missing == {"chosen_score": ["line 2"]}
+    assert "chosen_score: how good (no number at line 2)" in str(data.refuse("any", missing))
+    assert Data.from_json(data.to_json()).columns["chosen_score"].number

@@ -9,6 +9,7 @@ import torch
 
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
 from rewardlab.core.policy import TokenCount
+from rewardlab.policies.text import TextPolicy
 from rewardlab.rewards.reward import reward
 
 END = 0
@@ -23,6 +24,7 @@ class ScriptedPolicy:
 
     name, step, context = "policy", 0, 1000
     device = torch.device("cpu")
+    check_fits = TextPolicy.check_fits
 
     def __init__(self, says):
         self.says, self.calls, self.token_count = says, [], TokenCount()

@@ -153,6 +153,7 @@ def test_preference_loss_reads_the_last_position_of_each_row():
 def test_preference_loss_by_what_the_labels_say():
     batch = batch_of("rdd", "rd", "rd", "rdd", "rd", "rd", sizes=(2, 2, 2))
     batch = replace(batch, reward=torch.tensor([[0, 0, 3.0], [0, 1, 0], [0, 0.5, 0], [0, 0, 0.5], [0, 0, 0], [0, 0, 0]]))
+    batch = replace(batch, rewarded=batch.mask)
     value = [[9.0, 9.0, 2.0], [9.0, 0.5, 9.0], [9.0, 0.0, 9.0], [9.0, 9.0, 1.0], [9.0, 0.5, 9.0], [9.0, 0.0, 9.0]]
 
     def less(gap: float) -> float:
@@ -163,6 +164,12 @@ def test_preference_loss_by_what_the_labels_say():
     # three votes of four, a tie, and no vote at all, which is a tie too
     votes = [0.75 * less(1.5) + 0.25 * less(-1.5), (less(-1) + less(1)) / 2, (less(0.5) + less(-0.5)) / 2]
     assert values(preference_loss(labels="votes"), batch, value=value) == votes
+    # without the 3 of the first pair the table holds 0 and 1, by which the label would be turned round: it teaches nothing instead
+    half = replace(batch, reward=batch.reward.clone(), rewarded=batch.rewarded.clone())
+    half.reward[0], half.rewarded[0] = 0.0, False
+    assert values(preference_loss(labels="margins"), half, value=value) == [0, less(-1), less(0.5)]
+    assert values(preference_loss(labels="votes"), half, value=value) == [0, *votes[1:]]
+    assert values(preference_loss(), half, value=value) == [less(1.5), less(-1), less(0.5)]
     # sums of scores 5/2, 1, 1/2
     centered = [less(1.5) + 0.1 * 6.25, less(-1) + 0.1, less(0.5) + 0.1 * 0.25]
     assert values(preference_loss(center=0.1), batch, value=value) == centered

@@ -35,6 +35,14 @@ def test_the_functions_of_other_frameworks_ask_it_too(folder):
     assert paid == pytest.approx(load_reward_model(str(folder)).score(asked))
 
 
+def test_scores_are_finer_than_the_format_of_the_weights(folder):
+    """In bfloat16 scores near 4 would be multiples of 1/32: replies of nearly the same worth would tie."""
+    asked = [([Message("user", "1+1=?")], str(number)) for number in range(8)]
+    scores = np.array(load_reward_model(str(folder), "cpu", "bfloat16").score(asked), np.float32)
+    # a number of bfloat16 is one of float32 whose lower half is 0
+    assert (scores.view(np.uint32) & 0xFFFF).any()
+
+
 def row(prompt: str, *texts: str) -> Trajectory:
     """A prompt, a reply, then what an environment answers and replies to it, in turn."""
     turns = [Turn(None, np.zeros(1, np.int64), text=prompt)]

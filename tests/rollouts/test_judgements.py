@@ -154,3 +154,17 @@ def test_replies_that_are_worth_the_same_say_nothing_of_a_judge():
     assert (found["judged"], found["pair_accuracy"]) == (1.0, 1.0)
     with pytest.raises(RewardlabError, match="all 1 held-out rows"):
         judgement_accuracy(**settings)([alike], run_of(scoring))
+
+
+def test_where_no_question_fits_the_model_it_is_told_and_not_an_index():
+    """The form of a judge may be longer than a small model's context: then nothing was accepted, and the question was taught."""
+    run = run_of(lambda t: ["[[A]]"])
+    run.policy.context = 30
+    paid = right_judgement(form=FORM)
+    long, short = ask("q", None, chosen="good " * 9, rejected="bad"), ask("q", None, chosen="good", rejected="bad")
+    run.policy.read = lambda rows, messages: [t.plus(Turn(None, np.zeros(len(t.problem.question), np.int64))) for t in rows]
+    # a judgement of 40 tokens fits neither question, and the shorter question fits by itself
+    ((kept,),) = accepted_judgements(by=paid, form=FORM, n=1)([long, short], run)
+    assert len(kept) == len(kept.problem.question) < 30
+    with pytest.raises(RewardlabError, match="tokens and 0 new ones exceed the model's context of 30"):
+        accepted_judgements(by=paid, form=FORM, n=1)([long], run)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import rewardlab
 from rewardlab import registry
 from rewardlab.api.measuring import check_answers
 from rewardlab.commands.cli import main
@@ -387,3 +388,19 @@ def test_problems_may_be_taken_in_the_order_of_the_file(tmp_path):
     assert [shuffled.train[i].question for i in range(len(in_file))] != in_file
     with pytest.raises(RewardlabError, match="order"):
         registry.task(path, order="sorted")
+
+
+def test_rows_whose_prompts_are_all_held_out_can_be_measured_on_and_not_trained_on(tmp_path):
+    """Other replies to the prompts of a run: `rewardlab eval RUN --test FILE` reads both files."""
+    here, there = (
+        write(tmp_path / name, [{"prompt": p, "chosen": f"{p}{reply}", "rejected": "no"} for p in "ab"])
+        for name, reply in (("here.jsonl", "1"), ("there.jsonl", "2"))
+    )
+    task = registry.task(here, test=there)
+    assert [p.meta["chosen"] for p in task.test] == ["a2", "b2"]
+    assert task.columns == ("prompt", "chosen", "rejected")
+    with pytest.raises(RewardlabError, match="no problems to train on"):
+        task.train[0]
+    for refused in (rewardlab.train, rewardlab.plan):
+        with pytest.raises(RewardlabError, match="here holds no training problem that is not a test problem too"):
+            refused("bradley_terry", model="embedded", task=here, test=there)

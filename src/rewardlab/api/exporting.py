@@ -16,6 +16,7 @@ from rewardlab.api.result import Result
 from rewardlab.core import Recipe, Task
 from rewardlab.engine import checkpoint
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.models.exported_scorer import end_where_scored
 from rewardlab.models.formats import FORMATS, cast, stored_dtype
 from rewardlab.models.layouts import layout_of_run, note_layout
 from rewardlab.policies.adapter import CONFIG
@@ -63,8 +64,10 @@ def export(
     # the folder appears under its name only when it is complete
     with new_folder(Path(out)) as new:
         what = _copy(source, new) if adapter else _whole(source, new, document.get("loaded_dtype") if dtype == "auto" else dtype)
-        if what.get("kind") == SCORER and (layout := layout_of_run(folder)):
-            note_layout(new, layout)
+        if what.get("kind") == SCORER:
+            end_where_scored(new)
+            if layout := layout_of_run(folder):
+                note_layout(new, layout)
     which = "best" if source.name == "best" else "last"
     return {"run": str(folder), "which": which, "out": str(out), **what, **choice(folder, source.name)}
 
@@ -119,6 +122,8 @@ def _learner(folder: Path, out: Path, name: str, dtype: str, adapter: bool) -> d
         ops.learners[name].model.save(new)
         write_reads(new, getattr(ops.learners[name].model, "reads", ""))
         _refuse_own_kind(new)
+        if _classifies(new):
+            end_where_scored(new)
         if name == "reward" and (layout := layout_of_run(folder)):
             note_layout(new, layout)
         if dtype != "auto":
@@ -158,6 +163,9 @@ def _whole(source: Path, new: Path, dtype: str | None) -> dict[str, Any]:
         shutil.copytree(source, new, dirs_exist_ok=True)
     if dtype and dtype != stored_dtype(new):
         cast(new, dtype)
-    config = json.loads((new / "config.json").read_text("utf-8"))
-    classifier = str((config.get("architectures") or [""])[0]).endswith("ForSequenceClassification")
-    return {"kind": SCORER if classifier else "model", "dtype": stored_dtype(new)}
+    return {"kind": SCORER if _classifies(new) else "model", "dtype": stored_dtype(new)}
+
+
+def _classifies(folder: Path) -> bool:
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    return str((config.get("architectures") or [""])[0]).endswith("ForSequenceClassification")

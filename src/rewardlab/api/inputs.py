@@ -131,6 +131,15 @@ def task_of(task: Task | str | None, config: RunConfig) -> Task:
     return task
 
 
+def check_trains(task: Task) -> None:
+    """Raise RewardlabError for a task whose every problem is held out: it can be measured on, and not trained on."""
+    if isinstance(task.train, Listed) and not task.train.problems:
+        raise RewardlabError(
+            f"{task.name} holds no training problem that is not a test problem too: equal prompts are held out together. Leave out "
+            "--test, or give one with other prompts"
+        )
+
+
 def _warn_of_shared(task: Task, train: Sequence[Problem]) -> None:
     known = {problem.key for problem in train}
     if shared := sum(problem.key in known for problem in task.test):

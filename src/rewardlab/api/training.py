@@ -14,6 +14,7 @@ from rewardlab.api.arguments import check_settings, check_task, named_model, run
 from rewardlab.api.changes import check_given, check_same, digest, prepare, resumable, write
 from rewardlab.api.inputs import (
     begin_run,
+    check_trains,
     configured,
     corrected,
     in_environment,
@@ -70,6 +71,7 @@ def train(
     recipe, config = recipe_of(recipe, settings), config.but(track=tuple(trackers(config.track)))
     require_learning(recipe)
     task = task_of(task, config)
+    check_trains(task)
     require_packages(recipe, task)
     require_scorers(recipe)
     check_columns(recipe, task)

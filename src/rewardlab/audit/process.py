@@ -125,14 +125,18 @@ class TargetProcess:
         return not self.given_up
 
     def _start(self) -> None:
-        self.child = Child("-m", "rewardlab.audit.serve")
+        begun, self.child = time.monotonic(), Child("-m", "rewardlab.audit.serve")
         machine_memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         self._send({"spec": self.spec, "memory": min(MEMORY, machine_memory // 2)})
         line = self.child.receive(min(time.monotonic() + LOADING, self.until))
         if not line:
             self.stop()
-            failure = "took too long to import" if line is None else "brought its process down while it was imported"
-            raise RewardlabError(f"the target {failure}")
+            if line is not None:
+                raise RewardlabError(f"the target {self.spec} brought its process down while it was imported")
+            raise RewardlabError(
+                f"the target {self.spec} was not loaded after {time.monotonic() - begun:.0f} s: give the command more time, "
+                f"--seconds S (loading may take {LOADING:g} of them)"
+            )
         answer = json.loads(line)
         if "failed" in answer:
             self.stop()

@@ -21,6 +21,7 @@ from typing import Any
 from rewardlab.errors import RewardlabError
 
 from .files import Row, encoded
+from .values import number_of
 
 PROBLEMS: tuple[Row, ...] = (
     {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
@@ -46,12 +47,18 @@ class Column:
     optional: rows may lack it, or leave it empty; so may all where only some settings read it.
     setting: of a part of the method, which may name another column in its place ("column"; "fields[0]": the first of a list).
     needed_with: a setting of a part, and the values with which no row may lack it after all.
+    number: it holds a number, also as text; where it must not be lacking, anything else counts as lacking.
     """
 
     says: str
     optional: bool = False
     setting: str = ""
     needed_with: Sequence[str] = ()
+    number: bool = False
+
+    def holds(self, value: Any) -> bool:
+        """Whether a row with this value has the column."""
+        return number_of(value) is not None if self.number else value is not None
 
 
 class Data:
@@ -107,7 +114,7 @@ class Data:
         return cls(**besides, **columns)
 
     def to_json(self) -> dict[str, Any]:
-        columns = {name: [c.says, c.optional, c.setting, list(c.needed_with)] for name, c in self.columns.items()}
+        columns = {name: [c.says, c.optional, c.setting, list(c.needed_with), c.number] for name, c in self.columns.items()}
         besides = {name: getattr(self, name) for name in ("rows", "settings", "verified_by", "refuses")}
         return {"columns": columns, **besides}
 
@@ -142,13 +149,14 @@ class Data:
         found: dict[str, list[str]] = {}
         for place, row in rows:
             for name, column in named.items():
-                if row.get(column) is None:
+                if not self.columns[name].holds(row.get(column)):
                     found.setdefault(name, []).append(place)
         return found
 
     def refuse(self, method: str, missing: Mapping[str, list[str]]) -> RewardlabError:
         """An error that names every missing column, with its sentence and where it is missing."""
-        listed = "\n".join(f"  {name}: {self.columns[name].says} (none at {_places(at)})" for name, at in missing.items())
+        none = {name: "no number" if self.columns[name].number else "none" for name in missing}
+        listed = "\n".join(f"  {name}: {self.columns[name].says} ({none[name]} at {_places(at)})" for name, at in missing.items())
         what = "a column" if len(missing) == 1 else f"{len(missing)} columns"
         return RewardlabError(
             f"{method} needs {what} that the data lacks:\n{listed}\n"

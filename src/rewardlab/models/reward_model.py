@@ -76,7 +76,11 @@ class RewardModel:
         self.lean = LeanScorer.of(found, self.device, self.dtype, config.num_labels)
         self.model = None if self.lean else _loaded(found, self.dtype).to(self.device).eval()
         self.energy = load_energy(found.folder, self.device)
-        self.reads_pairs = self.lean is None and not isinstance(getattr(self.model, "score", None), nn.Linear)
+        head = getattr(self.model, "score", None)
+        self.reads_pairs = self.lean is None and not isinstance(head, nn.Linear)
+        if isinstance(head, nn.Linear):
+            # in bfloat16 a score near 4 would be a multiple of 1/32, and close replies would tie
+            head.float()
         self.layout = layout or ("ours" if _is_ours(found) else "template")
         if self.layout not in ("ours", "template"):
             raise unknown("layout of a reward model", self.layout, ("ours", "template"))
@@ -170,7 +174,7 @@ class RewardModel:
         if self.reads_pairs:
             return self._one(model(**batch).logits.float())
         hidden = model.base_model(**batch, use_cache=False).last_hidden_state
-        ends = hidden[torch.arange(len(rows)), length - 1]
+        ends = hidden[torch.arange(len(rows)), length - 1].float()
         return self._refined(ends, model.score(ends))
 
     def _refined(self, ends: Tensor, logits: Tensor) -> Tensor:

@@ -81,8 +81,8 @@ def preference_loss(
     labels: what the rewards s of the two rows say. "order": nothing.  "margins": how much better the preferred one is, and r is to
     tell them apart by that much more: -log sigmoid(r - r' - (s - s')), Touvron et al. 2023, arXiv:2307.09288.  "votes": how many
     people preferred each, so that p = s / (s + s') is the chance of the preference, and 1/2 a tie: -p log sigmoid(r - r')
-    - (1 - p) log sigmoid(r' - r).  center: weight of (r + r')^2, which keeps scores around 0, Eisenstein et al. 2023,
-    arXiv:2312.09244.
+    - (1 - p) log sigmoid(r' - r).  A pair without a reward for both rows teaches nothing by these two.  center: weight of
+    (r + r')^2, which keeps scores around 0, Eisenstein et al. 2023, arXiv:2312.09244.
     """
     scores = last_value(out, batch)
     gap = margin(scores, batch)
@@ -94,6 +94,10 @@ def preference_loss(
     else:
         wanted = margin(row_sum(batch.reward, batch), batch) if labels == "margins" else 0.0
         loss = -F.logsigmoid(gap - wanted)
+    if labels != "order":
+        # a missing reward stands as 0 in the table: it would turn the label of its pair round
+        known = batch.rewarded.any(1)
+        loss = torch.where(known[::2] & known[1::2], loss, 0.0)
     return loss + center * (scores[::2] + scores[1::2]).square() if center else loss
 
 

@@ -86,8 +86,8 @@ def accepted_judgements(
 
     The row's own, if it has one that is paid (`own_judgement`, in `column`); else of n that `writer` writes, a model of the run,
     the first, the longest or the shortest that is, or all.  easy: keep rows of which all n are paid. Rows without one are dropped.
-    Logged: accepted, the share of written judgements that are paid. Where there is none, the first question is returned without a
-    judgement, from which nothing is learnt, so that there is a batch.
+    Logged: accepted, the share of written judgements that are paid. Where there is none, the shortest question is returned without
+    a judgement, from which nothing is learnt, so that there is a batch. Raises RewardlabError where not even that one fits.
     """
     judging, kept = Judging(form, kind), []
     rngs = [random.Random(seed_of("judgements", run.seed, run.step, p.key)) for p in problems]
@@ -105,8 +105,10 @@ def accepted_judgements(
         kept += _written(run, [t.problem for t in chosen], [t.reply for t in chosen])
     if kept:
         return [[t] for t in kept]
-    question = judging.questions(problems[0], random.Random(0)) if WORTH not in problems[0].meta else problems[0]
-    return [run.policy.read([Trajectory(question)], [question.prompt])]
+    questions = [p if WORTH in p.meta else judging.questions(p, random.Random(0)) for p in problems]
+    shortest = min(run.policy.read([Trajectory(q) for q in questions], [q.prompt for q in questions]), key=len)
+    run.policy.check_fits(shortest, 0)
+    return [[shortest]]
 
 
 def _chosen(group: Group, paid: Sequence[bool], keep: Keep) -> list[Trajectory]:
@@ -121,4 +123,7 @@ def _written(run: Run, asked: Sequence[Problem], texts: Sequence[str]) -> list[T
     if not asked:
         return []
     begun = run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
-    return run.policy.write(begun, list(texts))
+    done = run.policy.write(begun, list(texts))
+    for t in done:
+        run.policy.check_fits(t, 0)
+    return done

@@ -62,14 +62,16 @@ def records(
     if "train" not in rows:
         raise RewardlabError(f"{path} has a test split only, and no problems to train on")
     train, held = _parted({name: _problems(of, columns) for name, of in rows.items()}, test_share, path)
-    extra = dict.fromkeys(k for p in train for k in p.meta)
+    # where every training problem is held out too, what is measured has the columns
+    known = train or held
+    extra = dict.fromkeys(k for p in known for k in p.meta)
     return Task(
         name=_name(path),
         train=Listed(train) if order == "file" else Shuffled(train, seed),
         test=held,
         verifier=verifier,
         about=f"{len(train)} problems to train on and {len(held)} to test, from {path}",
-        columns=("prompt", *(["answer"] if any(p.answer is not None for p in train) else []), *extra),
+        columns=("prompt", *(["answer"] if any(p.answer is not None for p in known) else []), *extra),
     )
 
 
@@ -289,9 +291,8 @@ def _divide(problems: list[Problem], share: float, path: str) -> tuple[list[Prob
 
 
 def _apart(train: list[Problem], test: list[Problem], path: str) -> tuple[list[Problem], list[Problem]]:
+    if not test or not train:
+        raise RewardlabError(f"{path} holds no {'training' if test else 'test'} problems")
+    # none may be left: that is no fault where nothing is trained (`api.inputs.check_trains`)
     held_out_keys = {p.key for p in test}
-    unseen = [p for p in train if p.key not in held_out_keys]
-    if not test or not unseen:
-        what = "no test problems" if not test else "no training problem" + (" that is not a test problem too" if train else "s")
-        raise RewardlabError(f"{path} holds {what}")
-    return unseen, test
+    return [p for p in train if p.key not in held_out_keys], test

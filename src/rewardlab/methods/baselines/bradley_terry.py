@@ -67,9 +67,10 @@ fidelity = "whole"
 data = Data(
     chosen="the better reply", rejected="the worse reply",
     chosen_score=Column(
-        "how good the better reply is, or how many preferred it", optional=True, needed_with=("labels", "margins", "votes")
+        "how good the better reply is, or how many preferred it", optional=True, needed_with=("labels", "margins", "votes"),
+        number=True,
     ),
-    rejected_score=Column("the same of the worse reply", optional=True, needed_with=("labels", "margins", "votes")),
+    rejected_score=Column("the same of the worse reply", optional=True, needed_with=("labels", "margins", "votes"), number=True),
 )  # fmt: skip
 
 # by construction: the rival is its own start, before anything was learnt
