@@ -67,7 +67,7 @@ def records(
     extra = dict.fromkeys(k for p in known for k in p.meta)
     return Task(
         name=_name(path),
-        train=Listed(train) if order == "file" else Shuffled(train, seed),
+        train=Listed(train) if order == "file" or not train else Shuffled(train, seed),
         test=held,
         verifier=verifier,
         about=f"{len(train)} problems to train on and {len(held)} to test, from {path}",

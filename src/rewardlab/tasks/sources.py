@@ -162,8 +162,6 @@ class Shuffled(Listed):
     _orders: dict[int, list[int]] = field(default_factory=dict, repr=False, compare=False)
 
     def __getitem__(self, position: int) -> Problem:
-        if not self.problems:
-            return super().__getitem__(position)
         epoch, place = divmod(_natural(position), len(self.problems))
         return self.problems[self._order(epoch)[place]]
 
