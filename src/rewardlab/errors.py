@@ -33,6 +33,9 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> RewardlabError:
     lower = {other.lower().lstrip("-"): other for other in known}
     near = [lower[match] for match in difflib.get_close_matches(name.lower().lstrip("-"), lower, n=3, cutoff=0.5)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known) or 'none'}"
+    if kind == "reward term":
+        # a reward that the user gave in place of the method's own: its terms have other names
+        hint += f". The method's credit is told of a part of the reward by this name: give it, (PART).named({name!r}) + ..."
     return RewardlabError(f"unknown {kind} {name!r}; {hint}")
 
 

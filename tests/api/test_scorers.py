@@ -159,3 +159,6 @@ def test_an_evaluation_tells_the_share_of_replies_that_were_cut_off(capsys):
     assert "warning: 100% of the replies were cut off at the length limit" in printed
     found = api.evaluate("untrained", "arithmetic", k=(2,), problems=4, max_new=1, device="cpu")
     assert found["cut_off"] == 1.0
+    flags = ["answer", "majority_vote", "--model", "untrained", "--task", "arithmetic", "--problems", "2", "--n", "2"]
+    assert cli.main([*flags, "--max-new", "1", "--device", "cpu"]) == 0
+    assert "warning: 100% of the replies were cut off" in capsys.readouterr().out

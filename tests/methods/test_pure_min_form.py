@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -9,11 +10,15 @@ import pytest
 import torch
 from rows import batch_of, outcome, row_of, steps
 
+from rewardlab import api, build
 from rewardlab.core import Problem, Run, ask
 from rewardlab.credit.group import subtract_mean_return
 from rewardlab.credit.value import to_go
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.credit.pure_min_form import of_known_problems, pure_min_form, soft_minimum
 from rewardlab.rewards.steps import correct_steps
+from rewardlab.rewards.task import correct
+from tests.helpers.checkpoints import checkpoint
 
 RUN = Run(policy=None)
 
@@ -123,3 +128,17 @@ def test_further_rewards_are_taken_for_outcomes():
     batch = batch_of([[row(2), row(0)]])
     found = pure_min_form(share=1.0).credit(batch.reward, batch, RUN)
     assert found[:, 1:].tolist() == [pytest.approx([0.866025] * 2, abs=1e-5), pytest.approx([-0.866025] * 2, abs=1e-5)]
+
+
+def test_it_is_paid_by_the_users_process_reward_model(tmp_path, words):
+    """As `rewardlab train pure_min_form --prm prm:FOLDER` does; a reward without a part of that name is told what to write."""
+    checkpoint(tmp_path / "prm", words, "LlamaForTokenClassification", num_labels=2)
+    recipe = build("pure_min_form", {"prm": f"prm:{tmp_path / 'prm'}", "n": 2, "problems": 2})
+    assert "signed(prm_steps()" in str(recipe.reward)
+    small = {"steps": 1, "max_new": 12, "eval_problems": 0, "device": "cpu"}
+    result = api.train(recipe, "untrained", "arithmetic", out=tmp_path / "run", **small)
+    row = json.loads((result.out / "metrics.jsonl").read_text().splitlines()[-1])
+    assert -1 < row["reward/correct_steps"] < 1
+    other = build("pure_min_form", {"n": 2, "problems": 2}).but(reward=correct())
+    with pytest.raises(RewardlabError, match=r"'correct_steps'; .*give it, \(PART\).named\('correct_steps'\)"):
+        api.train(other, "untrained", "arithmetic", out=tmp_path / "other", **small)

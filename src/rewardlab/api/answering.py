@@ -68,6 +68,8 @@ def answer_each(
     # a chosen reply has its verdict already, unless the selection composed a new one
     selected_right = [float(row[0].value or 0.0) for row in run.verdicts([[t] for t in chosen])]
     measured = {"accuracy": with_interval(selected_right), "pass@1": with_interval(shares_right), "tokens": tokens}
+    if cut_off := [t.stop == "length" for group in groups for t in group].count(True):
+        measured["cut_off"] = cut_off / sum(map(len, groups))
     each = {
         "accuracy": selected_right,
         "pass@1": shares_right,

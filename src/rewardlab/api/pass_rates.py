@@ -77,12 +77,15 @@ def pass_rate_file(
 
 
 def _summary(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The mean pass rate, the problems that are never and always solved, the replies without a verdict, and all tokens."""
+    """The mean pass rate, the problems that are never and always solved, the replies without a verdict, all tokens, and the share
+    of replies that were cut off at the length limit, if any was."""
     rates = [one["pass_rate"] for one in found if one["pass_rate"] is not None]
+    # work that began before this was counted lacks it
+    replies, cut_off = sum(len(one["scores"]) for one in found), sum(one.get("cut_off", 0) for one in found)
     return {
         "pass_rate": sum(rates) / len(rates) if rates else None, "never": sum(rate == 0 for rate in rates),
         "always": sum(rate == 1 for rate in rates), "no_verdict": sum(score is None for one in found for score in one["scores"]),
-        "tokens": sum(one["tokens"] for one in found),
+        "tokens": sum(one["tokens"] for one in found), **({"cut_off": cut_off / replies} if cut_off else {}),
     }  # fmt: skip
 
 
@@ -120,6 +123,7 @@ class Sampler:
         return {
             "pass_rate": sum(judged) / len(judged) if judged else None, "scores": scores,
             "tokens": sum(t.written for t in group), "replies": [t.reply for t in group],
+            "cut_off": sum(t.stop == "length" for t in group),
         }  # fmt: skip
 
 

@@ -48,6 +48,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from rewardlab.commands.tables import facts
+    from rewardlab.commands.tables import facts, warn_of_cut_off
 
     facts(document)
+    warn_of_cut_off(document)

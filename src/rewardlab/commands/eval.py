@@ -27,8 +27,6 @@ from rewardlab.runs.config import config_of_run, refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE
 
 HELP = "measure pass@k of a model or a run on held-out problems"
-MANY = 0.1
-"""Of the replies, cut off: the accuracy is then that of shorter replies than the model would give."""
 FIELDS = (*shared.DATA, *shared.LOADED[1:], "seed")  # the model is an argument
 
 
@@ -61,12 +59,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from rewardlab.commands.tables import facts
+    from rewardlab.commands.tables import facts, warn_of_cut_off
 
     facts(document)
-    if document.get("cut_off", 0.0) > MANY:
-        share = document["cut_off"]
-        print(f"warning: {share:.0%} of the replies were cut off at the length limit, and judged unfinished; raise --max-new")
+    warn_of_cut_off(document)
 
 
 def counts(text: str) -> tuple[int, ...]:

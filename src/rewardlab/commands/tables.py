@@ -16,6 +16,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+MANY = 0.1
+"""Of the replies, cut off: what is measured is then the accuracy of shorter replies than the model would give."""
 UNBOUNDED = 100_000
 """Columns of an output that is not a terminal."""
 
@@ -73,6 +75,12 @@ def facts(document: Mapping[str, Any]) -> None:
         first_line, *more_lines = value(x).splitlines() or [""]
         lines(f"{name:<{width}}  {first_line}")
         lines("\n".join(f"{'':<{width}}  {line}" for line in more_lines))
+
+
+def warn_of_cut_off(document: Mapping[str, Any]) -> None:
+    """Print a warning where more than `MANY` of the replies that were measured were cut off."""
+    if (share := document.get("cut_off", 0.0)) > MANY:
+        print(f"warning: {share:.0%} of the replies were cut off at the length limit, and judged unfinished; raise --max-new")
 
 
 def value(x: Any) -> str:

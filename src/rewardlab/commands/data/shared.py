@@ -44,11 +44,12 @@ def pairs_of(flag: str, words: Iterable[str], form: str) -> dict[str, str]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from rewardlab.commands.tables import facts
+    from rewardlab.commands.tables import facts, warn_of_cut_off
 
     # with --out -, stdout is for the rows alone
     with contextlib.redirect_stdout(sys.stderr) if document["out"] == STREAM else contextlib.nullcontext():
         facts({k: v for k, v in document.items() if k not in ("tool", "broken_lines") and v not in ({}, None)})
+        warn_of_cut_off(document)
         if not document["rows"]:
             print("the input has no rows")
         for line in document["broken_lines"][:SHOWN]:

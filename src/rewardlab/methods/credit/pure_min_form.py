@@ -25,8 +25,11 @@ from rewardlab.credit.terms import by_term
 from rewardlab.credit.value import to_go
 from rewardlab.data.columns import Column, Data
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.rewards.algebra import signed
 from rewardlab.rewards.model import step_score
 from rewardlab.rewards.operator import operator
+from rewardlab.rewards.process import PREFIX, prm_steps
+from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rewards.task import correct
 
@@ -61,7 +64,8 @@ def pure_min_form(
     outcome: float = 1.0,
 ) -> Recipe:  # fmt: skip
     """temperature: of the softmin.  share: of the problems whose outcome is verified.  outcome: its weight, beside 1 for the steps.
-    prm: a process reward model with a value head (`Learner.init`); without it, steps are checked against the row's gold steps.
+    prm: a process reward model: `prm:PATH`, of `rewardlab prm train` or published, or a model with a value head (`Learner.init`);
+    without it, steps are checked against the row's gold steps.
     """
     base = base or grpo(n=n)
     # the baseline after the sum: before it, every step would get its own share, and further steps would change the advantage
@@ -71,13 +75,19 @@ def pure_min_form(
         "correct_steps": soft_minimum(temperature=temperature) >> steps if minimum else steps,
         "correct": of_known_problems(share=share) >> verified,
     }
-    steps_paid = signed_chance(step_score(model="prm")).named("correct_steps") if prm else correct_steps(wrong=-1.0)
     return base.but(
         rollout=base.required("rollout").but_innermost(steps="newline"),
-        reward=steps_paid + outcome * correct(),
+        reward=_rated(prm) + outcome * correct(),
         also=(*base.also, Learner("prm", prm, Recipe(), every=0)) if prm else base.also,
         credit=by_term(chains=chains, others=verified) >> whiten(),
     )
+
+
+def _rated(prm: str) -> Reward:
+    """The reward of steps, from -1 to 1, in a term of its own."""
+    if not prm:
+        return correct_steps(wrong=-1.0)
+    return (signed(prm_steps()) if prm.startswith(PREFIX) else signed_chance(step_score(model="prm"))).named("correct_steps")
 
 
 fidelity = "core"
