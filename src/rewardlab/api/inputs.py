@@ -131,13 +131,14 @@ def task_of(task: Task | str | None, config: RunConfig) -> Task:
     return task
 
 
-def check_trains(task: Task) -> None:
-    """Raise RewardlabError for a task whose every problem is held out: it can be measured on, and not trained on."""
+def trainable(task: Task) -> Task:
+    """The task. Raises RewardlabError where every problem is held out: then it can be measured on, and not trained on."""
     if isinstance(task.train, Listed) and not task.train.problems:
         raise RewardlabError(
             f"{task.name} holds no training problem that is not a test problem too: equal prompts are held out together. Leave out "
             "--test, or give one with other prompts"
         )
+    return task
 
 
 def _warn_of_shared(task: Task, train: Sequence[Problem]) -> None:

@@ -14,7 +14,6 @@ from rewardlab.api.arguments import check_settings, check_task, named_model, run
 from rewardlab.api.changes import check_given, check_same, digest, prepare, resumable, write
 from rewardlab.api.inputs import (
     begin_run,
-    check_trains,
     configured,
     corrected,
     in_environment,
@@ -25,6 +24,7 @@ from rewardlab.api.inputs import (
     require_scorers,
     require_weights,
     task_of,
+    trainable,
     versions,
 )
 from rewardlab.api.machine import check_disk, disk_bytes
@@ -70,8 +70,7 @@ def train(
     # trackers() refuses unknown or missing trackers now, before anything is written
     recipe, config = recipe_of(recipe, settings), config.but(track=tuple(trackers(config.track)))
     require_learning(recipe)
-    task = task_of(task, config)
-    check_trains(task)
+    task = trainable(task_of(task, config))
     require_packages(recipe, task)
     require_scorers(recipe)
     check_columns(recipe, task)

@@ -76,11 +76,7 @@ class RewardModel:
         self.lean = LeanScorer.of(found, self.device, self.dtype, config.num_labels)
         self.model = None if self.lean else _loaded(found, self.dtype).to(self.device).eval()
         self.energy = load_energy(found.folder, self.device)
-        head = getattr(self.model, "score", None)
-        self.reads_pairs = self.lean is None and not isinstance(head, nn.Linear)
-        if isinstance(head, nn.Linear):
-            # in bfloat16 a score near 4 would be a multiple of 1/32, and close replies would tie
-            head.float()
+        self.reads_pairs = self.lean is None and not isinstance(getattr(self.model, "score", None), nn.Linear)
         self.layout = layout or ("ours" if _is_ours(found) else "template")
         if self.layout not in ("ours", "template"):
             raise unknown("layout of a reward model", self.layout, ("ours", "template"))
@@ -269,7 +265,12 @@ def _loaded(found: Checkpoint, dtype: torch.dtype) -> Any:
     if missing := told["missing_keys"]:
         # transformers would fill them with random numbers
         raise RewardlabError(f"{found.folder}: the checkpoint lacks the weight {min(missing)}: it is no reward model")
-    return with_saved_adapter(model, found.adapter, trains=False) if found.adapter else model
+    if found.adapter:
+        model = with_saved_adapter(model, found.adapter, trains=False)
+    if isinstance(head := getattr(model, "score", None), nn.Linear):
+        # in bfloat16 a score near 4 would be a multiple of 1/32, and close replies would tie
+        head.float()
+    return model
 
 
 def _is_ours(found: Checkpoint) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -62,17 +62,21 @@ def records(
     if "train" not in rows:
         raise RewardlabError(f"{path} has a test split only, and no problems to train on")
     train, held = _parted({name: _problems(of, columns) for name, of in rows.items()}, test_share, path)
-    # where every training problem is held out too, what is measured has the columns
-    known = train or held
-    extra = dict.fromkeys(k for p in known for k in p.meta)
     return Task(
         name=_name(path),
         train=Listed(train) if order == "file" or not train else Shuffled(train, seed),
         test=held,
         verifier=verifier,
         about=f"{len(train)} problems to train on and {len(held)} to test, from {path}",
-        columns=("prompt", *(["answer"] if any(p.answer is not None for p in known) else []), *extra),
+        # where every training problem is held out too, what is measured has the columns
+        columns=("prompt", *_beside_prompt(train or held)),
     )
+
+
+def _beside_prompt(problems: Sequence[Problem]) -> list[str]:
+    """The columns that problems have beside the prompt."""
+    answered = any(p.answer is not None for p in problems)
+    return [*(["answer"] if answered else []), *dict.fromkeys(k for p in problems for k in p.meta)]
 
 
 def _check_share(test_share: float) -> None:
@@ -293,6 +297,6 @@ def _divide(problems: list[Problem], share: float, path: str) -> tuple[list[Prob
 def _apart(train: list[Problem], test: list[Problem], path: str) -> tuple[list[Problem], list[Problem]]:
     if not test or not train:
         raise RewardlabError(f"{path} holds no {'training' if test else 'test'} problems")
-    # none may be left: that is no fault where nothing is trained (`api.inputs.check_trains`)
+    # none may be left: that is no fault where nothing is trained (`api.inputs.trainable`)
     held_out_keys = {p.key for p in test}
     return [p for p in train if p.key not in held_out_keys], test
