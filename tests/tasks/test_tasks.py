@@ -399,6 +399,7 @@ GOOD = '{"prompt": "a", "answer": "1"}\n'
         (GOOD + '{"prompt": "b", "answer": null}\n', "line 2: the problem has no answer"),
         (GOOD + '{"prompt": "b", "answer": "  "}\n', "line 2: the problem has no answer"),
         (GOOD + '{"prompt": "b", "answer": NaN}\n', "line 2: the problem has no answer"),
+        (GOOD + '{"prompt": "b", "answer": "", "tests": ["assert f(1)"]}\n', "tests: --verifier code --answer-column tests"),
         (GOOD + '{"prompt": " ", "answer": "1"}\n', "line 2: the prompt is empty"),
         (GOOD + '{"prompt": [], "answer": "1"}\n', "line 2: the prompt is empty"),
         (GOOD + '{"prompt": [{"role": "system", "content": "x"}], "answer": "1"}\n', "line 2: the prompt is empty"),

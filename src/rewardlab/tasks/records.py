@@ -192,7 +192,8 @@ class Reader:
     def problem(self, row: Mapping[str, Any], place: str) -> Problem:
         columns = self.columns
         prompt, solution = _prompt_and_solution(row, columns, place)
-        answer = _answer(_column(row, columns.answer, "answer", place), columns.answer, place) if self.has_answers else None
+        found = _column(row, columns.answer, "answer", place) if self.has_answers else None
+        answer = _answer(found, columns.answer, place, row) if self.has_answers else None
         used = (columns.prompt, columns.answer, columns.completion)
         meta = {k: _taught(k, v, prompt, place) for k, v in row.items() if k not in used} | (
             {"solution": solution} if solution else {}
@@ -262,10 +263,11 @@ def _prompt_and_solution(row: Mapping[str, Any], columns: Columns, place: str) -
     return tuple(messages) if columns.system is None else (Message("system", columns.system), *conversation), solution
 
 
-def _answer(value: Any, column: str, place: str) -> Any:
+def _answer(value: Any, column: str, place: str, row: Mapping[str, Any]) -> Any:
     # value != value: NaN, which is how data frames write a missing value
     if value is None or value != value or (isinstance(value, str | list | dict) and not value) or not str(value).strip():
-        raise NoAnswer(f"{place}: the problem has no answer (column {column!r} is {value!r})")
+        tests = "; programs are judged by their tests: --verifier code --answer-column tests" if row.get("tests") else ""
+        raise NoAnswer(f"{place}: the problem has no answer (column {column!r} is {value!r}){tests}")
     return value
 
 
