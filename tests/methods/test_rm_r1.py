@@ -81,6 +81,9 @@ class Writer:
     def write(self, trajectories, texts):
         return self.recorded.write(trajectories, texts)
 
+    def check_fits(self, trajectory, further):
+        self.recorded.check_fits(trajectory, further)
+
     def extend(self, trajectories, sampling, rng):
         self.asked += [t.problem.question for t in trajectories]
         return self.write(trajectories, [self.says(t.problem.question) for t in trajectories])
@@ -128,3 +131,11 @@ def test_the_recipe_imitates_first_and_pays_right_verdicts_then():
     assert "right_at_the_end" in str(recipe.reward)
     assert "kl_to_reference" in str(recipe.objective)
     assert rm_r1(distil=0).loop is None
+
+
+def test_a_form_that_is_longer_than_the_context_is_told_in_words():
+    """No judgement can be written then; the question by itself was taught, which ended in an IndexError in the model."""
+    writer = Writer(lambda _: "")
+    rows = [ask(f"What is {i} + 5? {'Think. ' * 400}", None, chosen="22", rejected="23") for i in (17, 18)]
+    with pytest.raises(RewardlabError, match="exceed the model's context of"):
+        distilled_judgements(by=right_at_the_end(form=FORM), form=FORM, again="")(rows, Run(writer, max_new=9_000))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, TokenCount, Trajectory
+from rewardlab.errors import RewardlabError
 from rewardlab.policies.packing import SCORE_TOKENS, by_tokens, pad
 from rewardlab.policies.room import LEAST_TOKENS, fitting_tokens, in_parts
 from rewardlab.policies.vectors import NO_TOKEN, ReadsVectors, tokens_decided
@@ -20,6 +21,7 @@ class Passes(ReadsVectors):
     """What text policies compute of whole texts. Subclasses add `_forward` and `reading_bytes`."""
 
     device: torch.device
+    context: int
     token_count: TokenCount
     alone = True
     """Whether its passes need no other process."""
@@ -37,11 +39,21 @@ class Passes(ReadsVectors):
 
         Without gradient it takes as many passes as memory asks for.
         """
+        self._check_width(batch.width, [t for t, _ in batch.rows])
         self.token_count.scored += int(batch.length.sum())
         every = list(range(len(batch)))
         if torch.is_grad_enabled() or self.sees or not self.alone:
             return self._outputs(batch, every, wants, per_token)
         return self._in_parts(batch, every, wants, per_token)
+
+    def _check_width(self, width: int, rows: Sequence[Trajectory]) -> None:
+        """Raise RewardlabError for a text beyond the model's context: it has no positions there, or was never taught them."""
+        long = max(rows, key=len) if width > self.context and rows else None
+        if long is not None and len(long) > self.context:
+            raise RewardlabError(
+                f"a text of {len(long)} tokens exceeds the model's context of {self.context}: {long.problem.question[:80]!r}; "
+                "leave it out, or shorten it"
+            )
 
     def _outputs(self, batch: Batch, rows: list[int], wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
         """The outputs of neighbouring rows of a batch, in one pass."""
@@ -74,6 +86,7 @@ class Passes(ReadsVectors):
     @torch.no_grad()
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every position, (len,); 0 for the first, which no model predicts, and for vectors, which are no tokens."""
+        self._check_width(max(map(len, trajectories), default=0), trajectories)
         self.token_count.scored += sum(map(len, trajectories))
         logprobs: list[np.ndarray] = [np.zeros(0, np.float32)] * len(trajectories)
 

@@ -77,6 +77,9 @@ class TextPolicy(HasLayers, Joins):
 
     def prompt_lengths(self, prompts: Sequence[tuple[Message, ...]]) -> list[int]:
         """The tokens of each prompt through the chat template, in one call of the tokenizer."""
+        # a tokenizer refuses an empty list
+        if not prompts:
+            return []
         texts = [self._render(p) for p in prompts]
         # not verbose: transformers warns of texts longer than the context, which is what is being found out
         encoded = self.tokenizer(texts, add_special_tokens=not self.tokenizer.chat_template, verbose=False)
@@ -84,6 +87,8 @@ class TextPolicy(HasLayers, Joins):
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
         """The tokens of each text alone."""
+        if not texts:
+            return []
         return [len(ids) for ids in self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]]
 
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:

@@ -105,7 +105,14 @@ def accepted_judgements(
         kept += _written(run, [t.problem for t in chosen], [t.reply for t in chosen])
     if kept:
         return [[t] for t in kept]
-    questions = [p if WORTH in p.meta else judging.questions(p, random.Random(0)) for p in problems]
+    return nothing_accepted([p if WORTH in p.meta else judging.questions(p, random.Random(0)) for p in problems], run)
+
+
+def nothing_accepted(questions: Sequence[Problem], run: Run) -> list[Group]:
+    """The batch of a step in which nothing was accepted: the shortest question without a reply, from which nothing is learnt.
+
+    Raises RewardlabError where not even that one fits the model's context, as the form of a judge may not.
+    """
     shortest = min(run.policy.read([Trajectory(q) for q in questions], [q.prompt for q in questions]), key=len)
     run.policy.check_fits(shortest, 0)
     return [[shortest]]

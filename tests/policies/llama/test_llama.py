@@ -13,8 +13,10 @@ from safetensors.torch import load_file, save_file
 from rewardlab.core import Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
+from rewardlab.models.embedded import untrained
 from rewardlab.policies.llama import attention
 from rewardlab.policies.llama.policy import LlamaPolicy
+from rewardlab.util.outputs import forward_batch
 
 VOCAB = 512
 SMALL = {
@@ -280,3 +282,18 @@ def test_a_folder_without_weights_is_refused(folder):
     (path / "model.safetensors").unlink()
     with pytest.raises(RewardlabError, match=r"holds no \.safetensors file"):
         load(path)
+
+
+def test_a_text_beyond_the_context_is_refused_in_words():
+    """It has no positions there: the table of angles ended in an IndexError."""
+    policy = untrained()
+    t = policy.write(policy.read([Trajectory(ask("long"))], [ask("long").prompt]), ["1 " * policy.context])[0]
+    says = rf"a text of {len(t)} tokens exceeds the model's context of {policy.context}: 'long'"
+    with pytest.raises(RewardlabError, match=says):
+        policy.score([t])
+    with pytest.raises(RewardlabError, match=says):
+        policy.evaluate(forward_batch([t], policy.device))
+
+
+def test_the_lengths_of_no_texts_are_none():
+    assert untrained().prompt_lengths([]) == untrained().text_lengths([]) == []

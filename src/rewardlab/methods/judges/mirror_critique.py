@@ -56,6 +56,7 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import imitated_first, judge_beside, trained_judge
 from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.judge import judge
+from rewardlab.rollouts.judgements import nothing_accepted
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 from rewardlab.text.votes import answer_of
 from rewardlab.util.ranking import auc_of
@@ -103,7 +104,7 @@ def mirrored_critiques(
     run.log("accepted", sum(map(len, kept)) / max(1, sum(map(len, said))))
     chosen = [(p, texts[0]) for p, texts in zip(asked, kept, strict=True) if texts]
     if not chosen:
-        return [run.policy.read([Trajectory(asked[0])], [asked[0].prompt])]
+        return nothing_accepted(asked, run)
     begun = run.policy.read([Trajectory(p) for p, _ in chosen], [p.prompt for p, _ in chosen])
     return [[t] for t in run.policy.write(begun, [text for _, text in chosen])]
 

@@ -49,6 +49,7 @@ from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.methods.baselines.trained_judge import go_on, trained_judge
+from rewardlab.rollouts.judgements import nothing_accepted
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.verifiers.match import final_answer
 from rewardlab.worlds.duels import FORM as SMALL_FORM
@@ -160,9 +161,10 @@ def mixed_judgements(
             kept.append((to_judge(problem, case, plain), f"{tags[style == 'depth']} {text}"))
     if named:
         run.log("principles", float(np.mean(named)))
-    asked = [question for question, _ in kept] or [to_judge(problems[0], cases[0], plain)]
-    begun = run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
-    return [[t] for t in (run.policy.write(begun, [text for _, text in kept]) if kept else begun)]
+    if not kept:
+        return nothing_accepted([to_judge(p, case, plain) for p, case in zip(problems, cases, strict=True)], run)
+    begun = run.policy.read([Trajectory(p) for p, _ in kept], [p.prompt for p, _ in kept])
+    return [[t] for t in run.policy.write(begun, [text for _, text in kept])]
 
 
 def styles_of(problem: Problem, match: Match) -> list[Style]:

@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Group, Loop, Problem, Recipe, Run, Trajectory, loop, measure, rollout, seed_of
+from rewardlab.core import Group, Loop, Problem, Recipe, Run, loop, measure, rollout, seed_of
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.ordering import easy_first
 from rewardlab.errors import RewardlabError
@@ -37,6 +37,7 @@ from rewardlab.judges.forms import Form, Kind, own_form
 from rewardlab.judges.marks import Marks
 from rewardlab.judges.rows import Question, is_right, questions_of
 from rewardlab.methods.baselines.sft import sft
+from rewardlab.rollouts.judgements import nothing_accepted
 from rewardlab.rollouts.ranked import learnt
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.worlds.polyglot import FORMS
@@ -174,8 +175,7 @@ def traced_rows(
             said = str(problem.meta.get("opening") or opening) if language == "target" else ""
             written.append((found.question.asked, [f"{said} {found.trace}".lstrip()]))
     if not written:
-        question = questions_of(problems[0], forms)[0].asked
-        return [run.policy.read([Trajectory(question)], [question.prompt])]
+        return nothing_accepted([questions_of(p, forms)[0].asked for p in problems], run)
     return learnt(written, run)
 
 

@@ -37,6 +37,7 @@ from rewardlab.judges.forms import Form, asking, own_form
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.rewards.critiques import answers
+from rewardlab.rollouts.judgements import nothing_accepted
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.answers import after_thinking
 from rewardlab.worlds.occasions import JUDGE as SMALL_JUDGE
@@ -111,7 +112,7 @@ def consistent_rubrics(
     taught += [(x.question, x.judgement) for x in judged]
     begun = run.policy.read([Trajectory(p) for p, _ in taught], [p.prompt for p, _ in taught]) if taught else []
     if not taught:
-        return [run.policy.read([Trajectory(problems[0])], [problems[0].prompt])]
+        return nothing_accepted(problems, run)
     return [[t] for t in run.policy.write(begun, [text for _, text in taught])]
 
 

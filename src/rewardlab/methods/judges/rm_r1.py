@@ -30,7 +30,7 @@ from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import judgements_first, trained_judge
 from rewardlab.rewards.reward import Reward, reward
-from rewardlab.rollouts.judgements import Judging, own_judgement
+from rewardlab.rollouts.judgements import Judging, nothing_accepted, own_judgement
 from rewardlab.rollouts.ranked import recorded_pairs
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.filled import filled
@@ -110,7 +110,7 @@ def distilled_judgements(
         run.log("right_again", len(found) / len(wrong))
         kept += found
     if not kept:
-        return [[run.policy.read([Trajectory(asked[0])], [asked[0].prompt])[0]]]
+        return nothing_accepted(asked, run)
     return recorded_pairs([(q, [text]) for q, text in kept], run)
 
 
