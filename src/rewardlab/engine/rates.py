@@ -91,7 +91,7 @@ def told(recipe: Recipe, policy: Any, models: Mapping[str, Any]) -> dict[str, st
 
 
 def say_rates(recipe: Recipe, policy: Any, models: Mapping[str, Any]) -> None:
-    """Print `with_system_prompt`, a line a model."""
+    """Print what `told` says, a line a model."""
     if is_rank_zero():
         for name, words in told(recipe, policy, models).items():
             console.print(f"{name}: {words}", highlight=False, soft_wrap=True)
