@@ -11,8 +11,10 @@ so had no verdict in 96% of its judgements after 40 steps, and in 0.4% as it is 
 
 Zhang et al. 2025, arXiv:2507.09104: its table of losses, its settings (n = 8, m = 10, weight 1; 6e-5, batches of 512, one epoch)
 and the prompt of its appendix, whose parts are followed, and which asks for JSON; the repository (open-compass/CompassJudger) has
-no training code. (inferred): the mean over the ten tokens. Where the verdict stands is found by a second row, the same judgement
-with the opposite mark, which shares all tokens before t: so the marks of any form will do, whatever their tokens are.
+no training code. (inferred): the mean over the ten tokens; that the judgements are those of the policy as it begins, since one that
+imitates its own of each step writes ever shorter ones (a small one 8 tokens in place of 16 after 60 steps). Where the verdict
+stands is found by a second row, the same judgement with the opposite mark, which shares all tokens before t: so the marks of any
+form will do, whatever their tokens are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -158,11 +160,11 @@ def _apart(policy: Any, rows: Sequence[tuple[Problem, str, str]]) -> list[float]
 
 def compassjudger_2(
     base: Recipe | None = None, *, form: str = FORM, kind: Kind = "pairwise", n: int = 8, keep: Keep = "all", gamma: float = 1.0,
-    least: float = 10.0, writer: str = "", problems: int = 16, lr: float | None = None,
+    least: float = 10.0, writer: str = "copy:policy", problems: int = 16, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """form, kind: what the judge is asked (`trained_judge`).  n: judgements of a row.  keep: which of those with the right verdict
-    are imitated.  gamma, least: weight of the margin, 0 for likelihood in its place, and its m.  writer: another model that writes
-    the judgements (`Learner.init`), a larger one, say; empty: the policy itself."""
+    are imitated.  gamma, least: weight of the margin, 0 for likelihood in its place, and its m.  writer: a model that writes the
+    judgements and does not learn (`Learner.init`), the policy as it begins or a larger one; empty: the policy as it learns."""
     base = base or sft(problems=problems, lr=lr)
     paid = right_judgement(form=form, kind=kind)
     kept = accepted_judgements(by=paid, form=form, kind=kind, n=n, keep=keep, writer="writer" if writer else "policy")
@@ -195,6 +197,7 @@ check = Check(
     "that imitates them alone",
     versus="compassjudger_2", task="duels", measure="judged", direction="higher", margin=0.02, settings={"form": SMALL_FORM},
     versus_settings={"form": SMALL_FORM, "gamma": 0.0}, problems=300, steps=60, moved=Within("verdict_margin", low=0.5),
-    tried="a rate of 1e-3, at which right verdicts fall from 64% to 47% with the margin and to 52% without it",
+    tried="a rate of 1e-3, with a margin to the wrong verdict alone: right verdicts fell from 64% to 47%, to 52% without it; as "
+    "it is now, once on wishes alone: 57% before, 61% with the margin and 61% without it, 1.9 and 1.5 apart",
 )  # fmt: skip
 baseline = "trained_judge"

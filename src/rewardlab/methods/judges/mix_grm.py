@@ -274,14 +274,15 @@ data = Data(
 
 SMALL = {
     "form": SMALL_FORM, "breadth_form": "", "depth_form": "", "unit": r"([a-z]+) [+-] [+-]", "solution": r"=(\d+) A [+-]",
-    "tags": ("+", "="), "filtered": True, "rare": True, "sft_lr_scale": 3.0,
+    "tags": ("+", "="), "filtered": True, "rare": True, "sft_lr_scale": 3.0, "temperature": 1.0,
 }  # fmt: skip
 check = Check(
     says="taught judgements whose principles are merged from several, a judge names more principles and gives more right verdicts "
     "where the question is one of taste, before and during RL, than one taught single judgements",
     versus="mix_grm", task="duels", measure="judged_subjective", direction="higher", margin=0.03, settings=SMALL,
-    versus_settings={**SMALL, "merge": False}, problems=300, steps=50, moved=Within("principles", low=0.3),
+    versus_settings={**SMALL, "merge": False}, problems=300, steps=90, moved=Within("principles", low=0.3),
     tried="four runs before: tags of several tokens, or that the prompt has too, which the small judge hardly learnt; 16 rows a "
-    "step; other rates; a writer that is not frozen",
+    "step; other rates; a writer that is not frozen; 30 steps of RL after the 30 of imitation, on wishes alone: right verdicts 57% "
+    "before, 56% after imitation, 58% at the end, while rewards rose from .04 to .41",
 )  # fmt: skip
 baseline = "trained_judge"

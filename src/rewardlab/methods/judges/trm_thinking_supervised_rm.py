@@ -172,17 +172,17 @@ def correct_sentences(
 def trm_thinking_supervised_rm(
     base: Recipe | None = None, *, form: str = FORM, line: str = LINE, pattern: str = PATTERN, first: int = 20,
     faithful: float = 1.0, n: int = 8, problems: int = 16, lr: float | None = None, trm: str = "", useful: Reward | None = None,
-    max_judgement: int = 1024,
+    max_judgement: int | None = None,
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked, with {prompt}, {reply} and columns such as {documents}.  line: a sentence's part of the
     judgements to imitate.  pattern: a regular expression of it, with groups `faithful` and `correct`.  first: steps of imitation.
     faithful: weight of its labels, w.  n, problems, lr: of RL.
 
     trm: a trained judge, as a run (`Learner.init`): then the policy answers the questions, and is paid by it.  useful: the reward
-    for usefulness that is added, such as 0.5 * model_score().  max_judgement: tokens of a judgement then."""
+    for usefulness that is added, such as 0.5 * model_score().  max_judgement: tokens of a judgement then; None: 1024."""
     base = base or grpo(n=n)
     if trm:
-        paid: Reward = correct_sentences(form=form, pattern=pattern, max_new=max_judgement)
+        paid: Reward = correct_sentences(form=form, pattern=pattern, max_new=max_judgement or 1024)
         whole = paid + useful if useful else paid
         judge = Learner(TRM, trm, Recipe(), every=0)
         return base.but(reward=whole, measure=mean_reward(), problems=problems, lr=lr, also=(*base.also, judge))
