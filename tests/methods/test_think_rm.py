@@ -17,6 +17,7 @@ from rewardlab.judges.cases import Case, to_judge
 from rewardlab.judges.named import form_of
 from rewardlab.methods.judges.think_rm import advantages, preferred, right_strength, think_rm, won_against_start
 from rewardlab.models.embedded import untrained
+from rewardlab.policies.text import TextPolicy
 from rewardlab.rollouts.judgements import accepted_judgements
 from tests.helpers.rows import batch_of, outcome
 
@@ -152,7 +153,7 @@ def test_exact_strengths_are_paid_whole_and_sides_half(first, strength, said, va
 class Writer:
     """Writes these judgements in turn."""
 
-    context = 1000
+    context, check_fits = 1000, TextPolicy.check_fits
 
     def __init__(self, *texts: str):
         self.texts, self.recorded = texts, untrained(0, task=registry.task("duels:judged=true", test_size=1))
