@@ -3,9 +3,12 @@
 import pytest
 
 from rewardlab.api import own_answers
-from rewardlab.core import Trajectory
+from rewardlab.core import Message, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.models.embedded import tokenizer
+from rewardlab.models.reward_model import load_reward_model
 from rewardlab.rewards.reward import reward
+from tests.helpers.checkpoints import checkpoint
 
 ROWS = [{"prompt": "2+3", "answer": "5"}, {"prompt": "", "answer": "6"}, {"prompt": "2+5", "answer": 7}]
 
@@ -30,3 +33,16 @@ def test_rows_stay_whose_reward_is_within_the_bounds():
 def test_a_reward_that_asks_the_model_says_that_there_is_none():
     with pytest.raises(RewardlabError, match="this reward asks the model, and here there is none"):
         own_answers(asks())(ROWS)
+
+
+def test_a_trained_reward_model_judges_the_rows_replies(tmp_path):
+    """It reads text and needs no policy; it is shown the prompt and the reply of the row, as wherever it is asked."""
+    checkpoint(tmp_path / "rm", tokenizer(), "LlamaForSequenceClassification", num_labels=1)
+    name = f"model:{tmp_path / 'rm'}"
+    replies = ["3", "4", "I think that it is 5"]
+    rows = [{"prompt": "1 + 2", "answer": "3", "reply": reply} for reply in replies]
+    scores = load_reward_model(name).score([([Message("user", "1 + 2")], reply) for reply in replies])
+    assert len(set(scores)) == 3
+    bar = sorted(scores)[1]
+    fates = own_answers(name, "reply", f"{bar - 1e-4:f}:")(rows)
+    assert [drop is None for drop in fates] == [score >= bar for score in scores]

@@ -100,3 +100,19 @@ def test_where_a_number_is_needed_another_value_is_named_with_its_place(value):
     assert missing == {"chosen_score": ["line 2"]}
     assert "chosen_score: how good (no number at line 2)" in str(data.refuse("any", missing))
     assert Data.from_json(data.to_json()).columns["chosen_score"].number
+
+
+def test_a_column_that_a_setting_names_and_no_row_has_is_told():
+    data = Data(reply="a reply", named_by="attributes", rows=[{"prompt": p, "reply": "r"} for p in "ab"])
+    rows = [("line 1", {"prompt": "a", "kind": 3, "brief": "x"}), ("line 2", {"prompt": "b", "kind": None})]
+    settings = {"attributes[0]": "kind", "attributes[1]": "brief", "attributes[2]": "typo", "fields[0]": "reply"}
+    assert data.unrated(rows, settings) == ["brief", "typo"]
+    assert (data | HINTED).unrated(rows, settings) == (HINTED | data).unrated(rows, settings) == ["brief", "typo"]
+    assert HINTED.unrated(rows, settings) == []
+
+
+def test_what_an_older_version_cached_is_read():
+    document = HINTED.to_json()
+    old = {name: document[name] for name in ("columns", "rows", "settings", "verified_by", "refuses")}
+    old["columns"] = {name: column[:4] for name, column in document["columns"].items()}
+    assert Data.from_json(old).to_json() == document

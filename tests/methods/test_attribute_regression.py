@@ -19,7 +19,6 @@ from rewardlab.models.load import load_policy
 from rewardlab.models.reward_model import load_reward_model
 from rewardlab.policies.attributes import read_attributes
 from rewardlab.scoreboard.raters.classifier import Classifier
-from rewardlab.util.device import dtype_of
 
 ASKED = [Message("user", "Say 5.")]
 REPLIES = ["7 1+1+1+", "3 1+", "7 "]
@@ -61,8 +60,9 @@ def test_a_reply_that_nobody_rated_is_told(run):
     ((score,),) = rated(attributes=("good", "kind"))([[t]], Run(None))
     assert (score.total, score.why) == (None, "the row has no number in any of the columns good, kind")
     rows = Path(run.out).parent / "rows.jsonl"
-    settings = {"attributes": "sevens=1", "problems": 4}
-    with pytest.raises(RewardlabError, match="number in any of the columns sevens: name them by --attributes"):
+    # a misspelt one stands beside one that is there: its output would stay as it began, and be weighed with the other
+    settings = {"attributes": "ones=1,sevens=1", "problems": 4}
+    with pytest.raises(RewardlabError, match=r"no row has a number in 'sevens', which --attributes names; .*: prompt, .*seven"):
         train(
             "attribute_regression",
             "untrained",
@@ -94,21 +94,20 @@ def test_it_learns_and_the_score_is_the_sum_by_the_weights_that_one_chooses(run)
 def test_transformers_and_both_policies_read_the_export(run, tmp_path):
     from transformers import AutoModelForSequenceClassification
 
-    export(run.out, tmp_path / "out")
+    told = export(run.out, tmp_path / "out")
+    assert told["kind"] == "reward model: a sequence classifier with 2 labels: seven, ones"
     read: object = AutoModelForSequenceClassification.from_pretrained(str(tmp_path / "out"))
     assert read.config.id2label == {0: "seven", 1: "ones"}
-    model = load_reward_model(str(tmp_path / "out"), "cpu")
-    # where the processor multiplies bfloat16, each of the three rounds in its own order
-    rounding = 1e-4 if dtype_of("auto", torch.device("cpu")) is torch.float32 else 2e-2
-    expected = pytest.approx(model.score([(ASKED, r) for r in REPLIES]), abs=rounding)
+    model = load_reward_model(str(tmp_path / "out"), "cpu", "float32")
+    expected = model.score([(ASKED, r) for r in REPLIES])
     for name in ("", "hf:"):
-        policy = load_policy(f"{name}{tmp_path / 'out'}", "cpu")
+        policy = load_policy(f"{name}{tmp_path / 'out'}", "cpu", "float32")
         rows = policy.write(policy.read([Trajectory(ask("Say 5."))] * 3, [tuple(ASKED)] * 3), REPLIES)
-        assert end_values(policy, rows).tolist() == expected
+        assert end_values(policy, rows).tolist() == pytest.approx(expected, abs=1e-4)
         copied = policy.copy("another")
-        assert end_values(copied, rows).tolist() == expected
+        assert end_values(copied, rows).tolist() == pytest.approx(expected, abs=1e-4)
         policy.save(tmp_path / f"again{name.rstrip(':')}")
-        again = load_reward_model(str(tmp_path / f"again{name.rstrip(':')}"), "cpu")
+        again = load_reward_model(str(tmp_path / f"again{name.rstrip(':')}"), "cpu", "float32")
         assert again.score([(ASKED, r) for r in REPLIES]) == pytest.approx(expected, abs=1e-4)
 
 

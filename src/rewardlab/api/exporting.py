@@ -27,7 +27,6 @@ from rewardlab.util.reads import write_reads
 
 DTYPE = one_of("auto", *FORMATS.values())
 ENGINES = one_of("verl")
-SCORER = "reward model: a sequence classifier with one label"
 OWN = ("rewardlab_denoiser", "rewardlab_actor", "rewardlab_surprise")
 """Model types that rewardlab alone reads."""
 
@@ -64,7 +63,7 @@ def export(
     # the folder appears under its name only when it is complete
     with new_folder(Path(out)) as new:
         what = _copy(source, new) if adapter else _whole(source, new, document.get("loaded_dtype") if dtype == "auto" else dtype)
-        if what.get("kind") == SCORER:
+        if _classifies(new):
             end_where_scored(new)
             if layout := layout_of_run(folder):
                 note_layout(new, layout)
@@ -163,9 +162,19 @@ def _whole(source: Path, new: Path, dtype: str | None) -> dict[str, Any]:
         shutil.copytree(source, new, dirs_exist_ok=True)
     if dtype and dtype != stored_dtype(new):
         cast(new, dtype)
-    return {"kind": SCORER if _classifies(new) else "model", "dtype": stored_dtype(new)}
+    return {"kind": _kind(new), "dtype": stored_dtype(new)}
+
+
+def _kind(folder: Path) -> str:
+    if not _classifies(folder):
+        return "model"
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    labels = config.get("id2label") or {"0": "score"}
+    said = "one label" if len(labels) == 1 else f"{len(labels)} labels: {', '.join(labels.values())}"
+    return f"reward model: a sequence classifier with {said}"
 
 
 def _classifies(folder: Path) -> bool:
-    config = json.loads((folder / "config.json").read_text("utf-8"))
+    file = folder / "config.json"
+    config = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     return str((config.get("architectures") or [""])[0]).endswith("ForSequenceClassification")

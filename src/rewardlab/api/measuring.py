@@ -165,8 +165,14 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     if data.refuses:
         raise RewardlabError(f"{recipe.name} takes no rows of text: {data.refuses}")
     problems = (*task.train.problems, *task.test)
-    rows = ((_place(p), {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems)
+    rows = [(_place(p), {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems]
     missing = data.missing(rows, _column_names(recipe))
+    if unrated := data.unrated(rows, _column_names(recipe)):
+        # an output that nothing is told of would stay as it began, and be weighed with the others
+        raise RewardlabError(
+            f"no row has a number in {' and '.join(map(repr, unrated))}, which --{data.named_by} names; the columns are: "
+            f"{', '.join(task.columns)}"
+        )
     # whether an answer is needed, the parts of the recipe know: another reward may compare none
     missing.pop("answer", None)
     if missing:

@@ -58,6 +58,8 @@ class NoModel:
     """In place of the policy."""
 
     token_count = TokenCount()
+    device = "auto"
+    """Where a reward model is loaded, which reads text and needs no policy."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -78,7 +80,9 @@ def _written(text: str, problem: Problem | RewardlabError, column: str) -> Traje
         return Drop("no problem", str(problem))
     if not text:
         return Drop("no reply", f"there is no text in column {column}")
-    return Trajectory(problem, (Turn("policy", np.zeros(len(text), np.int64), text=text),), "end")
+    # the first turn is the prompt, as in a rollout: what reads a conversation takes the reply from the second
+    before = Turn(None, np.zeros(1, np.int64), text=problem.question)
+    return Trajectory(problem, (before, Turn("policy", np.zeros(len(text), np.int64), text=text)), "end")
 
 
 def _fate(score: Score, bounds: Bounds) -> Drop | None:

@@ -36,6 +36,7 @@ PAIRS: tuple[Row, ...] = (
 """Template rows of methods that read problems with answers, or pairs of replies, and nothing of their own."""
 
 PROMPT = "the question: a text, or a list of messages"
+BESIDES = ("rows", "settings", "verified_by", "named_by", "refuses")
 SHOWN = 3
 """Places of a missing column that a message names."""
 
@@ -69,16 +70,17 @@ class Data:
     with answers, or pairs of replies, where these columns will do.
     settings: without which the method does not run on them, a judge or a corpus, say.
     verified_by: the verifier of rows in a file, unless another is named; "": `final_answer`.
+    named_by: a setting of a part that lists further columns, of numbers: rows may lack one, but not all of them the same one.
     refuses: why no rows of text can be given, instead of columns and rows ("reads images").
     """
 
     def __init__(
-        self, *, rows: Iterable[Row] = (), settings: Mapping[str, Any] | None = None, verified_by: str = "", refuses: str = "",
-        **columns: str | Column,
+        self, *, rows: Iterable[Row] = (), settings: Mapping[str, Any] | None = None, verified_by: str = "",
+        named_by: str = "", refuses: str = "", **columns: str | Column,
     ) -> None:  # fmt: skip
         told = {"prompt": PROMPT, **columns} if not refuses else columns
         self.columns = {name: Column(of) if isinstance(of, str) else of for name, of in told.items()}
-        self.settings, self.verified_by, self.refuses = dict(settings or {}), verified_by, refuses
+        self.settings, self.verified_by, self.named_by, self.refuses = dict(settings or {}), verified_by, named_by, refuses
         self.rows = list(rows) or self._plain()
         self._check()
 
@@ -109,13 +111,14 @@ class Data:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Data:
-        besides = {name: document[name] for name in ("rows", "settings", "verified_by", "refuses")}
+        # a cache that an older version wrote lacks what was added since
+        besides = {name: document[name] for name in BESIDES if name in document}
         columns: Any = {name: Column(*column) for name, column in document["columns"].items()}
         return cls(**besides, **columns)
 
     def to_json(self) -> dict[str, Any]:
         columns = {name: [c.says, c.optional, c.setting, list(c.needed_with), c.number] for name, c in self.columns.items()}
-        besides = {name: getattr(self, name) for name in ("rows", "settings", "verified_by", "refuses")}
+        besides = {name: getattr(self, name) for name in BESIDES}
         return {"columns": columns, **besides}
 
     def __or__(self, other: Data) -> Data:
@@ -126,7 +129,8 @@ class Data:
         joined: Any = {name: _needed([of.columns[name] for of in (self, other) if name in of.columns]) for name in names}
         rows = [a | b for a, b in zip(self.rows, _again(other.rows, len(self.rows)), strict=True)] if other.rows else self.rows
         settings = self.settings | other.settings
-        return Data(rows=rows, settings=settings, verified_by=self.verified_by or other.verified_by, **joined)
+        verified, named = self.verified_by or other.verified_by, self.named_by or other.named_by
+        return Data(rows=rows, settings=settings, verified_by=verified, named_by=named, **joined)
 
     def jsonl(self) -> str:
         """The template rows, one a line."""
@@ -152,6 +156,12 @@ class Data:
                 if not self.columns[name].holds(row.get(column)):
                     found.setdefault(name, []).append(place)
         return found
+
+    def unrated(self, rows: Iterable[tuple[str, Row]], settings: Mapping[str, Any]) -> list[str]:
+        """The columns that the setting `named_by` lists in which no row has a number.  settings: as of `missing`."""
+        listed = [value for key, value in settings.items() if self.named_by and key.startswith(f"{self.named_by}[")]
+        held = [row for _, row in rows]
+        return [name for name in dict.fromkeys(listed) if all(number_of(row.get(name)) is None for row in held)]
 
     def refuse(self, method: str, missing: Mapping[str, list[str]]) -> RewardlabError:
         """An error that names every missing column, with its sentence and where it is missing."""

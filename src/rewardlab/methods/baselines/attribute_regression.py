@@ -133,6 +133,7 @@ data = Data(
     coherence=Column("the same of its coherence", optional=True),
     complexity=Column("the same of its complexity", optional=True),
     verbosity=Column("the same of its verbosity", optional=True),
+    named_by="attributes",
     rows=[
         {
             "prompt": "Why do leaves fall?", "reply": "Trees save water in winter.", "helpfulness": 4, "correctness": 4,

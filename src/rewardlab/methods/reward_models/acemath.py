@@ -177,7 +177,10 @@ def rm_at_n(
     """
     labelled = [(p, row) for p, row in zip(problems, _labelled(problems, run, replies, right, at_least, ""), strict=True) if row]
     if not labelled:
-        raise RewardlabError(f"no held-out problem has candidates in {replies!r} that are known to be right or wrong")
+        raise RewardlabError(
+            f"no held-out problem has candidates in {replies!r} that are known to be right or wrong: give a list of verdicts in "
+            f"{right!r}, or an answer"
+        )
     groups = recorded_pairs([(p, [c.text for c in row]) for p, row in labelled], run)
     values = iter(end_values(run.models[model], [t for group in groups for t in group]).tolist())
     scores = [[next(values) for _ in group] for group in groups]

@@ -226,7 +226,8 @@ class HFPolicy(Sizes, TextPolicy):
         if "value" in wants or "values" in wants:
             if self.value_head is None:
                 raise RewardlabError(f"the model {self.name!r} has no value head")
-            outputs = F.linear(hidden, self.value_head.to(self.dtype))
+            # in bfloat16 a score near 4 would be a multiple of 1/32, and close replies would tie
+            outputs = F.linear(hidden.float(), self.value_head.to(self.dtype).float())
             out.value = mixed(outputs, self.attributes).masked_fill(~real, 0.0)
             if "values" in wants:
                 out.values = outputs.float().masked_fill(~real[:, :, None], 0.0)

@@ -235,7 +235,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
         if "value" in wants or "values" in wants:
             if self.model.value_head is None:
                 raise RewardlabError(f"the model {self.name!r} has no value head")
-            outputs = F.linear(hidden, w.value_head)
+            # in bfloat16 a score near 4 would be a multiple of 1/32, and close replies would tie
+            outputs = F.linear(hidden.float(), w.value_head.float())
             out.value = tokens.table(mixed(outputs, self.model.attributes))
             if "values" in wants:
                 out.values = tokens.table(outputs.float())
