@@ -26,6 +26,11 @@ class Stopped(KeyboardInterrupt):
         self.number = number
 
 
+# a reward of the user's own in place of the method's: its terms have other names
+REMEDIES = {"reward term": "the method reads a part of the reward by this name: give it to yours, (PART).named('{name}') + ..."}
+"""What to do beside choosing a known name, by kind."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> RewardlabError:
     """The error for an unknown name; it suggests the closest known names, whatever their case."""
     known = sorted(known)
@@ -33,10 +38,8 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> RewardlabError:
     lower = {other.lower().lstrip("-"): other for other in known}
     near = [lower[match] for match in difflib.get_close_matches(name.lower().lstrip("-"), lower, n=3, cutoff=0.5)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known) or 'none'}"
-    if kind == "reward term":
-        # a reward that the user gave in place of the method's own: its terms have other names
-        hint += f". The method's credit is told of a part of the reward by this name: give it, (PART).named({name!r}) + ..."
-    return RewardlabError(f"unknown {kind} {name!r}; {hint}")
+    remedy = f" ({REMEDIES[kind].format(name=name)})" if kind in REMEDIES else ""
+    return RewardlabError(f"unknown {kind} {name!r}; {hint}{remedy}")
 
 
 def located(error: Exception, file: str) -> str:

@@ -140,5 +140,5 @@ def test_it_is_paid_by_the_users_process_reward_model(tmp_path, words):
     row = json.loads((result.out / "metrics.jsonl").read_text().splitlines()[-1])
     assert -1 < row["reward/correct_steps"] < 1
     other = build("pure_min_form", {"n": 2, "problems": 2}).but(reward=correct())
-    with pytest.raises(RewardlabError, match=r"'correct_steps'; .*give it, \(PART\).named\('correct_steps'\)"):
+    with pytest.raises(RewardlabError, match=r"'correct_steps'; .*\(PART\).named\('correct_steps'\)"):
         api.train(other, "untrained", "arithmetic", out=tmp_path / "other", **small)

@@ -56,7 +56,8 @@ def records(
     order: of the training problems: "shuffled", anew in each epoch, or "file", as they stand there.
     Raises RewardlabError, with file and line, for whatever cannot be read, and says how many rows are bad.
     """
-    _check_share(test_share)
+    if not 0 < test_share < 1:
+        raise RewardlabError(f"records: test_share must lie between 0 and 1, not {test_share}")
     columns = Columns(prompt_column, answer_column, completion_column, system)
     rows = splits(path) | ({} if test is None else {"test": _held_out(splits(test))})
     if "train" not in rows:
@@ -68,20 +69,14 @@ def records(
         test=held,
         verifier=verifier,
         about=f"{len(train)} problems to train on and {len(held)} to test, from {path}",
-        # where every training problem is held out too, what is measured has the columns
         columns=("prompt", *_beside_prompt(train or held)),
     )
 
 
 def _beside_prompt(problems: Sequence[Problem]) -> list[str]:
-    """The columns that problems have beside the prompt."""
-    answered = any(p.answer is not None for p in problems)
-    return [*(["answer"] if answered else []), *dict.fromkeys(k for p in problems for k in p.meta)]
-
-
-def _check_share(test_share: float) -> None:
-    if not 0 < test_share < 1:
-        raise RewardlabError(f"records: test_share must lie between 0 and 1, not {test_share}")
+    """The columns that problems have beside the prompt; where every one is held out, those of the held-out problems."""
+    answered = ["answer"] if any(p.answer is not None for p in problems) else []
+    return [*answered, *dict.fromkeys(k for p in problems for k in p.meta)]
 
 
 def _name(path: str) -> str:
@@ -192,8 +187,7 @@ class Reader:
     def problem(self, row: Mapping[str, Any], place: str) -> Problem:
         columns = self.columns
         prompt, solution = _prompt_and_solution(row, columns, place)
-        found = _column(row, columns.answer, "answer", place) if self.has_answers else None
-        answer = _answer(found, columns.answer, place, row) if self.has_answers else None
+        answer = _answer(row, columns.answer, place) if self.has_answers else None
         used = (columns.prompt, columns.answer, columns.completion)
         meta = {k: _taught(k, v, prompt, place) for k, v in row.items() if k not in used} | (
             {"solution": solution} if solution else {}
@@ -263,7 +257,8 @@ def _prompt_and_solution(row: Mapping[str, Any], columns: Columns, place: str) -
     return tuple(messages) if columns.system is None else (Message("system", columns.system), *conversation), solution
 
 
-def _answer(value: Any, column: str, place: str, row: Mapping[str, Any]) -> Any:
+def _answer(row: Mapping[str, Any], column: str, place: str) -> Any:
+    value = _column(row, column, "answer", place)
     # value != value: NaN, which is how data frames write a missing value
     if value is None or value != value or (isinstance(value, str | list | dict) and not value) or not str(value).strip():
         tests = "; programs are judged by their tests: --verifier code --answer-column tests" if row.get("tests") else ""

@@ -33,12 +33,14 @@ from rewardlab.checks.claim import Check
 from rewardlab.core import (
     Group,
     Learner,
+    Loop,
     Problem,
     Recipe,
     Run,
     Sampling,
     Score,
     Trajectory,
+    loop,
     measure,
     rollout,
     seed_of,
@@ -112,6 +114,16 @@ def mirrored_critiques(
 def _right(question: Problem, critique: str, form: Form) -> bool:
     values = form.read(critique).values
     return values is not None and agrees(values, question.meta[WORTH])
+
+
+@loop(wraps="inner")
+def mirrored_first(
+    recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, form: str = VERIFY, shown: str = MIRROR, n: PositiveInt = 2,
+    writer: str = CRITIC, inner: Loop | None = None,
+) -> None:  # fmt: skip
+    """Imitate mirrored critiques in the first `first` training steps, and then train by the recipe, as `imitated_first` does."""
+    kept = mirrored_critiques(form=form, shown=shown, n=n, writer=writer)
+    imitated_first(first=first, kept=kept, inner=inner)(recipe, run, ops)
 
 
 # ---- scores of candidates, votes and abstention ----------------------------------------------------------------------------
@@ -224,10 +236,9 @@ def mirror_critique(
         return _by_vote(base, candidates, checker, form, critiques, threshold, unsure)
     base = base or grpo(n=n)
     base = trained_judge(base, form=form, kind=KIND, n=n, problems=problems, wrong=0.0, lr=lr)
-    kept = mirrored_critiques(form=form, shown=shown, n=tries)
     return base.but(
         credit=center() >> to_go(),
-        loop=imitated_first(first=first, kept=kept, inner=base.loop) if first else base.loop,
+        loop=mirrored_first(first=first, form=form, shown=shown, n=tries, inner=base.loop) if first else base.loop,
         measure=verified_votes(form=form, critiques=critiques, threshold=threshold),
         also=(*base.also, Learner(CRITIC, critic, Recipe(), every=0)) if first else base.also,
     )
