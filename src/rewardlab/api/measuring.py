@@ -167,16 +167,16 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     problems = (*task.train.problems, *task.test)
     rows = [(_place(p), {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems]
     missing = data.missing(rows, _column_names(recipe))
+    # whether an answer is needed, the parts of the recipe know: another reward may compare none
+    missing.pop("answer", None)
+    if missing:
+        raise data.refuse(str(recipe.name), missing)
     if unrated := data.unrated(rows, _column_names(recipe)):
         # an output that nothing is told of would stay as it began, and be weighed with the others
         raise RewardlabError(
             f"no row has a number in {' and '.join(map(repr, unrated))}, which --{data.named_by} names; the columns are: "
             f"{', '.join(task.columns)}"
         )
-    # whether an answer is needed, the parts of the recipe know: another reward may compare none
-    missing.pop("answer", None)
-    if missing:
-        raise data.refuse(str(recipe.name), missing)
     check()
 
 
