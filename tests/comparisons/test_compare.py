@@ -220,7 +220,7 @@ def test_problems_of_a_step_are_set_for_all_methods_or_for_one(methods, config, 
     asked = {}
     monkeypatch.setattr(compare, "compare", lambda *_, settings, **__: asked.update(settings) or {})
     monkeypatch.setattr(commands_compare, "show", lambda document: None)
-    line = f"compare few half --task {config.task} --problems 9 --problems-per-step 3 --few.problems 5"
+    line = f"compare few half --task {config.task} --eval-problems 9 --problems 3 --few.problems 5"
     assert cli.main(line.split()) == 0
     arms = arms_of(["few", "half"], asked)
     assert [arm.recipe.update.problems for arm in arms] == [5, 3]
@@ -367,6 +367,8 @@ def test_the_table_shows_every_seed_where_they_are_few(methods, config, tmp_path
         ("few half --measure pass@7", "unknown measure of few, half 'pass@7'; did you mean pass@1"),
         ("few half --out file/out", "cannot write to file/out: Not a directory; choose another --out"),
         ("few half --nn 3", "unknown flag of few, half '--nn'; did you mean --n"),
+        ("few half --problems-per-step 3", "unknown flag of few, half '--problems-per-step'; did you mean --problems"),
+        ("best_of_n majority_vote --problems 3", "so that problems would change nothing; held-out problems are --eval-problems"),
         ("few half --fwe.n 3", "unknown method of this comparison 'fwe'; did you mean few"),
         ("few half --few.nn 3", "unknown setting of few 'nn'; did you mean n"),
         ("few half --reward few.py:nothing", "there is no reward file few.py"),
@@ -381,7 +383,7 @@ def test_what_can_be_known_beforehand_is_refused_before_any_run(methods, config,
     monkeypatch.setattr(compare, "run_all", lambda *_: pytest.fail("a run began"))
     (tmp_path / "file").touch()
     words = line.split()
-    task = [] if "--resume" in words else ["--task", config.task, "--model", config.model, "--problems", "4"]
+    task = [] if "--resume" in words else ["--task", config.task, "--model", config.model, "--eval-problems", "4"]
     assert cli.main(["compare", *words, *task]) == 2
     assert message in capsys.readouterr().err
     # and nothing is left behind
@@ -514,7 +516,21 @@ def test_a_comparison_in_which_nothing_is_right_says_so():
 
 
 def test_the_table_tells_the_cost_and_what_to_do_next(methods, config, tmp_path, capsys):
-    argv = ["compare", "few", "half", "--n", "2", "--task", config.task, "--model", config.model, "--problems", "4", "--seeds", "1"]
+    argv = [
+        "compare",
+        "few",
+        "half",
+        "--n",
+        "2",
+        "--task",
+        config.task,
+        "--model",
+        config.model,
+        "--eval-problems",
+        "4",
+        "--seeds",
+        "1",
+    ]
     assert cli.main([*argv, "--steps", "1", "--eval-every", "0", "--out", "c", "--json"]) == 0
     show(json.loads(capsys.readouterr().out))
     told = " ".join(capsys.readouterr().out.split())

@@ -150,7 +150,7 @@ def weights(tmp_path, monkeypatch):
 
 
 def test_the_command_compares_every_value_and_draws_them(weights, tmp_path, capsys):
-    argv = f"compare grpo --grpo.n 2,3 --grpo.problems 1 --task {CONFIG.task} --model {weights} --problems 4 --steps 1".split()
+    argv = f"compare grpo --grpo.n 2,3 --grpo.problems 1 --task {CONFIG.task} --model {weights} --eval-problems 4 --steps 1".split()
     argv += ["--max-new", "4", "--eval-every", "0", "--seeds", "1", "--out", "c", "--json"]
     assert cli.main([*argv, "--y", "pass@1"]) == 2
     assert "Give x too" in capsys.readouterr().err

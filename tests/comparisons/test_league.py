@@ -589,7 +589,7 @@ def test_the_guide_and_the_pages_are_those_of_the_records():
 def test_a_league_that_is_killed_resumes_after_the_runs_that_had_ended(tmp_path, own_cache):
     command = [
         sys.executable, "-m", "rewardlab", "league", "length", "--members", "hapo", "--task", "arithmetic", "--model", "untrained",
-        "--seeds", "2", "--steps", "1", "--problems", "4", "--rates", "1e-4,3e-4", "--jobs", "1", "--device", "cpu", "--json",
+        "--seeds", "2", "--steps", "1", "--eval-problems", "4", "--rates", "1e-4,3e-4", "--jobs", "1", "--device", "cpu", "--json",
         "--out", str(tmp_path / "out"),
     ]  # fmt: skip
     kept = own_cache / "league-runs"

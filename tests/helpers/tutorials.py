@@ -26,7 +26,7 @@ FENCE = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.M | re.S
 NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?")
 SMALL = {
     "train": {"--model": "untrained", "--steps": "2", "--eval-problems": "4", "--max-new": "12"},
-    "compare": {"--model": "untrained", "--steps": "2", "--problems": "4", "--seeds": "2", "--max-new": "12"},
+    "compare": {"--model": "untrained", "--steps": "2", "--eval-problems": "4", "--seeds": "2", "--max-new": "12"},
     "eval": {"--problems": "4"},
     "prm label": {"--problems": "40", "--max-new": "12"},
     "prm train": {"--model": "untrained", "--steps": "2"},

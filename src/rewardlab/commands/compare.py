@@ -20,9 +20,9 @@ held-out problems.
 rewards; those that do not fit are named, and --without leaves out more. With --rates every method gets the rate
 that suits it, chosen on seeds of their own.
 
-Settings of methods are flags: --n 16 is for every method that has it, --grpo.n 16 for one. --problems is the number of held-out
-problems; those of a training step are --problems-per-step for all and --METHOD.problems for one. Several values
-(--hapo.weight 0.5,1,2) are compared as hapo:weight=0.5, hapo:weight=1 ...
+Settings of methods are flags: --n 16 is for every method that has it, --grpo.n 16 for one. --problems is one of them, the problems
+of a training step; held-out ones are --eval-problems, as in train. Several values (--hapo.weight 0.5,1,2) are compared as
+hapo:weight=0.5, hapo:weight=1 ...
 
 --x and --y draw two measures against each other: every method a curve over its values, those greyed that another is better than on
 both. Less of x is better, and more of y (which is what is compared if it is left out); otherwise write NAME:higher or NAME:lower.
@@ -72,9 +72,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--measure", metavar="NAME", help="the number compared (default: what the first method measures)")
     parser.add_argument("--x", metavar="NAME", help="draw the frontier against this measure: length, tokens, ...")
     parser.add_argument("--y", metavar="NAME", help="with --x: the measure that is drawn upwards (default: the number compared)")
-    shared.config_flag(parser, "eval_problems", also=("--problems",))
+    shared.config_flag(parser, "eval_problems")
     shared.config_flag(parser, "eval_every", help=f"steps between points of the curves (default {EVAL_EVERY})")
-    shared.number_flag(parser, "problems-per-step", "problems of a training step, of every method that trains")
     shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
     parser.add_argument("--keep-models", action="store_true", help="keep best/ and model/ of finished runs")
     text = "hold Plotly's library (5 MB) in every page, in place of loading it from one file in DIR"
@@ -102,7 +101,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         names, rates = args.methods or family(args.family, without=args.without).names, _rates(args.rates)
     else:
         names, rates = args.methods, _rates(args.rates)
-    settings = _for_all(args) | shared.method_settings(args, *names)
+    settings = shared.method_settings(args, *names)
     # one method under several values of a setting is a comparison too
     several = any(isinstance(value, list) or (isinstance(value, str) and "," in value) for value in settings.values())
     if len(names) < 2 and not several:
@@ -123,11 +122,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return compare(
         args.methods, config, settings=settings, reward=shared.load_reward(args), seeds=range(args.seeds or SEEDS), **how
     )
-
-
-def _for_all(args: argparse.Namespace) -> dict[str, Any]:
-    """Settings of all methods whose own flag would have another meaning here."""
-    return {} if args.problems_per_step is None else {"problems": args.problems_per_step}
 
 
 def _rates(text: str | None) -> tuple[float, ...]:

@@ -45,6 +45,9 @@ ELSEWHERE = {
     **dict.fromkeys(("--model-name", "--model-name-or-path", "--model-path", "--policy"), "--model"),
     **dict.fromkeys(("--report-to", "--logger", "--wandb"), "--track"),
     "--most": "--questions",
+    "--problems-per-step": "--problems",
+    # where no training step is made, problems are those of a measurement
+    "--problems": "--eval-problems",
 }
 """What TRL, verl, OpenRLHF and others, and older versions, call a flag, and what it is called here."""
 

@@ -44,7 +44,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "seeds", "seeds on which members meet (default: the league's, mostly 8)")
     shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
     shared.config_flag(parser, "steps", help="updates of each run (default: the league's)")
-    shared.config_flag(parser, "eval_problems", also=("--problems",), help="held-out problems (default: the league's)")
+    shared.config_flag(parser, "eval_problems", help="held-out problems (default: the league's)")
     parser.add_argument("--rates", metavar="LIST", help="learning rates to choose from (default: the league's)")
     shared.reward_flag(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write (default: runs/league-NAME)")

@@ -56,7 +56,8 @@ def arms_of(
     settings: `n` goes to every method that has it, `grpo.n` to grpo alone or in a stack, and counts where both are given; fields of
     Update (lr, problems ...) go to all. Several values of a number, [0.5, 1, 2] or the text "0.5,1,2", make an arm of each, named
     hapo:weight=0.5; one setting of a method may have several.  reward: in place of the reward of every method that has one.
-    Raises RewardlabError for a setting that no method has, for fewer than two arms, and for what cannot be compared.
+    Raises RewardlabError for a setting that no method has or that changes nothing, for fewer than two arms, and for what cannot be
+    compared.
     """
     if isinstance(methods, str):
         raise RewardlabError(f"methods are given in a list: compare([{methods!r}, ...])")
@@ -73,6 +74,9 @@ def arms_of(
         arms = [replace(arm, recipe=recipe) for arm, recipe in zip(arms, rewarded, strict=True)]
     for arm in arms:
         _check(arm)
+    if not any(arm.trains for arm in arms) and (inert := [key for key in settings if key.rpartition(".")[2] in UPDATE]):
+        held_out = "; held-out problems are --eval-problems" if "problems" in inert else ""
+        raise RewardlabError(f"{', '.join(names)} train nothing, so that {', '.join(inert)} would change nothing{held_out}")
     return arms
 
 
