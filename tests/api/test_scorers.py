@@ -162,3 +162,13 @@ def test_an_evaluation_tells_the_share_of_replies_that_were_cut_off(capsys):
     flags = ["answer", "majority_vote", "--model", "untrained", "--task", "arithmetic", "--problems", "2", "--n", "2"]
     assert cli.main([*flags, "--max-new", "1", "--device", "cpu"]) == 0
     assert "warning: 100% of the replies were cut off" in capsys.readouterr().out
+
+
+def test_a_measure_on_part_of_a_file_says_so(tmp_path, capsys):
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps({"prompt": f"{i}+1=?", "answer": i + 1}) + "\n" for i in range(30)))
+    task = str(tmp_path / "rows.jsonl")
+    tested = rewardlab.evaluate("embedded", task, k=(1,), max_new=2)["n"]
+    told = " ".join(capsys.readouterr().err.split())
+    assert tested < 30 and f"measured on the {tested} of 30 rows" in told and f"--test {task}" in told
+    assert rewardlab.evaluate("embedded", task, k=(1,), max_new=2, test=task)["n"] == 30
+    assert "measured on the" not in capsys.readouterr().err

@@ -17,6 +17,7 @@ from rewardlab.api.inputs import configured, in_environment, policy_of, recipe_o
 from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import check_columns, measured
 from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recomputed, rows_sampled, sums
+from rewardlab.api.pair_labels import tell_labels
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Group, Problem, Recipe, Score, Task, Trajectory, Turn
 from rewardlab.engine.distributed import world_size
@@ -65,6 +66,7 @@ def plan(
     require_learning(recipe)
     task = trainable(task_of(task, config))
     check_columns(recipe, task)
+    tell_labels(recipe, task)
     recipe = measured(in_environment(recipe, task), task)
     policy = _policy(model, config, task, memory)
     task, prompts = fit_prompts(task, policy, config, recipe)
