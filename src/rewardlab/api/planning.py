@@ -13,7 +13,16 @@ import numpy as np
 import torch
 
 from rewardlab.api.arguments import check_settings, named_model
-from rewardlab.api.inputs import configured, in_environment, policy_of, recipe_of, require_learning, task_of, trainable
+from rewardlab.api.inputs import (
+    configured,
+    in_environment,
+    policy_of,
+    recipe_of,
+    require_head,
+    require_learning,
+    task_of,
+    trainable,
+)
 from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import check_columns, measured
 from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recomputed, rows_sampled, sums
@@ -69,6 +78,7 @@ def plan(
     tell_labels(recipe, task)
     recipe = measured(in_environment(recipe, task), task)
     policy = _policy(model, config, task, memory)
+    require_head(recipe, policy)
     task, prompts = fit_prompts(task, policy, config, recipe)
     rows = recipe.update.problems * recipe.rows_per_problem
     # an upper bound: every reply at full length
