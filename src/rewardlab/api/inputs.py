@@ -244,8 +244,8 @@ def require_head(recipe: Recipe, policy: Policy) -> None:
         terms = learner.recipe.objective.terms() if learner.recipe.objective and learner.init.startswith("value-head") else ()
         if part := next((leaf for _, leaf in terms if "logprobs" in leaf.wants), None):
             raise RewardlabError(
-                f"the learner {learner.name!r} of {recipe.name or 'this recipe'} learns scores and, by {part.name}, log-probs in one "
-                "model, and this one's vocabulary head is a matrix of its own, whose place the scalar head takes: "
+                f"the learner {learner.name!r} of {recipe.name or 'this recipe'} learns scores and, by {part.name}, log-probs in "
+                "one model, and this one's vocabulary head is a matrix of its own, whose place the scalar head takes: "
                 f"{APART.get(part.name, 'use a model whose embeddings are tied')}, or name the model hf:..., which keeps both heads"
             )
 
