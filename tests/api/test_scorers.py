@@ -162,3 +162,36 @@ def test_an_evaluation_tells_the_share_of_replies_that_were_cut_off(capsys):
     flags = ["answer", "majority_vote", "--model", "untrained", "--task", "arithmetic", "--problems", "2", "--n", "2"]
     assert cli.main([*flags, "--max-new", "1", "--device", "cpu"]) == 0
     assert "warning: 100% of the replies were cut off" in capsys.readouterr().out
+
+
+def test_a_measure_on_part_of_a_file_says_so(tmp_path, capsys):
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps({"prompt": f"{i}+1=?", "answer": i + 1}) + "\n" for i in range(30)))
+    task = str(tmp_path / "rows.jsonl")
+    tested = api.evaluate("embedded", task, k=(1,), max_new=2)["n"]
+    told = " ".join(capsys.readouterr().err.split())
+    assert tested < 30
+    assert f"measured on the {tested} of 30 rows" in told
+    assert f"--test {task}" in told
+    assert api.evaluate("embedded", task, k=(1,), max_new=2, test=task)["n"] == 30
+    assert "measured on the" not in capsys.readouterr().err
+
+
+def test_a_model_that_cannot_score_and_write_is_refused_in_the_dry_run(tmp_path):
+    checkpoint(tmp_path / "model", tokenizer(), max_position_embeddings=512, tie_word_embeddings=False)
+    rows = [{"prompt": f"{i}+1=", "chosen": str(i + 1), "rejected": "0"} for i in range(4)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    model, task = str(tmp_path / "model"), str(tmp_path / "rows.jsonl")
+    with pytest.raises(RewardlabError, match=r"log-probs in one model.*--shared false"):
+        api.plan("critic_rm", model, task, device="cpu")
+    with pytest.raises(RewardlabError, match="leave out --keep-language"):
+        api.plan("bradley_terry", model, task, settings={"keep_language": 0.1}, device="cpu")
+    assert api.plan("critic_rm", model, task, settings={"shared": False}, device="cpu")["formula"]
+
+
+@pytest.mark.parametrize("method", ["critic_rm", "themis_tool_augmented_rm"])
+def test_an_export_that_lacks_its_writer_says_so(method, tmp_path):
+    one_step(method, tmp_path)
+    exported = api.export(tmp_path / "run", tmp_path / "rm")
+    assert "of prompt and reply alone its score says nothing" in exported["reads"]
+    with pytest.raises(RewardlabError, match=r"An export holds the scorer alone.*reads=plain"):
+        load_reward_model(str(tmp_path / "rm"))

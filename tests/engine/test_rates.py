@@ -77,7 +77,7 @@ def test_what_is_told_names_the_rate_and_its_origin():
     assert told(ppo, PRETRAINED, {}) == {
         "policy": "lr 1e-06: pretrained, all weights; --lr sets it", "critic": "lr 1e-05: pretrained, all weights",
     }  # fmt: skip
-    assert told(registry.build("grpo", {"lr": 1e-4}), ADAPTED, {}) == {"policy": "lr 0.0001: as given"}
+    assert told(registry.build("grpo", {"lr": 1e-4}), ADAPTED, {}) == {"policy": "lr 0.0001: as the recipe says"}
     assert told(registry.build("grpo"), ADAPTED, {})["policy"] == "lr 1e-05: pretrained, adapters; --lr sets it"
     assert told(registry.build("best_of_n"), SMALL, {}) == {}
 

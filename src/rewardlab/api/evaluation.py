@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 from rewardlab import registry
@@ -24,7 +25,8 @@ from rewardlab.registry.playing import TURNS
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE, WORKERS
-from rewardlab.util.progress import in_batches
+from rewardlab.tasks.sources import Listed
+from rewardlab.util.progress import console, in_batches
 
 BATCH = 32
 """Problems that a process of a cluster samples at a time."""
@@ -50,6 +52,7 @@ def evaluate(
     model = _given(named_model(model), task)
     config, task = as_in_run(model, task, settings)
     task = task_of(task, config)
+    _tell_share(task, config)
     if (found := evaluate_as_trained(model, task, config, problems, judged=judge is not None)) is not None:
         return found
     if judge is not None:
@@ -80,6 +83,19 @@ def _given(model: str | Policy | None, task: Any) -> str | Policy:
     if task is None and config_of_run(model) is None:
         raise RewardlabError("which task? only a run has one of its own")
     return model
+
+
+def _tell_share(task: Task, config: RunConfig) -> None:
+    """Say that of rows in a file those are measured which training on it would hold out, where no others were named."""
+    if config.test is not None or not isinstance(task.train, Listed) or not task.source or task.name in registry.tasks():
+        return
+    if rest := len(task.train.problems):
+        file = task.source["name"]
+        console.print(
+            f"measured on the {len(task.test):,} of {rest + len(task.test):,} rows of {file} that are held out where it is trained "
+            f"on; all of them: --test {quote(str(file))}",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
 
 
 def _check(k: Sequence[int], problems: int, temperature: float, workers: str | None) -> None:

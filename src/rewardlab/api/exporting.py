@@ -19,11 +19,12 @@ from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.exported_scorer import end_where_scored
 from rewardlab.models.formats import FORMATS, cast, stored_dtype
 from rewardlab.models.layouts import layout_of_run, note_layout
+from rewardlab.models.reads import words
 from rewardlab.policies.adapter import CONFIG
 from rewardlab.runs.config import read_config
 from rewardlab.settings.domain import PATH, POSITIVE, one_of
 from rewardlab.util.files import new_folder
-from rewardlab.util.reads import write_reads
+from rewardlab.util.reads import stated_reads, write_reads
 
 DTYPE = one_of("auto", *FORMATS.values())
 ENGINES = one_of("verl")
@@ -68,7 +69,7 @@ def export(
             if layout := layout_of_run(folder):
                 note_layout(new, layout)
     which = "best" if source.name == "best" else "last"
-    return {"run": str(folder), "which": which, "out": str(out), **what, **choice(folder, source.name)}
+    return {"run": str(folder), "which": which, "out": str(out), **what, **_needs(Path(out)), **choice(folder, source.name)}
 
 
 def export_recipe(
@@ -127,7 +128,7 @@ def _learner(folder: Path, out: Path, name: str, dtype: str, adapter: bool) -> d
             note_layout(new, layout)
         if dtype != "auto":
             cast(new, dtype)
-    return {"run": str(folder), "which": name, "out": str(out), "dtype": stored_dtype(out)}
+    return {"run": str(folder), "which": name, "out": str(out), "dtype": stored_dtype(out), **_needs(out)}
 
 
 def _refuse_own_kind(source: Path) -> None:
@@ -172,6 +173,15 @@ def _kind(folder: Path) -> str:
     labels = config.get("id2label") or {"0": "score"}
     said = "one label" if len(labels) == 1 else f"{len(labels)} labels: {', '.join(labels.values())}"
     return f"reward model: a sequence classifier with {said}"
+
+
+def _needs(folder: Path) -> dict[str, str]:
+    """What a reward model reads that others must write for it."""
+    reads = stated_reads(folder)
+    if reads is None:
+        return {}
+    said = words(reads)
+    return {"reads": f"{said}: of prompt and reply alone its score says nothing; this folder holds nothing that writes {said}"}
 
 
 def _classifies(folder: Path) -> bool:

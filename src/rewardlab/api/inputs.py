@@ -234,6 +234,26 @@ def _warn_of_untaught(task: Task) -> None:
     warn_of_untaught([*task.test[:SAMPLE], *train])
 
 
+def require_head(recipe: Recipe, policy: Policy) -> None:
+    """Raise RewardlabError where a model with a scalar head is to learn from log-probs too, and would have none: in the lean policy
+    that head takes the place of a vocabulary head that is a matrix of its own."""
+    shape = getattr(getattr(policy, "model", None), "shape", None)
+    if shape is None or getattr(shape, "tied", True):
+        return
+    for learner in recipe.also:
+        terms = learner.recipe.objective.terms() if learner.recipe.objective and learner.init.startswith("value-head") else ()
+        if part := next((leaf for _, leaf in terms if "logprobs" in leaf.wants), None):
+            raise RewardlabError(
+                f"the learner {learner.name!r} of {recipe.name or 'this recipe'} learns scores and, by {part.name}, log-probs in "
+                "one model, and this one's vocabulary head is a matrix of its own, whose place the scalar head takes: "
+                f"{APART.get(part.name, 'use a model whose embeddings are tied')}, or name the model hf:..., which keeps both heads"
+            )
+
+
+APART = {"critique_and_score": "--shared false lets another model learn them", "language_model": "leave out --keep-language"}
+"""How a recipe does without such an objective."""
+
+
 def begin_run(recipe: Recipe, policy: Policy, task: Task, config: RunConfig) -> Run:
     """The state that training starts from, with copies of the policy and second models where the recipe asks for them."""
     config = config.settled()
@@ -250,6 +270,7 @@ def begin_run(recipe: Recipe, policy: Policy, task: Task, config: RunConfig) -> 
             f"{recipe.name or 'this recipe'} trains {recipe.also[0].name!r} beside the policy, and --shard divides no second model "
             "that learns; train without --shard, or by a method without one"
         )
+    require_head(recipe, policy)
     for learner in recipe.also:
         run.models[learner.name] = learner_model(learner, policy)
     return run

@@ -13,6 +13,7 @@ from rewardlab.api.inputs import begin_run, policy_of, task_of
 from rewardlab.core import Measure, Problem, Recipe, Rollout, Task
 from rewardlab.data.columns import Data
 from rewardlab.data.files import check_source
+from rewardlab.data.values import is_missing
 from rewardlab.engine import checkpoint
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
@@ -134,7 +135,7 @@ def check_answers(recipe: Recipe, task: Task) -> None:
         return
     # a world's own verifier may count what holds of a reply, without an answer to compare it with
     compared = isinstance(registry.verifier(task.verifier), Verifier)
-    for part in _parts(recipe):
+    for part in parts_of(recipe):
         call = call_of(part) if hasattr(part, "function") else None
         if isinstance(part, Verifier) or (compared and part.name in ASK_VERIFIER):
             raise need_answers(task, f"the {part.slot} {part}")
@@ -158,7 +159,7 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     In a stack a method may take over what another one reads, so its parts say themselves what they miss.
     """
     check = functools.partial(_check_rest, recipe, task)
-    data = _stated(recipe.name)
+    data = stated_data(recipe.name)
     named = (task.source or {}).get("name", "").partition(":")[0] in registry.tasks() or task.name in registry.tasks()
     if data is None or named or not isinstance(task.train, Listed):
         return check()
@@ -182,7 +183,7 @@ def check_columns(recipe: Recipe, task: Task) -> None:
 
 def of_another_kind(recipe: Recipe, task: Task) -> bool:
     """Whether rows of a file are none that the method reads: they lack a column that it needs, or all that it knows."""
-    data = _stated(recipe.name)
+    data = stated_data(recipe.name)
     if data is None or data.refuses or not isinstance(task.train, Listed):
         return False
     rows = [{"prompt": p.question, "answer": p.answer, **p.meta} for p in task.test]
@@ -193,7 +194,7 @@ def of_another_kind(recipe: Recipe, task: Task) -> bool:
 def _column_names(recipe: Recipe) -> dict[str, str]:
     """The settings of a recipe's parts that may name a column: texts, and by `fields[0]` those in lists."""
     learned = [learner.problems for learner in recipe.also if learner.problems is not None]
-    settings = {key: value for part in (*_parts(recipe), *learned) for key, value in getattr(part, "settings", {}).items()}
+    settings = {key: value for part in (*parts_of(recipe), *learned) for key, value in getattr(part, "settings", {}).items()}
     listed = {f"{key}[{i}]": x for key, value in settings.items() if isinstance(value, list | tuple) for i, x in enumerate(value)}
     return {key: value for key, value in {**settings, **listed}.items() if isinstance(value, str)}
 
@@ -239,7 +240,7 @@ def _check_replies(recipe: Recipe, task: Task) -> None:
 def _no_reply(p: Problem, fields: list[tuple[str, list[str]]]) -> str:
     """Why a problem has no replies to learn from; "" if it has.  fields: of each rollout; `judged` needs one of them alone."""
     for rollout, names in fields:
-        given = [name for name in names if p.meta.get(name) is not None]
+        given = [name for name in names if not is_missing(p.meta.get(name))]
         if not given:
             return f"there is no reply to learn from: no {' and no '.join(map(repr, names))}"
         for name in names if rollout != "judged" else given:
@@ -259,13 +260,13 @@ def _place(p: Problem) -> str:
     return p.place or f"prompt {p.question[:40]!r}"
 
 
-def _parts(recipe: Recipe) -> Iterator[Any]:
+def parts_of(recipe: Recipe) -> Iterator[Any]:
     """Every part of a recipe and of those of its learners."""
     recipes = (recipe, *(learner.recipe for learner in recipe.also))
     return (part for one in recipes for slot in one.parts().values() for part in slot.walk())
 
 
-def _stated(name: str | None) -> Data | None:
+def stated_data(name: str | None) -> Data | None:
     """The data that a method states; None for a stack, and where it is not known by name."""
     return registry.data_of(name) if name and name in registry.methods() else None
 

@@ -13,10 +13,20 @@ import numpy as np
 import torch
 
 from rewardlab.api.arguments import check_settings, named_model
-from rewardlab.api.inputs import configured, in_environment, policy_of, recipe_of, require_learning, task_of, trainable
+from rewardlab.api.inputs import (
+    configured,
+    in_environment,
+    policy_of,
+    recipe_of,
+    require_head,
+    require_learning,
+    task_of,
+    trainable,
+)
 from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import check_columns, measured
 from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recomputed, rows_sampled, sums
+from rewardlab.api.pair_labels import tell_labels
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Group, Problem, Recipe, Score, Task, Trajectory, Turn
 from rewardlab.engine.distributed import world_size
@@ -65,8 +75,10 @@ def plan(
     require_learning(recipe)
     task = trainable(task_of(task, config))
     check_columns(recipe, task)
+    tell_labels(recipe, task)
     recipe = measured(in_environment(recipe, task), task)
     policy = _policy(model, config, task, memory)
+    require_head(recipe, policy)
     task, prompts = fit_prompts(task, policy, config, recipe)
     rows = recipe.update.problems * recipe.rows_per_problem
     # an upper bound: every reply at full length

@@ -29,6 +29,7 @@ from rewardlab.api.inputs import (
 )
 from rewardlab.api.machine import check_disk, disk_bytes
 from rewardlab.api.measuring import check_columns, measured, watched, watching
+from rewardlab.api.pair_labels import tell_labels
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.core import Recipe, Run, Task
@@ -74,6 +75,7 @@ def train(
     require_packages(recipe, task)
     require_scorers(recipe)
     check_columns(recipe, task)
+    tell_labels(recipe, task)
     recipe = corrected(in_environment(recipe, task), config.mismatch)
     recipe = watching(watched(measured(recipe, task), eval_on), watch)
     model_name = config.model or task.model if model is None or isinstance(model, str) else None

@@ -59,7 +59,7 @@ class Column:
 
     def holds(self, value: Any) -> bool:
         """Whether a row with this value has the column."""
-        return number_of(value) is not None if self.number else value is not None
+        return number_of(value) is not None if self.number else value is not None and not is_blank(value)
 
 
 class Data:
@@ -154,7 +154,7 @@ class Data:
         for place, row in rows:
             for name, column in named.items():
                 if not self.columns[name].holds(row.get(column)):
-                    found.setdefault(name, []).append(place)
+                    found.setdefault(name, []).append(f"{place}, empty" if is_blank(row.get(column)) else place)
         return found
 
     def unrated(self, rows: Iterable[tuple[str, Row]], settings: Mapping[str, Any]) -> list[str]:
@@ -172,6 +172,11 @@ class Data:
             f"{method} needs {what} that the data lacks:\n{listed}\n"
             f"rows as it takes them: rewardlab show {method} --rows > rows.jsonl"
         )
+
+
+def is_blank(value: Any) -> bool:
+    """Whether it is a text without a word in it: the column is there, and says nothing."""
+    return isinstance(value, str) and not value.strip()
 
 
 def _typed(value: Any) -> str:

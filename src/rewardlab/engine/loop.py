@@ -248,7 +248,9 @@ def _shown(step: int, metrics: dict[str, float], evaluations: dict[int, dict[str
     judge = {k.removeprefix("watched."): v for k, v in evaluations.get(measured_at, {}).items() if k.startswith("watched.")}
     seen = [f"the judge agrees {judge[k]:.2f}" for k in ("agreement_now", "agreement") if k in judge][:1]
     seen += [f"pays {judge['keys_paid']:.0f} empty replies"] if judge.get("keys_paid") else []
-    return "  ".join([f"{k} {metrics[k]:.3f}" for k in ("reward",) if k in metrics] + held_out + seen)
+    # what learns from given replies has no reward, and perhaps no measure
+    first = "reward" if "reward" in metrics else "loss"
+    return "  ".join([f"{k} {metrics[k]:.3f}" for k in (first,) if k in metrics] + held_out + seen)
 
 
 def finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]], summary: dict[str, Any]) -> dict[str, Any]:

@@ -99,7 +99,8 @@ def say_rates(recipe: Recipe, policy: Any, models: Mapping[str, Any]) -> None:
 
 def _words(update: Update, model: Any, how: str = "") -> str:
     if update.lr is not None:
-        return f"lr {update.lr:g}: as given"
+        # by whoever trains, by the method, or by a command for the model: a recipe keeps the number alone
+        return f"lr {update.lr:g}: as the recipe says"
     if model is None:
         return f"lr: what suits the model that it begins as, for a loss of the kind {update.loss_kind}"
     family = {"small": "small model", "whole": "pretrained, all weights", "adapters": "pretrained, adapters"}[_family(model)]

@@ -121,11 +121,13 @@ def alternating(messages: list[Message], place: str) -> str | list[str]:
 def preferred(value: Any, prompt: Sequence[Message], name: str, place: str) -> Any:
     """The reply of a pair, `chosen` or `rejected`: what follows the prompt, where it is written as a whole conversation.
 
-    One reply is a text; several of a conversation are a list in which the user's messages stand between them. None: there is none.
+    One reply is a text; several of a conversation are a list in which the user's messages stand between them. None: there is none,
+    and "" is an empty one.
     """
     value = decoded(value)
     if is_missing(value):
-        return None
+        # an empty reply is a column that is there
+        return "" if isinstance(value, str) else None
     if isinstance(value, list) and not is_conversation(value):
         if not all(isinstance(text, str) for text in value):
             raise RewardlabError(f"{place}: {name} is a text or a list of {{'role', 'content'}}, not {str(value)[:80]!r}")

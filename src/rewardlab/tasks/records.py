@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rewardlab.core import Message, Problem, Task
+from rewardlab.data.pair_scores import with_scores
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import Share
+from rewardlab.util.progress import console
 
 from .conversations import alternating, decoded, is_conversation, message, messages_of, preferred, replies, worked
 from .rows import HUB, Row, splits
@@ -53,6 +55,8 @@ def records(
 
     Held out are: the problems of `test`, another file or dataset; else those of the data's own test or validation split; else
     `test_share` of the problems, chosen by a hash of their prompts, so that equal prompts stay together. They are never trained on.
+    Pairs say how good their replies are in `chosen_score` and `rejected_score`, whose places `data.pair_scores` finds in published
+    data; pairs of two equal replies are left out, and counted.
     order: of the training problems: "shuffled", anew in each epoch, or "file", as they stand there.
     Raises RewardlabError, with file and line, for whatever cannot be read, and says how many rows are bad.
     """
@@ -143,7 +147,24 @@ def _problems(rows: Iterator[Row], columns: Columns) -> list[Problem]:
     if errors:
         several = f" ({len(errors):,} of {len(found):,} rows are bad; this is the first)" if len(errors) > 1 else ""
         raise RewardlabError(f"{errors[0]}{several}{_to_drop(errors, columns, len(found))}")
-    return [problem for problem in found if isinstance(problem, Problem)]
+    return _told_apart([problem for problem in found if isinstance(problem, Problem)])
+
+
+def _told_apart(problems: list[Problem]) -> list[Problem]:
+    """The problems without pairs of two equal replies, which say nothing; how many are left out is printed."""
+    alike = [p for p in problems if p.meta.get("chosen") is not None and p.meta["chosen"] == p.meta.get("rejected")]
+    if not alike:
+        return problems
+    if len(alike) == len(problems):
+        raise RewardlabError(
+            f"{alike[0].place}: chosen and rejected are equal, in this row and in all others: no pair says anything"
+        )
+    console.print(
+        f"left out: {len(alike):,} of {len(problems):,} pairs, whose two replies are equal (the first: {alike[0].place})",
+        markup=False, highlight=False, soft_wrap=True,
+    )  # fmt: skip
+    left_out = set(map(id, alike))
+    return [p for p in problems if id(p) not in left_out]
 
 
 def _to_drop(errors: list[RewardlabError], columns: Columns, rows: int) -> str:
@@ -189,9 +210,8 @@ class Reader:
         prompt, solution = _prompt_and_solution(row, columns, place)
         answer = _answer(row, columns.answer, place) if self.has_answers else None
         used = (columns.prompt, columns.answer, columns.completion)
-        meta = {k: _taught(k, v, prompt, place) for k, v in row.items() if k not in used} | (
-            {"solution": solution} if solution else {}
-        )
+        taught = {k: _taught(k, v, prompt, place) for k, v in with_scores(row).items() if k not in used}
+        meta = taught | ({"solution": solution} if solution else {})
         return Problem(prompt, answer, meta, place)
 
 

@@ -1,0 +1,74 @@
+"""What rows of pairs say besides their order, and whether the method reads it: said before training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rewardlab.api.measuring import parts_of, stated_data
+from rewardlab.core import Problem, Recipe, Task
+from rewardlab.data.pair_scores import CHANCES, MARGIN, SCORES, origin
+from rewardlab.data.values import number_of
+from rewardlab.errors import RewardlabError
+from rewardlab.tasks.sources import Listed
+from rewardlab.util.progress import console
+
+BY_CHANCE, BY_MARGIN = "votes", "margins"
+
+
+def tell_labels(recipe: Recipe, task: Task) -> None:
+    """Print which columns of pairs say how good their replies are, and which setting reads them where the recipe does not.
+
+    Raises RewardlabError where the recipe would read a margin as votes, or a chance as a margin.
+    """
+    if not isinstance(task.train, Listed) or not task.train.problems or not {"chosen", "rejected"} <= {*task.columns}:
+        return
+    names = next(filter(None, (origin(p.meta) for p in task.train.problems)), ())
+    labels = next((part.settings["labels"] for part in parts_of(recipe) if part.name == "preference_loss"), None)
+    # whole numbers in a column `label` alone may be anything
+    if not names or not _reads_pairs(recipe) or (names[0] in CHANCES and not _graded(task.train.problems, names[0])):
+        return
+    said = " and ".join(names)
+    kind = BY_CHANCE if names[0] in CHANCES else BY_MARGIN if names == (MARGIN,) else ""
+    if kind and labels not in (None, "order", kind):
+        raise RewardlabError(
+            f"--labels {labels} cannot read the column {said}, which is {_means(kind)}: --labels {kind} reads it"
+            + (", or give how many preferred each reply, in chosen_score and rejected_score" if labels == BY_CHANCE else "")
+        )
+    if _reads_scores(recipe):
+        if names != SCORES:
+            _say(f"read as {' and '.join(SCORES)}: {said}")
+        return
+    method = "" if labels == "order" else "bradley_terry "
+    _say(
+        f"not read by {recipe.name or 'this recipe'}: {said}, which {_means(kind, says=True)}; {method}--labels "
+        f"{kind or BY_MARGIN} learns from it{'' if kind else ' (--labels votes, where they count votes)'}"
+    )
+
+
+def _graded(problems: Sequence[Problem], column: str) -> bool:
+    return any((number_of(p.meta.get(column)) or 0.0) % 1 for p in problems)
+
+
+def _means(kind: str, says: bool = False) -> str:
+    what = {
+        BY_CHANCE: "the chance that the chosen reply is the better one",
+        BY_MARGIN: "how much better the chosen reply is",
+        "": "how good each reply is",
+    }[kind]
+    return f"say {what}" if says and not kind else f"says {what}" if says else what
+
+
+def _reads_pairs(recipe: Recipe) -> bool:
+    data = stated_data(recipe.name)
+    fields = [part.settings.get("fields") or () for part in parts_of(recipe)]
+    return any({"chosen", "rejected"} <= {*found} for found in (*fields, data.columns if data else ()))
+
+
+def _reads_scores(recipe: Recipe) -> bool:
+    data = stated_data(recipe.name)
+    column = data.columns.get("chosen_score") if data else None
+    return any(part.name == "score_in_data" for part in parts_of(recipe)) or (column is not None and not column.needed_with)
+
+
+def _say(text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
