@@ -251,7 +251,7 @@ def fronts(
 ) -> dict[str, float]:
     """hypervolume.SET, cardinality.SET, utility.SET of weights, individual, equal, chance; hypervolume.single: of one equal policy;
     over_single, over_chance: what weights add to it; individual_gain: what individuals add to a team."""
-    make, trainer = maker(id), find(Path(own.rpartition(":")[0]), own.rpartition(":")[2]) if own else None
+    make, trainer = maker(id), find(Path(own.rpartition(":")[0]), own.rpartition(":")[2], "trainer") if own else None
     # the package seeds the generators of the process: they are put back
     before, k = (random.getstate(), np.random.get_state()), Copies(make, 1, 0).objectives
     if len(reference) not in (0, k):

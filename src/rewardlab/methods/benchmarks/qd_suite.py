@@ -253,7 +253,7 @@ def compared(run: Run, *, repeats: PositiveInt, evaluations: PositiveInt, own: s
     """
     if own and ":" not in own:
         raise RewardlabError(f"which function of {own} makes the search? Write own=FILE.py:FUNCTION")
-    searches = SEARCHES | ({"own": find(Path(own.rpartition(":")[0]), own.rpartition(":")[2])} if own else {})
+    searches = SEARCHES | ({"own": find(Path(own.rpartition(":")[0]), own.rpartition(":")[2], "search")} if own else {})
     found: dict[str, list[Explored]] = {}
     for seed in (seed_of("qd_suite", run.seed, repeat) % 2**31 for repeat in range(repeats)):
         for family, level, name in product(FAMILIES, range(3), searches):
