@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
-from rewardlab.api.measuring import need_answers, without_answers
+from rewardlab.api.measuring import need_answers, undecided
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.api.scorers import evaluate_as_trained
@@ -55,7 +55,7 @@ def evaluate(
     if judge is not None:
         task = replace(task, verifier=judge)
         require_packages(Recipe(), task)
-    if without_answers(task):
+    if undecided(task):
         raise need_answers(task, "pass@k")
     # refused before a model is loaded, if there are none
     held_out(task, problems)
