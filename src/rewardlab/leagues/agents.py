@@ -36,8 +36,8 @@ league = League(
         ),
         World(
             "articles", "encyclopaedia:error=0.7",
-            "chains and comparisons over articles whose titles and sentences share words, so that a search for one of them errs, as "
-            "it is the policy's habit", new=True,
+            "chains and comparisons over articles whose titles and sentences share words; the policy's habit is to search for one "
+            "of them, and so to err", new=True,
         ),
     ),
     outcome=Outcome("pass@1", "higher", "right answers", margin=0.03),
