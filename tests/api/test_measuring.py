@@ -12,6 +12,7 @@ from rewardlab import RewardlabError, Task, ask, build, part, registry, reward
 from rewardlab.api.measuring import is_own, measured
 from rewardlab.commands import cli
 from rewardlab.core import Run, measure
+from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.verifiers.rewardagent import supported_facts
@@ -205,6 +206,16 @@ def test_without_answers_and_a_reward_nothing_is_measured(prompts):
     assert measured(build("sft"), task).measure is None
     with pytest.raises(RewardlabError, match="pass@k needs answers"):
         rewardlab.evaluate(untrained(), task)
+
+
+def test_what_is_judged_by_its_end_is_measured_without_answers():
+    task = registry.task("terminals:test_size=4")
+    assert "answer" not in task.columns
+    assert measured(build("endless_terminals"), task).measure.function is episode_accuracy.function
+    # replies that no environment answers leave no folder to judge
+    assert measured(build("sft"), task).measure is None
+    found = rewardlab.evaluate(untrained(), task, k=(1,), problems=2, max_new=4)
+    assert (found["n"], found["pass@1"]["value"]) == (2, 0.0)
 
 
 def test_the_summary_says_what_became_of_the_truth_under_a_reward_of_ones_own():

@@ -47,6 +47,8 @@ def test_eval_of_a_run_needs_no_flags(run, read, capsys):
     said = capsys.readouterr()
     assert f"as in {run}: task {run.parent / 'train.jsonl'}" in said.err
     assert "prompt_column q" in said.err
+    # what goes without saying is not said
+    assert "overlong" not in said.err
 
 
 def test_flags_come_before_what_the_run_says(run, read):

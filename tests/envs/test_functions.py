@@ -52,11 +52,42 @@ def long(n: int) -> list:
 def undocumented(x: int) -> int:
     return x
 
-def unhinted(x):
+def unhinted(a):
     """Nothing.
 
     Args:
-        x: anything
+        a: anything
+    """
+
+def half(a: int, b: int) -> int:
+    """Half described.
+
+    Args:
+        a: the first
+    """
+
+class Own:
+    pass
+
+def own_type(a: Own) -> str:
+    """An argument of a class.
+
+    Args:
+        a: what no JSON says
+    """
+
+def gathers(*names: str) -> str:
+    """Any names.
+
+    Args:
+        names: all of them
+    """
+
+def by_place(a: int, /) -> int:
+    """By place.
+
+    Args:
+        a: first
     """
 '''
 ADD = '{"name": "add", "arguments": {"a": 3, "b": 4}}'
@@ -154,10 +185,23 @@ def test_calls_above_the_budget_are_not_run(file):
     assert "no call is left" in message.text
 
 
-@pytest.mark.parametrize(("name", "says"), [("undocumented", "docstring"), ("unhinted", "type hint"), ("nothing", "nothing")])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (":undocumented", "it has no docstring[.] A tool"),
+        (":unhinted", "the argument a has no type hint[.] A tool"),
+        (":half", "the docstring has no description for the argument 'b'[.] A tool"),
+        (":own_type", "the type hint <class 'Own'> to a JSON schema, likely because it is a custom class or object[.] A tool"),
+        (":gathers", "[*]names names none"),
+        (":by_place", "a comes before a /"),
+        (":nothing", "unknown function in .*nothing"),
+        ("", "FILE.py:NAME, not '.*mine.py'; there are mine.py:add, "),
+        ("x.py:add", "there is no tool file"),
+    ],
+)
 def test_what_is_no_tool_is_told_before_anything_runs(file, name, says):
     with pytest.raises(RewardlabError, match=says):
-        registry.build("grpo", {"tools": f"{file}:{name}"})
+        registry.build("grpo", {"tools": f"{file}{name}"})
 
 
 def test_schemas_reach_the_chat_template_and_words_a_model_without_one(env):

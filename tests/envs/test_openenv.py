@@ -79,13 +79,15 @@ def url(tmp_path_factory):
         port = free.getsockname()[1]
     with subprocess.Popen([sys.executable, str(file), str(port)]) as server:
         try:
-            for _ in range(300):
+            for _ in range(900):
                 try:
                     urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1)
                     break
                 except OSError:
                     assert server.poll() is None, "the server has ended"
                     time.sleep(0.2)
+            else:
+                pytest.fail("the server did not answer within three minutes")
             yield f"http://127.0.0.1:{port}"
         finally:
             LIVE.clear()

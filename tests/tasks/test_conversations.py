@@ -166,7 +166,7 @@ def test_pairs_that_do_not_follow_the_prompt_are_refused(tmp_path, chosen, says)
     [
         *[("dpo", "chosen", empty) for empty in ("", "  ", None, [], 5, turns(""), {"a": 1})],
         *[("dpo", "rejected", empty) for empty in ("", [])],
-        *[("kto", "chosen", empty) for empty in (5, turns(" "))],
+        ("kto", "chosen", 5),
         *[("rlhf", "rejected", empty) for empty in ("", 5)],
         ("sft", "completion", "\n"),
         ("sft", "completion", turns("a", "b", "")),
@@ -184,6 +184,10 @@ def test_a_row_without_a_reply_to_learn_from_is_named_before_training(tmp_path, 
 def test_kto_takes_rows_with_one_reply_and_names_those_with_none(tmp_path):
     rows = [{"prompt": f"Start with {i}. Add 1.", "chosen": "7", "rejected": ""} for i in range(9)]
     path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    plan("kto", "untrained", str(path))
+    # an empty reply says as little where it ends a conversation
+    rows[4] |= {"chosen": "7", "rejected": turns(" ")}
     path.write_text("".join(json.dumps(r) + "\n" for r in rows))
     plan("kto", "untrained", str(path))
     rows[4]["chosen"] = ""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
-from rewardlab.api.measuring import need_answers, without_answers
+from rewardlab.api.measuring import need_answers, undecided
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.api.scorers import evaluate_as_trained
@@ -51,14 +51,13 @@ def evaluate(
     _check(k, problems, temperature, workers)
     model = _given(named_model(model), task)
     config, task = as_in_run(model, task, settings)
-    task = task_of(task, config)
-    _tell_share(task, config)
+    task = _told(task_of(task, config), config)
     if (found := evaluate_as_trained(model, task, config, problems, judged=judge is not None)) is not None:
         return found
     if judge is not None:
         task = replace(task, verifier=judge)
         require_packages(Recipe(), task)
-    if without_answers(task):
+    if undecided(task):
         raise need_answers(task, "pass@k")
     # refused before a model is loaded, if there are none
     held_out(task, problems)
@@ -85,10 +84,10 @@ def _given(model: str | Policy | None, task: Any) -> str | Policy:
     return model
 
 
-def _tell_share(task: Task, config: RunConfig) -> None:
-    """Say that of rows in a file those are measured which training on it would hold out, where no others were named."""
+def _told(task: Task, config: RunConfig) -> Task:
+    """The task; says that of rows in a file those are measured which training on it would hold out, where no others were named."""
     if config.test is not None or not isinstance(task.train, Listed) or not task.source or task.name in registry.tasks():
-        return
+        return task
     if rest := len(task.train.problems):
         file = task.source["name"]
         console.print(
@@ -96,6 +95,7 @@ def _tell_share(task: Task, config: RunConfig) -> None:
             f"on; all of them: --test {quote(str(file))}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
+    return task
 
 
 def _check(k: Sequence[int], problems: int, temperature: float, workers: str | None) -> None:

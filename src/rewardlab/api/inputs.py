@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from importlib import metadata
 from typing import Any
 
@@ -72,7 +72,11 @@ def as_in_run(
 
 
 def _say(run: Any, taken: Mapping[str, Any]) -> None:
-    settings = ", ".join(f"{name} {value}" for name, value in taken.items() if value is not None)
+    usual = {field.name: field.default for field in fields(RunConfig)}
+    # what goes without saying is left out: "overlong error" reads as if something had failed
+    settings = ", ".join(f"{name} {value}" for name, value in taken.items() if value not in (None, usual.get(name)))
+    if not settings:
+        return
     console.print(f"as in {run}: {settings}", highlight=False, markup=False, soft_wrap=True)
 
 

@@ -55,7 +55,9 @@ def measured(recipe: Recipe, task: Task) -> Recipe:
     if isinstance(recipe.reward, Reward) and is_own(recipe, task) and not _compares(recipe.reward):
         reward = across_groups(recipe.reward)
         return recipe.but(measure=own_reward(reward=reward, rollout=_as_in_training(recipe, reward)))
-    if without_answers(task):
+    # the end of an episode may be judged without an answer: the state of a folder, a game that was won
+    by_its_end = recipe.measure is not None and recipe.measure.function is episode_accuracy.function
+    if undecided(task) or (without_answers(task) and not by_its_end):
         return recipe.but(measure=None)
     return recipe if recipe.measure else recipe.but(measure=accuracy())
 
@@ -129,12 +131,17 @@ def without_answers(task: Task) -> bool:
     return "answer" not in task.columns and not task.played
 
 
+def undecided(task: Task) -> bool:
+    """Whether nothing says if a reply is right: the data has no answers, and its verifier compares replies with them."""
+    # a world's own verifier may count what holds of a reply, without an answer to compare it with
+    return without_answers(task) and isinstance(registry.verifier(task.verifier), Verifier)
+
+
 def check_answers(recipe: Recipe, task: Task) -> None:
     """Raise RewardlabError if the data has no answers and a part of the recipe, or of one of its learners, needs them."""
     if not without_answers(task):
         return
-    # a world's own verifier may count what holds of a reply, without an answer to compare it with
-    compared = isinstance(registry.verifier(task.verifier), Verifier)
+    compared = undecided(task)
     for part in parts_of(recipe):
         call = call_of(part) if hasattr(part, "function") else None
         if isinstance(part, Verifier) or (compared and part.name in ASK_VERIFIER):
@@ -145,7 +152,7 @@ def check_answers(recipe: Recipe, task: Task) -> None:
 
 def check_decides(who: str, task: Task) -> None:
     """Raise RewardlabError if the data has no answers for the verifier by which `who` is measured."""
-    if without_answers(task) and isinstance(registry.verifier(task.verifier), Verifier):
+    if undecided(task):
         raise need_answers(task, who, instead="")
 
 

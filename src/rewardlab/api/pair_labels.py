@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rewardlab.api.measuring import parts_of, stated_data
+from rewardlab.api.measuring import check_columns, parts_of, stated_data
 from rewardlab.core import Problem, Recipe, Task
 from rewardlab.data.pair_scores import CHANCES, MARGIN, SCORES, origin
 from rewardlab.data.values import number_of
@@ -13,6 +13,12 @@ from rewardlab.tasks.sources import Listed
 from rewardlab.util.progress import console
 
 BY_CHANCE, BY_MARGIN = "votes", "margins"
+
+
+def check_rows(recipe: Recipe, task: Task) -> None:
+    """Raise RewardlabError where the data lacks columns that the recipe reads; print what of its pairs is not read."""
+    check_columns(recipe, task)
+    tell_labels(recipe, task)
 
 
 def tell_labels(recipe: Recipe, task: Task) -> None:

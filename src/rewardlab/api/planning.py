@@ -24,9 +24,9 @@ from rewardlab.api.inputs import (
     trainable,
 )
 from rewardlab.api.machine import disk_bytes, disk_free
-from rewardlab.api.measuring import check_columns, measured
+from rewardlab.api.measuring import measured
 from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recomputed, rows_sampled, sums
-from rewardlab.api.pair_labels import tell_labels
+from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Group, Problem, Recipe, Score, Task, Trajectory, Turn
 from rewardlab.engine.distributed import world_size
@@ -65,7 +65,6 @@ def plan(
     memory_bytes: the most at a time.  fits; change: what to change first where it does not.
     columns: of the data.  batch_columns: what the recipe computes beside them, such as the reference's log-probabilities.
     no_verdict: rewards that judge none of the first problems when the reply is the gold answer, and what they say is missing.
-
     disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.
     Raises RewardlabError for what would end such a run, such as prompts too long.
     """
@@ -74,8 +73,7 @@ def plan(
     recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
     require_learning(recipe)
     task = trainable(task_of(task, config))
-    check_columns(recipe, task)
-    tell_labels(recipe, task)
+    check_rows(recipe, task)
     recipe = measured(in_environment(recipe, task), task)
     policy = _policy(model, config, task, memory)
     require_head(recipe, policy)

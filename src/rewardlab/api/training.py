@@ -28,8 +28,8 @@ from rewardlab.api.inputs import (
     versions,
 )
 from rewardlab.api.machine import check_disk, disk_bytes
-from rewardlab.api.measuring import check_columns, measured, watched, watching
-from rewardlab.api.pair_labels import tell_labels
+from rewardlab.api.measuring import measured, watched, watching
+from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.core import Recipe, Run, Task
@@ -74,8 +74,7 @@ def train(
     task = trainable(task_of(task, config))
     require_packages(recipe, task)
     require_scorers(recipe)
-    check_columns(recipe, task)
-    tell_labels(recipe, task)
+    check_rows(recipe, task)
     recipe = corrected(in_environment(recipe, task), config.mismatch)
     recipe = watching(watched(measured(recipe, task), eval_on), watch)
     model_name = config.model or task.model if model is None or isinstance(model, str) else None

@@ -13,7 +13,7 @@ from rewardlab.rewards.user.functions import find
 
 def environment_in(path: Path | str, function: str, settings: dict[str, Any] | None = None) -> Environment:
     """The environment that `function` in this file makes under these settings. Raises RewardlabError where it makes none."""
-    found = find(Path(path), function)
+    found = find(Path(path), function, "environment")
     if not isinstance(found, PartFactory) or not issubclass(found.make, Environment):
         raise RewardlabError(f"{function} of {path} is no environment: decorate it with @rewardlab.core.environment(start=...)")
     return found(**settings or {})

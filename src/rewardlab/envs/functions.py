@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +30,7 @@ from typing import Any
 from rewardlab.core import Message, Problem, Turn, environment
 from rewardlab.envs.tool_messages import answered, calls_of, told_of
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.user.functions import find
+from rewardlab.rewards.user.functions import find, functions_in
 from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.util.background import wait_for
 from rewardlab.util.extras import require
@@ -63,13 +64,29 @@ def schema_of(function: Callable, path: Path) -> dict[str, Any]:
     """The JSON schema of a function. Raises RewardlabError that says what its hints or its docstring lack."""
     from transformers.utils import get_json_schema
 
+    lacking, cause = _lacks(function), None
     try:
-        return get_json_schema(function)
+        if not lacking:
+            return get_json_schema(function)
     except Exception as problem:
-        raise RewardlabError(
-            f"{function.__name__} of {path} cannot be a tool: {problem}. A tool has type hints, and a docstring that says what it "
-            "does and, under Args:, what each argument is"
-        ) from problem
+        # its first sentence: the others advise what cannot be done here
+        lacking, cause = re.split(r"[.!] |[.!]?$", str(problem).replace(f"{function.__module__}.", ""), maxsplit=1)[0], problem
+    raise RewardlabError(
+        f"{function.__name__} of {path} cannot be a tool: {lacking}. A tool has type hints (int, str, list[str], Literal ...), and "
+        "a docstring that says what it does and, under Args:, what each argument is (`name: what it is`)"
+    ) from cause
+
+
+def _lacks(function: Callable) -> str:
+    """What keeps a function from being a tool that is seen from its signature; "" for nothing."""
+    arguments = inspect.signature(function).parameters.values()
+    if gathered := [str(p) for p in arguments if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]:
+        return f"its arguments are given by name, and {gathered[0].partition(':')[0]} names none"
+    if by_place := [p.name for p in arguments if p.kind is p.POSITIONAL_ONLY]:
+        return f"its arguments are given by name, and {by_place[0]} comes before a /"
+    if bare := [p.name for p in arguments if p.annotation is p.empty]:
+        return f"the argument {bare[0]} has no type hint"
+    return "" if inspect.getdoc(function) else "it has no docstring"
 
 
 @lru_cache(maxsize=32)
@@ -82,9 +99,11 @@ def tools_of(names: tuple[str, ...]) -> dict[str, Tool]:
     for written in names:
         where, _, name = written.rpartition(":")
         if not where.endswith(".py"):
-            raise RewardlabError(f"a tool is written FILE.py:NAME, not {written!r}")
+            has = functions_in(Path(name), "tool")[:8] if name.endswith(".py") else []
+            of_file = f"; there are {', '.join(f'{Path(name).name}:{x}' for x in has)}" if has else ""
+            raise RewardlabError(f"a tool is written FILE.py:NAME, not {written!r}{of_file}")
         path = Path(where).expanduser()
-        function = find(path, name)
+        function = find(path, name, "tool")
         if not inspect.isfunction(function):
             raise RewardlabError(f"{name} of {path} is no function, and tools are functions")
         tool = Tool(function, path)

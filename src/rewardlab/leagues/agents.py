@@ -35,8 +35,9 @@ league = League(
             "in worlds like it",
         ),
         World(
-            "articles", "encyclopaedia",
-            "chains and comparisons over articles whose titles and sentences share words, so that a search errs", new=True,
+            "articles", "encyclopaedia:error=0.7",
+            "chains and comparisons over articles whose titles and sentences share words; the policy's habit is to search for one "
+            "of them, and so to err", new=True,
         ),
     ),
     outcome=Outcome("pass@1", "higher", "right answers", margin=0.03),

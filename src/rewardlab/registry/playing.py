@@ -141,10 +141,16 @@ def _tools(names: Any) -> Environment:
     from rewardlab.envs.functions import functions, tools_of
 
     # a saved recipe finds the file from anywhere
-    placed = [f"{Path(where).expanduser().resolve()}:{function}" for where, _, function in (x.rpartition(":") for x in listed)]
+    placed = [_placed(name) for name in listed]
     # what is missing or wrong is reported now, not after the model is loaded
     tools_of(tuple(placed))
     return functions(tools=tuple(placed))
+
+
+def _placed(name: str) -> str:
+    """FILE.py:NAME with the file's absolute path; what is not of that form stays, and is refused as it was written."""
+    where, _, function = name.rpartition(":")
+    return f"{Path(where).expanduser().resolve()}:{function}" if where.endswith(".py") else name
 
 
 def _corpus(corpus: str) -> Environment:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from rewardlab.core import Message, Problem, Task
 from rewardlab.data.pair_scores import with_scores
+from rewardlab.data.values import is_missing
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import Share
 from rewardlab.util.progress import console
@@ -55,8 +56,6 @@ def records(
 
     Held out are: the problems of `test`, another file or dataset; else those of the data's own test or validation split; else
     `test_share` of the problems, chosen by a hash of their prompts, so that equal prompts stay together. They are never trained on.
-    Pairs say how good their replies are in `chosen_score` and `rejected_score`, whose places `data.pair_scores` finds in published
-    data; pairs of two equal replies are left out, and counted.
     order: of the training problems: "shuffled", anew in each epoch, or "file", as they stand there.
     Raises RewardlabError, with file and line, for whatever cannot be read, and says how many rows are bad.
     """
@@ -152,7 +151,7 @@ def _problems(rows: Iterator[Row], columns: Columns) -> list[Problem]:
 
 def _told_apart(problems: list[Problem]) -> list[Problem]:
     """The problems without pairs of two equal replies, which say nothing; how many are left out is printed."""
-    alike = [p for p in problems if p.meta.get("chosen") is not None and p.meta["chosen"] == p.meta.get("rejected")]
+    alike = [p for p in problems if not is_missing(p.meta.get("chosen")) and p.meta["chosen"] == p.meta.get("rejected")]
     if not alike:
         return problems
     if len(alike) == len(problems):

@@ -70,11 +70,11 @@ class Call:
         return [p.name for p in self.named if self.singular(p) in GOLD and p.default is p.empty]
 
 
-def find(path: Path, name: str) -> Any:
+def find(path: Path, name: str, what: str = "reward") -> Any:
     """The function, or decorated reward, of this name in a Python file. If there is none, raises RewardlabError that lists those
-    there.
+    there.  what: it is to be, for the error.
     """
-    path = existing(path)
+    path = existing(path, what)
     return _named(_load(path, path.stat().st_mtime_ns), str(path), name)
 
 
@@ -89,19 +89,24 @@ def find_in_module(module: str, name: str) -> Any:
 
 def only_function(path: Path) -> str:
     """The name of the only function in a Python file. Raises RewardlabError that lists them if there are several, or none."""
-    path = existing(path)
-    try:
-        # read, not imported: an audit imports the file in a process of its own
-        tree = ast.parse(path.read_text("utf-8"))
-    except (SyntaxError, ValueError) as e:
-        raise RewardlabError(f"cannot read {path}, line {getattr(e, 'lineno', None) or 1}: {type(e).__name__}: {e}") from e
-    names = [n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) and n.name[0] != "_"]
+    names = functions_in(path)
     if len(names) == 1:
         return names[0]
     if not names:
         raise RewardlabError(f"{path} has no function to use as a reward; write one, such as: def score(completion, answer)")
     commands = ", ".join(f"{path.name}:{name}" for name in names)
     raise RewardlabError(f"which function of {path}? It has {len(names)}; give one of {commands}")
+
+
+def functions_in(path: Path, what: str = "reward") -> list[str]:
+    """The names of the functions of a Python file, in order. Raises RewardlabError where it cannot be read."""
+    path = existing(path, what)
+    try:
+        # read, not imported: an audit imports the file in a process of its own
+        tree = ast.parse(path.read_text("utf-8"))
+    except (SyntaxError, ValueError) as e:
+        raise RewardlabError(f"cannot read {path}, line {getattr(e, 'lineno', None) or 1}: {type(e).__name__}: {e}") from e
+    return [n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) and n.name[0] != "_"]
 
 
 def prepared(found: Any, path: Path, settings: Mapping[str, Any] | None, convention: str | None = None) -> Any:
@@ -125,12 +130,12 @@ def prepared(found: Any, path: Path, settings: Mapping[str, Any] | None, convent
     return prepared(made, path, None, convention) if is_rubric(made) else Call(made, path, convention)
 
 
-def existing(path: Path) -> Path:
-    """The absolute path of a file; RewardlabError where there is none."""
+def existing(path: Path, what: str = "reward") -> Path:
+    """The absolute path of a file; RewardlabError where there is none, by what it is to hold."""
     if (found := path.expanduser().resolve()).is_file():
         return found
     near = difflib.get_close_matches(found.name, [p.name for p in found.parent.glob("*.py")], n=1)
-    raise RewardlabError(f"there is no reward file {path}" + (f"; did you mean {near[0]}?" if near else ""))
+    raise RewardlabError(f"there is no {what} file {path}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def _named(module: ModuleType, where: str, name: str) -> Any:
