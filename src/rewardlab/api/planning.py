@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from rewardlab.api.arguments import check_settings, named_model
-from rewardlab.api.inputs import configured, in_environment, policy_of, recipe_of, require_learning, task_of, trainable
+from rewardlab.api.inputs import configured, in_environment, policy_of, recipe_of, require_learning, require_weights, task_of, trainable
 from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import check_columns, measured
 from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recomputed, rows_sampled, sums
@@ -63,6 +63,7 @@ def plan(
     model = named_model(model)
     recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
     require_learning(recipe)
+    require_weights(config.model or model)
     task = trainable(task_of(task, config))
     check_columns(recipe, task)
     recipe = measured(in_environment(recipe, task), task)

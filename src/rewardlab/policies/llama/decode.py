@@ -153,7 +153,7 @@ def workers(policy: Generator, rows: int, sampling: Sampling) -> int:
     """How many threads sample, each its own rows."""
     # if sampling stops after the first `enough` rows, which rows those are must not depend on how fast a thread runs
     # and C++ that shares its products among all threads has no use for more
-    if policy.device.type != "cpu" or sampling.enough or policy.int8 is not None or (not _small(policy) and few_in_cpp(policy, rows)):
+    if policy.device.type != "cpu" or sampling.enough or policy.int8 is not None or (not runs_in_cpp(policy) and few_in_cpp(policy, rows)):
         return 1
     least = WORKER_ROWS["small" if _small(policy) else "large"]
     return max(1, min(torch.get_num_threads(), rows // least))
