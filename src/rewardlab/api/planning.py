@@ -13,7 +13,16 @@ import numpy as np
 import torch
 
 from rewardlab.api.arguments import check_settings, named_model
-from rewardlab.api.inputs import configured, in_environment, policy_of, recipe_of, require_learning, require_weights, task_of, trainable
+from rewardlab.api.inputs import (
+    configured,
+    in_environment,
+    policy_of,
+    recipe_of,
+    require_learning,
+    require_weights,
+    task_of,
+    trainable,
+)
 from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import check_columns, measured
 from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recomputed, rows_sampled, sums

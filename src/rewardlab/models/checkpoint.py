@@ -31,8 +31,8 @@ NAMES = {
 }
 """Models that come with rewardlab, and what they are; each but the last two has a module in this folder."""
 PREFIXES = ("hf:", "nf4:", "int8:")
-"""What may stand before a name: transformers runs the model, as it is or with its matrices in 4 bits, or the lean policy samples with
-weights in 8 bits."""
+"""What may stand before a name: transformers runs the model, as it is or with its matrices in 4 bits, or the lean policy samples
+with weights in 8 bits."""
 
 
 def parted(name: str) -> tuple[str, str]:

@@ -122,7 +122,8 @@ class RunConfig:
     )  # fmt: skip
     model: str | None = setting(
         None, NAME, "smollm2, a folder (checkpoint, PEFT adapter or run), or ORG/NAME of the Hugging Face hub; with hf: before it, "
-        "transformers runs it even where the lean policy could; with nf4: in 4 bits, below adapters; with int8: the lean policy samples with weights in 8 bits, to answer and be evaluated "
+        "transformers runs it even where the lean policy could; with nf4: in 4 bits, below adapters; "
+        "with int8: weights in 8 bits, which answer faster and cannot be trained "
         "(default: the task's own small policy)", metavar="MODEL",
     )  # fmt: skip
     device: str = setting("auto", DEVICE, "auto (a GPU if there is one), cpu or cuda", metavar="DEVICE")

@@ -23,7 +23,15 @@ from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.native.decoding import ROWS, STRIDE
 from rewardlab.policies.llama.native.library import HEAD_SIZES, library
 from rewardlab.policies.llama.steps import (
-    ChangedSteps, FewRows, Inserted, Int8Steps, JointSteps, NativeSteps, Steps, Values, torch_threads,
+    ChangedSteps,
+    FewRows,
+    Inserted,
+    Int8Steps,
+    JointSteps,
+    NativeSteps,
+    Steps,
+    Values,
+    torch_threads,
 )  # fmt: skip
 from rewardlab.policies.replies import Replies, Writes
 from rewardlab.policies.room import halved, ran_out
@@ -153,7 +161,8 @@ def workers(policy: Generator, rows: int, sampling: Sampling) -> int:
     """How many threads sample, each its own rows."""
     # if sampling stops after the first `enough` rows, which rows those are must not depend on how fast a thread runs
     # and C++ that shares its products among all threads has no use for more
-    if policy.device.type != "cpu" or sampling.enough or policy.int8 is not None or (not runs_in_cpp(policy) and few_in_cpp(policy, rows)):
+    shared = policy.int8 is not None or (not runs_in_cpp(policy) and few_in_cpp(policy, rows))
+    if policy.device.type != "cpu" or sampling.enough or shared:
         return 1
     least = WORKER_ROWS["small" if _small(policy) else "large"]
     return max(1, min(torch.get_num_threads(), rows // least))

@@ -86,7 +86,8 @@ void dots(W, const typename W::type* w, const float* x, int64_t in, float* found
 
 // Columns first..last of C (n, out) = X W^T + add C, for N rows of X. x: arranged.
 template <int N, class W>
-void columns(W, const typename W::type* w, const float* x, float* c, int64_t in, int64_t out, float add, int64_t first, int64_t last) {
+void columns(W, const typename W::type* w, const float* x, float* c, int64_t in, int64_t out, float add, int64_t first,
+             int64_t last) {
     float found[N];
     for (int64_t o = first; o < last; o++) {
         dots<N>(W{}, w + o * W::row(in), x, in, found);
@@ -167,7 +168,8 @@ void some(W, int64_t n, const typename W::type* w, const float* x, float* c, int
 
 // C (n, out) = X (n, in) W^T + add C. scratch: n * in floats.
 template <class W>
-void multiply(Team& team, const float* x, const void* matrix, float* c, int64_t n, int64_t in, int64_t out, float add, float* scratch) {
+void multiply(Team& team, const float* x, const void* matrix, float* c, int64_t n, int64_t in, int64_t out, float add,
+              float* scratch) {
     const auto* w = static_cast<const typename W::type*>(matrix);
     for (int64_t t = 0; t < n; t++) arrange(W{}, x + t * in, scratch + t * in, in);
     team.each((out + CHUNK - 1) / CHUNK, [&](int64_t part) {
