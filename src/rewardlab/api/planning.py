@@ -20,6 +20,7 @@ from rewardlab.api.inputs import (
     recipe_of,
     require_head,
     require_learning,
+    require_weights,
     task_of,
     trainable,
 )
@@ -95,6 +96,7 @@ def plan(
 
 def _policy(model: str | Policy | None, config: RunConfig, task: Task, memory: str | None) -> Policy:
     """The policy to plan with: of a checkpoint its shapes alone."""
+    require_weights(config.model or model)
     name = _checkpoint(model, config, task)
     if name is None:
         return policy_of(model, config, task)

@@ -30,13 +30,14 @@ NAMES = {
     "recorded": "replies that stand in the problems' column `replies`: for selecting among samples that are there already",
 }
 """Models that come with rewardlab, and what they are; each but the last two has a module in this folder."""
-RUN_BY_TRANSFORMERS = ("hf:", "nf4:")
-"""What may stand before a name: transformers runs the model, as it is or with its matrices in 4 bits."""
+PREFIXES = ("hf:", "nf4:", "int8:")
+"""What may stand before a name: transformers runs the model, as it is or with its matrices in 4 bits, or the lean policy samples
+with weights in 8 bits."""
 
 
 def parted(name: str) -> tuple[str, str]:
     """What stands before a name, which may be nothing, and the name itself."""
-    prefix = next((p for p in RUN_BY_TRANSFORMERS if name.startswith(p)), "")
+    prefix = next((p for p in PREFIXES if name.startswith(p)), "")
     return prefix, name[len(prefix) :]
 
 
@@ -60,7 +61,7 @@ class Checkpoint:
 
 def find(name: str, weights: bool = True) -> Checkpoint:
     """The checkpoint of a name: a folder (a checkpoint, a PEFT adapter, or a run: its best or else last model), ORG/NAME of the
-    hub, or smollm2. `hf:` or `nf4:` before it changes nothing here.  weights: False: of a model of the hub, all but these
+    hub, or smollm2. `hf:`, `nf4:` or `int8:` before it changes nothing here.  weights: False: of a model of the hub, all but these
     is enough.
 
     Raises RewardlabError for a folder that does not exist or holds no model, and for an adapter whose base is missing.
@@ -100,7 +101,7 @@ def is_hub_name(name: str) -> bool:
     """Whether a name stands for a model of the hub.
 
     A folder of that name is taken before it. In runs/, and beside other folders (`mine/2`, where there is a folder mine), a name is
-    taken for a path with a mistake in it, unless `hf:`, `nf4:` or a revision says that it is not one.
+    taken for a path with a mistake in it, unless `hf:`, `nf4:`, `int8:` or a revision says that it is not one.
     """
     prefix, place = parted(name)
     if not hub.is_name(place) or Path(place).exists():

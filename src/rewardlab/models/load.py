@@ -18,6 +18,8 @@ from rewardlab.models.formats import stored_dtype
 from rewardlab.models.reads import reads_of, words
 from rewardlab.policies.attributes import read_attributes
 from rewardlab.policies.hf.sight import FAMILIES
+from rewardlab.policies.llama.int8 import CANNOT_TRAIN, in_int8
+from rewardlab.policies.llama.int8 import PREFIX as INT8
 from rewardlab.util.device import device_of
 from rewardlab.util.progress import console
 
@@ -64,7 +66,8 @@ def load_policy(
     task's kind.  A folder: a Hugging Face checkpoint, a PEFT adapter, or a run (its best model).  ORG/NAME or ORG/NAME@REVISION: a
     model of the Hugging Face hub, from the local cache or else downloaded.  With `hf:` before it, transformers runs it; otherwise
     the lean policy does, where it can, and transformers where it cannot. With `nf4:` before it, transformers runs it with the
-    matrices of its layers kept in 4 bits (NF4, by bitsandbytes) below adapters, which must train. openai:URL#NAME: a model behind
+    matrices of its layers kept in 4 bits (NF4, by bitsandbytes) below adapters, which must train. With `int8:` before it, the lean
+    policy samples with weights in 8 bits (`policies/llama/int8.py`), which cannot be trained. openai:URL#NAME: a model behind
     an OpenAI-compatible address (`policies/served.py`), which cannot be trained; options may follow (`clients/endpoint.py`).
 
     lora_rank: train adapters of this rank instead of the weights; language models only. An adapter of that rank as `name` trains
@@ -163,10 +166,7 @@ def _from_checkpoint(name: str, found: Checkpoint, device: str, dtype: str, lora
 
 def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
     kind, (prefix, _) = found.config.get("model_type"), parted(name)
-    if prefix == "nf4:" and not lora_rank:
-        raise RewardlabError(
-            f"{name}: what is kept in 4 bits cannot train: train adapters on it (--lora-rank 32), or leave out nf4:"
-        )
+    _check_prefix(name, kind, lora_rank)
     if kind in OWN:
         if found.adapter:
             raise RewardlabError(f"the adapter {found.adapter} is on a {kind} model, and adapters are for language models only")
@@ -185,17 +185,33 @@ def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: in
             f"{name}: a value head that reads surprise is run by the lean policy alone: leave out {prefix or 'hf:'} and adapters"
         )
     why = f"as {prefix} asks"
-    if not prefix:
+    if prefix in ("", INT8):
         try:
             policy = _lean(found, device, dtype, lora_rank)
-            _say(f"{name}: {kind}, run by the lean policy")
+            if prefix:
+                policy.sample_in_int8()
+            _say(f"{name}: {kind}, run by the lean policy{', sampled with weights in 8 bits' if prefix else ''}")
             return policy
         except Unsupported as reason:
+            if prefix:
+                raise RewardlabError(f"{name}: only the lean policy samples with weights in 8 bits: {reason}") from None
             why = str(reason)
     nf4 = prefix == "nf4:"
     policy = HFPolicy.load(found.folder, device, dtype, lora_rank=lora_rank, adapter=found.adapter, base=found.base, nf4=nf4)
     _say(f"{name}: {kind}, run by transformers ({why})")
     return policy
+
+
+def _check_prefix(name: str, kind: str | None, lora_rank: int | None) -> None:
+    """Raise RewardlabError where what stands before a model's name asks for what cannot be."""
+    prefix, _ = parted(name)
+    if prefix == "nf4:" and not lora_rank:
+        raise RewardlabError(
+            f"{name}: what is kept in 4 bits cannot train: train adapters on it (--lora-rank 32), or leave out nf4:"
+        )
+    if prefix == INT8 and (lora_rank or kind in OWN):
+        why = CANNOT_TRAIN if lora_rank else f"weights in 8 bits are for language models, and this is a {kind}"
+        raise RewardlabError(f"{name}: {why}")
 
 
 def _lean(found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
@@ -220,6 +236,8 @@ def _say(text: str) -> None:
 def learner_model(learner: Learner, policy: Policy) -> Policy:
     """The model that a learner starts from (`Learner.init`). Raises RewardlabError where this policy cannot make it."""
     _check_reads(learner)
+    if learner.every and in_int8(learner.init):
+        raise RewardlabError(f"the learner {learner.name!r} starts from {learner.init}: {CANNOT_TRAIN}")
     model = _initial(learner, policy)
     # turns and checkpoints carry the learner's name, whatever checkpoint it was loaded from
     model.name, model.reads = learner.name, learner.reads

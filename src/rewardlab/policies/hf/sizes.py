@@ -28,7 +28,9 @@ class Sizes:
         """Roughly the bytes that a forward and backward pass over so many tokens keeps in memory."""
         c, size = self.model.config.get_text_config(), torch.empty(0, dtype=self.dtype).element_size()
         mlp = getattr(c, "intermediate_size", None) or 4 * c.hidden_size
-        layer = (17 * c.hidden_size + 5 * mlp) * size
+        # the residual stream and what norms read and write, which autocast leaves in float32
+        exact = 5 * c.hidden_size * 4
+        layer = (12 * c.hidden_size + 5 * mlp) * size + exact
         # of other layers than the one that is computed again, what they read, which autocast leaves in float32
         return tokens * (c.num_hidden_layers * 4 * c.hidden_size + layer if self.recomputes else c.num_hidden_layers * layer)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Protocol
 
 import numpy as np
@@ -21,7 +22,17 @@ from rewardlab.policies.llama.linear import packed_formats
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.native.decoding import ROWS, STRIDE
 from rewardlab.policies.llama.native.library import HEAD_SIZES, library
-from rewardlab.policies.llama.steps import ChangedSteps, FewRows, Inserted, JointSteps, NativeSteps, Steps, Values, torch_threads
+from rewardlab.policies.llama.steps import (
+    ChangedSteps,
+    FewRows,
+    Inserted,
+    Int8Steps,
+    JointSteps,
+    NativeSteps,
+    Steps,
+    Values,
+    torch_threads,
+)  # fmt: skip
 from rewardlab.policies.replies import Replies, Writes
 from rewardlab.policies.room import halved, ran_out
 from rewardlab.policies.sampler import sample
@@ -51,6 +62,7 @@ class Generator(Writes, Protocol):
     dtype: torch.dtype
     device: torch.device
     most_rows: int
+    int8: SimpleNamespace | None
     _inserted: Inserted | None
 
     def parameters(self) -> list[nn.Parameter]: ...
@@ -120,6 +132,8 @@ def _maker(policy: Generator, vectors: np.ndarray | None = None, rows: int | Non
     inserted, valued = policy._inserted, policy.model.value_head is not None
     if policy.model.surprise is not None:
         raise RewardlabError("a value head that reads surprise cannot say what next tokens are worth: use value-head")
+    if policy.int8 is not None:
+        return _in_int8(policy, policy.int8, vectors)
     kind: type[Steps] = Values if valued else Steps
     if not valued and inserted is None:
         kind = NativeSteps if runs_in_cpp(policy) else FewRows if few_in_cpp(policy, rows) else Steps
@@ -130,6 +144,14 @@ def _maker(policy: Generator, vectors: np.ndarray | None = None, rows: int | Non
     return lambda slots: kind(policy.model, weights, slots)
 
 
+def _in_int8(policy: Generator, prepared: SimpleNamespace, vectors: np.ndarray | None) -> Callable[[int], Steps]:
+    """The same of a model with weights in 8 bits, which are made ready when it is loaded."""
+    if policy._inserted is not None:
+        raise RewardlabError("nothing can be inserted between the layers of a model with weights in 8 bits: leave out int8:")
+    weights = SimpleNamespace(**vars(prepared) | {"embed": below(prepared.embed, vectors)})
+    return lambda slots: Int8Steps(policy.model, weights, slots)
+
+
 def _joint_maker(policy: Generator, joined: Sequence[tuple[float, Generator]], candidates: int) -> Callable[[int], JointSteps]:
     makers = [(1.0, _maker(policy)), *((weight, _maker(other)) for weight, other in joined)]
     return lambda slots: JointSteps([(weight, make(slots)) for weight, make in makers], candidates)
@@ -138,7 +160,9 @@ def _joint_maker(policy: Generator, joined: Sequence[tuple[float, Generator]], c
 def workers(policy: Generator, rows: int, sampling: Sampling) -> int:
     """How many threads sample, each its own rows."""
     # if sampling stops after the first `enough` rows, which rows those are must not depend on how fast a thread runs
-    if policy.device.type != "cpu" or sampling.enough:
+    # and C++ that shares its products among all threads has no use for more
+    shared = policy.int8 is not None or (not runs_in_cpp(policy) and few_in_cpp(policy, rows))
+    if policy.device.type != "cpu" or sampling.enough or shared:
         return 1
     least = WORKER_ROWS["small" if _small(policy) else "large"]
     return max(1, min(torch.get_num_threads(), rows // least))

@@ -18,6 +18,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.attributes import Attributes, mixed
 from rewardlab.policies.head import per_token_losses, token_logprobs
+from rewardlab.policies.llama import int8
 from rewardlab.policies.llama.checkpoint import config_of, hf_names, load_llama, save_llama
 from rewardlab.policies.llama.decode import MAX_ROWS, PREFILL_TOKENS, generate, runs_in_cpp
 from rewardlab.policies.llama.layout import Layout, layout
@@ -47,6 +48,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
     """
 
     shares_prompts = True
+    int8: SimpleNamespace | None = None
+    """What samples with weights in 8 bits (`int8.py`), where these weights will not change; a copy has none."""
 
     def __init__(self, model: Llama, tokenizer: Any, device: torch.device, dtype: torch.dtype, name: str = "policy"):
         super().__init__(tokenizer)
@@ -86,6 +89,11 @@ class LlamaPolicy(HasWeights, TextPolicy):
     def merge(self) -> LlamaPolicy:
         """Add the adapters to the weights, which train from now on."""
         self.model, self.base = merge(self.model).requires_grad_(True), None
+        return self
+
+    def sample_in_int8(self) -> LlamaPolicy:
+        """Sample with the present weights in 8 bits from now on. Raises RewardlabError where that cannot be."""
+        self.int8 = int8.prepared(self.model.requires_grad_(False), self.device, self.dtype)
         return self
 
     def copy(self, name: str, value_head: bool = False) -> LlamaPolicy:
@@ -194,7 +202,8 @@ class LlamaPolicy(HasWeights, TextPolicy):
         """The bytes of keys and values of rows of so many tokens that are sampled together."""
         s, span = self.model.shape, -(-tokens // SPAN_MULTIPLE) * SPAN_MULTIPLE
         numbers = 2 * s.layers * s.kv_heads * s.head_dim
-        return rows * span * numbers * torch.empty(0, dtype=self.dtype).element_size()
+        size = 4 if self.int8 is not None else torch.empty(0, dtype=self.dtype).element_size()
+        return rows * span * numbers * size
 
     def weights(self) -> SimpleNamespace:
         """The weights in the format of computation; cast at each call, since the optimiser changes them in place."""

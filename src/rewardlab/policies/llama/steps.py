@@ -214,10 +214,12 @@ class FewRows(NativeSteps):
     def compile(self) -> None:
         found = library()
         assert found is not None
-        # the tables of the model itself are exact
-        exact = SimpleNamespace(**{**vars(self.weights), "cos": self.model.cos, "sin": self.model.sin})
         self.threads = torch.get_num_threads()
-        self.native = Decoding(found, self.model.shape, exact, self.threads)
+        self.native = Decoding(found, self.model.shape, self.read(), self.threads)
+
+    def read(self) -> SimpleNamespace:
+        """The weights that steps read. The tables of positions are those of the model itself, which are exact."""
+        return SimpleNamespace(**{**vars(self.weights), "cos": self.model.cos, "sin": self.model.sin})
 
     def prefill(self, prompts: Sequence[np.ndarray], slots: Sequence[Sequence[int]]) -> None:
         # many tokens are multiplied by PyTorch, unless it only imitates the format
@@ -226,6 +228,13 @@ class FewRows(NativeSteps):
                 Steps.prefill(self, prompts, slots)
         else:
             super().prefill(prompts, slots)
+
+
+class Int8Steps(FewRows):
+    """The same with the weights of steps in 8 bits (`int8.py`); prompts are computed with those that were rounded."""
+
+    def read(self) -> SimpleNamespace:
+        return SimpleNamespace(**vars(super().read()) | vars(self.weights.int8) | {"embed": self.weights.embed.bfloat16()})
 
 
 class JointSteps:

@@ -96,7 +96,9 @@ def test_outputs_and_gradients_are_those_of_pytorch(words, groups, value_head, m
     check_as_in_pytorch(policy_of(words, value_head), batch_of(*groups), monkeypatch)
 
 
-@pytest.mark.parametrize("changes", [{"head_dim": 32}, {"head_dim": 64, "num_key_value_heads": 1}, {"num_key_value_heads": 4}])
+@pytest.mark.parametrize(
+    "changes", [{"head_dim": 32}, {"head_dim": 64, "num_key_value_heads": 1}, {"head_dim": 128}, {"num_key_value_heads": 4}]
+)
 def test_heads_of_all_sizes_and_shares_are_as_in_pytorch(words, changes, monkeypatch):
     check_as_in_pytorch(policy_of(words, **changes), batch_of(*BATCHES["shared prompts"]), monkeypatch)
 

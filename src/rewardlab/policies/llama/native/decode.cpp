@@ -17,7 +17,8 @@ struct Layer {
 };
 
 // Of the matrices: float32 for PyTorch's library, or what rows.h takes.
-enum Format : int64_t { LIBRARY, FLOAT32, BFLOAT16 };
+// The embeddings of INT8 are in bfloat16.
+enum Format : int64_t { LIBRARY, FLOAT32, BFLOAT16, INT8 };
 
 struct Model {
     Matmul matmul;
@@ -44,6 +45,7 @@ void product(const Model& m, Team& team, const float* x, const void* w, float* c
     switch (m.format) {
         case FLOAT32: return multiply<Float32>(team, x, w, c, n, in, out, add, scratch);
         case BFLOAT16: return multiply<BFloat16>(team, x, w, c, n, in, out, add, scratch);
+        case INT8: return multiply<Int8>(team, x, w, c, n, in, out, add, scratch);
         default: m.matmul.forward(x, static_cast<const float*>(w), c, n, in, out, add);
     }
 }
@@ -93,7 +95,7 @@ void run_block(const Model& m, Team& team, const Cache& cache, int64_t n, const 
           *product_of = both + n * 2 * m.mlp, *arranged = product_of + n * m.mlp, *scores = scratch + BLOCK * scratch_per_token(m);
     const int64_t room = cache.span + LANES;
     for (int64_t t = 0; t < n; t++)
-        (m.format == BFLOAT16 ? copy_row<uint16_t> : copy_row<float>)(m.embed, ids[t], m.hidden, x + t * m.hidden);
+        (m.format >= BFLOAT16 ? copy_row<uint16_t> : copy_row<float>)(m.embed, ids[t], m.hidden, x + t * m.hidden);
     for (int64_t i = 0; i < m.layers; i++) {
         const Layer& w = m.layer[i];
         float* table = cache.layers[i];

@@ -35,7 +35,7 @@ class _Model(ctypes.Structure):
     ]
 
 
-LIBRARY, ROWS = 0, {torch.float32: 1, torch.bfloat16: 2}
+LIBRARY, ROWS, INT8 = 0, {torch.float32: 1, torch.bfloat16: 2}, 3
 """How matrices are multiplied (`Format` in decode.cpp): by PyTorch's library, or by rows.h, by the format of the weights."""
 STRIDE = 16
 """What the widths of matrices must be a multiple of for rows.h."""
@@ -44,8 +44,8 @@ STRIDE = 16
 class Decoding:
     """The forward pass over a cache in float32, for folded weights (`fold`) on the CPU.
 
-    threads: those that share each product with a few rows, whose matrices may be bfloat16; None: PyTorch's library multiplies, by
-    one thread, in float32.
+    threads: those that share each product with a few rows, whose matrices may be bfloat16, or bytes (`int8.rounded`) beside
+    embeddings in bfloat16; None: PyTorch's library multiplies, by one thread, in float32.
     """
 
     def __init__(self, library: ctypes.CDLL, shape: Shape, weights: SimpleNamespace, threads: int | None = None):
@@ -58,7 +58,7 @@ class Decoding:
         self.layers = (_Layer * shape.layers)(*(_Layer(**{k: address(w) for k, w in layer.items()}) for layer in self.weights))
         sizes = {name: getattr(shape, name) for name in _Model.SIZES}
         addresses: dict[str, Any] = {name: address(table) for name, table in self.tables.items()}
-        how = {"format": LIBRARY if threads is None else ROWS[weights.head.dtype], "threads": threads or 1}
+        how = {"format": LIBRARY if threads is None else ROWS.get(weights.head.dtype, INT8), "threads": threads or 1}
         self.model = _Model(sgemm=sgemm(), eps=shape.eps, layer=self.layers, **how, **sizes, **addresses)
         self.vocab = shape.vocab
 

@@ -44,6 +44,7 @@ void with_head_size(int64_t d, F f) {
         case 8: f(std::integral_constant<int, 8>{}); break;
         case 32: f(std::integral_constant<int, 32>{}); break;
         case 64: f(std::integral_constant<int, 64>{}); break;
+        case 128: f(std::integral_constant<int, 128>{}); break;
         default: break;
     }
 }

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from rewardlab.util.files import cached
 
-SOURCES = [Path(__file__).with_name(name) for name in ("decode.cpp", "train.cpp", "kernels.h", "rows.h")]
-HEAD_SIZES = (8, 32, 64)
+SOURCES = [Path(__file__).with_name(name) for name in ("decode.cpp", "train.cpp", "kernels.h", "rows.h", "int8.h")]
+HEAD_SIZES = (8, 32, 64, 128)
 """What `with_head_size` of kernels.h knows."""
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-pthread")
 LOOSE = (

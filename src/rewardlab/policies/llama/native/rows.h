@@ -13,15 +13,18 @@ using Floats = float __attribute__((vector_size(32)));
 using Words = uint32_t __attribute__((vector_size(32)));
 // Numbers that a kernel takes at once: inputs must be a multiple of it.
 constexpr int64_t STRIDE = 16;
-// Rows of X that share a weight in a register.
-constexpr int64_t TOKENS = 4;
 // Rows of a matrix that a thread takes at a time.
 constexpr int64_t CHUNK = 32;
 // Bytes that weights are fetched from memory before their turn: the processor alone fetches half as many a second.
 constexpr int64_t AHEAD = 4096;
 
+#include "int8.h"
+
+// A format of weights: TOKENS rows of X share a weight in a register, and a row of a matrix has `row(in)` of its `type`.
 struct Float32 {
     using type = float;
+    static constexpr int64_t TOKENS = 4;
+    static int64_t row(int64_t in) { return in; }
     static constexpr bool pairs = false;
     static void load(const float* w, Floats& a, Floats& b) {
         std::memcpy(&a, w, sizeof a);
@@ -32,6 +35,8 @@ struct Float32 {
 // The upper half of a float. Two lie in a word: a gets those at even places, b those at odd ones.
 struct BFloat16 {
     using type = uint16_t;
+    static constexpr int64_t TOKENS = 4;
+    static int64_t row(int64_t in) { return in; }
     static constexpr bool pairs = true;
     static void load(const uint16_t* w, Floats& a, Floats& b) {
         Words both;
@@ -51,14 +56,14 @@ inline float as_float(uint16_t x) {
 
 // x (size,) in the order in which `load` gives weights.
 template <class W>
-void arrange(const float* x, float* y, int64_t size) {
+void arrange(W, const float* x, float* y, int64_t size) {
     for (int64_t i = 0; i < size; i += STRIDE)
         for (int64_t j = 0; j < STRIDE; j++) y[i + j] = x[i + (W::pairs ? j % 8 * 2 + j / 8 : j)];
 }
 
 // The products of a row of W with N rows of X, (N,).
-template <class W, int N>
-void dots(const typename W::type* w, const float* x, int64_t in, float* found) {
+template <int N, class W>
+void dots(W, const typename W::type* w, const float* x, int64_t in, float* found) {
     Floats sums[N][2] = {};
     for (int64_t i = 0; i < in; i += STRIDE) {
         Floats a, b;
@@ -80,11 +85,12 @@ void dots(const typename W::type* w, const float* x, int64_t in, float* found) {
 }
 
 // Columns first..last of C (n, out) = X W^T + add C, for N rows of X. x: arranged.
-template <class W, int N>
-void columns(const typename W::type* w, const float* x, float* c, int64_t in, int64_t out, float add, int64_t first, int64_t last) {
+template <int N, class W>
+void columns(W, const typename W::type* w, const float* x, float* c, int64_t in, int64_t out, float add, int64_t first,
+             int64_t last) {
     float found[N];
     for (int64_t o = first; o < last; o++) {
-        dots<W, N>(w + o * in, x, in, found);
+        dots<N>(W{}, w + o * W::row(in), x, in, found);
         for (int t = 0; t < N; t++) c[t * out + o] = found[t] + (add ? add * c[t * out + o] : 0);
     }
 }
@@ -152,22 +158,23 @@ class Team {
     }
 };
 
+// `columns` for up to as many rows of X as W has TOKENS.
+template <int N, class W>
+void some(W, int64_t n, const typename W::type* w, const float* x, float* c, int64_t in, int64_t out, float add, int64_t first,
+          int64_t last) {
+    if (n == N) return columns<N>(W{}, w, x, c, in, out, add, first, last);
+    if constexpr (N > 1) some<N - 1>(W{}, n, w, x, c, in, out, add, first, last);
+}
+
 // C (n, out) = X (n, in) W^T + add C. scratch: n * in floats.
 template <class W>
-void multiply(Team& team, const float* x, const void* matrix, float* c, int64_t n, int64_t in, int64_t out, float add, float* scratch) {
+void multiply(Team& team, const float* x, const void* matrix, float* c, int64_t n, int64_t in, int64_t out, float add,
+              float* scratch) {
     const auto* w = static_cast<const typename W::type*>(matrix);
-    for (int64_t t = 0; t < n; t++) arrange<W>(x + t * in, scratch + t * in, in);
+    for (int64_t t = 0; t < n; t++) arrange(W{}, x + t * in, scratch + t * in, in);
     team.each((out + CHUNK - 1) / CHUNK, [&](int64_t part) {
         const int64_t first = part * CHUNK, last = std::min(first + CHUNK, out);
-        for (int64_t t = 0; t < n; t += TOKENS) {
-            const float* rows = scratch + t * in;
-            float* to = c + t * out;
-            switch (std::min(TOKENS, n - t)) {
-                case 1: columns<W, 1>(w, rows, to, in, out, add, first, last); break;
-                case 2: columns<W, 2>(w, rows, to, in, out, add, first, last); break;
-                case 3: columns<W, 3>(w, rows, to, in, out, add, first, last); break;
-                default: columns<W, 4>(w, rows, to, in, out, add, first, last);
-            }
-        }
+        for (int64_t t = 0; t < n; t += W::TOKENS)
+            some<W::TOKENS>(W{}, std::min(W::TOKENS, n - t), w, scratch + t * in, c + t * out, in, out, add, first, last);
     });
 }
