@@ -168,6 +168,27 @@ def test_a_limit_takes_the_same_items_for_all_and_another_seed_others(data):
 
 
 @pytest.mark.parametrize(
+    ("typed", "items"), [("3", 3), ("3,JudgeBench=5", 5), ("judgebench=2, 3", 2), ("judgebench=6", 6), ("99", 8)]
+)
+def test_a_benchmark_may_have_a_limit_of_its_own(data, capsys, typed, items):
+    assert main(["scoreboard", "length", "--on", "judgebench", "--data", str(data), "--limit", typed, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["raters"]["length"]["judgebench"]["items"] == items
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("0", "--limit must be a whole number above 0, not 0"), ("judgebench=x", "--limit must be a whole number above 0, not 'x'"),
+        ("3,4", "--limit 3,4 has two numbers without a name"), ("judgebench=3,judgebench=4", "two numbers for judgebench"),
+        ("llmbar=3", "unknown benchmark with a limit 'llmbar'"), ("judgebench=3,", "not ''"),
+    ],
+)  # fmt: skip
+def test_a_limit_that_cannot_be_meant_is_refused(data, capsys, typed, says):
+    assert main(["scoreboard", "length", "--on", "judgebench", "--data", str(data), "--limit", typed]) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("line", "says"),
     [
         ('{"pair_id": "x"}', "no column 'source'"),
