@@ -52,7 +52,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def limits(text: str) -> dict[str, int]:
-    """Items that are asked of each benchmark ("" where a number stands alone) and of those that are named. Raises RewardlabError."""
+    """Items asked of each benchmark (""), where a number stands alone, and of those that are named. Raises RewardlabError."""
     found: dict[str, int] = {}
     for part in text.split(","):
         name, _, count = map(str.strip, part.rpartition("="))

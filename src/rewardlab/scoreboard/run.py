@@ -118,9 +118,10 @@ def scoreboard(
 
     raters: names as `raters/` has them, or raters.  on: benchmarks, by name.  data: a file or folder as it was published, of the
     one benchmark named; without it, each is read from the folder that REWARDLAB_DATA names.  limit: so many items of each, chosen
-    by chance, the same for all raters; by the benchmark's name, other numbers for some ({"": 60, "rm-bench": 20}).  out: a folder for scoreboard.json, index.html, verdicts.jsonl (which `outputs:` reads
-    again) and a model card for each rater.  against_published: the figures of papers stand beside.  workers: "ray" or "ray:N":
-    processes of a Ray cluster, each of which loads the rater by its name, share the items.
+    by chance, the same for all raters; by the benchmark's name, other numbers for some ({"": 60, "rm-bench": 20}).
+    out: a folder for scoreboard.json, index.html, verdicts.jsonl (which `outputs:` reads again) and a model card for each rater.
+    against_published: the figures of papers stand beside.  workers: "ray" or "ray:N": processes of a Ray cluster, each of which
+    loads the rater by its name, share the items.
     Raises RewardlabError, before any model is loaded, for unknown names and data that cannot be read.
     """
     if data is not None and len(on) != 1:
