@@ -203,6 +203,15 @@ def test_a_broken_row_is_told_with_its_place(data, line, says):
     assert "line 9" in str(told.value)
 
 
+@pytest.mark.parametrize(("chosen", "rejected"), [("Mars.", "Mars."), (["Mars.", "Venus."], ["The Moon.", "Venus."])])
+def test_a_pair_of_one_s_own_whose_replies_are_equal_is_told_with_its_place(tmp_path, chosen, rejected):
+    good = {"prompt": "Name a planet.", "chosen": "Mars.", "rejected": "The Moon."}
+    rows = [good, {**good, "chosen": chosen, "rejected": rejected}]
+    (own := tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(RewardlabError, match="line 2.*the same reply is chosen and rejected"):
+        scoreboard(["length"], ["pairs"], data=own)
+
+
 def test_the_page_runs_its_own_script_alone_and_shows_where_raters_disagree(tmp_path, data):
     said = [{"id": str(i), "scores": [1, 0], "rater": "<b>good</b>"} for i in range(8)]
     scoreboard([write(tmp_path / "said.jsonl", said), "length"], ["judgebench"], data=data, out=tmp_path / "board")
