@@ -203,6 +203,21 @@ def test_a_broken_row_is_told_with_its_place(data, line, says):
     assert "line 9" in str(told.value)
 
 
+def test_raters_are_not_compared_by_another_figure_where_the_headline_cannot_be_told(tmp_path):
+    """ProcessBench's F1 is a mean over sets; the two sets here have solutions of one kind alone each."""
+    rows = [
+        {"id": f"{name}-{i}", "problem": f"P{i}", "steps": ["a", "b"], "label": label, "final_answer_correct": label < 0}
+        for name, label in (("gsm8k", -1), ("math", 1)) for i in range(30)
+    ]  # fmt: skip
+    (data := tmp_path / "process.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = [{"id": row["id"], "steps": [[0.9, 0.9]], "rater": "trusts"} for row in rows]
+    said += [{"id": row["id"], "steps": [[0.9, 0.1]], "rater": "doubts"} for row in rows]
+    document = scoreboard([write(tmp_path / "said.jsonl", said)], ["processbench"], data=data)
+    assert "f1" not in document["raters"]["trusts"]["processbench"]["figures"]
+    assert document["raters"]["trusts"]["processbench"]["figures"]["pooled_f1"]["value"] == 0.0
+    assert document["differences"] == []
+
+
 @pytest.mark.parametrize(("chosen", "rejected"), [("Mars.", "Mars."), (["Mars.", "Venus."], ["The Moon.", "Venus."])])
 def test_a_pair_of_one_s_own_whose_replies_are_equal_is_told_with_its_place(tmp_path, chosen, rejected):
     good = {"prompt": "Name a planet.", "chosen": "Mars.", "rejected": "The Moon."}

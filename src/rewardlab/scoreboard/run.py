@@ -284,11 +284,11 @@ def _document(asked: Sequence[Asked], answered: Sequence[Answered]) -> dict[str,
     for a in asked:
         headlines = {}
         for one in (x for x in answered if x.asked.name == a.name):
-            entry, replicates = _entry(one)
+            entry, headline = _entry(one)
             rows.setdefault(one.rater, {})[a.name] = entry
             # what was asked about other items is not compared
             if one.asked is a:
-                headlines[one.rater] = (next(iter(entry["figures"].values()))["value"], replicates)
+                headlines[one.rater] = headline
         prompts = len({item.cluster for item in a.items})
         apart += [{"benchmark": a.name, **row} for row in statistics.differences(headlines, prompts)]
     statistics.holm(apart)
@@ -312,8 +312,8 @@ def _marks(asked: Asked, verdicts: Sequence[Verdict]) -> Marks:
     return Marks.of(asked.items, rows)
 
 
-def _entry(one: Answered) -> tuple[dict[str, Any], np.ndarray]:
-    """The figures of a rater on a benchmark, and the resamples of the first."""
+def _entry(one: Answered) -> tuple[dict[str, Any], tuple[float, np.ndarray]]:
+    """The figures of a rater on a benchmark, and the first with its resamples: NaN where these items do not say it."""
     benchmark, items = one.asked.benchmark, one.asked.items
     marks = _marks(one.asked, one.verdicts)
     found = benchmark.figures(marks)
@@ -329,7 +329,8 @@ def _entry(one: Answered) -> tuple[dict[str, Any], np.ndarray]:
         "biases": biases(items, one.verdicts, one.scale) if benchmark.asks == "replies" else {},
         "cost": dict(one.cost), "blind": one.blind, "why": next((v.why for v in one.verdicts if v.why), ""),
     }  # fmt: skip
-    return entry, replicates[next(iter(found))]
+    first = next(iter(found))
+    return entry, (float(found[first]), replicates[first])
 
 
 def _write(out: Path, document: Mapping[str, Any], asked: Sequence[Asked], answered: Sequence[Answered]) -> None:
