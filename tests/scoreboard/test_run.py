@@ -223,7 +223,7 @@ def test_a_pair_of_one_s_own_whose_replies_are_equal_is_told_with_its_place(tmp_
     good = {"prompt": "Name a planet.", "chosen": "Mars.", "rejected": "The Moon."}
     rows = [good, {**good, "chosen": chosen, "rejected": rejected}]
     (own := tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(RewardlabError, match="line 2.*the same reply is chosen and rejected"):
+    with pytest.raises(RewardlabError, match=r"line 2.*the same reply is chosen and rejected"):
         scoreboard(["length"], ["pairs"], data=own)
 
 

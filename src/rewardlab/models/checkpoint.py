@@ -16,7 +16,6 @@ from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models import hub, smollm2
 from rewardlab.models.formats import fingerprint
 from rewardlab.policies.adapter import Base, config_of
-from rewardlab.runs.folder import checkpointed
 from rewardlab.runs.metrics import best_step, finite, read_metrics
 from rewardlab.util.files import folders_like
 from rewardlab.util.progress import console
@@ -126,7 +125,7 @@ def checkpoint_of(folder: Path) -> Path:
             if which == "best":
                 _tell_if_untrained(folder)
             return folder / which
-    done = checkpointed(folder)
+    done = sorted(int(part.name.removeprefix("step-")) for part in folder.glob("checkpoints/step-*"))
     ends = f", or, with --steps {done[-1]}, ends after the steps that are done" if done else ""
     raise RewardlabError(f"the run {folder} has saved no model yet: rewardlab train --resume {folder} goes on{ends}")
 
