@@ -58,7 +58,11 @@ def test_a_run_stands_for_its_best_model_and_for_its_last_without_one(model):
     run = model.parent.parent / "run"
     (run / "model").mkdir(parents=True)
     (run / "config.json").write_text(json.dumps({"recipe": {}}))
-    with pytest.raises(RewardlabError, match="has saved no model yet"):
+    with pytest.raises(RewardlabError, match=r"has saved no model yet: rewardlab train --resume .*run goes on$"):
+        find("run")
+    for step in (20, 7):
+        (run / "checkpoints" / f"step-{step:06d}").mkdir(parents=True)
+    with pytest.raises(RewardlabError, match="or, with --steps 20, ends after the steps that are done"):
         find("run")
     for which in ("model", "best"):
         (run / which).mkdir(exist_ok=True)

@@ -168,6 +168,27 @@ def test_a_limit_takes_the_same_items_for_all_and_another_seed_others(data):
 
 
 @pytest.mark.parametrize(
+    ("typed", "items"), [("3", 3), ("3,JudgeBench=5", 5), ("judgebench=2, 3", 2), ("judgebench=6", 6), ("99", 8)]
+)
+def test_a_benchmark_may_have_a_limit_of_its_own(data, capsys, typed, items):
+    assert main(["scoreboard", "length", "--on", "judgebench", "--data", str(data), "--limit", typed, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["raters"]["length"]["judgebench"]["items"] == items
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("0", "--limit must be a whole number above 0, not 0"), ("judgebench=x", "--limit must be a whole number above 0, not 'x'"),
+        ("3,4", "--limit 3,4 has two numbers without a name"), ("judgebench=3,judgebench=4", "two numbers for judgebench"),
+        ("llmbar=3", "unknown benchmark with a limit 'llmbar'"), ("judgebench=3,", "not ''"),
+    ],
+)  # fmt: skip
+def test_a_limit_that_cannot_be_meant_is_refused(data, capsys, typed, says):
+    assert main(["scoreboard", "length", "--on", "judgebench", "--data", str(data), "--limit", typed]) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("line", "says"),
     [
         ('{"pair_id": "x"}', "no column 'source'"),
@@ -180,6 +201,30 @@ def test_a_broken_row_is_told_with_its_place(data, line, says):
     with pytest.raises(RewardlabError, match=says) as told:
         scoreboard(["length"], ["judgebench"], data=data)
     assert "line 9" in str(told.value)
+
+
+def test_raters_are_not_compared_by_another_figure_where_the_headline_cannot_be_told(tmp_path):
+    """ProcessBench's F1 is a mean over sets; the two sets here have solutions of one kind alone each."""
+    rows = [
+        {"id": f"{name}-{i}", "problem": f"P{i}", "steps": ["a", "b"], "label": label, "final_answer_correct": label < 0}
+        for name, label in (("gsm8k", -1), ("math", 1)) for i in range(30)
+    ]  # fmt: skip
+    (data := tmp_path / "process.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = [{"id": row["id"], "steps": [[0.9, 0.9]], "rater": "trusts"} for row in rows]
+    said += [{"id": row["id"], "steps": [[0.9, 0.1]], "rater": "doubts"} for row in rows]
+    document = scoreboard([write(tmp_path / "said.jsonl", said)], ["processbench"], data=data)
+    assert "f1" not in document["raters"]["trusts"]["processbench"]["figures"]
+    assert document["raters"]["trusts"]["processbench"]["figures"]["pooled_f1"]["value"] == 0.0
+    assert document["differences"] == []
+
+
+@pytest.mark.parametrize(("chosen", "rejected"), [("Mars.", "Mars."), (["Mars.", "Venus."], ["The Moon.", "Venus."])])
+def test_a_pair_of_one_s_own_whose_replies_are_equal_is_told_with_its_place(tmp_path, chosen, rejected):
+    good = {"prompt": "Name a planet.", "chosen": "Mars.", "rejected": "The Moon."}
+    rows = [good, {**good, "chosen": chosen, "rejected": rejected}]
+    (own := tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(RewardlabError, match=r"line 2.*the same reply is chosen and rejected"):
+        scoreboard(["length"], ["pairs"], data=own)
 
 
 def test_the_page_runs_its_own_script_alone_and_shows_where_raters_disagree(tmp_path, data):

@@ -20,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rewardlab.commands import flags as shared
+from rewardlab.errors import RewardlabError
+from rewardlab.settings.domain import POSITIVE
 
 HELP = "score reward models, judges and process reward models on benchmarks of rewards"
 FIELDS = ("device", "dtype", "seed")
@@ -37,11 +39,27 @@ def flags(parser: argparse.ArgumentParser) -> None:
         help="a file or folder in the published format, of one benchmark, or hf:OWNER/NAME[:SPLIT] of the hub",
     )
     parser.add_argument("--out", metavar="DIR", help="folder for the page, the table, the verdicts and model cards")
-    shared.number_flag(parser, "limit", "items of each benchmark, chosen by chance (default: all)")
+    parser.add_argument(
+        "--limit",
+        type=limits,
+        metavar="N[,NAME=N]",
+        help="items of each benchmark, chosen by chance, and of the one named: 60,rm-bench=20, or rm-bench=20 (default: all)",
+    )
     parser.add_argument("--against", choices=("published",), help="show the figures of papers beside")
     parser.add_argument("--list", action="store_true", help="list the benchmarks, and where their data is")
     shared.workers_flag(parser)
     shared.config_flags(parser, FIELDS)
+
+
+def limits(text: str) -> dict[str, int]:
+    """Items asked of each benchmark (""), where a number stands alone, and of those that are named. Raises RewardlabError."""
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, count = map(str.strip, part.rpartition("="))
+        if name in found:
+            raise RewardlabError(f"--limit {text} has two numbers {f'for {name}' if name else 'without a name'}: 60,rm-bench=20")
+        found[name] = shared.read("--limit", POSITIVE, count)
+    return found
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -126,7 +126,9 @@ def checkpoint_of(folder: Path) -> Path:
             if which == "best":
                 _tell_if_untrained(folder)
             return folder / which
-    raise RewardlabError(f"the run {folder} has saved no model yet")
+    done = sorted(int(part.name.removeprefix("step-")) for part in folder.glob("checkpoints/step-*"))
+    ends = f", or, with --steps {done[-1]}, ends after the steps that are done" if done else ""
+    raise RewardlabError(f"the run {folder} has saved no model yet: rewardlab train --resume {folder} goes on{ends}")
 
 
 @functools.cache

@@ -32,12 +32,15 @@ from rewardlab.scoreboard.page import page
 from rewardlab.scoreboard.raters import OUTPUTS, Rater, load_rater
 from rewardlab.scoreboard.raters.outputs import raters_in
 from rewardlab.scoreboard.raters.rater import rated
+from rewardlab.settings.domain import POSITIVE
 from rewardlab.util.files import write_json, write_text
 from rewardlab.util.progress import Bar
 
 FIRST, BATCH, PACE = 4, 64, 10.0
 """Items that are rated together, at first and at most, and the seconds that this should take: so often the progress is told, and so
 much a kill costs."""
+EVERY = ""
+"""In limits by benchmark: of each that is not named."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def benchmarks() -> list[str]:
 def benchmark_of(name: str) -> Benchmark:
     """The benchmark of rewards of this name, in either spelling. Raises RewardlabError for another one."""
     known = [row["name"] for row in registry.rows() if row["kind"] == "benchmark"]
-    plain = name.replace("-", "_").replace(".", "_").lower()
+    plain = plain_name(name)
     if plain == own_pairs.NAME:
         return own_pairs.benchmark
     found = _of_module(plain) if plain in known else None
@@ -108,23 +111,25 @@ def _of_module(name: str) -> Benchmark | None:
 
 def scoreboard(
     raters: Sequence[str | Rater], on: Sequence[str], *, data: str | Path | None = None, out: str | Path | None = None,
-    limit: int | None = None, seed: int = 0, device: str = "auto", dtype: str = "auto", against_published: bool = False,
-    workers: str | None = None,
+    limit: int | Mapping[str, int] | None = None, seed: int = 0, device: str = "auto", dtype: str = "auto",
+    against_published: bool = False, workers: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The scoreboard of raters over benchmarks, as one document.
 
     raters: names as `raters/` has them, or raters.  on: benchmarks, by name.  data: a file or folder as it was published, of the
     one benchmark named; without it, each is read from the folder that REWARDLAB_DATA names.  limit: so many items of each, chosen
-    by chance, the same for all raters.  out: a folder for scoreboard.json, index.html, verdicts.jsonl (which `outputs:` reads
-    again) and a model card for each rater.  against_published: the figures of papers stand beside.  workers: "ray" or "ray:N":
-    processes of a Ray cluster, each of which loads the rater by its name, share the items.
+    by chance, the same for all raters; by the benchmark's name, other numbers for some ({"": 60, "rm-bench": 20}).
+    out: a folder for scoreboard.json, index.html, verdicts.jsonl (which `outputs:` reads again) and a model card for each rater.
+    against_published: the figures of papers stand beside.  workers: "ray" or "ray:N": processes of a Ray cluster, each of which
+    loads the rater by its name, share the items.
     Raises RewardlabError, before any model is loaded, for unknown names and data that cannot be read.
     """
     if data is not None and len(on) != 1:
         raise RewardlabError(f"--data is the file of one benchmark, and {len(on)} are named")
     if workers:
         check_named(*raters)
-    chosen = [asked(name, data, limit, seed) for name in dict.fromkeys(on)]
+    limits = _limits(limit, on)
+    chosen = [asked(name, data, limits.get(plain_name(name)), seed) for name in dict.fromkeys(on)]
     if not chosen or not raters:
         raise RewardlabError("a scoreboard needs a rater and a benchmark")
     answered = [found for rater in raters for found in _answers(rater, chosen, device, dtype, workers)]
@@ -139,6 +144,23 @@ def scoreboard(
     return document | {"out": None if out is None else str(out)}
 
 
+def _limits(limit: int | Mapping[str, int] | None, on: Sequence[str]) -> dict[str, int]:
+    """How many items are asked of those benchmarks that are not asked whole. Raises RewardlabError for one that is not asked."""
+    said = {} if limit is None else {EVERY: limit} if isinstance(limit, int) else limit
+    known = {plain_name(name) for name in on}
+    limits = dict.fromkeys(known, said[EVERY]) if EVERY in said else {}
+    for name, count in said.items():
+        if name != EVERY and plain_name(name) not in known:
+            raise unknown("benchmark with a limit", name, known)
+        POSITIVE.check(f"the limit of {name or 'each benchmark'}", count)
+    return limits | {plain_name(name): count for name, count in said.items() if name != EVERY}
+
+
+def plain_name(name: str) -> str:
+    """A benchmark's name as its file has it, from either spelling."""
+    return name.replace("-", "_").replace(".", "_").lower()
+
+
 def asked(name: str, data: str | Path | None = None, limit: int | None = None, seed: int = 0) -> Asked:
     """A benchmark with its items, or some of them, chosen by chance."""
     benchmark = benchmark_of(name)
@@ -148,7 +170,7 @@ def asked(name: str, data: str | Path | None = None, limit: int | None = None, s
         # in the order of the file, whichever are chosen
         chosen = random.Random(seed_of("scoreboard", seed)).sample(range(len(items)), limit)
         items = [items[i] for i in sorted(chosen)]
-    return Asked(name.replace("-", "_").replace(".", "_").lower(), benchmark, items, seed, of)
+    return Asked(plain_name(name), benchmark, items, seed, of)
 
 
 def _answers(
@@ -262,11 +284,11 @@ def _document(asked: Sequence[Asked], answered: Sequence[Answered]) -> dict[str,
     for a in asked:
         headlines = {}
         for one in (x for x in answered if x.asked.name == a.name):
-            entry, replicates = _entry(one)
+            entry, headline = _entry(one)
             rows.setdefault(one.rater, {})[a.name] = entry
             # what was asked about other items is not compared
             if one.asked is a:
-                headlines[one.rater] = (next(iter(entry["figures"].values()))["value"], replicates)
+                headlines[one.rater] = headline
         prompts = len({item.cluster for item in a.items})
         apart += [{"benchmark": a.name, **row} for row in statistics.differences(headlines, prompts)]
     statistics.holm(apart)
@@ -290,8 +312,8 @@ def _marks(asked: Asked, verdicts: Sequence[Verdict]) -> Marks:
     return Marks.of(asked.items, rows)
 
 
-def _entry(one: Answered) -> tuple[dict[str, Any], np.ndarray]:
-    """The figures of a rater on a benchmark, and the resamples of the first."""
+def _entry(one: Answered) -> tuple[dict[str, Any], tuple[float, np.ndarray]]:
+    """The figures of a rater on a benchmark, and the first with its resamples: NaN where these items do not say it."""
     benchmark, items = one.asked.benchmark, one.asked.items
     marks = _marks(one.asked, one.verdicts)
     found = benchmark.figures(marks)
@@ -307,7 +329,8 @@ def _entry(one: Answered) -> tuple[dict[str, Any], np.ndarray]:
         "biases": biases(items, one.verdicts, one.scale) if benchmark.asks == "replies" else {},
         "cost": dict(one.cost), "blind": one.blind, "why": next((v.why for v in one.verdicts if v.why), ""),
     }  # fmt: skip
-    return entry, replicates[next(iter(found))]
+    first = next(iter(found))
+    return entry, (float(found[first]), replicates[first])
 
 
 def _write(out: Path, document: Mapping[str, Any], asked: Sequence[Asked], answered: Sequence[Answered]) -> None:
