@@ -66,6 +66,7 @@ TRAIN = "train grpo --task arithmetic"
         (f"{TRAIN} -n 4", "unknown flag '-n'; flags have two dashes: --n"),
         (f"{TRAIN} --lr", "--lr needs a value"),
         (f"{TRAIN} --learning-rate 1e-4", "unknown flag of grpo '--learning-rate'; did you mean --lr?"),
+        (f"{TRAIN} --retriever http://localhost:8000", "unknown flag of grpo '--retriever'; did you mean --corpus?"),
         (f"{TRAIN} --num_generations 8", "unknown flag of grpo '--num_generations'; did you mean --n?"),
         (f"{TRAIN} --steps 1.5", "steps must be a whole number above 0, not 1.5"),
         ("show", "the following arguments are required: METHOD (see rewardlab show --help)"),

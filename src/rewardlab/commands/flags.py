@@ -44,6 +44,7 @@ ELSEWHERE = {
     **dict.fromkeys(("--num-minibatches", "--num-mini-batches", "--mini-batches"), "--minibatches"),
     **dict.fromkeys(("--model-name", "--model-name-or-path", "--model-path", "--policy"), "--model"),
     **dict.fromkeys(("--report-to", "--logger", "--wandb"), "--track"),
+    **dict.fromkeys(("--retriever", "--retriever-url", "--search-url", "--docs", "--index"), "--corpus"),
     "--most": "--questions",
     "--problems-per-step": "--problems",
     # where no training step is made, problems are those of a measurement
