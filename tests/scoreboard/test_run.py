@@ -227,6 +227,21 @@ def test_a_pair_of_one_s_own_whose_replies_are_equal_is_told_with_its_place(tmp_
         scoreboard(["length"], ["pairs"], data=own)
 
 
+def test_prompts_that_the_headline_does_not_read_make_no_difference_clear():
+    """Of 40 prompts 30 stand in the figure of their subset alone, and of the others two are of the same prompt."""
+    subset = np.array(["new"] * 10 + ["old"] * 30, object)
+    clusters = [str(max(i, 1)) for i in range(40)]
+
+    def headline(marks):
+        return {"new": marks.only("new").mean("right"), "old": marks.only("old").mean("right")}
+
+    raters = [figures.Marks({"right": np.where(np.arange(40) % k == 0, 1.0, 0.0)}, subset) for k in (2, 3)]
+    assert figures.prompts_behind(headline, raters, clusters) == 9
+    whole = [figures.Marks({"right": np.full(40, 0.5)}, subset)]
+    # a rater that says the same of all is told from others by what they say
+    assert figures.prompts_behind(headline, whole, clusters) == 0
+
+
 def test_the_page_runs_its_own_script_alone_and_shows_where_raters_disagree(tmp_path, data):
     said = [{"id": str(i), "scores": [1, 0], "rater": "<b>good</b>"} for i in range(8)]
     scoreboard([write(tmp_path / "said.jsonl", said), "length"], ["judgebench"], data=data, out=tmp_path / "board")

@@ -144,8 +144,8 @@ def _differences(document: Mapping[str, Any]) -> None:
         for d in sorted(document["differences"], key=lambda d: (d["benchmark"], -d["difference"]))
     ]
     table(("benchmark", "better", "worse", "points", ""), rows[:40])
-    if any(about["items"] < LEAST_PROMPTS for about in document["benchmarks"].values()):
-        print(f"of fewer than {LEAST_PROMPTS} prompts no difference is called clear")
+    if few := dict.fromkeys(d["benchmark"] for d in document["differences"] if d["prompts"] < LEAST_PROMPTS):
+        print(f"of fewer than {LEAST_PROMPTS} prompts no difference is called clear: {', '.join(few)}")
 
 
 def _figure(x: Mapping[str, Any] | None) -> str:

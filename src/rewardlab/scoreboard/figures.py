@@ -3,8 +3,8 @@
 Intervals are percentiles of a bootstrap over prompts (1,000 resamples; items of one prompt, or of one picture, are kept together),
 the same resamples for all raters, so that differences are paired. A share whose resamples are all 0, or all 1, gets Wilson's
 interval instead. Two raters differ by the p-value of their difference in the headline figure over its bootstrap deviation (normal),
-with Holm's correction over all pairs of raters on all benchmarks. Of fewer than 20 prompts none is clear: resamples of so few say
-too little about the spread.
+with Holm's correction over all pairs of raters on all benchmarks. Where the headline rests on fewer than 20 prompts none is clear:
+resamples of so few say too little about the spread.
 """
 
 from __future__ import annotations
@@ -112,9 +112,29 @@ def interval(value: float, replicates: np.ndarray, n: int) -> tuple[float, float
     return float(low), float(high)
 
 
+def prompts_behind(figures: Callable[[Marks], Figures], raters: Sequence[Marks], clusters: Sequence[str]) -> int:
+    """On how many prompts the headline rests: without each of them it is another number for one of the raters. Some prompts are in
+    other figures alone, as LLMBar's older pairs are. Counted up to LEAST_PROMPTS, beyond which nobody asks.
+
+    clusters: the prompt of each item.
+    """
+
+    def headline(marks: Marks) -> float:
+        return next(iter(figures(marks).values()))
+
+    whole = [(marks, value) for marks in raters if not math.isnan(value := headline(marks))]
+    prompt, found = np.array(clusters, object), 0
+    for one in dict.fromkeys(clusters):
+        rest = prompt != one
+        found += any(headline(marks.where(rest)) != value for marks, value in whole)
+        if found == LEAST_PROMPTS:
+            break
+    return found
+
+
 def differences(headlines: Mapping[str, tuple[float, np.ndarray]], prompts: int) -> list[dict[str, Any]]:
-    """For each two raters the difference of their headline figures on one benchmark, the better one first.  prompts: how many
-    were resampled; p is 1 where they are too few."""
+    """For each two raters the difference of their headline figures on one benchmark, the better one first.  prompts: on how
+    many these rest (`prompts_behind`); p is 1 where they are too few."""
     found = []
     for (a, (x, xs)), (b, (y, ys)) in combinations(headlines.items(), 2):
         if math.isnan(x) or math.isnan(y):
@@ -125,7 +145,8 @@ def differences(headlines: Mapping[str, tuple[float, np.ndarray]], prompts: int)
         p = math.erfc(abs(x - y) / spread / math.sqrt(2)) if spread > 0 else 1.0 if x == y else 0.0
         p = p if prompts >= LEAST_PROMPTS else 1.0
         low, high = (float(v) for v in np.nanpercentile(sampled, [2.5, 97.5]))
-        found.append({"better": names[0], "worse": names[1], "difference": abs(x - y), "ci95": [low, high], "p": p})
+        apart = {"difference": abs(x - y), "ci95": [low, high], "p": p, "prompts": prompts}
+        found.append({"better": names[0], "worse": names[1], **apart})
     return found
 
 

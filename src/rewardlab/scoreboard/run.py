@@ -282,14 +282,15 @@ def _document(asked: Sequence[Asked], answered: Sequence[Answered]) -> dict[str,
     rows: dict[str, dict[str, Any]] = {}
     apart: list[dict[str, Any]] = []
     for a in asked:
-        headlines = {}
+        headlines, marks = {}, []
         for one in (x for x in answered if x.asked.name == a.name):
             entry, headline = _entry(one)
             rows.setdefault(one.rater, {})[a.name] = entry
             # what was asked about other items is not compared
             if one.asked is a:
                 headlines[one.rater] = headline
-        prompts = len({item.cluster for item in a.items})
+                marks.append(_marks(a, one.verdicts))
+        prompts = statistics.prompts_behind(a.benchmark.figures, marks, [item.cluster for item in a.items])
         apart += [{"benchmark": a.name, **row} for row in statistics.differences(headlines, prompts)]
     statistics.holm(apart)
     about = {
