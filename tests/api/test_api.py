@@ -153,6 +153,14 @@ def test_answers_are_chosen_among_several(model):
         rewardlab.answer("grpo", model, own_task())
 
 
+def test_answers_to_rows_without_answers_are_not_called_wrong(tmp_path, model, capsys):
+    rows = [{"prompt": f"Start with {i}. Add 1.", "chosen": str(i + 1), "rejected": "0"} for i in range(8)]
+    (file := tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = rewardlab.answer("best_of_n", model, str(file), problems=2, max_new=4)
+    assert not {"accuracy", "pass@1"} & found.keys()
+    assert "which replies are right is not known" in capsys.readouterr().err
+
+
 def test_the_recipe_of_a_run_comes_back_as_it_was(model):
     recipe = build("grpo", {"n": 2, "problems": 2, "lr": 3e-4}).but(reward=spaces(worth=0.5) + correct())
     out = rewardlab.train(recipe, model, own_task(), **SMALL).out

@@ -18,6 +18,7 @@ from rewardlab.api.inputs import (
     require_scorers,
     task_of,
 )
+from rewardlab.api.measuring import undecided
 from rewardlab.api.prompt_lengths import environment_of, fit_prompts
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores, Task, Trajectory, ask
 from rewardlab.errors import RewardlabError
@@ -63,19 +64,25 @@ def answer_each(
     about = {"method": recipe.name, "model": model_name, "replies": len(groups[0])}
     if prompt is not None:
         return {**about, "prompt": prompt, "answer": chosen[0].reply}, {}
+    measured: dict[str, Any] = {"tokens": tokens}
+    each = {"tokens_per_answer": [float(sum(t.written for t in g)) for g in groups]}
+    if undecided(task):
+        console.print("the rows have no answers: which replies are right is not known", highlight=False, markup=False)
+    else:
+        each |= _right(groups, chosen, run)
+        measured = {name: with_interval(each[name]) for name in ("accuracy", "pass@1")} | measured
+    if cut_off := [t.stop == "length" for group in groups for t in group].count(True):
+        measured["cut_off"] = cut_off / sum(map(len, groups))
+    return {**about, "task": task.name, "n": len(test_problems), **measured}, each
+
+
+def _right(groups: list[Group], chosen: list[Trajectory], run: Run) -> dict[str, list[float]]:
+    """accuracy: whether the reply that was chosen for a problem is right; pass@1: the share of its replies that are."""
     # pass@1 from all n replies of each problem, with less variance than from one of them
     shares_right = [sum(s.value or 0.0 for s in row) / len(row) for row in run.verdicts(groups)]
     # a chosen reply has its verdict already, unless the selection composed a new one
     selected_right = [float(row[0].value or 0.0) for row in run.verdicts([[t] for t in chosen])]
-    measured = {"accuracy": with_interval(selected_right), "pass@1": with_interval(shares_right), "tokens": tokens}
-    if cut_off := [t.stop == "length" for group in groups for t in group].count(True):
-        measured["cut_off"] = cut_off / sum(map(len, groups))
-    each = {
-        "accuracy": selected_right,
-        "pass@1": shares_right,
-        "tokens_per_answer": [float(sum(t.written for t in g)) for g in groups],
-    }
-    return {**about, "task": task.name, "n": len(test_problems), **measured}, each
+    return {"accuracy": selected_right, "pass@1": shares_right}
 
 
 def _selected(recipe: Recipe, problems: Sequence[Problem], run: Run) -> tuple[list[Group], list[Trajectory]]:
