@@ -244,11 +244,10 @@ def _warn_of_untaught(task: Task) -> None:
 def require_head(recipe: Recipe, policy: Policy) -> None:
     """Raise RewardlabError where a model with a scalar head is to learn from log-probs too, and would have none: in the lean policy
     that head takes the place of a vocabulary head that is a matrix of its own."""
-    shape = getattr(getattr(policy, "model", None), "shape", None)
-    if shape is None or getattr(shape, "tied", True):
-        return
     for learner in recipe.also:
         terms = learner.recipe.objective.terms() if learner.recipe.objective and learner.init.startswith("value-head") else ()
+        if not terms or getattr(getattr(getattr(policy, "model", None), "shape", None), "tied", True):
+            continue
         if part := next((leaf for _, leaf in terms if "logprobs" in leaf.wants), None):
             raise RewardlabError(
                 f"the learner {learner.name!r} of {recipe.name or 'this recipe'} learns scores and, by {part.name}, log-probs in "

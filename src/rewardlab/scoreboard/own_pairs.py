@@ -19,9 +19,9 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
     """prompt, a text or messages; chosen and rejected, a text or a list of texts each, or a conversation each whose last message
     is the reply and whose others are the prompt; id, subset, reference, if there are any."""
     chosen, rejected = (_texts(row[name], name) for name in ("chosen", "rejected"))
+    asked = _before(row) or row["prompt"]
     if set(chosen) & set(rejected):
         raise ValueError("the same reply is chosen and rejected, so that no rater can be right: leave the row out")
-    asked = _before(row) or row["prompt"]
     prompt = users(asked) if isinstance(asked, str) else said(asked)
     # rows of one's own have no id as a rule: what they hold tells them apart
     whole = json.dumps([str(asked), chosen, rejected])
