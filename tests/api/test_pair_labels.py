@@ -42,6 +42,14 @@ def test_a_margin_is_no_count_of_votes_and_a_chance_no_margin(tmp_path, capsys, 
     assert f"--labels {right} reads it" in told
 
 
+def test_a_hard_label_that_is_read_is_told(tmp_path, capsys):
+    rows = [row | {"label": 1} for row in ROWS]
+    assert "read as chosen_score and rejected_score: label" in dry_run(tmp_path, capsys, rows, "--labels", "votes")[1]
+    code, told = dry_run(tmp_path, capsys, rows, "--labels", "margins")
+    assert code
+    assert "--labels votes reads it" in told
+
+
 def test_plain_pairs_and_hard_labels_are_told_nothing_of(tmp_path, capsys):
     for columns in ({}, {"label": 1}):
         code, told = dry_run(tmp_path, capsys, [row | columns for row in ROWS])

@@ -86,10 +86,9 @@ def _given(model: str | Policy | None, task: Any) -> str | Policy:
 
 def _told(task: Task, config: RunConfig) -> Task:
     """The task; says that of rows in a file those are measured which training on it would hold out, where no others were named."""
-    if config.test is not None or not isinstance(task.train, Listed) or not task.source or task.name in registry.tasks():
-        return task
-    if rest := len(task.train.problems):
-        file = task.source["name"]
+    file = (task.source or {}).get("name", "")
+    # a folder or a dataset may have a split of its own to be measured on
+    if config.test is None and isinstance(task.train, Listed) and Path(file).is_file() and (rest := len(task.train.problems)):
         console.print(
             f"measured on the {len(task.test):,} of {rest + len(task.test):,} rows of {file} that are held out where it is trained "
             f"on; all of them: --test {quote(str(file))}",

@@ -12,7 +12,13 @@ from rewardlab.errors import RewardlabError
 from rewardlab.tasks.sources import Listed
 from rewardlab.util.progress import console
 
-BY_CHANCE, BY_MARGIN = "votes", "margins"
+BY_CHANCE, BY_MARGIN, EITHER = "votes", "margins", ""
+MEANS = {
+    BY_CHANCE: "the chance that the chosen reply is the better one",
+    BY_MARGIN: "how much better the chosen reply is",
+    EITHER: "how good each reply is",
+}
+"""What a column says, by the setting `labels` that reads it; either setting may read a number for each reply."""
 
 
 def check_rows(recipe: Recipe, task: Task) -> None:
@@ -30,38 +36,31 @@ def tell_labels(recipe: Recipe, task: Task) -> None:
         return
     names = next(filter(None, (origin(p.meta) for p in task.train.problems)), ())
     labels = next((part.settings["labels"] for part in parts_of(recipe) if part.name == "preference_loss"), None)
-    # whole numbers in a column `label` alone may be anything
-    if not names or not _reads_pairs(recipe) or (names[0] in CHANCES and not _graded(task.train.problems, names[0])):
+    if not names or not _reads_pairs(recipe):
         return
     said = " and ".join(names)
-    kind = BY_CHANCE if names[0] in CHANCES else BY_MARGIN if names == (MARGIN,) else ""
+    kind = BY_CHANCE if names[0] in CHANCES else BY_MARGIN if names == (MARGIN,) else EITHER
     if kind and labels not in (None, "order", kind):
         raise RewardlabError(
-            f"--labels {labels} cannot read the column {said}, which is {_means(kind)}: --labels {kind} reads it"
+            f"--labels {labels} cannot read the column {said} ({MEANS[kind]}): --labels {kind} reads it"
             + (", or give how many preferred each reply, in chosen_score and rejected_score" if labels == BY_CHANCE else "")
         )
     if _reads_scores(recipe):
         if names != SCORES:
             _say(f"read as {' and '.join(SCORES)}: {said}")
         return
+    # whole numbers in a column `label` alone may be anything
+    if kind == BY_CHANCE and not _graded(task.train.problems, names[0]):
+        return
     method = "" if labels == "order" else "bradley_terry "
     _say(
-        f"not read by {recipe.name or 'this recipe'}: {said}, which {_means(kind, says=True)}; {method}--labels "
-        f"{kind or BY_MARGIN} learns from it{'' if kind else ' (--labels votes, where they count votes)'}"
+        f"not read by {recipe.name or 'this recipe'}: {said} ({MEANS[kind]}); {method}--labels {kind or BY_MARGIN} learns from it"
+        f"{'' if kind else ' (--labels votes, where they count votes)'}"
     )
 
 
 def _graded(problems: Sequence[Problem], column: str) -> bool:
     return any((number_of(p.meta.get(column)) or 0.0) % 1 for p in problems)
-
-
-def _means(kind: str, says: bool = False) -> str:
-    what = {
-        BY_CHANCE: "the chance that the chosen reply is the better one",
-        BY_MARGIN: "how much better the chosen reply is",
-        "": "how good each reply is",
-    }[kind]
-    return f"say {what}" if says and not kind else f"says {what}" if says else what
 
 
 def _reads_pairs(recipe: Recipe) -> bool:

@@ -9,12 +9,11 @@ from typing import Any, Literal
 
 from rewardlab.core import Message, Problem, Task
 from rewardlab.data.pair_scores import with_scores
-from rewardlab.data.values import is_missing
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import Share
-from rewardlab.util.progress import console
 
 from .conversations import alternating, decoded, is_conversation, message, messages_of, preferred, replies, worked
+from .equal_pairs import without_equal_pairs
 from .rows import HUB, Row, splits
 from .sources import Listed, Shuffled, held_out
 
@@ -146,24 +145,7 @@ def _problems(rows: Iterator[Row], columns: Columns) -> list[Problem]:
     if errors:
         several = f" ({len(errors):,} of {len(found):,} rows are bad; this is the first)" if len(errors) > 1 else ""
         raise RewardlabError(f"{errors[0]}{several}{_to_drop(errors, columns, len(found))}")
-    return _told_apart([problem for problem in found if isinstance(problem, Problem)])
-
-
-def _told_apart(problems: list[Problem]) -> list[Problem]:
-    """The problems without pairs of two equal replies, which say nothing; how many are left out is printed."""
-    alike = [p for p in problems if not is_missing(p.meta.get("chosen")) and p.meta["chosen"] == p.meta.get("rejected")]
-    if not alike:
-        return problems
-    if len(alike) == len(problems):
-        raise RewardlabError(
-            f"{alike[0].place}: chosen and rejected are equal, in this row and in all others: no pair says anything"
-        )
-    console.print(
-        f"left out: {len(alike):,} of {len(problems):,} pairs, whose two replies are equal (the first: {alike[0].place})",
-        markup=False, highlight=False, soft_wrap=True,
-    )  # fmt: skip
-    left_out = set(map(id, alike))
-    return [p for p in problems if id(p) not in left_out]
+    return without_equal_pairs([problem for problem in found if isinstance(problem, Problem)])
 
 
 def _to_drop(errors: list[RewardlabError], columns: Columns, rows: int) -> str:

@@ -39,12 +39,12 @@ def values(bytes_of_rows):
 
 def test_numbers_and_scales_by_hand():
     row = torch.zeros(1, 64)
-    # of 32 neighbours, the largest of which is 127 / 128: the scale is 1/128 * (1 + 1/256), for which bfloat16 has 129/128 / 128
+    # of 32 neighbours the largest is 127 / 128, and a 127th of it, and a 256th more, is 1/128 * (1 + 1/256)
     row[0, :4] = torch.tensor([127.0, -127.0, 63.5, 0.4]) / 128
     found = int8.rounded(row)
     assert found.shape == (1, 64 + 2 * 2)
     scale = 1.0 / 128
-    # 1 + 1/256 lies between 1 and 1 + 1/128, and a tie goes to the even one
+    # which lies halfway between two numbers of bfloat16, 1/128 and 1/128 * (1 + 1/128): the even one is taken
     assert found[0, 64:].contiguous().view(torch.bfloat16).tolist() == [scale, 0.0]
     assert found[0, :64].view(torch.int8).tolist() == [127, -127, 64, *[0] * 61]
 
