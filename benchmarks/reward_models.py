@@ -29,7 +29,7 @@ SHORT = 800
 
 def pairs(count: int) -> list[dict[str, str]]:
     """Different short pairs, sampled once."""
-    from rewardlab.scoreboard.run import benchmark_of
+    from rewardlab.scoreboard.asked import benchmark_of
 
     rows = [
         {"prompt": item.question, "chosen": item.replies[i], "rejected": item.replies[j]}

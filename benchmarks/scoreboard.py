@@ -35,7 +35,7 @@ def made(base: str, folder: str) -> dict[str, Any]:
 
 
 def items(prompts: int) -> list[Any]:
-    from rewardlab.scoreboard.run import benchmark_of
+    from rewardlab.scoreboard.asked import benchmark_of
 
     return random.Random(0).sample(benchmark_of("rm-bench").items(), prompts)
 
@@ -48,8 +48,8 @@ def processor_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def ours(model: str, prompts: int) -> dict[str, Any]:
+    from rewardlab.scoreboard.asked import benchmark_of
     from rewardlab.scoreboard.raters import load_rater
-    from rewardlab.scoreboard.run import benchmark_of
 
     rater, own, benchmark = load_rater(model, "cpu", "float32"), items(prompts), benchmark_of("rm-bench")
     rater.judge(own[:1], benchmark)

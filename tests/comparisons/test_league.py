@@ -415,18 +415,9 @@ def test_what_would_fail_every_run_is_said_before_the_first(rows, league_of, say
 
 def test_a_model_that_is_not_there_is_said_before_the_first_run(tmp_path, capsys):
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in SUMS))
-    for plan in (["--plan"], []):
-        argv = [
-            "league",
-            "length",
-            "--task",
-            str(tmp_path / "rows.jsonl"),
-            "--model",
-            "nosuch",
-            *plan,
-            "--out",
-            str(tmp_path / "o"),
-        ]
+    rows, out = str(tmp_path / "rows.jsonl"), str(tmp_path / "o")
+    for dry in (["--dry-run"], []):
+        argv = ["league", "length", "--task", rows, "--model", "nosuch", *dry, "--out", out]
         assert cli.main(argv) == 2
         assert "unknown model 'nosuch'" in capsys.readouterr().err
         assert not (tmp_path / "o").exists()

@@ -11,10 +11,10 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.errors import RewardlabError
+from rewardlab.scoreboard.asked import benchmark_of, benchmarks
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict
-from rewardlab.scoreboard.run import benchmark_of, benchmarks
 
 NAMES = benchmarks()
 OTHERS = sorted({row["name"] for row in registry.rows() if row["kind"] == "benchmark"} - set(NAMES))

@@ -7,7 +7,8 @@ import pytest
 from rewardlab.data.hub import saved, stored_rows
 from rewardlab.data.pictures import pictures_in
 from rewardlab.errors import RewardlabError
-from rewardlab.scoreboard.run import asked, benchmark_of, scoreboard
+from rewardlab.scoreboard.asked import asked, benchmark_of
+from rewardlab.scoreboard.run import scoreboard
 
 PAIRS = [{"prompt": f"{n}+1=?", "chosen": str(n + 1), "rejected": f"{n + 2}, I think", "subset": "sums"} for n in range(6)]
 

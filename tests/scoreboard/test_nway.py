@@ -11,9 +11,9 @@ from rewardlab.core import Problem, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
 from rewardlab.models.load import load_policy
+from rewardlab.scoreboard.asked import benchmark_of
 from rewardlab.scoreboard.items import Item, users
 from rewardlab.scoreboard.raters import load_rater
-from rewardlab.scoreboard.run import benchmark_of
 from tests.helpers.checkpoints import checkpoint
 from tests.helpers.served_model import serving
 

@@ -201,11 +201,11 @@ def test_a_formula_is_a_blind_baseline_on_pictures_alone(tmp_path):
 
 
 def test_a_formula_on_a_benchmark_of_pictures_is_shown_as_blind(tmp_path, capsys, monkeypatch):
-    import rewardlab.scoreboard.run as run
+    from rewardlab.scoreboard import own_pairs
 
     data = tmp_path / "rows.jsonl"
     data.write_text("".join(json.dumps(row(base64.b64encode(png(picture(i))).decode(), i)) + "\n" for i in range(3)))
-    monkeypatch.setattr(run.own_pairs, "benchmark", replace(BENCHMARK, example=(row(picture()),)))
+    monkeypatch.setattr(own_pairs, "benchmark", replace(BENCHMARK, example=(row(picture()),)))
     out = tmp_path / "out"
     assert main(["scoreboard", "length", "words()", "--on", "pairs", "--data", str(data), "--out", str(out)]) == 0
     assert "length (blind)" in capsys.readouterr().out

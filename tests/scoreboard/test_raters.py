@@ -13,10 +13,11 @@ from rewardlab.core import Problem, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
 from rewardlab.models.load import load_policy
+from rewardlab.scoreboard.asked import benchmark_of
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.items import Item, users
 from rewardlab.scoreboard.raters import load_rater
-from rewardlab.scoreboard.run import benchmark_of, scoreboard
+from rewardlab.scoreboard.run import scoreboard
 from tests.helpers.checkpoints import checkpoint
 from tests.helpers.served_model import serving
 

@@ -68,7 +68,7 @@ def watched(recipe: Recipe, benchmarks: Sequence[str]) -> Recipe:
     if not benchmarks:
         return recipe
     from rewardlab.evals.on_benchmarks import on_benchmarks
-    from rewardlab.scoreboard.run import benchmark_of
+    from rewardlab.scoreboard.asked import benchmark_of
 
     for name in benchmarks:
         benchmark_of(name).files()

@@ -2,11 +2,11 @@
 
   rewardlab league
   rewardlab league length
-  rewardlab league length --plan
+  rewardlab league length --dry-run
   rewardlab league length --task mine.jsonl --model Qwen/Qwen3-0.6B --lora-rank 16 --seeds 5
   rewardlab league length --worlds overthinking --members hapo,laser
 
-Without NAME it lists the leagues, and who is better in them. What has been run already is read, what was stopped resumes. --plan
+Without NAME it lists the leagues, and who is better in them. What has been run already is read, what was stopped resumes. --dry-run
 says how long a league will take, and which differences it will be able to see.
 
 The worlds, the outcome and the rates are fixed in leagues/NAME.py for all members. With --task (and --model) members meet on your
@@ -38,7 +38,7 @@ OWN = (*shared.DATA, "model", "lora_rank", "max_new", "engine", "engine_options"
 
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("league", nargs="?", metavar="NAME", help="the league to run (default: list them)")
-    parser.add_argument("--plan", action="store_true", help="say what it will take and tell, and run nothing")
+    parser.add_argument("--dry-run", action="store_true", help="say what it will take and tell, and run nothing")
     parser.add_argument("--members", metavar="LIST", help="of the members only these, and the baseline: hapo,laser")
     parser.add_argument("--worlds", metavar="LIST", help="of the worlds only these")
     shared.number_flag(parser, "seeds", "seeds on which members meet (default: the league's, mostly 8)")
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         from rewardlab.comparisons.own_check import check
 
         check(season)
-    return planned(args, season) if args.plan else played(args, season, changed)
+    return planned(args, season) if args.dry_run else played(args, season, changed)
 
 
 def listed(name: str, record: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -63,12 +63,13 @@ def limits(text: str) -> dict[str, int]:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rewardlab.scoreboard import run as scores
+    from rewardlab.scoreboard.asked import at_hand, with_data
+    from rewardlab.scoreboard.run import scoreboard
 
     if args.list:
-        return {"benchmarks": scores.at_hand()}
-    on = [name.strip() for name in args.on.split(",") if name.strip()] if args.on else scores.with_data()
-    return scores.scoreboard(
+        return {"benchmarks": at_hand()}
+    on = [name.strip() for name in args.on.split(",") if name.strip()] if args.on else with_data()
+    return scoreboard(
         args.raters, on, data=args.data, out=args.out, limit=args.limit, against_published=args.against == "published",
         workers=args.workers, **shared.given(args, FIELDS),
     )  # fmt: skip

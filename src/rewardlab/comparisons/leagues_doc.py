@@ -79,7 +79,7 @@ def section(name: str, found: League, record: Record) -> str:
 
     rewardlab league {name} --task mine.jsonl --model path/to/checkpoint {option}
 
-{found.needs} With `--plan` it first says how long it will take, and which differences it will be able to see.
+{found.needs} With `--dry-run` it first says how long it will take, and which differences it will be able to see.
 """
 
 

@@ -58,7 +58,7 @@ def remedies(world: Record) -> list[str]:
         found.append(f"take {side}: rewardlab data pass-rate and data filter choose them by what the model gets right")
     if any(not one["ok"] for one in world["conditions"] if one is not room):
         found.append("give the baseline more to learn from: more --steps, more problems, or higher --rates")
-    return [*found, "more --seeds find smaller differences; with --plan they are told before"]
+    return [*found, "more --seeds find smaller differences; with --dry-run they are told before"]
 
 
 def of_world(world: Record, record: Record) -> Iterator[str]:

@@ -20,8 +20,9 @@ def on_benchmarks(
     Rated are replies by the value head of the run's second model `model`, or of the policy; where neither has one, by the policy's
     log-ratio to the reference, or, without a reference, by its mean log-prob.  items: of each benchmark, always the same ones.
     """
+    from rewardlab.scoreboard.asked import asked
+    from rewardlab.scoreboard.document import figures_of
     from rewardlab.scoreboard.raters.rater import rated
-    from rewardlab.scoreboard.run import asked, figures_of
 
     found = dict(inner(problems, run)) if inner is not None else {}
     rater = _OfRun(run, model)
