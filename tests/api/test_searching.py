@@ -8,7 +8,9 @@ import signal
 import pytest
 
 from rewardlab.api import search, searching
-from rewardlab.api.searching import Measured, advice, arms, next_value
+from rewardlab.api.search_advice import Measured, advice
+from rewardlab.api.search_arms import arms
+from rewardlab.api.searching import next_value
 from rewardlab.commands import cli
 from rewardlab.core import Learner, Recipe, Task, ask
 from rewardlab.errors import RewardlabError

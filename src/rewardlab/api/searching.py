@@ -5,206 +5,29 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from rewardlab import registry
 from rewardlab.api.arguments import named_model
 from rewardlab.api.evaluation import with_interval
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_scorers, scorers_in, task_of
 from rewardlab.api.measuring import check_columns, need_answers, without_answers
 from rewardlab.api.prompt_lengths import fit_prompts
+from rewardlab.api.search_advice import Measured, advice
+from rewardlab.api.search_arms import Arm, arms
 from rewardlab.api.streaming import Answers, answers_file
-from rewardlab.core import Learner, Problem, Recipe, Run, Score, Task, seed_of
+from rewardlab.core import Problem, Recipe, Run, Score, Task, seed_of
 from rewardlab.data.work import key_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy, learner_model
 from rewardlab.prm import StepScorer, load_scorer
-from rewardlab.registry.formula import read_reward
 from rewardlab.report.searches import page as page_of
 from rewardlab.rewards.reward import Reward
-from rewardlab.rewards.task import correct
 from rewardlab.runs.config import RunConfig, refuse_missing
 from rewardlab.settings.domain import POSITIVE
-from rewardlab.settings.old_names import unknown_setting
 from rewardlab.util.files import check_writable, write_text
-from rewardlab.util.intervals import holm, interval, p_value
 from rewardlab.util.progress import Bar
-
-# ---- The methods of a search, under their settings and with their scorer ---------------------------------------------
-
-SCALES = ("n", "width", "trees", "iterations")
-"""The setting of a rollout by which a search spends more: the first of these that it has."""
-
-
-@dataclass(frozen=True)
-class Arm:
-    """A method as it searches.  scale: the setting that a budget decides.  setting: what it decided."""
-
-    name: str
-    recipe: Recipe
-    scale: str
-    setting: dict[str, int] = field(default_factory=dict)
-
-    def at(self, value: int) -> Arm:
-        rollout = self.recipe.required("rollout").but_innermost(**{self.scale: value})
-        return replace(self, recipe=self.recipe.but(rollout=rollout), setting={self.scale: value})
-
-    @property
-    def described(self) -> dict[str, Any]:
-        """All that its answers depend on, as plain data."""
-        return self.recipe.to_json()
-
-
-def arms(
-    methods: Sequence[str | Recipe] | str | Recipe, settings: Mapping[str, Any], scorer: Reward | str | None, scaled: bool
-) -> list[Arm]:
-    """The methods, each with the settings that it has.  scaled: a budget decides how much each spends.
-
-    Raises RewardlabError for a method that selects no answer, for one that is named twice, and for a setting that none of them has
-    or that the budget decides.
-    """
-    listed = [methods] if isinstance(methods, str | Recipe) else list(methods)
-    if not listed:
-        raise RewardlabError("which methods? such as beam_search, dvts, best_of_n (rewardlab list --folder search)")
-    own = [_own(method, settings) for method in listed]
-    if lost := [key for key in settings if not any(key in taken for taken in own)]:
-        raise unknown_setting(f"setting of {', '.join(map(_name, listed))}", lost[0], {key for m in listed for key in _known(m)})
-    bound = [{plain: settings[key] for key, plain in taken.items()} for taken in own]
-    found = [_arm(method, values, scorer, scaled) for method, values in zip(listed, bound, strict=True)]
-    names = [arm.name for arm in found]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise RewardlabError(f"{twice} is named twice: give each method once, recipes under names of their own (.but(name=...))")
-    return found
-
-
-def scored(recipe: Recipe, scorer: Reward | str | None) -> Recipe:
-    """The recipe with another scorer (see `api.search`); as it is, if it reads no scores."""
-    if recipe.reward is None or scorer is None or scorer == "likelihood":
-        # without a reward model the likelihood is what all of them score by, in the form that their selection needs
-        return recipe
-    if isinstance(scorer, Reward):
-        return recipe.scored_by(scorer)
-    if scorer == "verifier":
-        return recipe.scored_by(correct())
-    if scorer.startswith("prm:"):
-        # every=0: it is loaded with the run and never updated
-        prm = Learner("prm", scorer, Recipe(), every=0)
-        return recipe.scored_by(registry.part("reward", "prm_score", model="prm")).but(also=(*recipe.also, prm))
-    return recipe.scored_by(read_reward(scorer))
-
-
-def _arm(method: str | Recipe, settings: Mapping[str, Any], scorer: Reward | str | None, scaled: bool) -> Arm:
-    recipe = scored(registry.build(method, settings) if isinstance(method, str) else method.validate(), scorer)
-    name = _name(method)
-    if not name:
-        raise RewardlabError("a recipe that searches needs a name: recipe.but(name=...)")
-    if recipe.select is None or recipe.rollout is None:
-        raise RewardlabError(f"{name} selects no answer; beam_search, dvts, best_of_n and majority_vote do")
-    scale = next((name for name in SCALES if name in recipe.rollout.innermost.settings), "")
-    if scaled and not scale:
-        raise RewardlabError(f"{name} has none of the settings {', '.join(SCALES)}, so no budget can decide how much it spends")
-    if scaled and scale in settings:
-        raise RewardlabError(f"{name}: {scale} is what the budget decides; give a budget or {scale}")
-    return Arm(name, recipe, scale)
-
-
-def _name(method: str | Recipe) -> str:
-    if isinstance(method, Recipe):
-        return method.name
-    return "+".join(registry.spell(name) for name in method.split("+"))
-
-
-def _own(method: str | Recipe, settings: Mapping[str, Any]) -> dict[str, str]:
-    """The settings that a method takes: their names as given, and its own names for them. What names it goes before the others."""
-    plain = {key: key for key in settings if key in _known(method)}
-    owned = {key: key.rpartition(".") for key in settings if "." in key}
-    dotted = {key: name for key, (owner, _, name) in owned.items() if registry.spell(owner) == _name(method)}
-    return {key: name for key, name in plain.items() if name not in dotted.values()} | dotted
-
-
-def _known(method: str | Recipe) -> set[str]:
-    if isinstance(method, Recipe):
-        return set()
-    return {p.flag.removeprefix("--").replace("-", "_").rpartition(".")[2] for p in registry.parameters(method)}
-
-
-# ---- Which search to use at which budget, and where the measurements do not tell -------------------------------------
-
-SLACK = 1.05
-"""What a method may spend of a budget that it was fitted to on a few problems."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A method under a setting: tokens per problem, and for each problem 1 if its answer was right."""
-
-    method: str
-    setting: str
-    tokens: float
-    right: tuple[float, ...]
-
-    @property
-    def accuracy(self) -> float:
-        return float(np.mean(self.right))
-
-
-def advice(measured: Sequence[Measured], budgets: Sequence[int]) -> list[dict[str, Any]]:
-    """For each budget the method with the highest accuracy that spends no more, and how surely it beats the others.
-
-    A method counts with its best setting within the budget, that of a smaller budget too. Differences are paired over problems;
-    they are decided if p, adjusted for their number (Holm), is at most 0.05. "tied" are the methods that are not, with their
-    tokens: the words name the cheapest of them.
-    """
-    return [_advice(budget, [m for m in measured if m.tokens <= SLACK * budget]) for budget in budgets]
-
-
-def _advice(budget: int, within: Sequence[Measured]) -> dict[str, Any]:
-    # of equal accuracies the one that costs less
-    ordered = sorted(within, key=lambda m: (-m.accuracy, m.tokens))
-    best_of_each: dict[str, Measured] = {}
-    for m in ordered:
-        best_of_each.setdefault(m.method, m)
-    if not best_of_each:
-        return {"budget": budget, "use": None, "words": "no method stays within it"}
-    best, *others = best_of_each.values()
-    gains = [np.subtract(best.right, m.right) for m in others]
-    adjusted = holm([p_value(gain) for gain in gains])
-    compared = [_compared(m, gain, p) for m, gain, p in zip(others, gains, adjusted, strict=True)]
-    tied = [m for m, p in zip(others, adjusted, strict=True) if p > 0.05]
-    return {
-        "budget": budget, "use": best.method, "setting": best.setting, "accuracy": best.accuracy, "tokens": best.tokens,
-        "against": compared, "tied": [m.method for m in tied], "words": _words(best, others, tied),
-    }  # fmt: skip
-
-
-def _compared(other: Measured, gain: np.ndarray, p: float) -> dict[str, Any]:
-    mean, low, high = (float(x) for x in interval(gain))
-    # one problem has no interval
-    ci95 = [low, high] if np.isfinite(low) else None
-    return {"method": other.method, "tokens": other.tokens, "gain": mean, "ci95": ci95, "p_adjusted": p}
-
-
-def _words(best: Measured, others: Sequence[Measured], tied: Sequence[Measured]) -> str:
-    under = f" ({best.setting})" if best.setting else ""
-    said = f"{best.method}{under}: {best.accuracy:.1%} right for {best.tokens:,.0f} tokens a problem"
-    if not others:
-        return f"{said}; nothing to compare it with"
-    if not tied:
-        return f"{said}, and surely more than {_and([m.method for m in others])}"
-    cheapest = min((best, *tied), key=lambda m: m.tokens)
-    on = f"on these {len(best.right):,} problems it cannot be told apart from {_and([m.method for m in tied])}"
-    if cheapest is best:
-        return f"{said}; {on}, which cost more"
-    return f"{said}; {on}, of which {cheapest.method} is the cheapest: {cheapest.tokens:,.0f} tokens"
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
 
 PILOT = 8
 """Problems on which the tokens of a setting are measured, to find the one that meets a budget."""

@@ -9,17 +9,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, islice, tee
+from itertools import islice, tee
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from rewardlab import registry
+from rewardlab.api.reply_rows import BLANK, Broken, Columns, Item, begun
 from rewardlab.clients.client import client_of
 from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn
-from rewardlab.data.files import TABLES, Row, check_out, check_source, count_rows, encoded, output, read
+from rewardlab.data.files import TABLES, Row, check_out, check_source, count_rows, encoded, output
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.processes.pool import Done, Failed, Workers
 from rewardlab.registry import names
@@ -32,60 +33,7 @@ from rewardlab.settings.old_names import unknown_setting
 from rewardlab.text.answers import NO_ANSWER
 from rewardlab.util.messages import said
 from rewardlab.util.progress import Bar
-from rewardlab.verifiers.contract import GOLD, REPLY, Pair, Verdict, Verifier
-
-# ----------------------------------------------------------------------------------------------------------------------
-#
-# Rows of replies that a verifier judges: those of a file that have its columns, and what is wrong with the others.
-
-
-class Columns(NamedTuple):
-    """The names of the columns that are read."""
-
-    prompt: str
-    answer: str
-    response: str
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A line that cannot be judged, and why. data: its columns, or the line as it is, under "raw".  missing: columns it lacks."""
-
-    why: str
-    data: Mapping[str, Any] = field(default_factory=dict)
-    missing: tuple[str, ...] = ()
-
-    def row(self) -> Row:
-        return {**self.data, "correct": None, "extracted": "", "why": self.why} if self.why else {}
-
-
-BLANK = Broken("")
-"""A line without content: it is kept, so that lines keep their numbers."""
-
-
-def rows_of(source: Path | str, columns: Columns) -> Iterator[Row | Broken]:
-    """The rows of a file, in order; "-" is standard input, as JSON lines."""
-    for entry in read(source):
-        if entry.blank:
-            yield BLANK
-        elif entry.row is None:
-            yield Broken(f"{entry.place}: {entry.why}", {"raw": entry.raw})
-        else:
-            yield _checked(entry.row, entry.place, columns)
-
-
-def _checked(row: Row, where: str, columns: Columns) -> Row | Broken:
-    missing = [name for name in (columns.response, columns.answer) if name not in row]
-    if not missing and row[columns.response] is None:
-        return Broken(f"{where}: there is no reply: {columns.response} is null", row)
-    if not missing:
-        return row
-    if "raw" in row and row.get("why") and row.get("correct", 0) is None:
-        # broken when it was judged before: the first cause is the true one
-        return Broken(str(row["why"]), row)
-    has = f"; it has: {', '.join(row)}" if row else ""
-    return Broken(f"{where}: no column {' and no column '.join(missing)}{has}", row, tuple(missing))
-
+from rewardlab.verifiers.contract import Pair, Verdict, Verifier
 
 CHUNK = 32
 """Rows per call of a worker process."""
@@ -93,12 +41,6 @@ ASKED = 128
 """Rows about which a served model is asked together."""
 ALONE = 5.0
 """Seconds for which this process judges alone: worker processes take about as long to start."""
-FIRST = 100
-"""Rows that are read before anything is written, to refuse a file that lacks a column."""
-OUTPUT = ("correct", "extracted", "why")
-"""The columns that a verdict adds."""
-
-Item = Row | Broken
 
 
 def verify_file(
@@ -122,7 +64,7 @@ def verify_file(
     columns = Columns(prompt_column, answer_column, response_column)
     check_paths(source, out)
     tally, started = Tally(), time.perf_counter()
-    items = _begun(source, columns)
+    items = begun(source, columns)
     with output(out) as file, Bar(f"verify {kind}", count_rows(source)) as bar:
         for item in _judge_all(kind, values, items, columns, workers):
             row = item.row() if isinstance(item, Broken) else item
@@ -158,34 +100,6 @@ class Tally:
             "no_verdict": self.verdicts[None], "broken": len(self.broken), "rows_per_second": round(rows / seconds, 1),
             "broken_lines": self.broken, "no_verdict_because": self.causes.most_common(1)[0][0] if self.causes else None,
         }  # fmt: skip
-
-
-def _begun(source: Path | str, columns: Columns) -> Iterator[Item]:
-    """The rows of a file. Raises RewardlabError if its first rows show that it is not a file of such replies."""
-    rows = rows_of(source, columns)
-    first = list(islice(rows, FIRST))
-    lacking = {item.missing if isinstance(item, Broken) else () for item in first if isinstance(item, dict) or item.data}
-    if len(lacking) == 1 and (missing := lacking.pop()):
-        example = next(item for item in first if isinstance(item, Broken) and item.missing)
-        has = f"; they have: {', '.join(example.data)}" if example.data else ""
-        flags = " ".join(_flag(name, example.data) for name in ("response", "answer") if getattr(columns, name) in missing)
-        raise RewardlabError(
-            f"the rows of {source} have no column {' and no column '.join(missing)}{has}; "
-            f"name {'them' if len(missing) > 1 else 'it'}: {flags}"
-        )
-    for item in first:
-        own = [name for name in OUTPUT if name in (item if isinstance(item, dict) else item.data)]
-        if own and len(own) < len(OUTPUT):
-            raise RewardlabError(
-                f"the rows of {source} have a column {own[0]}, which the verdict would overwrite; rename that column"
-            )
-    return chain(first, rows)
-
-
-def _flag(name: str, row: Mapping[str, Any]) -> str:
-    """The flag that names a column, with the one that is likely meant."""
-    meant = next((other for other in {"answer": GOLD, "response": REPLY}[name] if other in row), "NAME")
-    return f"--{name}-column {meant}"
 
 
 class Judging:
