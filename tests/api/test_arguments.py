@@ -128,6 +128,7 @@ def test_what_an_environment_is_written_with_is_at_the_top():
     assert (rewardlab.operator.__name__, rewardlab.environment.__name__) == ("operator", "environment")
 
 
+@pytest.mark.slow
 def test_policies_are_loaded_by_several_threads_of_a_fresh_process(tmp_path):
     code = (
         "import threading, rewardlab\n"

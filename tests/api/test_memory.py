@@ -161,7 +161,7 @@ def test_gradient_checkpointing_is_counted_beside_the_run_as_asked(bare):
     assert asked["LoRA 32"]["activations"] < found["LoRA 32"]["activations"]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
 @pytest.mark.parametrize("rank", [None, 8])
 def test_what_a_pass_keeps_lies_below_the_activations_by_as_much_in_both_formats(tmp_path, dtype, rank):
     """The tensors that autograd keeps of a pass, without weights and their copies, are .55 to .85 of the sum: the rest is for the
@@ -200,7 +200,7 @@ def test_rows_are_sampled_in_as_many_parts_as_memory_asks_for(bare):
     assert tight["memory"]["whole"]["sampling"] < 10**6
 
 
-@pytest.mark.parametrize("device", ["cpu", "auto"])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("auto", marks=pytest.mark.slow)])
 def test_vllm_in_this_process_takes_a_share_and_the_policy_keeps_no_cache(device, bare, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     asked = {"device": device, "memory": "2GB", "sampler": "vllm,memory=0.25,cache=0.5"}

@@ -271,6 +271,7 @@ def trouble(tmp_path):
     return file
 
 
+@pytest.mark.slow
 def test_a_target_that_hangs_exits_and_hoards_is_survived(trouble, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     target = f"{trouble}:trouble"

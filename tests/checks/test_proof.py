@@ -31,6 +31,7 @@ from rewardlab.commands.reproduce import show
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import describe as catalogue
 from rewardlab.runs.config import RunConfig
+from tests.helpers import in_process
 
 LADDER = '''"""Ladder: a study whose rungs are counted.
 
@@ -260,6 +261,7 @@ def test_a_bound_on_a_number_that_no_run_has_is_a_mistake_and_no_unfit_world():
 
 def test_a_crash_is_told_and_recorded_and_the_claim_is_run_again(ladder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(registry, "methods", lambda: {"ladder": ladder, "mute": ladder.with_name("mute.py")})
+    monkeypatch.setattr(pairing, "run_all", in_process.run_all)
     monkeypatch.setenv("LADDER_BREAKS", "yes")
     assert [row["verdict"] for row in reproduce_all(jobs=1, into=tmp_path)] == ["incomplete"]
     assert "ladder, seed 103, failed: ValueError: a rung is broken" in capsys.readouterr().err
@@ -277,6 +279,7 @@ def test_a_crash_is_told_and_recorded_and_the_claim_is_run_again(ladder, tmp_pat
     assert reproduce_all(jobs=1, into=tmp_path) == [{"name": "ladder", **kept[1]}]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_every_process_and_leaves_no_folder(ladder, tmp_path):
     (tmp_path / "begun").mkdir()
     (tmp_path / "tmp").mkdir()
@@ -304,7 +307,7 @@ def test_ctrl_c_ends_every_process_and_leaves_no_folder(ladder, tmp_path):
 def test_a_reproduction_that_is_stopped_stays_in_the_record_with_its_pairs(ladder, tmp_path, monkeypatch):
     def stopped(work, jobs, processes=None):
         if work is rehearse:
-            yield from run_all(work, jobs, processes)
+            yield from in_process.run_all(work, jobs)
             return
         yield 0, work(jobs[0])
         # the second pair's run ends, and then somebody presses Ctrl-C
@@ -312,8 +315,9 @@ def test_a_reproduction_that_is_stopped_stays_in_the_record_with_its_pairs(ladde
         raise KeyboardInterrupt
 
     monkeypatch.setattr(registry, "methods", lambda: {"ladder": ladder})
+    monkeypatch.setattr(pairing, "run_all", in_process.run_all)
     with monkeypatch.context() as patched:
-        patched.setattr("rewardlab.checks.pairs.run_all", stopped)
+        patched.setattr(pairing, "run_all", stopped)
         with pytest.raises(KeyboardInterrupt):
             reproduce("ladder", jobs=1, into=tmp_path)
     (run,) = results.read("ladder", tmp_path)["runs"]
@@ -332,7 +336,8 @@ def test_a_stopped_pair_counts_when_both_of_its_sides_are_done():
     assert (pairs.seeds, pairs.method, pairs.baseline) == ([100, 102], [first, other], [second, first])
 
 
-def test_a_new_version_of_a_claim_sees_seeds_of_its_own(ladder, tmp_path):
+def test_a_new_version_of_a_claim_sees_seeds_of_its_own(ladder, tmp_path, monkeypatch):
+    monkeypatch.setattr(pairing, "run_all", in_process.run_all)
     assert [list(seeds_of(version, 2)) for version in (1, 2, 3)] == [[100, 101], [200, 201], [300, 301]]
     again = replace(claim_of("ladder"), version=2, replaces="a rung was missing")
     assert reproduce("ladder", claim=again, jobs=1, into=tmp_path)["seeds"] == list(range(200, 205))

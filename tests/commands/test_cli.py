@@ -285,7 +285,7 @@ def test_without_a_checkout_there_is_nothing_to_bench(monkeypatch, capsys):
     assert "from a checkout" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), pytest.param("SIGTERM", 143, marks=pytest.mark.slow)])
 def test_stopping_by_signal_leaves_no_traceback_and_cleans_up(name, code, methods, tmp_path):
     """Before there is a run, as in a warm-up: nothing is left of it, and nothing to resume is promised."""
     (methods / "command_line" / "interrupted.py").write_text(STOPPED.replace("SIGINT", name))

@@ -25,6 +25,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.intervals import interval
+from tests.helpers import in_process
 
 FEW = '''"""Few: two replies a step."""
 from rewardlab.methods.baselines.grpo import grpo
@@ -61,21 +62,9 @@ def methods(tmp_path, monkeypatch):
         monkeypatch.delitem(sys.modules, f"rewardlab.methods.comparing.{name}", raising=False)
     monkeypatch.delitem(sys.modules, "rewardlab.methods.comparing", raising=False)
     monkeypatch.setenv("REWARDLAB_METHODS", str(folder.parent))
-    monkeypatch.setattr(compare, "run_all", here)
-    monkeypatch.setattr(rehearse, "run_all", here)
+    monkeypatch.setattr(compare, "run_all", in_process.run_all)
+    monkeypatch.setattr(rehearse, "run_all", in_process.run_all)
     monkeypatch.chdir(tmp_path)
-
-
-def here(do, jobs, processes):
-    return ((i, do(job)) for i, job in enumerate(jobs))
-
-
-def here_failing(do, jobs, processes):
-    for i, job in enumerate(jobs):
-        try:
-            yield i, do(job)
-        except RewardlabError as problem:
-            yield i, compare.Failed(f"RewardlabError: {problem}")
 
 
 def kept(folder):
@@ -171,7 +160,7 @@ def test_a_run_that_was_stopped_goes_on_from_its_checkpoint(methods, config, tmp
 
 
 def test_a_run_that_fails_is_named_and_what_was_run_is_kept(methods, config, tmp_path, monkeypatch):
-    monkeypatch.setattr(compare, "run_all", here_failing)
+    monkeypatch.setattr(compare, "run_all", in_process.run_all)
     train = api.train
 
     def broken(recipe, **how):
@@ -393,7 +382,7 @@ def test_what_can_be_known_beforehand_is_refused_before_any_run(methods, config,
 def test_a_method_that_fails_at_its_first_step_is_named_before_any_run(methods, config, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("def score(reply, answer):\n    raise ValueError('no such column')\n")
     monkeypatch.setattr(compare, "run_all", lambda *_: pytest.fail("a run began"))
-    monkeypatch.setattr(rehearse, "run_all", here_failing)
+    monkeypatch.setattr(rehearse, "run_all", in_process.run_all)
     with pytest.raises(RewardlabError, match=r"few fails at its first step: .*no such column"):
         compare.compare(["few", "half"], config, reward="mine.py:score", out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -22,6 +22,7 @@ from rewardlab.comparisons.tuning import tuned, tuning_jobs
 from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.intervals import holm, p_value
+from tests.helpers import in_process
 
 CONFIG = RunConfig(task="arithmetic:test_size=8,difficulty=1", model="untrained", eval_problems=4, eval_every=0, steps=2, max_new=8)
 
@@ -140,9 +141,8 @@ def test_rates_are_several_and_positive(tmp_path):
 @pytest.fixture
 def at_once(tmp_path, monkeypatch):
     """Runs in this process, for speed."""
-    here = lambda do, jobs, processes: ((i, do(job)) for i, job in enumerate(jobs))  # noqa: E731
-    monkeypatch.setattr(compare, "run_all", here)
-    monkeypatch.setattr(rehearse, "run_all", here)
+    monkeypatch.setattr(compare, "run_all", in_process.run_all)
+    monkeypatch.setattr(rehearse, "run_all", in_process.run_all)
     monkeypatch.chdir(tmp_path)
 
 

@@ -19,6 +19,7 @@ from rewardlab.comparisons.plan import PLAN, Plan, read_plan
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.runs.config import RunConfig
+from tests.helpers import in_process
 
 CONFIG = RunConfig(task="arithmetic:test_size=8,difficulty=1", model="untrained", eval_problems=4, eval_every=0, steps=1, max_new=8)
 
@@ -139,11 +140,8 @@ def test_axes_are_read():
 def weights(tmp_path, monkeypatch):
     """An untrained policy, and runs in this process, for speed."""
 
-    def here(do, jobs, processes):
-        return ((i, do(job)) for i, job in enumerate(jobs))
-
-    monkeypatch.setattr(compare, "run_all", here)
-    monkeypatch.setattr(rehearse, "run_all", here)
+    monkeypatch.setattr(compare, "run_all", in_process.run_all)
+    monkeypatch.setattr(rehearse, "run_all", in_process.run_all)
     monkeypatch.chdir(tmp_path)
     load_policy("untrained", task=registry.task(CONFIG.task)).save(tmp_path / "weights")
     return str(tmp_path / "weights")

@@ -34,6 +34,7 @@ from rewardlab.models.embedded import tokenizer
 from rewardlab.registry.formula import read_reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.strictprm.problems import problems as strictprm_problems
+from tests.helpers import in_process
 from tests.helpers.checkpoints import checkpoint
 
 TINY = League(
@@ -46,7 +47,8 @@ TINY = League(
 
 
 @pytest.fixture
-def tiny(tmp_path, own_cache):
+def tiny(tmp_path, own_cache, monkeypatch):
+    monkeypatch.setattr(season, "run_all", in_process.run_all)
     return Season(TINY, RunConfig(device="cpu"), tmp_path / "out", pairs=2, processes=1)
 
 
@@ -240,7 +242,8 @@ def recorded_rows(path, problems=60):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_where_replies_are_recorded_members_are_compared_problem_by_problem(tmp_path, own_cache):
+def test_where_replies_are_recorded_members_are_compared_problem_by_problem(tmp_path, own_cache, monkeypatch):
+    monkeypatch.setattr(season, "run_all", in_process.run_all)
     file, train = tmp_path / "rows.jsonl", tmp_path / "train.jsonl"
     recorded_rows(file)
     train.write_text('{"prompt": "?", "answer": "1"}\n{"prompt": "??", "answer": "1"}\n')

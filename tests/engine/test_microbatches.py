@@ -350,7 +350,7 @@ def three_steps(recipe: Recipe, model, seed: int, out) -> dict[str, Tensor]:
     return {f"{m.name}.{k}": v.clone() for m in (done.run.policy, *done.run.models.values()) for k, v in m.state().items()}
 
 
-@pytest.mark.parametrize("method", ["grpo", "ppo"])
+@pytest.mark.parametrize("method", ["grpo", pytest.param("ppo", marks=pytest.mark.slow)])
 def test_two_runs_of_one_seed_are_bit_equal(policy, method, tmp_path):
     recipe = registry.build(method).but(reward=share_of_letters(), problems=4, minibatches=2)
     first = three_steps(recipe, "untrained" if method == "grpo" else policy.copy("policy"), 0, tmp_path / "first")

@@ -69,6 +69,7 @@ def run_of(recipe, policy):
     return Run(policy, reference=policy, models=models, verify=verify)
 
 
+@pytest.mark.slow
 def test_a_reward_model_that_reads_surprise_learns_preferences(policy):
     recipe = build("bradley_terry", {"init": "value-head:surprise", "reward_lr": 3e-3})
     run = run_of(recipe, policy)

@@ -126,6 +126,7 @@ def test_a_vote_by_weights_and_a_correlation_by_hand():
     assert mcc(3, 2, 0, 0) == 0.0
 
 
+@pytest.mark.slow
 def test_a_rater_that_knows_the_answer_is_told_from_one_that_checks_steps():
     found = three_parts()(Run(None, seed=5))
     assert found["met"] > 0.9 > 0.5 > found["control"]

@@ -93,6 +93,7 @@ def test_a_broken_row_is_told_with_its_place(broken, says, tmp_path):
         benchmark.items(tmp_path / "rows.jsonl")
 
 
+@pytest.mark.slow
 def test_lists_tell_more_than_pairs_of_what_the_best_of_many_is_worth():
     found = lists_and_pairs()(Run(policy=None, seed=1))
     assert found["lists"] > found["pairs"] + 0.08

@@ -135,6 +135,7 @@ def test_the_tools_answer_what_they_are_asked():
     assert "Action Input: 4 - 3\nObservation: 1" in found["steps"][2]
 
 
+@pytest.mark.slow
 def test_a_process_reward_leads_where_trajectories_are_few():
     found = process_and_outcome(repeats=2)(Run(None, seed=11))
     assert found["orm_learnt"] > 0.05

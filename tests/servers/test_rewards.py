@@ -424,6 +424,7 @@ def test_sigterm_ends_it_when_the_last_request_is_answered(mine):
     assert json.loads(out)["rows"] == 2
 
 
+@pytest.mark.slow
 def test_verls_client_scores_by_the_server(server, tmp_path, monkeypatch):
     out = tmp_path / "client.py"
     assert cli.main(["serve", "--write-client", "verl", "--out", str(out), "--port", "1"]) == 0

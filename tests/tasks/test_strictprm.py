@@ -54,12 +54,14 @@ def test_published_gains_of_best_of_32_are_met_exactly(name, published):
             assert round(chosen(run, groups, right, scorer, by), 6) == float(row["pass_at_1"]), (scorer, method)
 
 
+@pytest.mark.slow
 def test_a_published_gain_is_met_exactly(published):
     run, groups, right = replies("gsm8k")
     assert len(groups) == int(published["gsm8k", "qwen_prm", "gm"]["n_total_clean"])
     assert chosen(run, groups, right, "qwen_prm", "geometric") == float(published["gsm8k", "qwen_prm", "gm"]["pass_at_1"])
 
 
+@pytest.mark.slow
 def test_what_was_read_differs_from_the_published_labels_as_adjudicated(published):
     known = [problem.meta["right"] for problem in problems("gsm8k", "published")]
     true = [problem.meta["right"] for problem in problems("gsm8k")]

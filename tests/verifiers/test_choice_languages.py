@@ -213,6 +213,7 @@ def test_a_text_that_is_no_list_says_so(options):
     assert "the options are one text" in found.why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cot", "direct"])
 def test_the_outputs_of_big_bench_hard_are_judged_as_published(kind):
     """The answer that the authors read is what follows the last "answer is"."""

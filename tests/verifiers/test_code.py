@@ -238,6 +238,7 @@ def test_solutions_that_return_nothing_fail(problems):
     assert [(p["task_id"], v.why) for p, v in zip(problems, verdicts, strict=True) if v.correct is not False] == []
 
 
+@pytest.mark.slow
 def test_changed_solutions_are_judged_as_by_humanevals_own_executor(problems, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     bench = importlib.import_module("sandbox")

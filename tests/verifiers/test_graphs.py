@@ -259,6 +259,7 @@ def test_a_problem_that_cannot_be_judged_gives_no_verdict(answer):
     assert graph_solution().check(", ".join(map(str, range(16))), answer).correct is None
 
 
+@pytest.mark.slow
 def test_a_problem_that_takes_too_long_is_not_the_replys_fault_and_does_not_hold_up_others():
     rng = random.Random(1)
     hard = {"nodes": list(range(300)), "edges": [[u, v] for u, v in combinations(range(300), 2) if rng.random() < 0.2]}

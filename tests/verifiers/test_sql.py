@@ -317,6 +317,7 @@ def test_no_query_does_harm_gets_credit_or_hangs(file):
     assert {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in file.parent.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_an_operation_that_cannot_be_interrupted_ends_with_its_process_from_any_thread():
     stuck = "SELECT instr(hex(zeroblob(8000000)), hex(zeroblob(4000000)) || '1') FROM pets"
     found, pairs = [], [(query, {"query": DOGS, "database": PETS}) for query in (DOGS, stuck, DOGS + " ")]
