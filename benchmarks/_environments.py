@@ -113,6 +113,16 @@ def versions() -> dict[str, str]:
     return {package: metadata.version(package) for package in sorted(packages)}
 
 
+def documents() -> list[str]:
+    """Those of all template rows, so that what a question needs can be found."""
+    from rewardlab import registry
+    from rewardlab.data.values import list_of
+
+    rows = [row for name in methods() if (data := registry.data_of(name)) for row in data.rows]
+    told = [one["text"] if isinstance(one, dict) else str(one) for row in rows for one in list_of(row.get("facts")) or []]
+    return list(dict.fromkeys(["Emma is a novel by Jane Austen.", *told]))
+
+
 def installed(kind: str) -> bool:
     package = BY_TASK[kind][1] if kind in BY_TASK else ""
     return not package or importlib.util.find_spec(package) is not None
@@ -126,7 +136,8 @@ def table(kept: dict[str, Any]) -> str:
         cells = [_cell(found[name].get(kind), whys) for kind in kinds]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     packages = ", ".join(f"{name} {version}" for name, version in kept["packages"].items())
-    return "\n".join([*lines, "", *(f"{i}. {why}" for i, why in enumerate(whys, 1)), "", f"With {packages}."])
+    told = ["", f"With {packages}."] if packages else []
+    return "\n".join([*lines, "", *(f"{i}. {why}" for i, why in enumerate(whys, 1)), *told])
 
 
 def _cell(found: str | None, whys: list[str]) -> str:
@@ -141,7 +152,7 @@ def try_all(names: list[str], kept: dict[str, Any], into: Path) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "mine.py").write_text(TOOL)
-        (folder / "docs.jsonl").write_text('{"title": "Emma", "text": "Emma is a novel by Jane Austen."}\n')
+        (folder / "docs.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in documents()))
         model = tiny(folder)
         if installed("verifiers"):
             export(folder)
