@@ -4,8 +4,8 @@
   rewardlab export-env babyai:GoToLocal --out babyai-env --rows 500
   rewardlab export-env mine.jsonl --prompt-column question --out mine-env
 
-Then `pip install ./arithmetic-env`, and `vf.load_environment("arithmetic")`, or, from verifiers 0.4 on, the taskset `arithmetic`. The
-package needs rewardlab, which judges and answers. See docs/ENVIRONMENTS.md.
+Then `pip install ./arithmetic-env`, and `vf.load_environment("arithmetic")`, or, from verifiers 0.4 on, the taskset `arithmetic`.
+The package needs rewardlab, which judges and answers. See docs/ENVIRONMENTS.md.
 """
 
 from __future__ import annotations
