@@ -96,7 +96,8 @@ def test_a_conversation_goes_on_with_what_was_written_and_all_results_of_a_reply
     before = (told_of([SCHEMA]), Message("user", "2 + 2?"))
     assert saying.read[-1] == saying.prompt(*before, Message("assistant", wrote), answered(["4", "5"]))
     # calls of another server
-    other = {"role": "assistant", "content": None, "tool_calls": [{"id": "x", "function": {"name": "add", "arguments": '{"a": 2}'}}]}
+    call = {"id": "x", "function": {"name": "add", "arguments": '{"a": 2}'}}
+    other = {"role": "assistant", "content": None, "tool_calls": [call]}
     assert choice(url, [ASKED, other, results[0]])["message"]["content"] == "Answer: 4"
     written = '<tool_call>\n{"name": "add", "arguments": {"a": 2}}\n</tool_call>'
     assert saying.read[-1] == saying.prompt(*before, Message("assistant", written), answered(["4"]))

@@ -23,9 +23,9 @@ from rewardlab.api.prompt_lengths import environment_of, fit_prompts
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores, Task, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
-from rewardlab.policies.ends import cut_off_replies
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
 from rewardlab.settings.domain import NAME, POSITIVE
+from rewardlab.util.outputs import cut_off_replies
 from rewardlab.util.progress import console, in_batches
 
 

@@ -20,13 +20,13 @@ from rewardlab.core import Environment, Group, Problem, Recipe, Run, Sampling, T
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval, pass_at
 from rewardlab.models.load import Policy
-from rewardlab.policies.ends import cut_off_replies
 from rewardlab.processes.cluster import check_named, spread
 from rewardlab.registry.playing import TURNS
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE, WORKERS
 from rewardlab.tasks.sources import Listed
+from rewardlab.util.outputs import cut_off_replies
 from rewardlab.util.progress import console, in_batches
 
 BATCH = 32
@@ -64,16 +64,20 @@ def evaluate(
     # refused before a model is loaded, if there are none
     held_out(task, problems)
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
-    sampling = Sampled(max(k), temperature, *_played(model, task, env, turns))
-    n, what = max(k), (model, config, task, problems, sampling)
+    n, sampling = max(k), Sampled(max(k), temperature, *_played(model, task, env, turns))
+    what = (model, config, task, problems, sampling)
     counted = list(_right_over(workers, *what) if workers else _right_here(*what))
     right, unjudged = [x for one in counted for x in one.right], sum((one.why for one in counted), Counter[str]())
     scores = {f"pass@{i}": with_interval([pass_at(i, n, r) for r in right]) for i in k}
     about: dict[str, Any] = {"model": model if isinstance(model, str) else model.name, "task": task.name, "n": len(right)}
     episodes = {} if sampling.env is None else _of_episodes(counted, n)
+    about |= {"judge": judge} if judge else {}
+    return about | scores | episodes | _no_verdict(unjudged, n * len(right)) | _unfinished(counted)
+
+
+def _unfinished(counted: Sequence[Counted]) -> dict[str, float]:
     replies, cut_off = sum(one.replies for one in counted), sum(one.cut_off for one in counted)
-    unfinished = {"cut_off": cut_off / replies} if cut_off else {}
-    return about | ({"judge": judge} if judge else {}) | scores | episodes | _no_verdict(unjudged, n * len(right)) | unfinished
+    return {"cut_off": cut_off / replies} if cut_off else {}
 
 
 def _of_episodes(counted: Sequence[Counted], n: int) -> dict[str, float]:

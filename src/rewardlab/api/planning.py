@@ -66,8 +66,7 @@ def plan(
     memory_bytes: the most at a time.  fits; change: what to change first where it does not.
     columns: of the data.  batch_columns: what the recipe computes beside them, such as the reference's log-probabilities.
     no_verdict: rewards that judge none of the first problems when the reply is the gold answer, and what they say is missing.
-    replies_per_episode, opening_tokens: where an environment answers, the most replies, and the tokens that it opens with; a game
-    is not begun to see those, and what is answered is not known beforehand (`not_counted`).
+    replies_per_episode, opening_tokens: where an environment answers; of a game none are known.  not_counted: in the tokens.
     disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.
     Raises RewardlabError for what would end such a run, such as prompts too long.
     """
@@ -82,9 +81,7 @@ def plan(
     require_head(recipe, policy)
     task, prompts = fit_prompts(task, policy, config, recipe)
     rows, episode = recipe.update.problems * recipe.rows_per_problem, _episode(recipe, task, policy)
-    # an upper bound: every reply at full length
-    row = _mean_prompt(policy, task) + episode.opening + episode.turns * (config.max_new or task.max_new)
-    tokens = int(rows * min(row, getattr(policy, "context", row)))
+    tokens = int(rows * episode.row(_mean_prompt(policy, task), config.max_new or task.max_new, policy))
     # second learners are taken to be as large as the policy
     disk = disk_bytes(recipe, policy, {learner.name: policy for learner in recipe.also}, config)
     needs = _memory(recipe, policy, task, config, prompts, tokens, devices or world_size(), memory, episode)
@@ -104,6 +101,11 @@ class Episode:
     turns: int = 1
     opening: int = 0
     answered: bool = False
+
+    def row(self, prompt: float, reply: int, policy: Policy) -> float:
+        """The tokens of a row whose replies are all as long as they may be; the context holds no more."""
+        most = prompt + self.opening + self.turns * reply
+        return min(most, getattr(policy, "context", most))
 
     def told(self) -> dict[str, Any]:
         if not self.answered:

@@ -17,7 +17,6 @@ from rewardlab.engine.stats import after_update
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.engine.term_conflicts import conflicts, truth_of
 from rewardlab.errors import Stopped
-from rewardlab.policies.ends import cut_off_replies
 from rewardlab.report.curves import read_metrics
 from rewardlab.report.divergence import watched
 from rewardlab.report.page import write_report
@@ -28,6 +27,7 @@ from rewardlab.runs.record import Line, Recorder
 from rewardlab.text.answers import final_answer
 from rewardlab.util.files import disk_errors
 from rewardlab.util.lockstep import LOCKSTEP
+from rewardlab.util.outputs import cut_off_replies
 from rewardlab.util.progress import Bar, console
 from rewardlab.util.signals import Asked, stopping_later
 

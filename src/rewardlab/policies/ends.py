@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core import Trajectory
 from rewardlab.policies.chat import REPLY, written
 
 MARKS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>")
@@ -49,21 +46,3 @@ def generation_ends(folder: Path | str) -> list[int]:
     except (OSError, ValueError, AttributeError):
         return []
     return [i for i in (ids if isinstance(ids, list) else [ids]) if isinstance(i, int)]
-
-
-def cut_off_replies(episodes: Iterable[Trajectory], policy: Any, most: int) -> int | None:
-    """How many replies of episodes were cut off at `most` tokens: so long, and not closed by a token that ends a reply.
-
-    Where an environment answers, `stop` says why the episode ended, not why its replies did. None for a policy that does not say
-    which tokens those are: a served one, or one of motor commands.
-    """
-    ends = getattr(policy, "ends", None)
-    if ends is None:
-        return None
-    found = 0
-    for episode in episodes:
-        for author, turns in groupby(episode.turns, key=lambda turn: turn.author):
-            # one reply may have been sampled over several updates
-            ids = [i for turn in turns if author is not None and turn.vectors is None for i in turn.ids.tolist()]
-            found += len(ids) >= most and ids[-1] not in ends
-    return found

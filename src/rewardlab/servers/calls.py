@@ -1,4 +1,4 @@
-"""Functions in chats: told to the policy as in training (`envs/tool_messages.py`), its calls read from replies, results given back."""
+"""Functions in chats: told to the policy as in training, its calls read from replies, results given back."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Calls:
         return found
 
     def _text(self, said: Said) -> str:
-        """What an assistant wrote. Of calls that were not told here: in the form of Hermes and Qwen, which prompts in words name."""
+        """What an assistant wrote. Of calls that were not told here: in the form of Hermes, which prompts in words name."""
         if not said.tool_calls:
             return said.text
         known = self._replies.get(said.tool_calls[0].id)
