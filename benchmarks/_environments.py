@@ -3,18 +3,22 @@
   python benchmarks/_environments.py                  all of them, to results/environments.json and the page
   python benchmarks/_environments.py igpo spa_rl      these, beside what is kept
   python benchmarks/_environments.py --table          the page alone, from what is kept
+  python benchmarks/_environments.py --kept FILE ...  kept in another file, and the page left as it is
 
 A method is given rows of its own template where the environment reads any rows, and else the rows of the environment's task. What
-refuses says why, in the beginning of its error.
+refuses says why, in the beginning of its error; so does a step in which most episodes got no verdict, as in training. The versions
+of the packages are kept with what was found.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import sys
 import tempfile
 import textwrap
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,8 @@ def look_up(word: str) -> str:
     """
     return f"{word}: nothing is known of it"
 '''
+EXPORTED = "gym_text_frozenlake"
+"""An environment of `verifiers`: FrozenLake, as `rewardlab export-env` writes it."""
 BY_SETTING = {
     "tools": {"tools": "{folder}/mine.py:look_up"},
     "corpus": {"corpus": "{folder}/docs.jsonl"},
@@ -42,6 +48,7 @@ BY_TASK = {
     "textworld": ("textworld:coin_collector,level=1,size=20,test_size=2", "textworld"),
     "babyai": ("babyai:GoToLocal", "minigrid"),
     "gym_text": ("gym_text:FrozenLake-v1", "gymnasium"),
+    "verifiers": (f"verifiers:{EXPORTED}", "verifiers"),
 }
 """Tasks that bring their own environment and rows, and the packages that they need: without one, what is kept stays."""
 OTHERS = ("grpo", "dapo", "ppo", "reinforce_plus_plus")
@@ -72,7 +79,7 @@ def tried(name: str, kind: str, model: str, folder: Path) -> str:
     if kind in BY_SETTING:
         (rows := folder / f"{name}.jsonl").write_text(data.jsonl())
         settings |= {key: value.format(folder=folder) for key, value in BY_SETTING[kind].items()}
-    short = {"steps": 1, "eval_problems": 2, "max_new": 8, "device": "cpu", "patience": 0, "max_missing": 1.0}
+    short = {"steps": 1, "eval_problems": 2, "max_new": 8, "device": "cpu", "patience": 0}
     with tempfile.TemporaryDirectory() as out:
         try:
             task = registry.task(str(rows) if kind in BY_SETTING else BY_TASK[kind][0])
@@ -92,19 +99,45 @@ def tiny(folder: Path) -> str:
     return f"hf:{folder / 'model'}"
 
 
+def export(folder: Path) -> None:
+    """Write a package for `verifiers`, and let it be imported as if it were installed."""
+    from rewardlab.api import export_environment
+
+    export_environment(BY_TASK["gym_text"][0], folder / "package", rows=20, test_rows=2)
+    sys.path.insert(0, str(folder / "package"))
+
+
+def versions() -> dict[str, str]:
+    """Of the packages that brought environments."""
+    packages = {package for _, package in BY_TASK.values() if package and importlib.util.find_spec(package)}
+    return {package: metadata.version(package) for package in sorted(packages)}
+
+
+def documents() -> list[str]:
+    """Those of all template rows, so that what a question needs can be found."""
+    from rewardlab import registry
+    from rewardlab.data.values import list_of
+
+    rows = [row for name in methods() if (data := registry.data_of(name)) for row in data.rows]
+    told = [one["text"] if isinstance(one, dict) else str(one) for row in rows for one in list_of(row.get("facts")) or []]
+    return list(dict.fromkeys(["Emma is a novel by Jane Austen.", *told]))
+
+
 def installed(kind: str) -> bool:
     package = BY_TASK[kind][1] if kind in BY_TASK else ""
     return not package or importlib.util.find_spec(package) is not None
 
 
-def table(kept: dict[str, dict[str, str]]) -> str:
-    kinds = [*BY_SETTING, *BY_TASK]
+def table(kept: dict[str, Any]) -> str:
+    kinds, found = [*BY_SETTING, *BY_TASK], kept["methods"]
     whys: list[str] = []
     lines = [f"| method | {' | '.join(kinds)} |", "| --- |" + " --- |" * len(kinds)]
-    for name in sorted(kept):
-        cells = [_cell(kept[name].get(kind), whys) for kind in kinds]
+    for name in sorted(found):
+        cells = [_cell(found[name].get(kind), whys) for kind in kinds]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join([*lines, "", *(f"{i}. {why}" for i, why in enumerate(whys, 1))])
+    packages = ", ".join(f"{name} {version}" for name, version in kept["packages"].items())
+    told = ["", f"With {packages}."] if packages else []
+    return "\n".join([*lines, "", *(f"{i}. {why}" for i, why in enumerate(whys, 1)), *told])
 
 
 def _cell(found: str | None, whys: list[str]) -> str:
@@ -115,22 +148,38 @@ def _cell(found: str | None, whys: list[str]) -> str:
     return f"no ({whys.index(found) + 1})"
 
 
-def main(names: list[str]) -> None:
-    kept: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    if names != ["--table"]:
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place)
-            (folder / "mine.py").write_text(TOOL)
-            (folder / "docs.jsonl").write_text('{"title": "Emma", "text": "Emma is a novel by Jane Austen."}\n')
-            model = tiny(folder)
-            for name in names or methods():
-                for kind in filter(installed, (*BY_SETTING, *BY_TASK)):
-                    kept.setdefault(name, {})[kind] = tried(name, kind, model, folder)
-                    print(f"{name:24} {kind:12} {kept[name][kind] or 'yes'}", flush=True)
-                KEPT.write_text(json.dumps(kept, indent=1) + "\n")
-    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{table(kept)}\n\n{END}{rest.partition(END)[2]}", "utf-8")
+def try_all(names: list[str], kept: dict[str, Any], into: Path) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "mine.py").write_text(TOOL)
+        (folder / "docs.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in documents()))
+        model = tiny(folder)
+        if installed("verifiers"):
+            export(folder)
+        for name in names or methods():
+            for kind in filter(installed, (*BY_SETTING, *BY_TASK)):
+                kept["methods"].setdefault(name, {})[kind] = found = tried(name, kind, model, folder)
+                print(f"{name:24} {kind:12} {found or 'yes'}", flush=True)
+            kept["packages"] |= versions()
+            into.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("methods", nargs="*")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--kept", type=Path, default=KEPT)
+    asked = parser.parse_args()
+    kept: dict[str, Any] = json.loads(asked.kept.read_text()) if asked.kept.exists() else {}
+    if "methods" not in kept:
+        # as it was kept before versions were
+        kept = {"packages": {}, "methods": kept}
+    if not asked.table:
+        try_all(asked.methods, kept, asked.kept)
+    if asked.kept == KEPT:
+        before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n\n{table(kept)}\n\n{END}{rest.partition(END)[2]}", "utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

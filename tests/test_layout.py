@@ -103,10 +103,11 @@ MAY_IMPORT = {
     | {SLOT, "envs", "rollouts.independent", "rollouts.interactive", "evals.episodes", "evals.passk"}
     | {"rewards.user", "data.columns", "registry"},
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.user", "verifiers", "registry", "audit"},
-    # scoring.py is what its worker processes load
+    # scoring.py is what its worker processes load; functions in chats are told, and their calls read, as in training
     "servers": EVERYWHERE
     | SERVICES
-    | {SLOT, "rewards.user", "rewards.process", "rewards.model", "verifiers.contract", "registry", "models", "servers"},
+    | {SLOT, "rewards.user", "rewards.process", "rewards.model", "verifiers.contract", "registry", "models", "servers"}
+    | {"envs.tool_messages", "verifiers.calls"},
     "api": EVERYWHERE | SERVICES | TRAINING | PARTS | {"data", "prm", "registry", "models", "backends", "scoreboard", "api"},
     # the checks of methods: what a claim promises, its runs, verdicts and records
     "checks": EVERYWHERE

@@ -43,3 +43,32 @@ def test_a_reward_that_refuses_what_was_not_sampled_ends_no_plan(no_verdict):
     # it reads where the steps of a reply end, which a gold answer does not have
     rows = Data.from_json(next(row["data"] for row in registry.rows() if row["name"] == "fover")).rows
     assert no_verdict(registry.build("fover"), rows) == {}
+
+
+GAME = """
+from rewardlab.core import Message, environment
+
+@environment(start=lambda problem, seed, **_: (Message("user", "Say anything. " * 10), 0))
+def game(state, turn):
+    return Message("user", "Once more."), state
+"""
+
+
+def test_an_episode_has_an_opening_and_several_replies(tmp_path):
+    (tmp_path / "game.py").write_text(GAME)
+    (rows := tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in PROBLEMS))
+
+    def planned(**settings):
+        recipe = registry.build("grpo", {"n": 2, "problems": 2, **settings})
+        return plan(recipe, "untrained", str(rows), device="cpu", max_new=16)
+
+    alone, played = planned(), planned(env=f"{tmp_path}/game.py:game", turns=3)
+    assert "replies_per_episode" not in alone
+    assert (played["replies_per_episode"], played["not_counted"]) == (3, "what the environment answers")
+    # two more replies, and what the game begins with
+    assert played["tokens_per_step"] == alone["tokens_per_step"] + 4 * (2 * 16 + played["opening_tokens"])
+    assert played["opening_tokens"] > 20
+    assert played["memory_bytes"] > alone["memory_bytes"]
+    # a context holds no more than it holds
+    many = planned(env=f"{tmp_path}/game.py:game", turns=1000)
+    assert many["tokens_per_step"] <= 4 * many["prompts"]["context"]

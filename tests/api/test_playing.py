@@ -60,6 +60,8 @@ def test_a_run_in_an_environment_is_measured_there_too(game, played, tmp_path):
     recipe = registry.build("grpo", {"env": game, "turns": 3, "n": 2, "problems": 2})
     result = rewardlab.train(recipe, "untrained", str(rows), out=tmp_path / "run", **SHORT)
     assert result.summary["after"]["turns"] == 2.0
+    line = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])
+    assert line["turns"] == 2.0
     assert played() > 0
     found = rewardlab.evaluate(str(result.out), k=(1,), problems=1, device="cpu")
     assert found["n"] == 1
@@ -72,6 +74,21 @@ def test_any_model_is_measured_in_an_environment_that_is_named(game, played, tas
     assert set(found) >= {"pass@1", "pass@2"}
     # two problems, two episodes of two replies each
     assert played() == 8
+
+
+def test_an_episode_tells_how_many_of_its_replies_were_cut_off(game, task, tmp_path, capsys):
+    recipe = registry.build("grpo", {"env": game, "n": 2, "problems": 2})
+    result = rewardlab.train(recipe, "untrained", task, out=tmp_path / "run", **SHORT | {"max_new": 1})
+    line = json.loads((result.out / "metrics.jsonl").read_text().splitlines()[-1])
+    # the game ends each episode, and says nothing of why its replies ended
+    assert line["turns_cut_off"] > 0.8
+    found = rewardlab.evaluate("untrained", task, k=(2,), device="cpu", max_new=1, env=recipe.rollout.innermost.settings["env"])
+    assert found["turns"] == 2.0
+    assert found["cut_off"] > 0.8
+    chosen = registry.build("majority_vote", {"env": game, "n": 3})
+    answered = rewardlab.answer(chosen, "untrained", task, device="cpu", max_new=1)
+    assert answered["turns"] == 2.0
+    assert answered["cut_off"] > 0.8
 
 
 def test_a_selection_plays_too(game, played, task):

@@ -204,6 +204,13 @@ def test_json_has_no_nan_and_plain_numbers():
     assert json.loads(cli.as_json(document)) == {"a": None, "b": 0.5, "c": [0, 1], "d": "x", "e": [None]}
 
 
+def test_an_exported_environment_is_installed_from_its_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["export-env", "arithmetic", "--out", "lake env", "--rows", "2", "--test-rows", "2"]) == 0
+    # a bare name would be looked up in the package index, where it may be anyone's
+    assert capsys.readouterr().out.splitlines()[-1] == f"pip install '{tmp_path}/lake env'"
+
+
 def test_show_tells_what_a_method_is(capsys):
     assert cli.main(["show", "grpo"]) == 0
     said = capsys.readouterr().out

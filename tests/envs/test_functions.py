@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rewardlab import registry
-from rewardlab.core import Turn, ask
+from rewardlab.core import Trajectory, Turn, ask
 from rewardlab.envs.functions import functions
 from rewardlab.errors import RewardlabError
 
@@ -129,6 +129,19 @@ def said(env, text, state=None):
 def test_calls_are_read_in_the_forms_of_models(env, reply):
     message, state = said(env, reply)
     assert (message.role, message.results, state) == ("tool", ("7",), {"calls": 1})
+
+
+def test_an_episode_tells_how_often_it_called_and_how_often_in_vain(env):
+    def read(text):
+        return Turn(None, np.zeros(1, np.int64), text=text)
+
+    wrote = Turn("policy", np.zeros(1, np.int64), text="...")
+    good, bad = said(env, f"<tool_call>{ADD}</tool_call>")[0].text, said(env, '<tool_call>{"name": "ad"}</tool_call>')[0].text
+    both = said(env, f"<tool_call>{ADD}</tool_call><tool_call>{ADD.replace('3', 'x')}</tool_call>")[0].text
+    called = Trajectory(ask("?"), (read("?"), wrote, read(good), wrote, read(bad), wrote))
+    vainly, never = Trajectory(ask("?"), (read("?"), wrote, read(both), wrote)), Trajectory(ask("?"), (read("?"), wrote))
+    assert env.logged([called, vainly, never]) == {"calls": 1.0, "failed_calls": pytest.approx(2 / 3)}
+    assert env.logged([never]) == {"calls": 0.0, "failed_calls": 0.0}
 
 
 @pytest.mark.parametrize(

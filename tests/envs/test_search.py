@@ -150,6 +150,8 @@ def test_gold_queries_find_the_gold_documents_in_the_file(corpus):
     assert searched_for()([[episode]])[0][0].value == pytest.approx(2 / 3)
     why = search_progress(corpus=str(corpus))([[Trajectory(ask("?", "x"), turns)]])[0][0].why
     assert why == "the problem has neither gold documents in 'gold_documents' nor gold queries in 'searches'"
+    vain = Trajectory(ask("?", "x", searches=["zzz"]), turns)
+    assert search_progress(corpus=str(corpus))([[vain]])[0][0].why == f"the gold queries in 'searches' find no document in {corpus}"
 
 
 # ---- by embeddings ---------------------------------------------------------------------------------------------------

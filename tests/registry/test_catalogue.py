@@ -278,3 +278,15 @@ def test_list_prints_kind_fidelity_baseline_and_verdict(folder, capsys):
     assert lines[1] == "scale what was earned."
     assert lines[2] == "length league: better in 1 of 2 worlds"
     assert lines[3].split() == ["beta_2", "analysis", "core", "against", "alpha", "not", "run"]
+
+
+@pytest.mark.parametrize(
+    ("method", "flags"),
+    [
+        ("grpo", ["--env", "--tools", "--corpus", "--turns"]),  # its replies become episodes
+        ("igpo", ["--env", "--tools", "--corpus"]),  # it plays, for as many turns as it says
+        ("dpo", []),  # it samples nothing
+    ],
+)
+def test_details_say_by_which_flags_something_answers_the_replies(method, flags):
+    assert list(details(method)["episodes"]) == flags

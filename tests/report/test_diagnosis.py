@@ -48,6 +48,7 @@ def test_a_run_that_is_well_has_no_findings():
         ({"length": lambda s: 200 + 6 * s, "truth": flat, "reward": flat}, "length creep"),
         ({"length": lambda s: 200 - 3 * s, "truth": flat, "reward": flat}, "length collapse"),
         ({"cut_off": lambda s: s / 100}, "replies cut off"),
+        ({"cut_off": 0.0, "turns_cut_off": lambda s: s / 100}, "replies cut off"),
         ({"no_answer": lambda s: 0.0 if s < 45 else 0.04}, "answers not found"),
         ({"signal": lambda s: 0.8 - s / 100}, "groups without signal"),
         ({"ratio_far": lambda s: s / 100}, "clipped share"),

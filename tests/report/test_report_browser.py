@@ -191,6 +191,14 @@ def test_runs_are_compared_and_their_rollouts_stand_side_by_side(browser, tmp_pa
     assert browser.run("traces(plots[0]).length") == 3
 
 
+def test_a_long_reward_stands_beside_its_verdict_and_not_on_it(browser, tmp_path):
+    runs = [make_run(tmp_path / name, [rollout(0, 0, [" 7"] * 40, -0.0001274)], step=123456) for name in ("one", "two")]
+    browser.open(write_comparison(runs, tmp_path / "both.html"), "#rollouts")
+    sizes = browser.run("[...document.querySelectorAll('.row .total')].map((x) => [x.scrollWidth, x.clientWidth])")
+    assert len(sizes) == 2
+    assert all(text <= box for text, box in sizes), sizes
+
+
 def test_nothing_a_model_wrote_runs(browser, tmp_path):
     said: dict[str, Any] = dict.fromkeys(("question", "answer", "why", "extracted", "stop"), HOSTILE)
     earned = {"terms": {HOSTILE: 1.0, "other": HOSTILE}, "weights": {HOSTILE: HOSTILE}, "step_rewards": {HOSTILE: [HOSTILE]}}

@@ -291,7 +291,7 @@ def test_an_error_while_it_writes_is_told(policy):
         ({"n": 1000}, 400, "n", "128"),
         ({"max_tokens": 100_000}, 400, "messages", "context is"),
         ({"max_tokens": 201}, 400, "max_tokens", "--max-new"),
-        ({"tools": [{"type": "function"}]}, 400, "tools", "not supported"),
+        ({"functions": [{"name": "f"}]}, 400, "functions", "not supported"),
         ({"frequency_penalty": 0.5}, 400, "frequency_penalty", "not supported"),
         ({"response_format": {"type": "json_object"}}, 400, "response_format", "not supported"),
     ],
@@ -330,18 +330,6 @@ def test_what_would_change_replies_and_is_not_done_is_refused_by_name(url, name,
     assert name in answer.document["error"]["message"]
     if name == "tempurature":
         assert "did you mean temperature?" in answer.document["error"]["message"]
-
-
-def test_calls_of_tools_in_messages_are_refused_and_not_read_as_nothing(url):
-    called = {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": "{}"}}],
-    }
-    for message in (called, {**called, "content": "so"}, {"role": "assistant", "content": None, "function_call": {"name": "f"}}):
-        answer = chat(url, messages=[ASKED, message, {"role": "tool", "content": "7"}])
-        assert (answer.status, answer.document["error"]["param"]) == (400, "messages")
-        assert "write the calls into its content" in answer.document["error"]["message"]
 
 
 @pytest.mark.parametrize("name", SAME)

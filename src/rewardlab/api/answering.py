@@ -25,6 +25,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
 from rewardlab.settings.domain import NAME, POSITIVE
+from rewardlab.util.outputs import cut_off_replies
 from rewardlab.util.progress import console, in_batches
 
 
@@ -71,9 +72,18 @@ def answer_each(
     else:
         each |= _right(groups, chosen, run)
         measured = {name: with_interval(each[name]) for name in ("accuracy", "pass@1")} | measured
-    if cut_off := [t.stop == "length" for group in groups for t in group].count(True):
-        measured["cut_off"] = cut_off / sum(map(len, groups))
+    measured |= _ends(groups, run, played=environment_of(recipe) is not None)
     return {**about, "task": task.name, "n": len(test_problems), **measured}, each
+
+
+def _ends(groups: list[Group], run: Run, played: bool) -> dict[str, float]:
+    """cut_off: the share of replies that were, where any was; and turns, the replies of an episode, where they are played."""
+    sampled = [t for group in groups for t in group]
+    found = cut_off_replies(sampled, run.policy, run.max_new) if played else None
+    cut_off = sum(t.stop == "length" for t in sampled) if found is None else found
+    replies = sum(len(t.ends) for t in sampled) if played else len(sampled)
+    turns = {"turns": replies / len(sampled)} if played else {}
+    return turns | ({"cut_off": cut_off / replies} if cut_off else {})
 
 
 def _right(groups: list[Group], chosen: list[Trajectory], run: Run) -> dict[str, list[float]]:

@@ -26,6 +26,7 @@ from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE, WORKERS
 from rewardlab.tasks.sources import Listed
+from rewardlab.util.outputs import cut_off_replies
 from rewardlab.util.progress import console, in_batches
 
 BATCH = 32
@@ -43,6 +44,7 @@ def evaluate(
     task: None means that of the run that `model` names, with its columns, system message and length of replies.
     judge: the verifier in place of the task's own: a name, or openai:URL#NAME, a served model that compares the answers. Replies
     without a verdict count as wrong; `no_verdict` is their share, `cut_off` that of replies that reached the length limit.
+    In an environment, `turns` are the replies of an episode.
     env, turns: what answers the replies, for at most so many of them; by default that of the run, or of the task.
     workers: "ray" or "ray:N", to sample and judge over a Ray cluster, each batch of problems with random numbers of its own: the
     same whatever the processes, and others than without workers.
@@ -62,16 +64,28 @@ def evaluate(
     # refused before a model is loaded, if there are none
     held_out(task, problems)
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
-    n, what = max(k), (model, config, task, problems, Sampled(max(k), temperature, *_played(model, task, env, turns)))
-    right, unjudged, cut_off = [], Counter[str](), 0
-    for counts, reasons, limited in _right_over(workers, *what) if workers else _right_here(*what):
-        right += counts
-        unjudged += reasons
-        cut_off += limited
+    n, sampling = max(k), Sampled(max(k), temperature, *_played(model, task, env, turns))
+    what = (model, config, task, problems, sampling)
+    counted = list(_right_over(workers, *what) if workers else _right_here(*what))
+    right, unjudged = [x for one in counted for x in one.right], sum((one.why for one in counted), Counter[str]())
     scores = {f"pass@{i}": with_interval([pass_at(i, n, r) for r in right]) for i in k}
     about: dict[str, Any] = {"model": model if isinstance(model, str) else model.name, "task": task.name, "n": len(right)}
-    unfinished = {"cut_off": cut_off / (n * len(right))} if cut_off else {}
-    return about | ({"judge": judge} if judge else {}) | scores | _no_verdict(unjudged, n * len(right)) | unfinished
+    episodes = {} if sampling.env is None else _of_episodes(counted, n)
+    about |= {"judge": judge} if judge else {}
+    return about | scores | episodes | _no_verdict(unjudged, n * len(right)) | _unfinished(counted)
+
+
+def _unfinished(counted: Sequence[Counted]) -> dict[str, float]:
+    replies, cut_off = sum(one.replies for one in counted), sum(one.cut_off for one in counted)
+    return {"cut_off": cut_off / replies} if cut_off else {}
+
+
+def _of_episodes(counted: Sequence[Counted], n: int) -> dict[str, float]:
+    """turns: replies per episode; and the means of what the environment says."""
+    episodes = n * sum(len(one.right) for one in counted)
+    names = dict.fromkeys(name for one in counted for name in one.logged)
+    means = {name: sum(one.logged.get(name, 0.0) * n * len(one.right) for one in counted) / episodes for name in names}
+    return {"turns": sum(one.replies for one in counted) / episodes, **means}
 
 
 def _given(model: str | Policy | None, task: Any) -> str | Policy:
@@ -117,8 +131,18 @@ class Sampled(NamedTuple):
     turns: int
 
 
-Counted = tuple[list[int], Counter[str], int]
-"""How many of n replies to each problem are right, why others have no verdict, and how many were cut off at the length limit."""
+class Counted(NamedTuple):
+    """What became of the replies to some problems, n to each.
+
+    right: how many, by problem.  why: reasons for which others have no verdict.  cut_off: at the length limit, of `replies`, of
+    which an episode has several.  logged: what the environment says of its episodes (`Environment.logged`).
+    """
+
+    right: list[int]
+    why: Counter[str]
+    cut_off: int
+    replies: int
+    logged: dict[str, float]
 
 
 def _right_here(
@@ -167,8 +191,12 @@ def _counted(problems: Sequence[Problem], run: Run, sampling: Sampled) -> Counte
         groups = interactive(env=env, n=n, turns=turns, temperature=temperature)(list(problems), run)
         judged = run.verdicts(groups)
     right = [sum(s.value is not None and s.value >= 1.0 for s in row) for row in judged]
-    cut_off = sum(t.stop == "length" for group in groups for t in group)
-    return right, Counter(s.why for row in judged for s in row if s.missing), cut_off
+    why, sampled = Counter(s.why for row in judged for s in row if s.missing), [t for group in groups for t in group]
+    found = None if env is None else cut_off_replies(sampled, run.policy, run.max_new)
+    cut_off = sum(t.stop == "length" for t in sampled) if found is None else found
+    logged = {} if env is None else env.logged(sampled)
+    replies = len(sampled) if env is None else sum(len(t.ends) for t in sampled)
+    return Counted(right, why, cut_off, replies, logged)
 
 
 def _sampled(problems: Sequence[Problem], run: Run, sampling: Sampled) -> list[Group]:

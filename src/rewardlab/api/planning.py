@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,8 @@ from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import measured
 from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recomputed, rows_sampled, sums
 from rewardlab.api.pair_labels import check_rows
-from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.core import Group, Problem, Recipe, Score, Task, Trajectory, Turn
+from rewardlab.api.prompt_lengths import environment_of, fit_prompts, opening_of
+from rewardlab.core import Group, Problem, Recipe, Rollout, Score, Task, Trajectory, Turn
 from rewardlab.engine.distributed import world_size
 from rewardlab.engine.rates import told
 from rewardlab.errors import RewardlabError
@@ -66,6 +66,7 @@ def plan(
     memory_bytes: the most at a time.  fits; change: what to change first where it does not.
     columns: of the data.  batch_columns: what the recipe computes beside them, such as the reference's log-probabilities.
     no_verdict: rewards that judge none of the first problems when the reply is the gold answer, and what they say is missing.
+    replies_per_episode, opening_tokens: where an environment answers; of a game none are known.  not_counted: in the tokens.
     disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.
     Raises RewardlabError for what would end such a run, such as prompts too long.
     """
@@ -79,19 +80,46 @@ def plan(
     policy = _policy(model, config, task, memory)
     require_head(recipe, policy)
     task, prompts = fit_prompts(task, policy, config, recipe)
-    rows = recipe.update.problems * recipe.rows_per_problem
-    # an upper bound: every reply at full length
-    tokens = int(rows * (_mean_prompt(policy, task) + (config.max_new or task.max_new)))
+    rows, episode = recipe.update.problems * recipe.rows_per_problem, _episode(recipe, task, policy)
+    tokens = int(rows * episode.row(_mean_prompt(policy, task), config.max_new or task.max_new, policy))
     # second learners are taken to be as large as the policy
     disk = disk_bytes(recipe, policy, {learner.name: policy for learner in recipe.also}, config)
-    needs = _memory(recipe, policy, task, config, prompts, tokens, devices or world_size(), memory)
+    needs = _memory(recipe, policy, task, config, prompts, tokens, devices or world_size(), memory, episode)
     return {
         "formula": str(recipe), "learning_rates": told(recipe, policy, {}), "columns": list(task.columns),
-        "batch_columns": list(recipe.needs), "tokens_per_step": tokens, "rows_per_step": rows, **needs,
+        "batch_columns": list(recipe.needs), "tokens_per_step": tokens, "rows_per_step": rows, **episode.told(), **needs,
         "parameters": sum(p.numel() for p in policy.parameters()), "prompts": prompts,
         "no_verdict": _without_verdict(recipe, task), **_missing(config, task, model),
         "disk_bytes": disk, "disk_free_bytes": disk_free(Path(config.out or "runs")),
     }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What a row holds beside its prompt.  turns: replies, at most.  opening: tokens of an environment's first message."""
+
+    turns: int = 1
+    opening: int = 0
+    answered: bool = False
+
+    def row(self, prompt: float, reply: int, policy: Policy) -> float:
+        """The tokens of a row whose replies are all as long as they may be; the context holds no more."""
+        most = prompt + self.opening + self.turns * reply
+        return min(most, getattr(policy, "context", most))
+
+    def told(self) -> dict[str, Any]:
+        if not self.answered:
+            return {}
+        opening = {"opening_tokens": self.opening} if self.opening else {}
+        return {"replies_per_episode": self.turns, **opening, "not_counted": "what the environment answers"}
+
+
+def _episode(recipe: Recipe, task: Task, policy: Policy) -> Episode:
+    env = environment_of(recipe)
+    if env is None or recipe.rollout is None or not isinstance(policy, TextPolicy):
+        return Episode()
+    turns = [part.settings["turns"] for part in recipe.rollout.walk() if isinstance(part, Rollout) and "turns" in part.settings]
+    return Episode(max(turns, default=1), opening_of(env, task, policy), True)
 
 
 def _policy(model: str | Policy | None, config: RunConfig, task: Task, memory: str | None) -> Policy:
@@ -127,7 +155,7 @@ def _below(config: RunConfig, dtype: torch.dtype) -> torch.dtype:
 
 def _memory(
     recipe: Recipe, policy: Policy, task: Task, config: RunConfig, prompts: Mapping[str, Any], tokens: int, devices: int,
-    memory: str | None,
+    memory: str | None, episode: Episode,
 ) -> dict[str, Any]:  # fmt: skip
     """The memory of a device for the run as asked, and for other ways to keep its model; whether it fits, and what to change."""
     if config.shard and devices < 2:
@@ -138,7 +166,8 @@ def _memory(
             "the sampler vllm is for a single process: plan for one device, or train through TRL with its own vLLM"
         )
     vllm = _vllm_bytes(policy, config, available, bool(memory))
-    work = replace(_work(recipe, task, config, prompts, tokens, devices, available), vllm=vllm)
+    most = getattr(policy, "context", 0) or tokens
+    work = replace(_work(recipe, task, config, prompts, tokens, devices, available, episode, most), vllm=vllm)
     layouts = list(_layouts(policy, config, task, devices, _dtype(config, memory)))
     found = {layout.name: sums(recipe, layout, work) for layout in layouts}
     total = found[layouts[0].name]["total"]
@@ -151,10 +180,13 @@ def _memory(
 
 
 def _work(
-    recipe: Recipe, task: Task, config: RunConfig, prompts: Mapping[str, Any], tokens: int, devices: int, available: int
-) -> Work:
+    recipe: Recipe, task: Task, config: RunConfig, prompts: Mapping[str, Any], tokens: int, devices: int, available: int,
+    episode: Episode, context: int,
+) -> Work:  # fmt: skip
     split = [prompts[side] for side in ("train", "test") if side in prompts]
     prompt, reply = max((x.get("longest_kept", x["longest"]) for x in split), default=0), config.max_new or task.max_new
+    # the last reply of an episode is sampled after all that was said before
+    prompt = min(prompt + episode.opening + (episode.turns - 1) * reply, max(prompt, context - reply))
     across = recipe.rollout is not None and recipe.rollout.across_problems
     problems = -(-recipe.update.problems // (1 if across else devices))
     # held-out problems are not divided among devices

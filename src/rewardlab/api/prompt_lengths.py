@@ -41,7 +41,7 @@ def fit_prompts(
     if not isinstance(policy, TextPolicy):
         return task, {}
     env = env or environment_of(recipe)
-    fitter = Fitter(policy, config.overlong, config.max_new or task.max_new, _opening(env, task, policy) if env else 0)
+    fitter = Fitter(policy, config.overlong, config.max_new or task.max_new, opening_of(env, task, policy) if env else 0)
     found: dict[str, Any] = {"context": policy.context, "max_new": fitter.max_new, "overlong": config.overlong}
     if recipe is not None:
         positions = range(config.start, config.start + min(SAMPLE, config.settled().steps * recipe.update.problems))
@@ -59,7 +59,7 @@ def environment_of(recipe: Recipe | None) -> Environment | None:
     return next((part for part in parts if isinstance(part, Environment)), None)
 
 
-def _opening(env: Environment, task: Task, policy: TextPolicy) -> int:
+def opening_of(env: Environment, task: Task, policy: TextPolicy) -> int:
     """Tokens of the message with which an episode of the first problem begins: how to search, which tools there are.
 
     The task's own environment opens with a game, of which nobody plays one for this.

@@ -222,6 +222,11 @@ def first_steps(job: Job, folder: Path) -> list[dict[str, Any]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _say_the_same(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> bool:
+    """Whether all that was logged is so again; what is logged since then, beside it, changes no run."""
+    return len(before) == len(after) and all(old.items() <= new.items() for old, new in zip(before, after, strict=True))
+
+
 def still_so(job: Job) -> bool:
     """Whether this machine computes what the kept runs like this one are of. Where it does not, they are removed.
 
@@ -231,7 +236,7 @@ def still_so(job: Job) -> bool:
     forget(DAYS)
     unmeasured = replace(job, by=None, beside=False, config=job.config.but(eval_problems=0))
     lines = first_steps(unmeasured, folder)
-    same = not known.exists() or json.loads(known.read_text("utf-8")) == lines
+    same = not known.exists() or _say_the_same(json.loads(known.read_text("utf-8")), lines)
     if not same:
         shutil.rmtree(known.parent, ignore_errors=True)
     known.parent.mkdir(parents=True, exist_ok=True)

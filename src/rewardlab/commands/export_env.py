@@ -4,8 +4,8 @@
   rewardlab export-env babyai:GoToLocal --out babyai-env --rows 500
   rewardlab export-env mine.jsonl --prompt-column question --out mine-env
 
-Then `pip install arithmetic-env`, and `vf.load_environment("arithmetic")`, or, from verifiers 0.4 on, the taskset `arithmetic`. The
-package needs rewardlab, which judges and answers. See docs/ENVIRONMENTS.md.
+Then `pip install ./arithmetic-env`, and `vf.load_environment("arithmetic")`, or, from verifiers 0.4 on, the taskset `arithmetic`.
+The package needs rewardlab, which judges and answers. See docs/ENVIRONMENTS.md.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rewardlab.commands import flags as shared
@@ -42,4 +43,5 @@ def show(document: Mapping[str, Any]) -> None:
     from rewardlab.commands.tables import facts
 
     facts({name: value for name, value in document.items() if value is not None})
-    print(f"pip install {document['out']}")
+    # a name without a folder is looked up in the package index, where it may be anyone's
+    print(f"pip install {quote(str(Path(document['out']).absolute()))}")

@@ -44,7 +44,7 @@ def show(document: Mapping[str, Any]) -> None:
         print(_template(document["name"]).jsonl(), end="")
         return
 
-    from rewardlab.commands.tables import heading, lines
+    from rewardlab.commands.tables import facts, heading, lines
 
     heading(f"{document['name']}  {document.get('title') or ''}".rstrip())
     lines(f"{document['idea']}\nkind: {document['kind']}")
@@ -67,6 +67,9 @@ def show(document: Mapping[str, Any]) -> None:
         lines("\n".join(document["leagues"]))
     _data(document)
     _flags(document["parameters"])
+    if document["episodes"]:
+        heading("Episodes, where something answers the replies (docs/ENVIRONMENTS.md)")
+        facts(document["episodes"])
     if document.get("reference"):
         heading("Source")
         lines(f"{document['reference']}\n{document['path']}")

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core import Group, Recipe, Run, Task
+from rewardlab.core import Environment, Group, Recipe, Rollout, Run, Task, Trajectory
 from rewardlab.engine import checkpoint
 from rewardlab.engine.distributed import all_gather, is_rank_zero, on_rank_zero, world_size
 from rewardlab.engine.learner import LearnerState
@@ -27,6 +27,7 @@ from rewardlab.runs.record import Line, Recorder
 from rewardlab.text.answers import final_answer
 from rewardlab.util.files import disk_errors
 from rewardlab.util.lockstep import LOCKSTEP
+from rewardlab.util.outputs import cut_off_replies
 from rewardlab.util.progress import Bar, console
 from rewardlab.util.signals import Asked, stopping_later
 
@@ -136,12 +137,29 @@ def _record_rollouts(ops: Ops, recorder: Recorder) -> None:
     run.log("length", float(batch.mask.sum() / len(batch)))
     stops = [t.stop for group in groups for t in group]
     run.log("cut_off", stops.count("length") / max(1, len(stops)))
+    if plays(ops.recipe.rollout):
+        for name, value in turns_of([t for group in groups for t in group], run).items():
+            run.log(name, value)
     # step 1 is always recorded: a broken prompt or reward is best seen there
     if due(run, ops.settings.record_every) or run.step == 1:
         # a policy that does not learn has the same log-probs after the step as before
         learns = ops.recipe.objective is not None
         after = after_update(run.policy, batch, ops.settings.micro_tokens) if learns else {}
         recorder.rollouts(run, groups, scores, batch, truth, after)
+
+
+def plays(rollout: Rollout | None) -> bool:
+    """Whether its rows are episodes, in which an environment answers replies."""
+    return rollout is not None and any(isinstance(part, Environment) for part in rollout.walk())
+
+
+def turns_of(episodes: Sequence[Trajectory], run: Run) -> dict[str, float]:
+    """turns: replies per episode.  turns_cut_off: of these replies, the share at the length limit, where a policy's text tells."""
+    replies = sum(len(t.ends) for t in episodes)
+    if not replies:
+        return {}
+    cut = cut_off_replies(episodes, run.policy, run.max_new)
+    return {"turns": replies / len(episodes)} | ({} if cut is None else {"turns_cut_off": cut / replies})
 
 
 def alike(truth: Sequence[Sequence[float | None]]) -> dict[str, float]:

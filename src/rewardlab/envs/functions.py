@@ -27,7 +27,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core import Message, Problem, Turn, environment
+from rewardlab.core import Message, Problem, Trajectory, Turn, environment
 from rewardlab.envs.tool_messages import answered, calls_of, told_of
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.user.functions import find, functions_in
@@ -38,6 +38,7 @@ from rewardlab.verifiers.calls.calls import Call, Malformed, tools_from
 
 State = dict[str, Any]
 
+ERROR = "error: "
 OVER = "no call is left: answer with what you know"
 CUT = " ... ({n} more characters)"
 
@@ -119,7 +120,14 @@ def _start(
     return told_of([tool.schema for tool in tools_of(tuple(tools)).values()]), {"calls": 0}
 
 
-@environment(start=_start, waits=True)
+def _calls(episodes: Sequence[Trajectory], **_: Any) -> dict[str, float]:
+    """calls: replies of an episode that call.  failed_calls: of these, the share of which an error was told."""
+    answers = [turn.text for t in episodes for turn in t.turns[1:] if turn.author is None]
+    failed = [any(text.startswith(ERROR) for text in told.split("\n\n")) for told in answers]
+    return {"calls": len(answers) / max(1, len(episodes)), "failed_calls": sum(failed) / max(1, len(answers))}
+
+
+@environment(start=_start, waits=True, logged=_calls)
 def functions(
     state: State, turn: Turn, *, tools: tuple[str, ...] = (), calls: NonNegativeInt = 16, at_once: PositiveInt = 8,
     seconds: PositiveFloat = 30.0, shown: PositiveInt = 4000,
@@ -128,18 +136,19 @@ def functions(
 
     tools: functions FILE.py:NAME, which run in this process: they are yours, and trusted.  calls: the most of an episode, and
     at_once: of one reply; those above are not run, and the policy is told.  seconds: for one call.  shown: characters of a result.
+    Logged: calls, the replies of an episode that call; failed_calls, the share of them of which an error was told.
     """
     known = tools_of(tuple(tools))
     asked = calls_of(turn.text, known)
     if asked is None:
         return None, state
     if isinstance(asked, Malformed):
-        return answered([f"error: the calls cannot be read: {asked}"]), state
+        return answered([f"{ERROR}the calls cannot be read: {asked}"]), state
     left = calls - state["calls"]
     if left <= 0:
-        return answered([f"error: {OVER}"]), state
+        return answered([f"{ERROR}{OVER}"]), state
     run = asked[: min(left, at_once)]
-    told = [f"error: not run, as one reply may hold {at_once} calls and {left} of the episode are left"] * (len(asked) - len(run))
+    told = [f"{ERROR}not run, as one reply may hold {at_once} calls and {left} of the episode are left"] * (len(asked) - len(run))
     results = _results([partial(_called, known, call, shown) for call in run], seconds)
     return answered(results + told), {"calls": state["calls"] + len(run)}
 
@@ -147,13 +156,13 @@ def functions(
 def _called(known: dict[str, Tool], call: Call, shown: int) -> str:
     """What a call gives, as a text, also where it fails."""
     if call.name not in known:
-        return f"error: there is no function {call.name[:60]!r}; there are {', '.join(known)}"
+        return f"{ERROR}there is no function {call.name[:60]!r}; there are {', '.join(known)}"
     tool = known[call.name]
     try:
         value = tool(call)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     except Exception as problem:
-        return f"error: {type(problem).__name__}: {problem}"[:shown]
+        return f"{ERROR}{type(problem).__name__}: {problem}"[:shown]
     return text if len(text) <= shown else text[:shown] + CUT.format(n=len(text) - shown)
 
 
@@ -171,7 +180,7 @@ def _results(works: Sequence[Callable[[], str]], seconds: float) -> list[str]:
     end = time.monotonic() + seconds
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
-    return [f"error: it took longer than {seconds:g} seconds" if text is None else text for text in found]
+    return [f"{ERROR}it took longer than {seconds:g} seconds" if text is None else text for text in found]
 
 
 def _check_types(given: Mapping[str, Any], schema: dict[str, Any]) -> None:

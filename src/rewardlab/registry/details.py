@@ -12,6 +12,8 @@ from rewardlab.errors import RewardlabError
 from rewardlab.registry import build
 from rewardlab.registry.describe import COMPUTED, baseline, data_of, row
 from rewardlab.registry.find import claim_of, module_of, names_in, parameters
+from rewardlab.registry.names import PLAYED
+from rewardlab.registry.playing import samples_replies
 from rewardlab.registry.settings import Parameter
 
 
@@ -44,7 +46,18 @@ def _method_details(name: str) -> dict[str, Any]:
         "formula": str(recipe),
         "changes": changes(baseline_recipe, recipe) if baseline_recipe else {},
         "parameters": plain_parameters(parameters(name)),
+        "episodes": _episodes(name, recipe),
     }
+
+
+def _episodes(name: str, recipe: Recipe) -> dict[str, str]:
+    """Flags by which an environment answers the replies, and what each is; none where the method plays none."""
+    own = {p.flag for p in parameters(name)}
+    told = {f"--{setting}": says for setting, says in PLAYED.items()}
+    if "--env" in own:
+        # how long its episodes are, it says itself
+        return {flag: says for flag, says in told.items() if flag != "--turns"}
+    return told if recipe.rollout is not None and samples_replies(recipe.rollout) else {}
 
 
 def _rows_of(name: str, recipe: Recipe) -> dict[str, Any]:
@@ -77,6 +90,7 @@ def _stack_details(name: str) -> dict[str, Any]:
         "formula": str(recipe),
         "changes": changes(build(first), recipe),
         "parameters": plain_parameters(parameters(name)),
+        "episodes": _episodes(name, recipe),
         "methods": methods,
     }
 

@@ -24,6 +24,8 @@ PHASES = ("generate", "reward", "train")
 NAMED = {
     "length": ("Length", "tokens per reply"),
     "cut_off": ("Replies cut off", "at the length limit, of all"),
+    "turns": ("Replies per episode", ""),
+    "turns_cut_off": ("Replies of episodes cut off", "at the length limit, of all"),
     "entropy": ("Entropy", "nats per token"),
     "kl": ("KL to the reference", "nats per token"),
     "drift": ("KL to the sampling policy", "nats per token"),
@@ -35,6 +37,7 @@ NAMED = {
     "lr": ("Learning rate", ""),
     "missing": ("Missing verdicts", "of the rollouts of a step"),
 }
+POLICY = ("length", "turns", "cut_off", "turns_cut_off", "entropy", "kl", "drift", "ratio_far", "mismatch_far")
 LINES = 6  # of a panel of pairs: more could not be told apart
 TOGETHER = {
     "conflict/": ("Conflict of terms", "of the pairs of replies that two terms tell apart, how many they order differently"),
@@ -109,10 +112,7 @@ def sections(rows: list[Row]) -> list[Row]:
             [_accuracy(rows), _proxy(rows), reward, _groups(rows), *eval_panels],
         ),
         ("Reward terms", [*(_term(rows, t, rising.get(t, [])) for t in terms), *_together(rows)]),
-        (
-            "Policy",
-            [_single(rows, k, *NAMED[k]) for k in ("length", "cut_off", "entropy", "kl", "drift", "ratio_far", "mismatch_far")],
-        ),
+        ("Policy", [_single(rows, k, *NAMED[k]) for k in POLICY]),
         ("Optimisation", [_single(rows, k, *NAMED[k]) for k in ("loss", "grad_norm", "clip_share", "lr")]),
         ("Cost", [_time(rows), _single(rows, "tokens", "Tokens", "so far"), _missing(rows)]),
         ("Other measures", [_single(rows, k, k) for k in others]),

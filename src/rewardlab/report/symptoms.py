@@ -147,8 +147,9 @@ def length(curves: Curves) -> Finding | None:
 
 
 def cut_off(curves: Curves) -> Finding | None:
-    share = curves.late("cut_off")
-    if share is None or share <= CUT:
+    # of an episode that an environment ends, every reply may have been cut off
+    shares = [share for name in ("cut_off", "turns_cut_off") if (share := curves.late(name)) is not None]
+    if (share := max(shares, default=0.0)) <= CUT:
         return None
     text = f"{share:.0%} of the last quarter's replies were cut off at the length limit, and were judged unfinished."
     return Finding(
@@ -308,7 +309,7 @@ def of_judge(curves: Curves) -> list[Finding]:
 SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]]] = {
     "entropy": (("entropy",), entropy),
     "length": (("length",), length),
-    "replies cut off": (("cut_off",), cut_off),
+    "replies cut off": (("cut_off", "turns_cut_off"), cut_off),
     "answers not found": (("no_answer",), unfound),
     "groups without signal": (("signal",), groups),
     "clipped share": (("clip_share", "ratio_far"), clipped),

@@ -46,17 +46,46 @@ class Part(BaseModel):
     text: str = ""
 
 
+class Function(BaseModel):
+    """A function that the policy may call.  parameters: a JSON schema. What else a client says of it, templates may write."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+    name: str = Field(min_length=1)
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class Tool(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow")
+    type: Literal["function"]
+    function: Function
+
+
+class Called(BaseModel):
+    """The function of a call, and its arguments as JSON text."""
+
+    model_config = ConfigDict(strict=True)
+    name: str
+    arguments: str
+
+
+class ToolCall(BaseModel):
+    model_config = ConfigDict(strict=True)
+    id: str = ""
+    function: Called
+
+
 class Said(BaseModel):
     model_config = ConfigDict(strict=True)
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | list[Part] | None = None
-    tool_calls: list[Any] | None = None
+    tool_calls: list[ToolCall] | None = None
     function_call: dict[str, Any] | None = None
 
     @property
     def text(self) -> str:
-        if self.tool_calls or self.function_call:
-            raise bad("a message calls tools, which is not supported here: write the calls into its content", "messages")
+        if self.function_call:
+            raise bad("function_call is of an older API, which is not supported here: give tool_calls", "messages")
         if not isinstance(self.content, list):
             return self.content or ""
         if other := next((part.type for part in self.content if part.type != "text"), None):
@@ -97,6 +126,14 @@ class Chat(Asked):
     logprobs: bool | None = None
     top_logprobs: int | None = Field(None, ge=0, le=LIKELY)
     continue_final_message: bool | None = None
+    tools: list[Tool] | None = None
+    tool_choice: Literal["none", "auto"] | None = None
+
+    @property
+    def schemas(self) -> list[dict[str, Any]]:
+        """The functions that the policy may call, as chat templates take them."""
+        given = [] if self.tool_choice == "none" else self.tools or []
+        return [_complete(tool.model_dump(exclude_none=True)) for tool in given]
 
     @property
     def most(self) -> int | None:
@@ -132,6 +169,12 @@ class Completion(Asked):
             return [self.prompt]
         ids = [x for x in self.prompt if isinstance(x, int)]
         return [ids] if ids else list(self.prompt)  # type: ignore[arg-type]
+
+
+def _complete(schema: dict[str, Any]) -> dict[str, Any]:
+    """With what templates and readers of calls expect: a description, and parameters."""
+    function = schema["function"]
+    return schema | {"function": {"name": "", "description": "", "parameters": {"type": "object", "properties": {}}} | function}
 
 
 def read(kind: type[Asked], document: Any) -> Any:

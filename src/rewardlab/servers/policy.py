@@ -18,6 +18,7 @@ from rewardlab.core import Message, Problem, Sampling, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.servers import texts
 from rewardlab.servers.asked import ROWS, Asked, Chat, Completion, bad, read
+from rewardlab.servers.calls import Calls
 from rewardlab.servers.generator import Busy, Generator, Work, Written
 from rewardlab.servers.http import answer, application
 from rewardlab.servers.limits import Limits, Refused
@@ -34,6 +35,7 @@ class PolicyServer:
     def __init__(self, generator: Generator, name: str, limits: Limits, most_new: int):
         self.generator, self.policy, self.name = generator, generator.policy, name
         self.limits, self.most_new, self.created = limits, most_new, int(time.time())
+        self.calls = Calls()
         self.metrics = Metrics(PATHS)
         self.metrics.gauge("queue_requests", "Requests that wait", lambda: generator.waiting)
         self.metrics.gauge("generated_tokens", "Tokens that were generated", lambda: generator.generated)
@@ -83,7 +85,8 @@ class PolicyServer:
         except RewardlabError as problem:
             raise bad(str(problem)) from None
         told = Told(self, asked)
-        choices = [told.choice(i, w) for i, w in enumerate(written)]
+        # calls in Python's syntax are read by a process of their own, for which nobody else is to wait
+        choices = await asyncio.to_thread(lambda: [told.choice(i, w) for i, w in enumerate(written)])
         return answer({**told.head(False), "choices": choices, "usage": told.usage(written)})
 
     async def _finished(self, work: Work, request: Request) -> list[Written]:
@@ -99,7 +102,7 @@ class PolicyServer:
             raise bad(f"the model {name[:100]!r} is not served here; this is {self.name!r}", "model", "model_not_found", 404)
 
     def _chat_rows(self, asked: Chat) -> list[Trajectory]:
-        messages = [Message("system" if m.role == "developer" else m.role, m.text) for m in asked.messages]
+        messages = self.calls.messages(asked.messages, asked.schemas)
         begun = messages.pop().text if asked.continue_final_message and messages[-1].role == "assistant" else ""
         try:
             (row,) = self.policy.read([Trajectory(Problem(tuple(messages)))], [tuple(messages)])
@@ -155,6 +158,7 @@ class Told:
     def __init__(self, server: PolicyServer, asked: Any):
         self.policy, self.model, self.asked = server.policy, server.name, asked
         self.chat = isinstance(asked, Chat)
+        self.schemas, self.calls = asked.schemas if self.chat else [], server.calls
         self.id = f"{'chatcmpl' if self.chat else 'cmpl'}-{uuid.uuid4().hex}"
         self.created = int(time.time())
 
@@ -170,6 +174,9 @@ class Told:
         if self.asked.return_token_ids:
             about["token_ids"] = w.ids.tolist()
         if self.chat:
+            calling = self.calls.told(said.text, self.schemas) if self.schemas and said.finish == "stop" else None
+            if calling:
+                return {**about, "finish_reason": "tool_calls", "message": calling}
             return {**about, "message": {"role": "assistant", "content": said.text, "refusal": None}}
         before = w.row.turns[0].text if self.asked.echo else ""
         return {**about, "text": before + said.text}
@@ -180,6 +187,14 @@ class Told:
         if self.chat:
             return {**about, "delta": {"role": "assistant", "content": text} if first else {"content": text} if text else {}}
         return {**about, "text": (w.row.turns[0].text if self.asked.echo and first else "") + text}
+
+    def whole(self, index: int, w: Written) -> dict[str, Any]:
+        """A reply in one part: whether it calls is known at its end."""
+        choice = self.choice(index, w)
+        message = choice.pop("message")
+        if "tool_calls" in message:
+            message["tool_calls"] = [{"index": i, **call} for i, call in enumerate(message["tool_calls"])]
+        return {**choice, "delta": message}
 
     def logprobs(self, w: Written, start: int, stop: int) -> dict[str, Any] | None:
         if self.asked.likely is None:
@@ -217,10 +232,11 @@ class Stream:
     async def events(self, request: Request) -> AsyncIterator[bytes]:
         try:
             while (rows := await self.parts.get()) is not None:
-                for event in self._new(rows, final=False):
+                # with functions to call, the whole reply is told at its end
+                for event in () if self.told.schemas else self._new(rows, final=False):
                     yield event
             written = self.work.done.result()
-            for event in self._new(written, final=True):
+            for event in await asyncio.to_thread(self._whole if self.told.schemas else self._last, written):
                 yield event
             if self.asked.usage_in_stream:
                 yield _event({**self.told.head(True), "choices": [], "usage": self.told.usage(written)})
@@ -230,6 +246,12 @@ class Stream:
             # where the client has left, nobody reads the rest
             self.work.given_up.set()
         yield b"data: [DONE]\n\n"
+
+    def _whole(self, rows: list[Written]) -> list[bytes]:
+        return [_event({**self.told.head(True), "choices": [self.told.whole(i, w)]}) for i, w in enumerate(rows)]
+
+    def _last(self, rows: list[Written]) -> list[bytes]:
+        return self._new(rows, final=True)
 
     def _new(self, rows: list[Written], final: bool) -> list[bytes]:
         events = []

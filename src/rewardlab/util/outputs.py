@@ -1,8 +1,9 @@
-"""Outputs of a policy for rows: values, entropies, embeddings, in forward passes of bounded memory."""
+"""Outputs of a policy for rows: values, entropies, embeddings, in forward passes of bounded memory; replies that it did not end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -70,3 +71,21 @@ def forward_batch(rows: Sequence[Trajectory], device: torch.device) -> Batch:
     group = torch.arange(len(rows), device=device)
     # the rows too: what stands beside their ids (images, vectors) is read from them
     return Batch(on_device, decided, length.to(device), blank, blank, blank.bool(), group, rows=[(t, None) for t in rows])
+
+
+def cut_off_replies(episodes: Iterable[Trajectory], policy: Any, most: int) -> int | None:
+    """How many replies of episodes were cut off at `most` tokens: so long, and not closed by a token that ends a reply.
+
+    Where an environment answers, `stop` says why the episode ended, not why its replies did. None for a policy that does not say
+    which tokens those are: a served one, or one of motor commands.
+    """
+    ends = getattr(policy, "ends", None)
+    if ends is None:
+        return None
+    found = 0
+    for episode in episodes:
+        for author, turns in groupby(episode.turns, key=lambda turn: turn.author):
+            # one reply may have been sampled over several updates
+            ids = [i for turn in turns if author is not None and turn.vectors is None for i in turn.ids.tolist()]
+            found += len(ids) >= most and ids[-1] not in ends
+    return found

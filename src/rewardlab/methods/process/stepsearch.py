@@ -62,8 +62,7 @@ def search_progress(
     except SearchFailed as problem:
         return Score(None, why=str(problem))
     if not wanted:
-        found_in = "" if corpus else f" and {documents!r}"
-        return Score(None, why=f"the problem has neither gold documents in {gold!r} nor gold queries in {searches!r}{found_in}")
+        return Score(None, why=_none_wanted(trajectory.problem, documents, gold, searches, corpus))
     own = texts_in(trajectory.problem, documents)
     best, seen, steps = np.zeros(len(wanted)), set[str](), []
     for end, _, answer in rounds(trajectory):
@@ -102,6 +101,14 @@ def _gold(problem: Problem, documents: str, gold: str, searches: str, corpus: st
         return [text for query in queries for text in _looked_up(corpus, query)]
     best = [index_of(tuple(own)).best(query) for query in queries] if own else []
     return [found[0] for found in best if found]
+
+
+def _none_wanted(problem: Problem, documents: str, gold: str, searches: str, corpus: str) -> str:
+    """Why there are no gold documents."""
+    if _queries(problem, searches) and (corpus or texts_in(problem, documents)):
+        return f"the gold queries in {searches!r} find no document in {corpus or repr(documents)}"
+    found_in = "" if corpus else f" and {documents!r}"
+    return f"the problem has neither gold documents in {gold!r} nor gold queries in {searches!r}{found_in}"
 
 
 @lru_cache(maxsize=4096)
