@@ -122,6 +122,30 @@ def test_an_export_and_any_classifier_are_measured_on_pairs(here, tmp_path):
         api.evaluate(str(tmp_path / "out"), str(here / "sums.jsonl"), device="cpu")
 
 
+def test_pairs_that_differ_in_several_turns_are_scored_whole(here, tmp_path):
+    """The user's message between two replies is read, in training, in the run's measure and by an export."""
+    rows = []
+    for i in range(20):
+        told = [
+            {"role": "user", "content": f"What is {i}?"},
+            {"role": "assistant", "content": "a"},
+            {"role": "user", "content": "so"},
+        ]
+        rows.append(
+            {
+                "chosen": [*told, {"role": "assistant", "content": "b"}],
+                "rejected": [told[0], {"role": "assistant", "content": "no"}],
+            }
+        )
+    (file := tmp_path / "whole.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = api.train("bradley_terry", str(here / "model"), str(file), settings={"problems": 4}, out=tmp_path / "rm", **SHORT)
+    api.export(run.out, tmp_path / "out")
+    own = api.evaluate(str(run.out), problems=8, device="cpu")
+    found = api.evaluate(str(tmp_path / "out"), str(file), problems=8, device="cpu")
+    assert found["pair_accuracy"] == own["pair_accuracy"]
+    assert found["brier"] == pytest.approx(own["brier"], rel=1e-3)
+
+
 @pytest.mark.parametrize("method", ["acemath", "gradesql"])
 def test_the_run_of_a_method_that_reads_other_rows_is_measured_on_plain_pairs_too(method, here, tmp_path):
     one_step(method, tmp_path)

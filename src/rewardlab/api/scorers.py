@@ -18,7 +18,7 @@ from rewardlab import registry
 from rewardlab.api.inputs import begin_run, held_out, policy_of
 from rewardlab.api.measuring import check_columns, of_another_kind
 from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.core import Problem, Recipe, Run, Task
+from rewardlab.core import Message, Problem, Recipe, Run, Task
 from rewardlab.engine import checkpoint
 from rewardlab.engine.learner import learners_of
 from rewardlab.errors import RewardlabError
@@ -125,13 +125,19 @@ def evaluate_pairs(model: str, task: Task, config: RunConfig, problems: int) -> 
             f"'chosen' or 'rejected' (they have: {has})"
         )
     scorer = load_reward_model(model, config.device, config.dtype)
-    read = scorer.read([(p.prompt, p.meta[side], reference_of(p)) for side in SIDES for p in rows])
+    read = scorer.read([(*_last_reply(p, side), reference_of(p)) for side in SIDES for p in rows])
     scores, _, tokens = (np.array(column).reshape(2, -1) for column in zip(*read, strict=True))
     return _document(model, task, pairs_told(scores[0], scores[1], tokens[0] - tokens[1]))
 
 
+def _last_reply(problem: Problem, side: str) -> tuple[tuple[Message, ...], str]:
+    """What comes before the last reply of a side, and that reply: a side may be several turns of a conversation."""
+    *before, reply = turns if isinstance(turns := problem.meta[side], list) else [turns]
+    return (*problem.prompt, *(Message(("assistant", "user")[i % 2], text) for i, text in enumerate(before))), reply
+
+
 def _pairs_in(rows: Sequence[Problem]) -> bool:
-    return all(isinstance(p.meta.get(side), str) for p in rows for side in SIDES)
+    return all(isinstance(p.meta.get(side), str | list) and p.meta[side] != [] for p in rows for side in SIDES)
 
 
 def judge_recipe(model: Any) -> Recipe | None:
