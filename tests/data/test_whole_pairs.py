@@ -61,7 +61,8 @@ HH = "\n\nHuman: Wo ist Köln?\n\nAssistant: Am Rhein.\n\nHuman: Sicher?\n\nAssi
         # without the empty line before the first turn; the reply holds one itself, and a name with a colon within a line
         (HH[2:] + " a\n\nb", HH[2:] + " Human: c", (["U Wo ist Köln?", "A Am Rhein.", "U Sicher?"], ["A a\n\nb"], ["A Human: c"])),
         # what one says in two turns in a row is one message
-        ("Human: q\n\nHuman: r" + 2 * "\n\nAssistant: a", "Human: q\n\nHuman: r\n\nAssistant: c", (["U q\n\nr"], ["A a\n\na"], ["A c"])),
+        ("Human: q\n\nHuman: r" + 2 * "\n\nAssistant: a", "Human: q\n\nHuman: r\n\nAssistant: c",
+         (["U q\n\nr"], ["A a\n\na"], ["A c"])),
         (said("U q", "A a"), "\n\nHuman: q\n\nAssistant: b", (["U q"], ["A a"], ["A b"])),
     ],
 )  # fmt: skip

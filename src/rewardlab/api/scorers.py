@@ -19,6 +19,7 @@ from rewardlab.api.inputs import begin_run, held_out, policy_of
 from rewardlab.api.measuring import check_columns, of_another_kind
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Message, Problem, Recipe, Run, Task
+from rewardlab.data.rated_rows import read_by
 from rewardlab.engine import checkpoint
 from rewardlab.engine.learner import learners_of
 from rewardlab.errors import RewardlabError
@@ -122,12 +123,18 @@ def evaluate_pairs(model: str, task: Task, config: RunConfig, problems: int) -> 
         has = ", ".join(task.columns) or "nothing"
         raise RewardlabError(
             f"{model} is a reward model, which is measured on pairs of replies, and rows of {task.name} lack a text in the column "
-            f"'chosen' or 'rejected' (they have: {has})"
+            f"'chosen' or 'rejected' (they have: {has}){_instead(rows, task)}"
         )
     scorer = load_reward_model(model, config.device, config.dtype)
     read = scorer.read([(*_last_reply(p, side), reference_of(p)) for side in SIDES for p in rows])
     scores, _, tokens = (np.array(column).reshape(2, -1) for column in zip(*read, strict=True))
     return _document(model, task, pairs_told(scores[0], scores[1], tokens[0] - tokens[1]))
+
+
+def _instead(rows: Sequence[Problem], task: Task) -> str:
+    """What reads such rows, where they hold replies of another form."""
+    told = read_by(rows[0].meta, str((task.source or {}).get("name", task.name))) if rows else ""
+    return f"; {told}" if told else ""
 
 
 def _last_reply(problem: Problem, side: str) -> tuple[tuple[Message, ...], str]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from rewardlab.core import Message, Problem, Task
 from rewardlab.data.pair_scores import with_scores
+from rewardlab.data.rated_rows import with_reply
 from rewardlab.data.whole_pairs import SIDES, WHOLE, Told, parted
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import Share
@@ -201,7 +202,7 @@ class Reader:
         prompt, solution = _prompt_and_solution(row, columns, place)
         answer = _answer(row, columns.answer, place) if self.has_answers else None
         used = (columns.prompt, columns.answer, columns.completion)
-        taught = {k: _taught(k, v, prompt, place) for k, v in with_scores(row).items() if k not in used}
+        taught = {k: _taught(k, v, prompt, place) for k, v in with_scores(with_reply(row)).items() if k not in used}
         meta = taught | ({"solution": solution} if solution else {})
         return Problem(prompt, answer, meta, place)
 
