@@ -40,7 +40,10 @@ from rewardlab.verifiers.contract import Verifier
 
 BY_VERIFIER = (accuracy, coverage, episode_accuracy, length_of_right, length_by_verdict, entropy_of_right)
 """Measures of what the task's verifier finds right."""
-ASK_VERIFIER = ("correct", "solved_between")
+ASK_VERIFIER = (
+    "correct", "solved_between", "monte_carlo_steps", "binary_search_steps", "chance_from_here", "self_denoised_steps",
+    "reachable_steps", "sampled_pass_rate",
+)  # fmt: skip
 """Parts that need the task's verifier."""
 
 
