@@ -126,8 +126,9 @@ def evaluate_pairs(model: str, task: Task, config: RunConfig, problems: int) -> 
             f"'chosen' or 'rejected' (they have: {has}){_instead(rows, task)}"
         )
     scorer = load_reward_model(model, config.device, config.dtype)
-    read = scorer.read([(*_last_reply(p, side), reference_of(p)) for side in SIDES for p in rows])
-    scores, _, tokens = (np.array(column).reshape(2, -1) for column in zip(*read, strict=True))
+    # both replies of a pair beside each other, as in measures: what is sampled about them is then the same
+    read = scorer.read([(*_last_reply(p, side), reference_of(p)) for p in rows for side in SIDES])
+    scores, _, tokens = (np.array(column).reshape(-1, 2).T for column in zip(*read, strict=True))
     return _document(model, task, pairs_told(scores[0], scores[1], tokens[0] - tokens[1]))
 
 
@@ -173,7 +174,7 @@ def evaluate_judge(model: str, recipe: Recipe, task: Task, config: RunConfig, pr
 
 def _measured(model: str, recipe: Recipe, run: Run, task: Task, problems: int) -> dict[str, Any]:
     assert recipe.measure is not None
-    return _document(model, task, recipe.measure(held_out(task, problems), run))
+    return _document(model, task, recipe.measure(held_out(task, problems), run.for_evaluation()))
 
 
 def _document(model: str, task: Task, found: dict[str, float]) -> dict[str, Any]:
