@@ -9,7 +9,7 @@ import pytest
 
 import rewardlab
 from rewardlab import RewardlabError, Task, ask, build, part, registry, reward
-from rewardlab.api.measuring import is_own, measured
+from rewardlab.api.measuring import check_answers, is_own, measured
 from rewardlab.commands import cli
 from rewardlab.core import Run, measure
 from rewardlab.evals.episodes import episode_accuracy
@@ -199,6 +199,24 @@ def test_where_a_part_needs_answers_it_is_said_before_training(chosen, says, pro
     assert re.search(says, said)
     assert "(columns besides the prompt: hint). Name the column with --answer-column" in said
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("method", ["pqm", "er_prm"])
+def test_labels_of_steps_by_the_verifier_need_answers(method, prompts):
+    with pytest.raises(RewardlabError, match=r"monte_carlo_steps\(.*\) needs answers, .* there is no column 'answer'"):
+        check_answers(build(method), registry.task(str(prompts)))
+
+
+def test_a_step_without_a_verdict_names_the_row_and_what_the_verifier_lacks(tmp_path):
+    (file := tmp_path / "mine.jsonl").write_text("".join(f'{{"prompt": "{i}?", "answer": "5", "note": ""}}\n' for i in range(4)))
+    how = {"steps": 1, "max_new": 4, "device": "cpu", "eval_problems": 0, "settings": {"problems": 2, "n": 2}}
+    with pytest.raises(RewardlabError) as told:
+        rewardlab.train("pqm", untrained(), str(file), verifier="code", out=tmp_path / "run", **how)
+    assert (
+        "4 of 4 rollouts got no verdict at step 1: the reply has no verdict; the task's verifier: the gold answer has neither"
+        in str(told.value)
+    )
+    assert re.search(r"mine.jsonl, line \d has the columns prompt, answer, note\)", str(told.value))
 
 
 def test_without_answers_and_a_reward_nothing_is_measured(prompts):

@@ -6,15 +6,21 @@ import json
 
 import pytest
 
-from rewardlab import api
+from rewardlab import api, registry
+from rewardlab.api.measuring import begun_again
 from rewardlab.api.scorers import scorer_recipe
 from rewardlab.commands import cli
 from rewardlab.core import Message
+from rewardlab.engine.checkpoint import load_weights
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.pairs import end_values
 from rewardlab.models.embedded import tokenizer
 from rewardlab.models.reward_model import load_reward_model
+from rewardlab.models.writing import how_written
+from rewardlab.rollouts.explained import with_reply
+from rewardlab.scoreboard.run import scoreboard
 from tests.helpers.checkpoints import checkpoint
-from tests.helpers.reward_runs import one_step
+from tests.helpers.reward_runs import one_step, taught
 
 SHORT = {"steps": 1, "eval_problems": 8, "max_new": 4, "device": "cpu"}
 
@@ -122,6 +128,30 @@ def test_an_export_and_any_classifier_are_measured_on_pairs(here, tmp_path):
         api.evaluate(str(tmp_path / "out"), str(here / "sums.jsonl"), device="cpu")
 
 
+def test_pairs_that_differ_in_several_turns_are_scored_whole(here, tmp_path):
+    """The user's message between two replies is read, in training, in the run's measure and by an export."""
+    rows = []
+    for i in range(20):
+        told = [
+            {"role": "user", "content": f"What is {i}?"},
+            {"role": "assistant", "content": "a"},
+            {"role": "user", "content": "so"},
+        ]
+        rows.append(
+            {
+                "chosen": [*told, {"role": "assistant", "content": "b"}],
+                "rejected": [told[0], {"role": "assistant", "content": "no"}],
+            }
+        )
+    (file := tmp_path / "whole.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = api.train("bradley_terry", str(here / "model"), str(file), settings={"problems": 4}, out=tmp_path / "rm", **SHORT)
+    api.export(run.out, tmp_path / "out")
+    own = api.evaluate(str(run.out), problems=8, device="cpu")
+    found = api.evaluate(str(tmp_path / "out"), str(file), problems=8, device="cpu")
+    assert found["pair_accuracy"] == own["pair_accuracy"]
+    assert found["brier"] == pytest.approx(own["brier"], rel=1e-3)
+
+
 @pytest.mark.parametrize("method", ["acemath", "gradesql"])
 def test_the_run_of_a_method_that_reads_other_rows_is_measured_on_plain_pairs_too(method, here, tmp_path):
     one_step(method, tmp_path)
@@ -188,10 +218,32 @@ def test_a_model_that_cannot_score_and_write_is_refused_in_the_dry_run(tmp_path)
     assert api.plan("critic_rm", model, task, settings={"shared": False}, device="cpu")["formula"]
 
 
+@pytest.mark.parametrize(("method", "settings"), [("critic_rm", {"shared": False, "k": 2}), ("themis_tool_augmented_rm", {})])
+def test_an_export_holds_the_writer_and_scores_as_the_run_does(method, settings, tmp_path):
+    """Score by score; the writer was taught too."""
+    taught(method, tmp_path, ["a"], steps=4, writer_lr=3e-3, **settings)
+    run, rm, rows = tmp_path / "run", str(tmp_path / "rm"), str(tmp_path / "rows.jsonl")
+    assert "which the model in writer/ writes first" in api.export(run, rm)["reads"]
+    assert "load the scoring half alone" in (tmp_path / "rm" / "README.md").read_text()
+    ops = begun_again(run, "be read")
+    load_weights(run / "checkpoints", ops.learners)
+    task = registry.task(rows)
+    sides = [(p, p.meta[side]) for p in (*task.train.problems, *task.test) for side in ("chosen", "rejected")]
+    groups = how_written(ops.recipe)([with_reply(*side) for side in sides], ops.run.for_evaluation())
+    own = end_values(ops.run.models["reward"], [t for group in groups for t in group]).reshape(len(sides), -1).mean(1)
+    whole, alone = load_reward_model(rm, "cpu", "float32"), load_reward_model(f"{rm}?reads=plain", "cpu", "float32")
+    asked = [(p.prompt, reply) for p, reply in sides]
+    assert whole.score(asked) == pytest.approx(own.tolist(), abs=1e-4)
+    assert whole.score(asked) != pytest.approx(alone.score(asked), abs=1e-4)
+    measured = api.evaluate(rm, rows, test=rows, problems=2, device="cpu")
+    assert measured["n"] == 2
+    assert "overall" in scoreboard([rm], ["pairs"], data=rows)["raters"][rm]["pairs"]["figures"]
+
+
 @pytest.mark.parametrize("method", ["critic_rm", "themis_tool_augmented_rm"])
-def test_an_export_that_lacks_its_writer_says_so(method, tmp_path):
+def test_an_export_without_its_writer_says_so(method, tmp_path):
     one_step(method, tmp_path)
-    exported = api.export(tmp_path / "run", tmp_path / "rm")
-    assert "of prompt and reply alone its score says nothing" in exported["reads"]
-    with pytest.raises(RewardlabError, match=r"An export holds the scorer alone.*reads=plain"):
+    api.export(tmp_path / "run", tmp_path / "rm")
+    (tmp_path / "rm" / "writes.json").unlink()
+    with pytest.raises(RewardlabError, match=r"This export holds the scorer alone.*reads=plain"):
         load_reward_model(str(tmp_path / "rm"))

@@ -329,7 +329,7 @@ def test_the_prompt_of_preferences_may_lie_within_the_pair(tmp_path, suffix):
     assert problem.meta == {"chosen": "2", "rejected": "3"}
     assert problem.answer is None
     apart = {"chosen": [said("user", "a"), said("assistant", "b")], "rejected": [said("user", "c"), said("assistant", "d")]}
-    with pytest.raises(RewardlabError, match="line 1: chosen and rejected hold the prompt, and must then differ in their last"):
+    with pytest.raises(RewardlabError, match="line 1: chosen and rejected have no prompt in common"):
         everything(write(tmp_path / "mine.jsonl", [apart]))
 
 

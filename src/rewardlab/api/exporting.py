@@ -20,7 +20,10 @@ from rewardlab.models.exported_scorer import end_where_scored
 from rewardlab.models.formats import FORMATS, cast, stored_dtype
 from rewardlab.models.layouts import layout_of_run, note_layout
 from rewardlab.models.reads import words
+from rewardlab.models.writing import FILE as WRITES
+from rewardlab.models.writing import WRITER, how_written, write_writer
 from rewardlab.policies.adapter import CONFIG
+from rewardlab.registry import load_recipe
 from rewardlab.runs.config import read_config
 from rewardlab.settings.domain import PATH, POSITIVE, one_of
 from rewardlab.util.files import new_folder
@@ -53,6 +56,9 @@ def export(
     document = read_config(folder)  # raises if the folder is not a run
     if model != "policy":
         return _learner(folder, Path(out), model, dtype, adapter)
+    if how_written(load_recipe(document["recipe"])) and not adapter:
+        # scorer and writer are of one step, and measured together: the newest
+        return _learner(folder, Path(out), "reward", dtype, adapter)
     # a run without evaluations has no best policy
     source = folder / "best" if (folder / "best").is_dir() and not last else folder / "model"
     if not source.is_dir():
@@ -126,8 +132,10 @@ def _learner(folder: Path, out: Path, name: str, dtype: str, adapter: bool) -> d
             end_where_scored(new)
         if name == "reward" and (layout := layout_of_run(folder)):
             note_layout(new, layout)
-        if dtype != "auto":
-            cast(new, dtype)
+        if name == "reward" and (by := how_written(ops.recipe)):
+            write_writer(new, by, ops.run, ops.recipe.name or "", out)
+        for part in [new, *filter(Path.is_dir, [new / WRITER])] if dtype != "auto" else []:
+            cast(part, dtype)
     return {"run": str(folder), "which": name, "out": str(out), "dtype": stored_dtype(out), **_needs(out)}
 
 
@@ -181,6 +189,11 @@ def _needs(folder: Path) -> dict[str, str]:
     if reads is None:
         return {}
     said = words(reads)
+    if (folder / WRITES).is_file():
+        return {
+            "reads": f"{said}, which the model in {WRITER}/ writes first where rewardlab scores (scoreboard, eval, --reward "
+            "model:DIR); transformers and others load the scoring half alone (README.md)"
+        }
     return {"reads": f"{said}: of prompt and reply alone its score says nothing; this folder holds nothing that writes {said}"}
 
 

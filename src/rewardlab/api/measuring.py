@@ -13,6 +13,7 @@ from rewardlab.api.inputs import begin_run, policy_of, task_of
 from rewardlab.core import Measure, Problem, Recipe, Rollout, Task
 from rewardlab.data.columns import Data
 from rewardlab.data.files import check_source
+from rewardlab.data.rated_rows import read_by
 from rewardlab.data.values import is_missing
 from rewardlab.engine import checkpoint
 from rewardlab.engine.step import Ops
@@ -39,7 +40,10 @@ from rewardlab.verifiers.contract import Verifier
 
 BY_VERIFIER = (accuracy, coverage, episode_accuracy, length_of_right, length_by_verdict, entropy_of_right)
 """Measures of what the task's verifier finds right."""
-ASK_VERIFIER = ("correct", "solved_between")
+ASK_VERIFIER = (
+    "correct", "solved_between", "monte_carlo_steps", "binary_search_steps", "chance_from_here", "self_denoised_steps",
+    "reachable_steps", "sampled_pass_rate",
+)  # fmt: skip
 """Parts that need the task's verifier."""
 
 
@@ -167,7 +171,8 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     """
     check = functools.partial(_check_rest, recipe, task)
     data = stated_data(recipe.name)
-    named = (task.source or {}).get("name", "").partition(":")[0] in registry.tasks() or task.name in registry.tasks()
+    # a file may be called as a world is
+    named = _source(task).partition(":")[0] in registry.tasks()
     if data is None or named or not isinstance(task.train, Listed):
         return check()
     if data.refuses:
@@ -178,7 +183,8 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     # whether an answer is needed, the parts of the recipe know: another reward may compare none
     missing.pop("answer", None)
     if missing:
-        raise data.refuse(str(recipe.name), missing)
+        of_pairs = {"chosen", "rejected"} <= missing.keys()
+        raise data.refuse(str(recipe.name), missing, read_by(rows[0][1], _source(task)) if of_pairs else "")
     if unrated := data.unrated(rows, _column_names(recipe)):
         # an output that nothing is told of would stay as it began, and be weighed with the others
         raise RewardlabError(
@@ -263,6 +269,11 @@ def _is_said(value: Any) -> bool:
     return bool(texts) and all(isinstance(text, str) and text.strip() for text in texts)
 
 
+def _source(task: Task) -> str:
+    """What the task was named by."""
+    return str((task.source or {}).get("name", task.name))
+
+
 def _place(p: Problem) -> str:
     return p.place or f"prompt {p.question[:40]!r}"
 
@@ -279,7 +290,7 @@ def stated_data(name: str | None) -> Data | None:
 
 
 def need_answers(task: Task, who: str, instead: str = ", or give a reward that needs no answer with --reward") -> RewardlabError:
-    where = (task.source or {}).get("name", task.name)
+    where = _source(task)
     others = ", ".join(task.columns[1:]) or "none"
     meant = next((f" (did you mean {name}?)" for name in OTHER_NAMES["answer"] if name in task.columns), "")
     return RewardlabError(

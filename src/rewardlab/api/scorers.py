@@ -18,7 +18,8 @@ from rewardlab import registry
 from rewardlab.api.inputs import begin_run, held_out, policy_of
 from rewardlab.api.measuring import check_columns, of_another_kind
 from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.core import Problem, Recipe, Run, Task
+from rewardlab.core import Message, Problem, Recipe, Run, Task
+from rewardlab.data.rated_rows import read_by
 from rewardlab.engine import checkpoint
 from rewardlab.engine.learner import learners_of
 from rewardlab.errors import RewardlabError
@@ -122,16 +123,29 @@ def evaluate_pairs(model: str, task: Task, config: RunConfig, problems: int) -> 
         has = ", ".join(task.columns) or "nothing"
         raise RewardlabError(
             f"{model} is a reward model, which is measured on pairs of replies, and rows of {task.name} lack a text in the column "
-            f"'chosen' or 'rejected' (they have: {has})"
+            f"'chosen' or 'rejected' (they have: {has}){_instead(rows, task)}"
         )
     scorer = load_reward_model(model, config.device, config.dtype)
-    read = scorer.read([(p.prompt, p.meta[side], reference_of(p)) for side in SIDES for p in rows])
-    scores, _, tokens = (np.array(column).reshape(2, -1) for column in zip(*read, strict=True))
+    # both replies of a pair beside each other, as in measures: what is sampled about them is then the same
+    read = scorer.read([(*_last_reply(p, side), reference_of(p)) for p in rows for side in SIDES])
+    scores, _, tokens = (np.array(column).reshape(-1, 2).T for column in zip(*read, strict=True))
     return _document(model, task, pairs_told(scores[0], scores[1], tokens[0] - tokens[1]))
 
 
+def _instead(rows: Sequence[Problem], task: Task) -> str:
+    """What reads such rows, where they hold replies of another form."""
+    told = read_by(rows[0].meta, str((task.source or {}).get("name", task.name))) if rows else ""
+    return f"; {told}" if told else ""
+
+
+def _last_reply(problem: Problem, side: str) -> tuple[tuple[Message, ...], str]:
+    """What comes before the last reply of a side, and that reply: a side may be several turns of a conversation."""
+    *before, reply = turns if isinstance(turns := problem.meta[side], list) else [turns]
+    return (*problem.prompt, *(Message(("assistant", "user")[i % 2], text) for i, text in enumerate(before))), reply
+
+
 def _pairs_in(rows: Sequence[Problem]) -> bool:
-    return all(isinstance(p.meta.get(side), str) for p in rows for side in SIDES)
+    return all(isinstance(p.meta.get(side), str | list) and p.meta[side] != [] for p in rows for side in SIDES)
 
 
 def judge_recipe(model: Any) -> Recipe | None:
@@ -160,7 +174,7 @@ def evaluate_judge(model: str, recipe: Recipe, task: Task, config: RunConfig, pr
 
 def _measured(model: str, recipe: Recipe, run: Run, task: Task, problems: int) -> dict[str, Any]:
     assert recipe.measure is not None
-    return _document(model, task, recipe.measure(held_out(task, problems), run))
+    return _document(model, task, recipe.measure(held_out(task, problems), run.for_evaluation()))
 
 
 def _document(model: str, task: Task, found: dict[str, float]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from rewardlab.data.drops import Drop, Fates, staying
 from rewardlab.data.files import Row
 from rewardlab.data.strength import SIDES, Fate, Strength, by_strength, flipped, shares, strengths
 from rewardlab.data.tables import Places, Table
+from rewardlab.data.whole_pairs import Told
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import SHARE
 from rewardlab.tasks.records import Columns, problems_of
@@ -71,7 +72,8 @@ def loader_of(model: str | Scorer, device: str, dtype: str) -> Callable[[], Scor
 def pair_problems(table: Table, prompt_column: str) -> tuple[list[Problem], Fates]:
     """The pairs of the rows, read as for training, and for each row why it is none."""
     columns = Columns(prompt_column, "answer", None, None)
-    found = list(problems_of(zip(table.places, table.rows, strict=True), columns))
+    found = list(problems_of(zip(table.places, table.rows, strict=True), columns, told := Told()))
+    told.tell()
     fates = [Drop("no problem", str(of)) if isinstance(of, RewardlabError) else _no_pair(of) for of in found]
     problems = [of for of, drop in zip(found, fates, strict=True) if drop is None and isinstance(of, Problem)]
     if not problems:

@@ -146,6 +146,11 @@ class Run:
             return self.verify(groups, self)
         return self._verdicts.of(groups, self.step, lambda new: self.verify(new, self))
 
+    def verdict_of(self, trajectory: Trajectory) -> Score | None:
+        """The score that the task's verifier gave this rollout, as far as it is remembered; None where nobody asked for it."""
+        known = self._verdicts.known.get(id(trajectory))
+        return known[1] if known else None
+
     def rng(self, purpose: str) -> torch.Generator:
         """The random stream of a purpose at this step; calls within a step continue the same stream."""
         if self._streams_step != self.step:

@@ -163,14 +163,18 @@ class Data:
         held = [row for _, row in rows]
         return [name for name in dict.fromkeys(listed) if all(number_of(row.get(name)) is None for row in held)]
 
-    def refuse(self, method: str, missing: Mapping[str, list[str]]) -> RewardlabError:
-        """An error that names every missing column, with its sentence and where it is missing."""
+    def refuse(self, method: str, missing: Mapping[str, list[str]], instead: str = "") -> RewardlabError:
+        """An error that names every missing column, with its sentence and where it is missing.  instead: what reads the rows."""
         none = {name: "no number" if self.columns[name].number else "none" for name in missing}
-        listed = "\n".join(f"  {name}: {self.columns[name].says} ({none[name]} at {_places(at)})" for name, at in missing.items())
+        listed = "\n".join(
+            f"  {name}: {self.columns[name].says} ({none[name]} at {_places(at, 1 if instead else SHOWN)})"
+            for name, at in missing.items()
+        )
         what = "a column" if len(missing) == 1 else f"{len(missing)} columns"
         return RewardlabError(
             f"{method} needs {what} that the data lacks:\n{listed}\n"
-            f"rows as it takes them: rewardlab show {method} --rows > rows.jsonl"
+            + (f"{instead}\n" if instead else "")
+            + f"rows as it takes them: rewardlab show {method} --rows > rows.jsonl"
         )
 
 
@@ -192,9 +196,9 @@ def _again(rows: list[Row], n: int) -> list[Row]:
     return [rows[i % len(rows)] for i in range(n)]
 
 
-def _places(places: list[str]) -> str:
-    more = len(places) - SHOWN
-    return "; ".join(places[:SHOWN]) + (f"; and {more:,} more" if more > 0 else "")
+def _places(places: list[str], shown: int) -> str:
+    more = len(places) - shown
+    return "; ".join(places[:shown]) + (f"; and {more:,} more" if more > 0 else "")
 
 
 def _arguments(node: ast.expr) -> dict[str, Any]:

@@ -12,19 +12,19 @@ from rewardlab.errors import RewardlabError
 from .drops import Drop, Fates
 from .files import Row
 from .pairing import Pair, pairs
+from .rated_rows import REPLIES, SCORES, objects
 from .tables import Table
 from .values import list_of, number_of, text_of, value_of
-
-REPLIES = ("replies", "responses", "response", "reply", "completion")
-SCORES = ("scores", "score", "reward", "correct")
-"""Columns of replies and their scores, looked for in this order."""
 
 
 def paired(
     table: Table, choose: str, gap: float, prompt: str, reply: str | None, score: str | None, seed: int
 ) -> tuple[list[Row], Fates]:  # fmt: skip
     """The rows of pairs, and for each row of the table why it is in no pair. Columns and settings as in `tools.pairs_file`."""
-    reply, score = _column(table, reply, REPLIES, "replies"), _column(table, score, SCORES, "scores")
+    reply = _column(table, reply, REPLIES, "replies")
+    # objects hold both
+    whole = any(objects(value_of(row, reply)) for row in table.rows) and score is None
+    score = reply if whole else _column(table, score, SCORES, "scores")
     groups: dict[str, list[int]] = defaultdict(list)
     for i, row in enumerate(table.rows):
         # lists make a group of their own; single replies go together by their prompt
@@ -69,7 +69,7 @@ def _scored(rows: Sequence[tuple[int, Row]], reply: str, score: str) -> tuple[li
     scores: list[float | None] = []
     whose: list[int] = []
     for i, row in rows:
-        texts, numbers = list_of(value_of(row, reply)), list_of(value_of(row, score))
+        texts, numbers = objects(value_of(row, reply)) or (list_of(value_of(row, reply)), list_of(value_of(row, score)))
         if texts is None:
             texts, numbers = [value_of(row, reply)], [value_of(row, score)]
         if numbers is None or len(texts) != len(numbers):

@@ -17,6 +17,7 @@ from rewardlab.core.run import TOKENS
 from rewardlab.engine import collate as collating
 from rewardlab.engine.distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank, world_size
 from rewardlab.engine.learner import LearnerState, learners_of
+from rewardlab.engine.missing import why_missing
 from rewardlab.engine.rates import with_rates
 from rewardlab.engine.update import update
 from rewardlab.errors import NotFinite, RewardlabError
@@ -265,8 +266,8 @@ class Ops:
         missing = [s for s in flat if s.missing]
         self.run.log("missing", len(missing) / max(1, len(flat)))
         if len(missing) > self.settings.max_missing * len(flat):
-            why = next((s.why for s in missing if s.why), "the reward gave no reason")
-            raise RewardlabError(f"{len(missing)} of {len(flat)} rollouts got no verdict at step {self.run.step + 1}: {why}")
+            counted = f"{len(missing)} of {len(flat)} rollouts got no verdict at step {self.run.step + 1}"
+            raise RewardlabError(f"{counted}: {why_missing(groups, scores, self.run)}")
         if any(s.extracted or NO_ANSWER in s.why for s in flat):
             self.run.log("no_answer", sum(NO_ANSWER in s.why for s in flat) / len(flat))
         totals = [s.total for s in flat if s.total is not None]

@@ -74,14 +74,15 @@ def check_reads(place: str, reads: str, said: str, principles: Sequence[str]) ->
 def _remedy(place: str, reads: str) -> str:
     if reads == PRINCIPLES:
         return f"Say by what replies are judged, '{place}?principle=Be brief.' (several: &principle=Be true.)"
+    already = f"where prompts and replies are written so already, {place}?reads={PLAIN}"
     if config_of_run(place) is None:
         return (
-            "An export holds the scorer alone: the run that it is of writes that first (`rewardlab eval RUN`), and keeps what "
-            f"writes it; where prompts and replies are written so already, {place}?reads={PLAIN}"
+            "This export holds the scorer alone: the run that it is of writes that first (`rewardlab eval RUN`), and an export "
+            f"made of it now holds what writes it; {already}"
         )
     return (
-        f"Measure it with `rewardlab eval {place}`, which writes that first; where prompts and replies are written so already, "
-        f"{place}?reads={PLAIN}"
+        f"Measure it with `rewardlab eval {place}`, which writes that first, or use an export, which holds what writes it "
+        f"(`rewardlab export {place} DIR`); {already}"
     )
 
 

@@ -95,10 +95,13 @@ class RewardModel:
 
     def read(self, rows: Sequence[Answered]) -> list[tuple[float, bool, int]]:
         """For each reply its score, whether the conversation was too long, and how many tokens of it were read."""
-        encoded = [self._encoded(*row) for row in rows]
-        lengths = [len(row["input_ids"]) for row in encoded]
-        scores = [0.0] * len(rows)
         alike = numbered(tuple((m.role, m.text) for m in row[0]) for row in rows)
+        return self.read_encoded([self._encoded(*row) for row in rows], alike)
+
+    def read_encoded(self, encoded: Sequence[dict[str, Any]], alike: Sequence[int]) -> list[tuple[float, bool, int]]:
+        """The same of conversations as tokens.  alike: equal numbers for those that begin with the same prompt."""
+        lengths = [len(row["input_ids"]) for row in encoded]
+        scores = [0.0] * len(encoded)
 
         def work(part: list[int]) -> None:
             with torch.inference_mode():
@@ -192,8 +195,11 @@ def load_reward_model(name: str, device: str = "auto", dtype: str = "auto", *, w
     written: the caller writes prompts and replies as the model was taught to read them.
     Raises RewardlabError for a checkpoint that is none, for an unknown setting, and for a model that reads more than it is shown.
     """
+    from rewardlab.models.writing import WritingRewardModel, is_writing
+
     found, settings = reward_settings_of(name, written=written)
-    return RewardModel(found, device, dtype, **settings)
+    alone = written or ("reads", PLAIN) in parse_qsl(name.partition("?")[2])
+    return (WritingRewardModel if is_writing(found) and not alone else RewardModel)(found, device, dtype, **settings)
 
 
 def reward_settings_of(name: str, *, written: bool = False) -> tuple[Checkpoint, dict[str, Any]]:
@@ -215,7 +221,11 @@ def reward_settings_of(name: str, *, written: bool = False) -> tuple[Checkpoint,
         raise RewardlabError(
             f"{place} is no reward model: it is a {kind or 'model of unknown kind'}, and not a sequence classifier{beside(found)}"
         )
-    check_reads(place, reads_of(found), settings.pop("reads", PLAIN if written else ""), principles)
+    from rewardlab.models.writing import is_writing
+
+    said = settings.pop("reads", PLAIN if written else "")
+    # what it reads besides is written by the model beside it
+    check_reads(place, "" if is_writing(found) and not said and not principles else reads_of(found), said, principles)
     return found, {**settings, **({"principles": principles} if principles else {})}
 
 

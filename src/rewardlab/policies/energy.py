@@ -25,7 +25,10 @@ FARTHEST = 2.0
 
 
 class Energy(nn.Module):
-    """f(e, r). shift, scale: mean and standard deviation of the reward model's own scores."""
+    """f(e, r). shift, scale: mean and standard deviation of the reward model's own scores.
+
+    agreed: of pairs that it learnt from, whether the reward model agrees with them, as far as nobody has read and cleared it.
+    """
 
     shift: Tensor
     scale: Tensor
@@ -40,16 +43,23 @@ class Energy(nn.Module):
             self.first, self.second = nn.Linear(hidden + WIDTHS[-1], JOINT[0]), nn.Linear(JOINT[0], JOINT[1])
             self.last = nn.Linear(JOINT[1], 1)
         self.dropout = nn.Dropout(DROPOUT)
+        self.agreed: list[Tensor] = []
         self.register_buffer("shift", torch.zeros(()))
         self.register_buffer("scale", torch.ones(()))
 
     def forward(self, states: Tensor, scores: Tensor) -> Tensor:
-        """(n,) of states (n, d) and standardised scores (n,)."""
-        r = scores[:, None]
+        """The energy of each standardised score, of their shape (..., n), each with its state of states (n, d).
+
+        What the first joint layer makes of a state is computed once, however many scores go with it.
+        """
+        r = scores.reshape(-1, 1)
         for i, layer in enumerate(self.of_score):
             r = layer(r).tanh() if i + 1 == len(self.of_score) else self.dropout(layer(r).tanh())
-        x = self.dropout(self.first(torch.cat((states, r), 1)).tanh())
-        return self.last(self.dropout(self.second(x).tanh())).squeeze(1)
+        of_state, of_score = self.first.weight.split((states.shape[1], WIDTHS[-1]), 1)
+        said = nn.functional.linear(states, of_state, self.first.bias)
+        x = (nn.functional.linear(r, of_score).view(*scores.shape, -1) + said).tanh().flatten(0, -2)
+        x = self.second(self.dropout(x)).tanh()
+        return self.last(self.dropout(x)).view(scores.shape)
 
     def refined(self, states: Tensor, own: Tensor, steps: int = 50, rate: float = 0.5, decay: float = 0.1) -> Tensor:
         """(n,) the scores that the model's own (n,) climb to. A step that does not raise f is not taken; the next is shorter."""

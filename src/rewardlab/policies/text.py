@@ -91,11 +91,21 @@ class TextPolicy(HasLayers, Joins):
             return []
         return [len(ids) for ids in self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]]
 
-    def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
-        """Append recorded replies, each closed by the end token of the chat template, as decisions of this policy."""
-        # a tokenizer refuses an empty list
-        if not replies:
-            return []
+    def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str | list[str]]) -> list[Trajectory]:
+        """Append recorded replies, each closed by the end token of the chat template, as decisions of this policy.
+
+        A list holds several replies of a conversation, and between them what the user says.
+        """
+        rows, turns = list(trajectories), [text if isinstance(text, list) else [text] for text in replies]
+        for turn in range(max(map(len, turns), default=0)):
+            active = [i for i, texts in enumerate(turns) if len(texts) > turn]
+            before, said = [rows[i] for i in active], [turns[i][turn] for i in active]
+            after = self.read(before, [(Message("user", text),) for text in said]) if turn % 2 else self._write(before, said)
+            for i, t in zip(active, after, strict=True):
+                rows[i] = t
+        return rows
+
+    def _write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
         end = [self._end]
         # a batched call: the tokenizer is several times faster than row by row
         encoded = self.tokenizer(list(replies), add_special_tokens=False)["input_ids"]

@@ -7,8 +7,9 @@ learns. So a language model's loss on the row is that of the text alone, and a s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from rewardlab.core import Group, Message, Problem, Run, Trajectory
+from rewardlab.core import Group, Message, Problem, Rollout, Run, Trajectory, rollout
 from rewardlab.text.filled import filled
 
 Text = Sequence[str]
@@ -37,3 +38,18 @@ def explained(rows: Sequence[tuple[Problem, Text]], run: Run, per_group: int = 2
     for t in done:
         run.policy.check_fits(t, 0)
     return [done[i : i + per_group] for i in range(0, len(done), per_group)]
+
+
+@rollout(rows=lambda inner, **_: inner.rows_per_problem)
+def explained_by(problems: list[Problem], run: Run, *, ask: str, inner: Rollout, writer: str = "writer") -> list[Group]:
+    """What a model of the run writes about the reply in each row's column `reply`, by the rollout `inner`.
+
+    A measure that samples so says how the score of a new reply is made, and an export carries it (`models/writing.py`).
+    ask: as in `about`.
+    """
+    return inner([about(p, p.meta["reply"], ask) for p in problems], replace(run, policy=run.model(writer)))
+
+
+def with_reply(problem: Problem, reply: str) -> Problem:
+    """The problem with the reply that is to be explained."""
+    return replace(problem, meta={**problem.meta, "reply": reply})

@@ -5,51 +5,80 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from rewardlab.core import Message
+from rewardlab.data.conversations import WHAT, decoded, first_of, is_conversation, text_in
+from rewardlab.data.whole_pairs import SIDES, WHOLE, Parted, Told, parted, turns_of
+from rewardlab.errors import RewardlabError
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.figures import Marks, by_subset
-from rewardlab.scoreboard.items import Item, Verdict, said, users
+from rewardlab.scoreboard.items import Item, Verdict
 from rewardlab.text.reference import COLUMN, as_text
 
 NAME = "pairs"
 
 
-def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
-    """prompt, a text or messages; chosen and rejected, a text or a list of texts each, or a conversation each whose last message
-    is the reply and whose others are the prompt; id, subset, reference, if there are any."""
-    chosen, rejected = (_texts(row[name], name) for name in ("chosen", "rejected"))
-    asked = _before(row) or row["prompt"]
+def read(row: Mapping[str, Any], file: str, told: Told | None = None) -> Iterator[Item]:
+    """prompt, a text or messages; chosen and rejected, a text or a list of texts each, or a conversation each that begins with the
+    prompt (`data/whole_pairs.py`); id, subset, reference, if there are any. Nothing, where two such differ in several turns.
+
+    told: is given the pairs that hold their prompts."""
+    pair = _parted(row)
+    if pair and told is not None:
+        told.add(pair)
+    if pair and pair.several:
+        return
+    chosen, rejected = (_texts(row, name) if pair is None else (getattr(pair, name)[0][1],) for name in SIDES)
+    if pair is None and "prompt" not in row:
+        raise ValueError(f"no column 'prompt'; {WHOLE}")
+    asked = row["prompt"] if pair is None else pair.whole["prompt"]
     if set(chosen) & set(rejected):
         raise ValueError("the same reply is chosen and rejected, so that no rater can be right: leave the row out")
-    prompt = users(asked) if isinstance(asked, str) else said(asked)
+    messages = turns_of("prompt", decoded(asked), "its prompt") if isinstance(decoded(asked), list) else [("user", asked)]
     # rows of one's own have no id as a rule: what they hold tells them apart
     whole = json.dumps([str(asked), chosen, rejected])
     name = str(row.get("id", hashlib.sha256(whole.encode()).hexdigest()[:12]))
     worth = (1.0,) * len(chosen) + (0.0,) * len(rejected)
     answer = as_text(row.get(COLUMN)) or row.get("answer")
+    prompt = tuple(Message(role, text) for role, text in messages or ())
     yield Item(name, prompt, (*chosen, *rejected), worth, str(row.get("subset", "")), answer=answer)
 
 
-def _before(row: Mapping[str, Any]) -> list[Any]:
-    """The messages before the replies, of rows that hold whole conversations; empty for others."""
-    chosen, rejected = ([*row[name]][:-1] if _is_conversation(row[name]) else [] for name in ("chosen", "rejected"))
-    if chosen != rejected:
-        raise ValueError("chosen and rejected are conversations that differ before their last message")
-    return chosen
+def _parted(row: Mapping[str, Any]) -> Parted | None:
+    """The parts of a pair of whole conversations, which hold the prompt whatever stands in a column of it; None for other rows."""
+    sides = {name: decoded(row[name]) for name in SIDES}
+    whole = all(is_conversation(value) and len(value) > 1 for value in sides.values())
+    try:
+        return parted(sides if whole else row, "")
+    except RewardlabError as problem:
+        # its place is said by whoever reads the file
+        raise ValueError(str(problem).lstrip(":, ")) from None
 
 
-def _is_conversation(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(m, Mapping) and {"role", "content"} <= set(m) for m in value)
-
-
-def _texts(value: Any, column: str) -> tuple[str, ...]:
-    if _is_conversation(value):
-        value = value[-1]["content"]
-    texts = (value,) if isinstance(value, str) else tuple(value)
+def _texts(row: Mapping[str, Any], column: str) -> tuple[str, ...]:
+    value = decoded(row[column])
+    if is_conversation(value):
+        value = text_in(first_of(value[-1], WHAT))
+    texts = (value,) if isinstance(value, str) else tuple(value or ())
     if not texts or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"{column} is a reply, or a list of replies, as text")
     return texts
+
+
+class OwnPairs(Benchmark):
+    """The benchmark, which tells what it read of pairs that hold their prompts."""
+
+    def items(self, source: str | Path | None = None) -> list[Item]:
+        """As of any benchmark; pairs that differ in several turns are left out."""
+        told = Told()
+        try:
+            return Benchmark.items(replace(self, read=partial(read, told=told)), source)
+        finally:
+            told.tell(", and are left out (rewardlab eval MODEL --task FILE reads them)")
 
 
 def marks(item: Item, verdict: Verdict) -> dict[str, float]:
@@ -65,7 +94,7 @@ def figures(marks: Marks) -> dict[str, float]:
     return {**by_subset(marks, "right"), "all right": marks.mean("best")}
 
 
-benchmark = Benchmark(
+benchmark = OwnPairs(
     title="Own pairs", read=read, marks=marks, figures=figures, chance={"overall": 0.5},
     example=(
         {"prompt": "Name a planet.", "chosen": "Mars.", "rejected": "The Moon.", "subset": "facts"},

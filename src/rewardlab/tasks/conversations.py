@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rewardlab.core import Message
+from rewardlab.data.conversations import WHAT, WHO, decoded, first_of, is_conversation, is_message, no_message, role_of, text_in
 from rewardlab.data.values import is_missing
 from rewardlab.errors import RewardlabError
-
-BEGINS = re.compile(r'\s*\[\s*\{\s*"')
-"""How a conversation begins that is written as JSON."""
-ROLES = {
-    "system": ("system", "developer", "instructions"),
-    "user": ("user", "human", "prompter", "person", "customer", "question"),
-    "assistant": (
-        "assistant", "gpt", "chatgpt", "bing", "bard", "claude", "gemini", "llama", "model", "bot", "chatbot", "ai", "llm", "agent",
-        "answer", "response",
-    ),
-    "tool": ("tool", "function", "observation", "ipython", "tool_response", "function_response", "tool_result"),
-}  # fmt: skip
-"""How the roles are spelt in published data, in whatever case."""
-_ROLE = {spelling: role for role, spellings in ROLES.items() for spelling in spellings}
-_NAMED_MODEL = re.compile(r"(?:chat)?gpt-?\d\S*|(?:claude|gemini|llama)-\S+")
-WHO, WHAT = ("role", "from", "speaker"), ("content", "value", "text")
-"""The keys of a message under which its role and its text stand; of several the first."""
 
 
 def messages_of(value: Any, place: str) -> list[Message]:
@@ -36,66 +18,13 @@ def messages_of(value: Any, place: str) -> list[Message]:
     if not isinstance(value, list):
         raise RewardlabError(f"{place}: a prompt is a text or a list of {{'role', 'content'}}, not {str(value)[:80]!r}")
     if bad := next(((number, m) for number, m in enumerate(value, 1) if not is_message(m)), None):
-        raise RewardlabError(f"{place}: a prompt is a text or a list of {{'role', 'content'}}; {_no_message(*bad)}")
+        raise RewardlabError(f"{place}: a prompt is a text or a list of {{'role', 'content'}}; {no_message(*bad)}")
     return [message(m, place) for m in value]
-
-
-def _no_message(number: int, value: Any) -> str:
-    """What a message lacks, in words."""
-    who = _first(value, WHO) if isinstance(value, dict) else None
-    if not isinstance(who, str):
-        return f"message {number} is {str(value)[:80]!r}"
-    if value.get("tool_calls") or value.get("function_call"):
-        return f"message {number}, of {who!r}, has calls of tools and no text: write them into its content, as models write them"
-    return f"message {number}, of {who!r}, has no text: its content is {_first(value, WHAT)!r:.60}"
-
-
-def decoded(value: Any) -> Any:
-    """The value, or the conversation that a text holds as JSON; one message is a conversation of one."""
-    if is_message(value):
-        return [value]
-    if not isinstance(value, str) or not BEGINS.match(value):
-        return value
-    try:
-        found = json.loads(value)
-    except ValueError:
-        return value
-    return found if is_conversation(found) else value
-
-
-def is_conversation(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(is_message(m) for m in value)
-
-
-def is_message(value: Any) -> bool:
-    """Whether it is {"role", "content"}, or {"from", "value"} as ShareGPT writes it."""
-    return isinstance(value, dict) and isinstance(_first(value, WHO), str) and isinstance(_text(_first(value, WHAT)), str)
 
 
 def message(value: Mapping[str, Any], place: str) -> Message:
     """Raises RewardlabError, with the roles that are known, for a role that is not."""
-    return Message(role_of(_first(value, WHO), place), _text(_first(value, WHAT)))
-
-
-def role_of(said: str, place: str) -> str:
-    """The role that a spelling means, as chat templates know it."""
-    name = said.strip().lower().strip("<|>:")
-    role = _ROLE.get(name) or ("assistant" if _NAMED_MODEL.fullmatch(name) else None)
-    if role is None:
-        known = "; ".join(f"{role} ({', '.join(spellings[1:])})" for role, spellings in ROLES.items())
-        raise RewardlabError(f"{place}: no role {said!r} of a message is known; these are: {known}")
-    return role
-
-
-def _first(value: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    return next((value[key] for key in keys if key in value), None)
-
-
-def _text(content: Any) -> Any:
-    """The text of a message: of its parts {"type": "text", "text": ...}, where it is written in parts."""
-    if isinstance(content, list) and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in content):
-        return "".join(part["text"] for part in content)
-    return content
+    return Message(role_of(first_of(value, WHO), place), text_in(first_of(value, WHAT)))
 
 
 def replies(value: Any, place: str) -> str | list[str]:

@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 from rewardlab.core import Message, Problem, Task
 from rewardlab.data.pair_scores import with_scores
+from rewardlab.data.rated_rows import with_reply
+from rewardlab.data.whole_pairs import SIDES, WHOLE, Told, parted
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import Share
 
-from .conversations import alternating, decoded, is_conversation, message, messages_of, preferred, replies, worked
+from .conversations import alternating, messages_of, preferred, replies, worked
 from .equal_pairs import without_equal_pairs
 from .rows import HUB, Row, splits
 from .sources import Listed, Shuffled, held_out
@@ -64,7 +66,7 @@ def records(
     rows = splits(path) | ({} if test is None else {"test": _held_out(splits(test))})
     if "train" not in rows:
         raise RewardlabError(f"{path} has a test split only, and no problems to train on")
-    train, held = _parted({name: _problems(of, columns) for name, of in rows.items()}, test_share, path)
+    train, held = _parted(_read(rows, columns), test_share, path)
     return Task(
         name=_name(path),
         train=Listed(train) if order == "file" or not train else Shuffled(train, seed),
@@ -118,9 +120,10 @@ class NoAnswer(RewardlabError):
     """A row has no answer, where others have one."""
 
 
-def problems_of(rows: Iterable[Row], columns: Columns) -> Iterator[Problem | RewardlabError]:
+def problems_of(rows: Iterable[Row], columns: Columns, told: Told | None = None) -> Iterator[Problem | RewardlabError]:
     """The problem of each row, or why it is none. Which columns there are, the first row says.
 
+    told: is given the pairs that hold their prompts.
     Raises NoColumn where the first row lacks a column: then it is a wrong name, and not a bad row.
     """
     reader: Reader | None = None
@@ -128,7 +131,7 @@ def problems_of(rows: Iterable[Row], columns: Columns) -> Iterator[Problem | Rew
         try:
             if isinstance(row, RewardlabError):
                 raise row
-            row = _with_prompt(row, columns.prompt, place)
+            row = _with_prompt(row, columns, place, told)
             reader = reader or Reader.of(row, columns, place)
             problem: Problem | RewardlabError = reader.problem(row, place)
         except RewardlabError as e:
@@ -138,9 +141,17 @@ def problems_of(rows: Iterable[Row], columns: Columns) -> Iterator[Problem | Rew
         yield problem
 
 
-def _problems(rows: Iterator[Row], columns: Columns) -> list[Problem]:
+def _read(splits: Mapping[str, Iterator[Row]], columns: Columns) -> dict[str, list[Problem]]:
+    """The problems of all splits. What is read of pairs that hold their prompts is printed."""
+    told = Told()
+    found = {name: _problems(rows, columns, told) for name, rows in splits.items()}
+    told.tell()
+    return found
+
+
+def _problems(rows: Iterator[Row], columns: Columns, told: Told) -> list[Problem]:
     """The problems of all rows. Raises the error of the first bad row, which says how many are bad."""
-    found = list(problems_of(rows, columns))
+    found = list(problems_of(rows, columns, told))
     errors = [e for e in found if isinstance(e, RewardlabError)]
     if errors:
         several = f" ({len(errors):,} of {len(found):,} rows are bad; this is the first)" if len(errors) > 1 else ""
@@ -191,7 +202,7 @@ class Reader:
         prompt, solution = _prompt_and_solution(row, columns, place)
         answer = _answer(row, columns.answer, place) if self.has_answers else None
         used = (columns.prompt, columns.answer, columns.completion)
-        taught = {k: _taught(k, v, prompt, place) for k, v in with_scores(row).items() if k not in used}
+        taught = {k: _taught(k, v, prompt, place) for k, v in with_scores(with_reply(row)).items() if k not in used}
         meta = taught | ({"solution": solution} if solution else {})
         return Problem(prompt, answer, meta, place)
 
@@ -203,18 +214,15 @@ def _taught(name: str, value: Any, prompt: tuple[Message, ...], place: str) -> A
     return worked(value, place) if name == "solution" else value
 
 
-def _with_prompt(row: Mapping[str, Any], column: str, place: str) -> Mapping[str, Any]:
+def _with_prompt(row: Mapping[str, Any], columns: Columns, place: str, told: Told | None) -> Mapping[str, Any]:
     """A row of preferences with the prompt that lies within both conversations, if it has no other."""
-    pair = [decoded(row.get(name)) for name in ("chosen", "rejected")]
-    if column != "prompt" or {"prompt", "messages", "conversations"} & row.keys() or not all(map(is_conversation, pair)):
+    # another name than the usual one says where the prompt is
+    pair = parted(row, place) if columns.prompt == "prompt" else None
+    if pair is None:
         return row
-    chosen, rejected = ([message(m, place) for m in side] for side in pair)
-    shared = next((i for i, (a, b) in enumerate(zip(chosen, rejected, strict=False)) if a != b), min(len(chosen), len(rejected)))
-    if not len(chosen) == len(rejected) == shared + 1:
-        raise RewardlabError(f"{place}: chosen and rejected hold the prompt, and must then differ in their last reply alone")
-    if chosen[-1].role != "assistant":
-        raise RewardlabError(f"{place}: chosen and rejected must end with a reply of the assistant")
-    return {"prompt": pair[0][:shared], **row, "chosen": chosen[-1].text, "rejected": rejected[-1].text}
+    if told is not None:
+        told.add(pair)
+    return {**row, **pair.whole}
 
 
 def _lookup(row: Mapping[str, Any], name: str) -> Any:
@@ -236,6 +244,8 @@ def _column(row: Mapping[str, Any], name: str, kind: str, place: str) -> Any:
         return _lookup(row, name)
     near = difflib.get_close_matches(name, row, n=1) or [other for other in OTHER_NAMES[kind] if other in row]
     hint = f"did you mean {near[0]!r} (--{kind}-column {near[0]})? " if near else f"Name yours with --{kind}-column. "
+    if not near and kind == "prompt" and {*SIDES} <= row.keys():
+        hint = f"Name yours with --prompt-column; {WHOLE}. "
     raise NoColumn(f"{place}: no column {name!r}; {hint}The columns are: {', '.join(row) or 'none'}")
 
 

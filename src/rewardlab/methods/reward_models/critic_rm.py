@@ -18,7 +18,6 @@ head is its embeddings (Llama 3.2 and Qwen3 up to 4B, SmolLM2); else the writer 
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,21 @@ import torch
 from torch import Tensor
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Batch, Group, Learner, Outputs, Problem, Recipe, Run, Sampling, Update, measure, objective, rollout
+from rewardlab.core import (
+    Batch,
+    Group,
+    Learner,
+    Outputs,
+    Problem,
+    Recipe,
+    Rollout,
+    Run,
+    Sampling,
+    Update,
+    measure,
+    objective,
+    rollout,
+)
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
@@ -34,7 +47,8 @@ from rewardlab.evals.pairs import end_values, pairs_won
 from rewardlab.methods.baselines.bradley_terry import bradley_terry
 from rewardlab.objectives.labels import language_model
 from rewardlab.objectives.pairs import last_value, margin, row_sum
-from rewardlab.rollouts.explained import about, explained
+from rewardlab.rollouts.explained import about, explained, explained_by, with_reply
+from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.ranked import written
 from rewardlab.settings.domain import PositiveFloat, PositiveInt, Share
 
@@ -140,16 +154,16 @@ def _order(out: Outputs, batch: Batch) -> Tensor:
 
 @measure
 def criticised_accuracy(
-    problems: Sequence[Problem], run: Run, *, k: PositiveInt = 1, ask: str = ASK, model: str = "reward", writer: str = "writer"
+    problems: Sequence[Problem], run: Run, *, by: Rollout, model: str = "reward"
 ) -> dict[str, float]:
-    """How often the chosen reply of held-out pairs scores higher, ties half, by the mean over k critiques that the writer samples.
+    """How often the chosen reply of held-out pairs scores higher, ties half, by the mean over critiques that the writer samples.
+
+    by: `explained_by`.
 
     own_scores: the same of the mean score that the critiques end with, over pairs where both have one; no reward model is needed.
     """
-    asked = [about(p, _reply(p, side), ask) for p in problems for side in SIDES]
-    writes = replace(run, policy=run.model(writer))
-    groups = written(asked, writes, k, "policy", Sampling(run.max_new))
-    values = end_values(run.models[model], [t for group in groups for t in group]).reshape(-1, 2, k).mean(2)
+    groups = by([with_reply(p, _reply(p, side)) for p in problems for side in SIDES], run)
+    values = end_values(run.models[model], [t for group in groups for t in group]).reshape(-1, 2, len(groups[0])).mean(2)
     known = [[s for t in group if (s := score_of(t.reply)) is not None] for group in groups]
     own = np.array([np.mean(row) if row else np.nan for row in known]).reshape(-1, 2)
     own = own[np.isfinite(own).all(1)]
@@ -173,7 +187,7 @@ def critic_rm(
     others = tuple(learner for learner in base.also if learner.name != "reward")
     return base.but(
         rollout=criticised_pairs(n=n, ask=ask, filtered=filtered),
-        measure=criticised_accuracy(k=k, ask=ask),
+        measure=criticised_accuracy(by=explained_by(ask=ask, inner=independent(n=k))),
         also=(*others, Learner("reward", init, scorer, reads=READS), Learner("writer", "copy:policy", writer)),
     )
 

@@ -52,7 +52,7 @@ def contrast(energy: Any, states: Tensor, scores: Tensor, noise: Tensor, spread:
     """
     away = torch.cat((share * noise[:1], noise[1:])) * spread  # (M + 1, n), from the score
     log_q = -0.5 * (away / spread).square() - math.log(spread * math.sqrt(2 * math.pi))
-    f = energy(states.repeat(len(away), 1), (scores + away).reshape(-1)).view(away.shape)
+    f = energy(states, scores + away)
     said = f - log_q
     return said.logsumexp(0) - said[0] + reg * f.square().mean(0)
 
@@ -74,8 +74,9 @@ def energy_contrast(
     with torch.random.fork_rng():
         torch.manual_seed(int(torch.randint(1 << 31, (1,), generator=rng)))
         loss = contrast(energy.train(), states, (own - energy.shift) / energy.scale, noise, spread, share, reg)
-    pairs = loss.view(-1, 2).mean(1)
-    return torch.where(own[::2] > own[1::2], pairs, 0.0) if filtered else pairs
+    pairs, agrees = loss.view(-1, 2).mean(1), own[::2] > own[1::2]
+    energy.agreed.append(agrees)
+    return torch.where(agrees, pairs, 0.0) if filtered else pairs
 
 
 # ---- the loop and the measure --------------------------------------------------------------------------------------------
@@ -96,9 +97,12 @@ def reward_model_first(recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt
         model.energy.shift.fill_(float(scores.mean()))
         model.energy.scale.fill_(max(float(scores.std()), 1e-6))
         run.memory[TAUGHT] = True
+    for weight in model.scorer.parameters():
+        # it stays as it is: no pass keeps what a gradient of it would need
+        weight.requires_grad_(False)
+    model.energy.agreed.clear()
     ops.standard_step(recipe)
-    own, _ = scored(model, [group[0].problem for group in ops.step_data.groups])
-    run.log("agrees", float((own[0] > own[1]).float().mean()))
+    run.log("agrees", float(torch.cat(model.energy.agreed).float().mean()))
 
 
 @torch.no_grad()

@@ -16,12 +16,11 @@ Held-out replies get the trace that the writer writes, with what the calculator 
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Group, Learner, Message, Problem, Recipe, Run, Turn, Update, environment, measure, rollout
+from rewardlab.core import Group, Learner, Message, Problem, Recipe, Rollout, Run, Turn, Update, environment, measure, rollout
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
@@ -29,7 +28,7 @@ from rewardlab.evals.pairs import end_values, pairs_won
 from rewardlab.methods.baselines.bradley_terry import bradley_terry
 from rewardlab.objectives.labels import language_model
 from rewardlab.objectives.pairs import preference_loss
-from rewardlab.rollouts.explained import about, explained
+from rewardlab.rollouts.explained import about, explained, explained_by, with_reply
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.settings.domain import PositiveFloat, PositiveInt
 from rewardlab.text.equations import evaluate
@@ -102,17 +101,14 @@ def _given(problem: Problem, side: str) -> list[str]:
 
 @measure
 def traced_accuracy(
-    problems: Sequence[Problem], run: Run, *, calls: PositiveInt = 6, ask: str = ASK, model: str = "reward", writer: str = "writer"
+    problems: Sequence[Problem], run: Run, *, by: Rollout, calls: PositiveInt = 6, model: str = "reward"
 ) -> dict[str, float]:
     """How often the chosen reply of held-out pairs scores higher, ties half, after a trace by the writer with a calculator.
 
-    calls: in a trace, at most.  calls_made: on average.  by_the_rule: how often a trace calls for the equations of its reply, and
-    nothing else.
+    by: `explained_by`.  calls: in a trace, at most.  calls_made: on average.  by_the_rule: how often a trace calls for the
+    equations of its reply, and nothing else.
     """
-    asked = [about(p, _reply(p, side), ask) for p in problems for side in SIDES]
-    at_once = replace(run, policy=run.model(writer))
-    groups = interactive(env=calculator(), n=1, turns=calls + 1, temperature=0.0)(asked, at_once)
-    traces = [group[0] for group in groups]
+    traces = [group[0] for group in by([with_reply(p, _reply(p, side)) for p in problems for side in SIDES], run)]
     values = end_values(run.model(model), traces).reshape(-1, 2)
     made = [_INPUT.findall("\n".join(turn.text for turn in t.turns[1:] if turn.author is not None)) for t in traces]
     wanted = [[x for x, _ in _EQUATION.findall(_reply(p, side))[:calls]] for p in problems for side in SIDES]
@@ -134,9 +130,10 @@ def themis_tool_augmented_rm(
     scorer = Recipe(objective=ranking * preference_loss(), update=Update(lr=reward_lr, loss_kind="scorer"))
     writer = Recipe(objective=language_model(), update=Update(lr=writer_lr))
     others = tuple(learner for learner in base.also if learner.name != "reward")
+    at_once = interactive(env=calculator(), n=1, turns=calls + 1, temperature=0.0)
     return base.but(
         rollout=traced_pairs(calls=calls, ask=ask),
-        measure=traced_accuracy(calls=calls, ask=ask),
+        measure=traced_accuracy(by=explained_by(ask=ask, inner=at_once), calls=calls),
         also=(*others, Learner("reward", init, scorer, reads=READS), Learner("writer", "copy:policy", writer)),
     )
 

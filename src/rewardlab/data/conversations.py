@@ -1,0 +1,81 @@
+"""Messages in rows of data: {"role", "content"}, ShareGPT's {"from", "value"}, lists of them, and such lists as JSON in a text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rewardlab.errors import RewardlabError
+
+BEGINS = re.compile(r'\s*\[\s*\{\s*"')
+"""How a conversation begins that is written as JSON."""
+ROLES = {
+    "system": ("system", "developer", "instructions"),
+    "user": ("user", "human", "prompter", "person", "customer", "question"),
+    "assistant": (
+        "assistant", "gpt", "chatgpt", "bing", "bard", "claude", "gemini", "llama", "model", "bot", "chatbot", "ai", "llm", "agent",
+        "answer", "response",
+    ),
+    "tool": ("tool", "function", "observation", "ipython", "tool_response", "function_response", "tool_result"),
+}  # fmt: skip
+"""How the roles are spelt in published data, in whatever case."""
+_ROLE = {spelling: role for role, spellings in ROLES.items() for spelling in spellings}
+_NAMED_MODEL = re.compile(r"(?:chat)?gpt-?\d\S*|(?:claude|gemini|llama)-\S+")
+WHO, WHAT = ("role", "from", "speaker"), ("content", "value", "text")
+"""The keys of a message under which its role and its text stand; of several the first."""
+
+
+def decoded(value: Any) -> Any:
+    """The value, or the conversation that a text holds as JSON; one message is a conversation of one."""
+    if is_message(value):
+        return [value]
+    if not isinstance(value, str) or not BEGINS.match(value):
+        return value
+    try:
+        found = json.loads(value)
+    except ValueError:
+        return value
+    return found if is_conversation(found) else value
+
+
+def is_conversation(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(is_message(m) for m in value)
+
+
+def is_message(value: Any) -> bool:
+    """Whether it is {"role", "content"}, or {"from", "value"} as ShareGPT writes it."""
+    return isinstance(value, dict) and isinstance(first_of(value, WHO), str) and isinstance(text_in(first_of(value, WHAT)), str)
+
+
+def no_message(number: int, value: Any) -> str:
+    """What a message lacks, in words."""
+    who = first_of(value, WHO) if isinstance(value, dict) else None
+    if not isinstance(who, str):
+        return f"message {number} is {str(value)[:80]!r}"
+    if value.get("tool_calls") or value.get("function_call"):
+        return f"message {number}, of {who!r}, has calls of tools and no text: write them into its content, as models write them"
+    return f"message {number}, of {who!r}, has no text: its content is {first_of(value, WHAT)!r:.60}"
+
+
+def role_of(said: str, place: str) -> str:
+    """The role that a spelling means, as chat templates know it."""
+    name = said.strip().lower().strip("<|>:")
+    role = _ROLE.get(name) or ("assistant" if _NAMED_MODEL.fullmatch(name) else None)
+    if role is None:
+        known = "; ".join(f"{role} ({', '.join(spellings[1:])})" for role, spellings in ROLES.items())
+        raise RewardlabError(f"{place}: no role {said!r} of a message is known; these are: {known}")
+    return role
+
+
+def first_of(value: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    """The value of the first of these keys that there is; None without one."""
+    return next((value[key] for key in keys if key in value), None)
+
+
+def text_in(content: Any) -> Any:
+    """The text of a message: of its parts {"type": "text", "text": ...}, where it is written in parts."""
+    if isinstance(content, list) and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in content):
+        return "".join(part["text"] for part in content)
+    return content
