@@ -21,9 +21,8 @@ from rewardlab.models.formats import FORMATS, cast, stored_dtype
 from rewardlab.models.layouts import layout_of_run, note_layout
 from rewardlab.models.reads import words
 from rewardlab.models.writing import FILE as WRITES
-from rewardlab.models.writing import WRITER, how_written, write_writer
+from rewardlab.models.writing import WRITER, how_written, names_writer, write_writer
 from rewardlab.policies.adapter import CONFIG
-from rewardlab.registry import load_recipe
 from rewardlab.runs.config import read_config
 from rewardlab.settings.domain import PATH, POSITIVE, one_of
 from rewardlab.util.files import new_folder
@@ -54,11 +53,10 @@ def export(
     DTYPE.check("dtype", dtype)
     folder, out = run_folder(run), PATH.check("out", out)
     document = read_config(folder)  # raises if the folder is not a run
-    if model != "policy":
-        return _learner(folder, Path(out), model, dtype, adapter)
-    if how_written(load_recipe(document["recipe"])) and not adapter:
-        # scorer and writer are of one step, and measured together: the newest
-        return _learner(folder, Path(out), "reward", dtype, adapter)
+    # a scorer and the model that writes for it are of one step, the newest, as they are measured
+    named = "reward" if model == "policy" and not adapter and names_writer(document.get("recipe")) else model
+    if named != "policy":
+        return _learner(folder, Path(out), named, dtype, adapter)
     # a run without evaluations has no best policy
     source = folder / "best" if (folder / "best").is_dir() and not last else folder / "model"
     if not source.is_dir():

@@ -23,12 +23,13 @@ from urllib.parse import parse_qsl
 import torch
 from torch import Tensor, nn
 
-from rewardlab.core import Message, TokenCount
+from rewardlab.core import Group, Message, TokenCount
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint, find
 from rewardlab.models.layouts import layout_of
 from rewardlab.models.lean_scorer import LeanScorer
 from rewardlab.models.reads import PLAIN, beside, check_reads, reads_of, told
+from rewardlab.models.writing import Writer, is_writing
 from rewardlab.policies.attributes import Attributes, attributes_in, mixed, read_attributes
 from rewardlab.policies.ends import turn_end
 from rewardlab.policies.energy import load_energy
@@ -88,6 +89,7 @@ class RewardModel:
         self.reading_bytes = partial(reading_bytes, config, self.dtype)
         self.longest = max_tokens or min(context, self.tokenizer.model_max_length)
         self.token_count, self.name = TokenCount(), "reward-model"
+        self.writer: Writer | None = None
 
     def score(self, rows: Sequence[Answered]) -> list[float]:
         """The score of each reply; higher is better. The beginning of what is longer than the model's context is cut off."""
@@ -95,10 +97,21 @@ class RewardModel:
 
     def read(self, rows: Sequence[Answered]) -> list[tuple[float, bool, int]]:
         """For each reply its score, whether the conversation was too long, and how many tokens of it were read."""
+        if self.writer is not None:
+            return self._read_written(self.writer.about([row[:2] for row in rows]))
         alike = numbered(tuple((m.role, m.text) for m in row[0]) for row in rows)
-        return self.read_encoded([self._encoded(*row) for row in rows], alike)
+        return self._read([self._encoded(*row) for row in rows], alike)
 
-    def read_encoded(self, encoded: Sequence[dict[str, Any]], alike: Sequence[int]) -> list[tuple[float, bool, int]]:
+    def _read_written(self, groups: Sequence[Group]) -> list[tuple[float, bool, int]]:
+        """For each reply the mean score over what is written about it, whether any of that was too long, and the tokens of all."""
+        written = [t for group in groups for t in group]
+        ids = [t.ids.tolist() for t in written]
+        encoded = [{"input_ids": row[-self.longest :], "cut": len(row) > self.longest} for row in ids]
+        read = iter(self._read(encoded, numbered(t.turns[0].text for t in written)))
+        found = [[next(read) for _ in group] for group in groups]
+        return [(sum(s for s, _, _ in of) / len(of), any(cut for _, cut, _ in of), sum(n for *_, n in of)) for of in found]
+
+    def _read(self, encoded: Sequence[dict[str, Any]], alike: Sequence[int]) -> list[tuple[float, bool, int]]:
         """The same of conversations as tokens.  alike: equal numbers for those that begin with the same prompt."""
         lengths = [len(row["input_ids"]) for row in encoded]
         scores = [0.0] * len(encoded)
@@ -195,11 +208,11 @@ def load_reward_model(name: str, device: str = "auto", dtype: str = "auto", *, w
     written: the caller writes prompts and replies as the model was taught to read them.
     Raises RewardlabError for a checkpoint that is none, for an unknown setting, and for a model that reads more than it is shown.
     """
-    from rewardlab.models.writing import WritingRewardModel, is_writing
-
     found, settings = reward_settings_of(name, written=written)
-    alone = written or ("reads", PLAIN) in parse_qsl(name.partition("?")[2])
-    return (WritingRewardModel if is_writing(found) and not alone else RewardModel)(found, device, dtype, **settings)
+    model = RewardModel(found, device, dtype, **settings)
+    if is_writing(found) and not written and ("reads", PLAIN) not in parse_qsl(name.partition("?")[2]):
+        model.writer = Writer(found.folder, device, dtype)
+    return model
 
 
 def reward_settings_of(name: str, *, written: bool = False) -> tuple[Checkpoint, dict[str, Any]]:
@@ -221,8 +234,6 @@ def reward_settings_of(name: str, *, written: bool = False) -> tuple[Checkpoint,
         raise RewardlabError(
             f"{place} is no reward model: it is a {kind or 'model of unknown kind'}, and not a sequence classifier{beside(found)}"
         )
-    from rewardlab.models.writing import is_writing
-
     said = settings.pop("reads", PLAIN if written else "")
     # what it reads besides is written by the model beside it
     check_reads(place, "" if is_writing(found) and not said and not principles else reads_of(found), said, principles)

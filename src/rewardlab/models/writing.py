@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
-from rewardlab.core import Problem, Recipe, Run
+from rewardlab.core import Group, Message, Problem, Recipe, Run
 from rewardlab.models.checkpoint import Checkpoint
 from rewardlab.models.formats import fingerprint
-from rewardlab.models.reward_model import Answered, RewardModel
-from rewardlab.policies.packing import numbered
 from rewardlab.util.files import write_json, write_text
 
 FILE, WRITER, PART = "writes.json", "writer", "explained_by"
@@ -43,6 +41,11 @@ def how_written(recipe: Recipe) -> Any:
     return next((part for part in parts if part.name == PART and part.slot == "rollout"), None)
 
 
+def names_writer(recipe: Any) -> bool:
+    """The same of a recipe as JSON, of whatever version."""
+    return f"rollout:{PART}" in json.dumps(recipe)
+
+
 def write_writer(folder: Path, by: Any, run: Run, method: str, out: Path) -> None:
     """Put the model that writes beside a scorer in an export.  out: what the folder will be called."""
     writer = run.model(by.settings["writer"])
@@ -56,27 +59,24 @@ def is_writing(found: Checkpoint) -> bool:
     return (found.folder / FILE).is_file() and (found.folder / WRITER).is_dir()
 
 
-class WritingRewardModel(RewardModel):
-    """Scores replies after its writer has written about them. The same rows in one call get the same texts each time."""
+class Writer:
+    """The model beside a scorer, which writes about replies. About the same rows in one call it writes the same each time."""
 
-    def __init__(self, found: Checkpoint, device: str = "auto", dtype: str = "auto", **settings: Any):
+    def __init__(self, folder: Path, device: str, dtype: str):
         from rewardlab.models.load import load_policy
 
-        super().__init__(found, device, dtype, **settings)
-        stated = json.loads((found.folder / FILE).read_text("utf-8"))
+        stated = json.loads((folder / FILE).read_text("utf-8"))
         self.by, self.seed, self.max_new = registry.load_part(stated["by"]), int(stated["seed"]), int(stated["max_new"])
-        self.writer = load_policy(str(found.folder / WRITER), device, dtype)
-        self.writes = fingerprint(found.folder / WRITER)
+        self.policy = load_policy(str(folder / WRITER), device, dtype)
+        self.weights = fingerprint(folder / WRITER)
 
-    def read(self, rows: Sequence[Answered]) -> list[tuple[float, bool, int]]:
-        """For each reply the mean score over what is written about it, whether any of that was too long, and the tokens read."""
-        problems = [Problem(tuple(row[0]), None, {"reply": row[1]}) for row in rows]
-        name = self.by.settings["writer"]
-        run = Run(self.writer, models={name: self.writer}, seed=self.seed, max_new=self.max_new).for_evaluation()
-        groups = self.by(problems, run) if rows else []
-        written = [t for group in groups for t in group]
-        ids = [t.ids.tolist() for t in written]
-        encoded = [{"input_ids": row[-self.longest :], "cut": len(row) > self.longest} for row in ids]
-        read = iter(self.read_encoded(encoded, numbered(t.turns[0].text for t in written)))
-        found = [[next(read) for _ in group] for group in groups]
-        return [(sum(s for s, _, _ in of) / len(of), any(cut for _, cut, _ in of), sum(n for *_, n in of)) for of in found]
+    def __repr__(self) -> str:
+        """What decides its texts."""
+        return f"{self.weights} {self.by} {self.seed} {self.max_new}"
+
+    def about(self, rows: Sequence[tuple[Sequence[Message], str]]) -> list[Group]:
+        """For each conversation and reply the question about it, each followed by a text about the reply."""
+        problems = [Problem(tuple(prompt), meta={"reply": reply}) for prompt, reply in rows]
+        models = {self.by.settings["writer"]: self.policy}
+        run = Run(self.policy, models=models, seed=self.seed, max_new=self.max_new).for_evaluation()
+        return self.by(problems, run) if rows else []

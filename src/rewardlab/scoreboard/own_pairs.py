@@ -38,7 +38,7 @@ def read(row: Mapping[str, Any], file: str, told: Told | None = None) -> Iterato
     asked = row["prompt"] if pair is None else pair.whole["prompt"]
     if set(chosen) & set(rejected):
         raise ValueError("the same reply is chosen and rejected, so that no rater can be right: leave the row out")
-    messages = turns_of("prompt", decoded(asked), "its prompt") if isinstance(decoded(asked), list) else [("user", asked)]
+    messages = turns_of("prompt", decoded(asked), "its prompt") if isinstance(decoded(asked), list) else [("user", str(asked))]
     # rows of one's own have no id as a rule: what they hold tells them apart
     whole = json.dumps([str(asked), chosen, rejected])
     name = str(row.get("id", hashlib.sha256(whole.encode()).hexdigest()[:12]))

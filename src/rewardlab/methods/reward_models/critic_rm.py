@@ -153,9 +153,7 @@ def _order(out: Outputs, batch: Batch) -> Tensor:
 
 
 @measure
-def criticised_accuracy(
-    problems: Sequence[Problem], run: Run, *, by: Rollout, model: str = "reward"
-) -> dict[str, float]:
+def criticised_accuracy(problems: Sequence[Problem], run: Run, *, by: Rollout, model: str = "reward") -> dict[str, float]:
     """How often the chosen reply of held-out pairs scores higher, ties half, by the mean over critiques that the writer samples.
 
     by: `explained_by`.

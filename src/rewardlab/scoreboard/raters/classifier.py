@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rewardlab.models.formats import fingerprint
 from rewardlab.models.reward_model import load_reward_model
-from rewardlab.models.writing import WritingRewardModel
 from rewardlab.policies.energy import FILE
 from rewardlab.scoreboard.items import Item, Verdict, flat
 from rewardlab.scoreboard.raters.rater import Rater, verdicts
@@ -34,7 +33,7 @@ class Classifier(Rater):
         asked = f" by {list(m.principles)}" if m.principles else ""
         beside = f" {m.beside!r}" if m.beside else ""
         rated = f" weights {m.weights}" if m.weights else ""
-        writer = f" after {m.writes} {m.by} {m.seed} {m.max_new}" if isinstance(m, WritingRewardModel) else ""
+        writer = f" after {m.writer}" if m.writer else ""
         return f"classifier {m.found.base.weights} {m.layout}{beside} {m.label} {m.longest} {m.dtype}{head}{asked}{rated}{writer}"
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
