@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 from rows import batch_of, row_of
 
+from rewardlab import registry
 from rewardlab.api import train
 from rewardlab.core import Outputs, Run, Score, Task, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
@@ -180,3 +182,19 @@ def test_it_learns_from_replies_none_of_which_are_pairs(tmp_path):
     before = likelihood(good, "chosen"), likelihood(bad, "rejected")
     train(kto(problems=8, lr=3e-3), policy, task, steps=5, out=tmp_path / "run", eval_every=0, eval_problems=2)
     assert likelihood(good, "chosen") - before[0] > likelihood(bad, "rejected") - before[1] + 0.1
+
+
+@pytest.mark.parametrize("written", [str, lambda text: [{"role": "assistant", "content": text}]])
+def test_rows_of_a_completion_and_its_label_are_read_as_trl_has_them(written, tmp_path):
+    rows = [{"prompt": f"{i}+1=?", "completion": written(f"it is {i}"), "label": bool(i % 2)} for i in range(12)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = registry.task(str(tmp_path / "rows.jsonl"))
+    problems = [task.train[i] for i in range(4)]
+    groups = judged()(problems, Run(untrained()))
+    assert [(t.reply, t.tag) for (t,) in groups] == [
+        (p.meta["completion"], "chosen" if p.meta["label"] else "rejected") for p in problems
+    ]
+    # a bad reply is nothing to imitate
+    assert not any("solution" in p.meta for p in problems)
+    result = train("kto", "untrained", task, out=tmp_path / "run", steps=1, settings={"problems": 4}, eval_problems=0, max_new=4)
+    assert result.summary["steps"] == 1

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from rewardlab.core import Message, Problem, Task
 from rewardlab.data.pair_scores import with_scores
 from rewardlab.data.rated_rows import with_reply
+from rewardlab.data.values import is_missing
 from rewardlab.data.whole_pairs import SIDES, WHOLE, Told, parted
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import Share
@@ -103,7 +104,8 @@ class Columns:
         unnamed = self.prompt == "prompt" and "prompt" not in row
         conversation = next((name for name in ("messages", "conversations") if unnamed and name in row), self.prompt)
         verl = self.answer == "answer" and "answer" not in row and _has(row, "reward_model.ground_truth")
-        trl = self.completion is None and "completion" in row and "solution" not in row
+        # a reply with a label may be a bad one, which nobody is to imitate
+        trl = self.completion is None and "completion" in row and not {"solution", "label"} & row.keys()
         return replace(
             self,
             prompt=conversation,
@@ -211,6 +213,8 @@ def _taught(name: str, value: Any, prompt: tuple[Message, ...], place: str) -> A
     """The value of a column; of those that hold replies, the reply."""
     if name in ("chosen", "rejected"):
         return preferred(value, prompt, name, place)
+    if name == "completion" and not is_missing(value):
+        return replies(value, place)
     return worked(value, place) if name == "solution" else value
 
 
