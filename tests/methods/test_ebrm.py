@@ -8,6 +8,7 @@ import math
 import pytest
 import torch
 from rows import batch_of
+from safetensors.torch import load_file
 
 from rewardlab.api import train
 from rewardlab.core import Message, Outputs, Run, Task, ask
@@ -116,6 +117,9 @@ def test_a_reward_model_is_taught_first_and_resuming_keeps_the_head(tmp_path):
     assert "base/loss" not in lines[-1]
     assert {"agrees", "eval/base", "eval/moved"} <= lines[-1].keys()
     assert any((result.out / which / FILE).is_file() for which in ("best", "model"))
+    # what it was taught is kept beside the head
+    kept = load_file(max((result.out / "checkpoints").glob("*/reward.safetensors")))
+    assert len([name for name in kept if not name.startswith("energy.")]) == len(untrained().state()) + 1
     scorer = untrained().copy("reward", value_head=True)
     one, other = WithEnergy(scorer), WithEnergy(scorer.copy("reward"))
     with torch.no_grad():

@@ -39,7 +39,7 @@ def test_pairs_of_whole_conversations_are_read_as_prompt_and_replies(tmp_path):
     assert [[m.text for m in item.prompt] for item in items] == [["1+1=?"], ["1+1=?", "2", "sure?"], ["2+2=?"]]
     assert [item.replies for item in items] == [("2", "3"), ("yes", "no"), ("4", "5")]
     (tmp_path / "apart.jsonl").write_text(json.dumps({"chosen": turns("1+1=?", "2"), "rejected": turns("1+2=?", "2")}))
-    with pytest.raises(RewardlabError, match=r"line 1 is no row of Own pairs: .*differ before their last message"):
+    with pytest.raises(RewardlabError, match=r"line 1 is no row of Own pairs: chosen and rejected have no prompt in common"):
         asked("pairs", tmp_path / "apart.jsonl")
 
 

@@ -19,7 +19,8 @@ scores, and transformers the model's own.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -97,12 +98,23 @@ def reward_model_first(recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt
         model.energy.shift.fill_(float(scores.mean()))
         model.energy.scale.fill_(max(float(scores.std()), 1e-6))
         run.memory[TAUGHT] = True
-    for weight in model.scorer.parameters():
-        # it stays as it is: no pass keeps what a gradient of it would need
-        weight.requires_grad_(False)
     model.energy.agreed.clear()
-    ops.standard_step(recipe)
+    with without_gradients(model.scorer):
+        ops.standard_step(recipe)
     run.log("agrees", float(torch.cat(model.energy.agreed).float().mean()))
+
+
+@contextmanager
+def without_gradients(scorer: Any) -> Iterator[None]:
+    """Within it no pass keeps what a gradient of the reward model would need. After it, its weights are part of its state again."""
+    learning = [weight for weight in scorer.parameters() if weight.requires_grad]
+    for weight in learning:
+        weight.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for weight in learning:
+            weight.requires_grad_(True)
 
 
 @torch.no_grad()
