@@ -53,6 +53,8 @@ def test_a_run_that_is_well_has_no_findings():
         ({"signal": lambda s: 0.8 - s / 100}, "groups without signal"),
         ({"ratio_far": lambda s: s / 100}, "clipped share"),
         ({"clip_share": 0.3}, "clipped share"),
+        ({"eval/unread": 0.9}, "judgements not read"),
+        ({"accepted": 0.0}, "nothing accepted"),
         ({"mismatch_far": 0.05}, "sampler/trainer mismatch"),
         ({"mismatch_probability": 0.05}, "sampler/trainer mismatch"),
         ({"kl": lambda s: 0.01 if s < 45 else 0.9}, "KL explosion"),

@@ -38,6 +38,7 @@ DRIFT = (
     ("agreement_now", "agreement_high_now", "replies as the policy writes them now"),
 )
 """Agreement of a judge, what of it may not lie below the interval at the start, and what it was measured on."""
+UNREAD = 0.5  # of judgements: below that the measure says how a judge judges, above it how rarely it keeps to its form
 ORDER = 0.2  # from a half, of what stands first and is preferred: a judge of pairs that differ little is rarely further off
 
 
@@ -301,9 +302,38 @@ def judge_order(curves: Curves) -> Finding | None:
     return Finding("position bias", text, "ask for reasons before the verdict, or take another judge: what it says is partly noise")
 
 
+def unread(curves: Curves) -> Finding | None:
+    """A judge that is trained, and whose judgements of held-out rows mostly end in no verdict."""
+    steps, shares = curves["eval/unread"]
+    if not len(shares) or shares[-1] < UNREAD:
+        return None
+    text = (
+        f"{shares[-1]:.0%} of the judgements of held-out rows have no verdict that can be read, at step {steps[-1]:.0f}: what is "
+        "measured says little of how it judges, and none of them is paid as right."
+    )
+    remedy = (
+        "raise --max-new if they are cut off, imitate right judgements first, from a column of the data (rewardlab show METHOD names "
+        "it), or begin with a model that keeps to the form"
+    )
+    return Finding("judgements not read", text, remedy)
+
+
+def none_accepted(curves: Curves) -> Finding | None:
+    """Texts are written to be imitated where they are accepted, and in all the run none was."""
+    steps, shares = curves["accepted"]
+    if not len(shares) or shares.max() > 0:
+        return None
+    text = f"Nothing was accepted at any of the {len(steps)} steps that imitate what was accepted: they taught nothing."
+    remedy = (
+        "give texts to imitate in a column of the data (rewardlab show METHOD names it), write more of them for each row, raise "
+        "--max-new if they are cut off, or begin with a stronger model"
+    )
+    return Finding("nothing accepted", text, remedy)
+
+
 def of_judge(curves: Curves) -> list[Finding]:
-    """What is wrong with a judge that is watched (`evals/watched.py`)."""
-    return [finding for symptom in (judge_drift, master_keys, judge_order) if (finding := symptom(curves))]
+    """What evaluations show to be wrong with a judge: with one that is watched (`evals/watched.py`), or one that is trained."""
+    return [finding for symptom in (judge_drift, master_keys, judge_order, unread) if (finding := symptom(curves))]
 
 
 SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]]] = {
@@ -320,5 +350,7 @@ SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]
     "judge's agreement": (("eval/watched.agreement",), judge_drift),
     "judge and empty replies": (("eval/watched.keys_paid",), master_keys),
     "judge's order": (("eval/watched.prefers_first",), judge_order),
+    "judgements not read": (("eval/unread",), unread),
+    "nothing accepted": (("accepted",), none_accepted),
 }
 """By what is looked at: the metrics of which one is needed, and the function."""
