@@ -253,6 +253,15 @@ def test_a_pair_of_one_s_own_whose_replies_are_equal_is_told_with_its_place(tmp_
         scoreboard(["length"], ["pairs"], data=own)
 
 
+def test_different_pairs_of_one_id_are_told_and_equal_rows_count_once(tmp_path):
+    row = {"id": "a", "prompt": "2+2?", "chosen": "4", "rejected": "5"}
+    write(path := tmp_path / "own.jsonl", [row, row])
+    assert scoreboard(["length"], ["pairs"], data=path)["benchmarks"]["pairs"]["items"] == 1
+    write(path, [row, row | {"chosen": "four"}])
+    with pytest.raises(RewardlabError, match=r"line 2 has the id a of an earlier row"):
+        scoreboard(["length"], ["pairs"], data=path)
+
+
 def test_prompts_that_the_headline_does_not_read_make_no_difference_clear():
     """Of 40 prompts 30 stand in the figure of their subset alone, and of the others two are of the same prompt."""
     subset = np.array(["new"] * 10 + ["old"] * 30, object)
