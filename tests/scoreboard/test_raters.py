@@ -17,6 +17,7 @@ from rewardlab.scoreboard.asked import benchmark_of
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.items import Item, users
 from rewardlab.scoreboard.raters import load_rater
+from rewardlab.scoreboard.raters.formula import Formula
 from rewardlab.scoreboard.run import scoreboard
 from tests.helpers.checkpoints import checkpoint
 from tests.helpers.served_model import serving
@@ -232,3 +233,17 @@ def test_what_a_served_judge_says_that_is_no_verdict_is_counted(tmp_path, monkey
         entry = scoreboard([name], ["judgebench"], data=data)["raters"][name]["judgebench"]
     assert entry["no_verdict"] == 1.0
     assert "merits" in entry["why"]
+
+
+def test_a_formula_s_verdicts_are_kept_under_the_model_that_it_names(tmp_path):
+    rater = Formula("words()")
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"1")
+    rater.name = f"model:{tmp_path}"
+    first = rater.fingerprint()
+    assert rater.fingerprint() == first
+    (tmp_path / "model.safetensors").write_bytes(b"22")
+    assert rater.fingerprint() != first
+    # a quotient names no folder, least of all the disk's root
+    rater.name = "words() / 100"
+    assert "models" not in rater.fingerprint()

@@ -20,9 +20,10 @@ from rewardlab.commands.cli import main
 from rewardlab.errors import RewardlabError
 from rewardlab.scoreboard import figures, run
 from rewardlab.scoreboard.biases import biases
+from rewardlab.scoreboard.card import file_names
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict, users
-from rewardlab.scoreboard.raters import Rater
+from rewardlab.scoreboard.raters import Rater, load_rater
 from rewardlab.scoreboard.run import scoreboard
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -90,6 +91,31 @@ def test_verdicts_that_were_written_are_read_again(tmp_path, data):
     again = scoreboard([f"outputs:{tmp_path / 'board' / 'verdicts.jsonl'}"], ["judgebench"], data=data)
     assert again["raters"]["length"]["judgebench"]["figures"] == first["raters"]["length"]["judgebench"]["figures"]
     assert (tmp_path / "board" / "cards" / "length.md").read_text().startswith("# length")
+
+
+def test_raters_of_one_name_in_two_files_are_told_apart(tmp_path, data):
+    files = []
+    for name, scores in (("a", [1, 0]), ("b", [0, 1])):
+        (tmp_path / name).mkdir()
+        files.append(write(tmp_path / name / "verdicts.jsonl", [{"id": str(i), "scores": scores} for i in range(8)]))
+    document = scoreboard(files, ["judgebench"], data=data, out=tmp_path / "board")
+    assert [headline(document, f"{file}#verdicts") for file in files] == [1.0, 0.0]
+    assert len(list((tmp_path / "board" / "cards").iterdir())) == 2
+
+
+def test_two_raters_of_one_name_are_refused_and_one_named_twice_is_asked_once(tmp_path, data):
+    said = write(tmp_path / "said.jsonl", [{"id": str(i), "scores": [1, 0], "rater": "length"} for i in range(8)])
+    assert set(scoreboard(["length", "length"], ["judgebench"], data=data)["raters"]) == {"length"}
+    # a file's rater is called by its file; the other one keeps its name
+    assert headline(scoreboard([said, "length"], ["judgebench"], data=data), f"{said}#length") == 1.0
+    with pytest.raises(RewardlabError, match="two raters are called length"):
+        scoreboard([load_rater("length"), load_rater("length")], ["judgebench"], data=data)
+
+
+def test_cards_of_like_names_do_not_replace_each_other():
+    assert file_names(["runs/rm", "runs-rm", "Runs/RM", "()"]) == {
+        "runs/rm": "runs-rm.md", "runs-rm": "runs-rm-2.md", "Runs/RM": "Runs-RM-3.md", "()": "rater.md",
+    }  # fmt: skip
 
 
 COUNTING = """
@@ -225,6 +251,15 @@ def test_a_pair_of_one_s_own_whose_replies_are_equal_is_told_with_its_place(tmp_
     (own := tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(RewardlabError, match=r"line 2.*the same reply is chosen and rejected"):
         scoreboard(["length"], ["pairs"], data=own)
+
+
+def test_different_pairs_of_one_id_are_told_and_equal_rows_count_once(tmp_path):
+    row = {"id": "a", "prompt": "2+2?", "chosen": "4", "rejected": "5"}
+    write(path := tmp_path / "own.jsonl", [row, row])
+    assert scoreboard(["length"], ["pairs"], data=path)["benchmarks"]["pairs"]["items"] == 1
+    write(path, [row, row | {"chosen": "four"}])
+    with pytest.raises(RewardlabError, match=r"line 2 has the id a of an earlier row"):
+        scoreboard(["length"], ["pairs"], data=path)
 
 
 def test_prompts_that_the_headline_does_not_read_make_no_difference_clear():

@@ -312,8 +312,8 @@ def unread(curves: Curves) -> Finding | None:
         "measured says little of how it judges, and none of them is paid as right."
     )
     remedy = (
-        "raise --max-new if they are cut off, imitate right judgements first, from a column of the data (rewardlab show METHOD names "
-        "it), or begin with a model that keeps to the form"
+        "raise --max-new if they are cut off, imitate right judgements first, from a column of the data (rewardlab show METHOD "
+        "names it), or begin with a model that keeps to the form"
     )
     return Finding("judgements not read", text, remedy)
 

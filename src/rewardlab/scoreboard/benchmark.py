@@ -58,6 +58,7 @@ class Benchmark:
     pictures: columns that hold pictures, in any form of `data/pictures.py`; `read` is given each as a tuple of pictures.
     picture_folder: from which their paths go, where it is not the file's; as a path from there.
     made: items that are made of other data at hand, which takes its time: so many are told without making them.
+    own: rows are a user's own: two different ones of one id are an error, where a published file may have them.
     published: figures of papers.  prompt: the benchmark's own prompt for judges of pairs, with {prompt}, {first} and {second}.
     """
 
@@ -81,6 +82,7 @@ class Benchmark:
     pictures: tuple[str, ...] = ()
     picture_folder: str = ""
     made: int = 0
+    own: bool = False
 
     @property
     def headline(self) -> str:
@@ -98,7 +100,9 @@ class Benchmark:
         for path, rows in self._sources(source):
             for place, row in self._grouped(rows):
                 for item in self._read(row, path, place):
-                    found.setdefault(item.id, item)
+                    first = found.setdefault(item.id, item)
+                    if self.own and first is not item and first.key(self.asks) != item.key(self.asks):
+                        raise RewardlabError(f"{path}, {place} has the id {item.id} of an earlier row, which is another one")
         if not found:
             raise RewardlabError(f"{self.title}: there are no items in {source or self.data}")
         return list(found.values())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from rewardlab.scoreboard.page import percent
@@ -41,6 +42,13 @@ def _remarks(entry: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
-def file_name(rater: str) -> str:
-    """The name of a rater's card: letters, digits, dots and dashes of its name."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", rater).strip("-.")[-80:] + ".md"
+def file_names(raters: Sequence[str]) -> dict[str, str]:
+    """The name of each rater's card: letters, digits, dots and dashes of its name, and a number where another one has that."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for rater in raters:
+        plain = re.sub(r"[^A-Za-z0-9.]+", "-", rater).strip("-.")[-80:] or "rater"
+        names = (f"{plain}{f'-{k}' if k > 1 else ''}.md" for k in count(1))
+        found[rater] = next(name for name in names if name.lower() not in taken)
+        taken.add(found[rater].lower())
+    return found

@@ -14,7 +14,7 @@ from rewardlab.data.files import write
 from rewardlab.scoreboard import figures as statistics
 from rewardlab.scoreboard.asked import Asked
 from rewardlab.scoreboard.biases import biases
-from rewardlab.scoreboard.card import card, file_name
+from rewardlab.scoreboard.card import card, file_names
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Verdict, missing
 from rewardlab.scoreboard.page import page
@@ -105,5 +105,5 @@ def write_files(out: Path, document: Mapping[str, Any], asked: Sequence[Asked], 
             judged.setdefault(one.asked.name, {})[one.rater] = one.verdicts
     write_text(out / "index.html", page(document, items, judged))
     (out / "cards").mkdir(exist_ok=True)
-    for rater in document["raters"]:
-        write_text(out / "cards" / file_name(rater), card(rater, document))
+    for rater, name in file_names(list(document["raters"])).items():
+        write_text(out / "cards" / name, card(rater, document))

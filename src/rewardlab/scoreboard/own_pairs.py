@@ -95,7 +95,7 @@ def figures(marks: Marks) -> dict[str, float]:
 
 
 benchmark = OwnPairs(
-    title="Own pairs", read=read, marks=marks, figures=figures, chance={"overall": 0.5},
+    title="Own pairs", read=read, marks=marks, figures=figures, chance={"overall": 0.5}, own=True,
     example=(
         {"prompt": "Name a planet.", "chosen": "Mars.", "rejected": "The Moon.", "subset": "facts"},
         {"prompt": "Be brief: why is the sky blue?", "chosen": ["Air scatters blue."], "rejected": ["A long story.", "No."]},

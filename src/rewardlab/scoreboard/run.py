@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +49,8 @@ def scoreboard(
     chosen = [asked(name, data, at_most.get(plain_name(name)), seed) for name in dict.fromkeys(on)]
     if not chosen or not raters:
         raise RewardlabError("a scoreboard needs a rater and a benchmark")
-    answered = [found for rater in raters for found in _answers(rater, chosen, device, dtype, workers)]
+    # a rater that is named twice is asked once; it is compared with others and not with itself
+    answered = told_apart([(rater, list(_answers(rater, chosen, device, dtype, workers))) for rater in dict.fromkeys(raters)])
     document = document_of(chosen, answered)
     if against_published:
         document["published"] = [
@@ -58,6 +60,24 @@ def scoreboard(
     if out is not None:
         write_files(Path(out), document, chosen, answered)
     return document | {"out": None if out is None else str(out)}
+
+
+def told_apart(found: Sequence[tuple[str | Rater, Sequence[Answered]]]) -> list[Answered]:
+    """What all raters said. Raters of one name in several files of outputs are called by their file, as `outputs:FILE#RATER`.
+
+    Raises RewardlabError for two others of one name, since a table has one row for it.
+    """
+    names = Counter(name for _, answers in found for name in {one.rater for one in answers})
+    told = []
+    for rater, answers in found:
+        for one in answers:
+            if names[one.rater] > 1 and isinstance(rater, str) and rater.startswith(OUTPUTS):
+                one = replace(one, rater=f"{rater.partition('#')[0]}#{one.rater}")
+            told.append(one)
+    again = [key for key, n in Counter((one.rater, one.asked.name) for one in told).items() if n > 1]
+    if again:
+        raise RewardlabError(f"two raters are called {again[0][0]}: name each differently, or leave one out")
+    return told
 
 
 def _answers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +30,17 @@ class Formula(Rater):
     def fingerprint(self) -> str:
         file = Path(self.name.partition(".py")[0] + ".py").expanduser()
         code = file.read_bytes() if ".py" in self.name and file.is_file() else b""
-        return f"formula {self.name} {hashlib.sha256(code).hexdigest()[:16]}"
+        return f"formula {self.name} {hashlib.sha256(code).hexdigest()[:16]}{self._models()}"
+
+    def _models(self) -> str:
+        """The state of the models and runs that it names, as `model:runs/rm` does: names, sizes and times of their files."""
+        words = {part for word in re.split(r"[\s'\"=(),?]+", self.name) for part in (word, word.partition(":")[2]) if part}
+        folders = [folder for word in sorted(words) if (folder := Path(word).expanduser()).joinpath("config.json").is_file()]
+        files = [p for folder in folders for p in sorted(folder.rglob("*")) if p.is_file()]
+        if not files:
+            return ""
+        state = [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in files]
+        return f" models {hashlib.sha256(repr(state).encode()).hexdigest()[:16]}"
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
         scores: list[float | None] = []
