@@ -116,3 +116,15 @@ def test_a_column_that_a_setting_renames_is_not_missed(name, setting, column, tm
 
 def test_every_method_states_the_rows_that_it_reads():
     assert UNSTATED == ()
+
+
+@pytest.mark.parametrize("name", [name for name in ROAD if "answer" in STATED[name].required])
+def test_rows_without_answers_are_refused_where_the_method_needs_them(name, tmp_path):
+    recipe = registry.build(name, STATED[name].settings)
+    if not recipe.learns or recipe.study is not None:
+        return
+    rows = tmp_path / "rows.jsonl"
+    lacking = [{key: value for key, value in row.items() if key != "answer"} for row in STATED[name].rows]
+    rows.write_text("".join(json.dumps(row) + "\n" for row in lacking * 3))
+    with pytest.raises(RewardlabError, match="answer"):
+        check_columns(recipe, registry.task(str(rows)))

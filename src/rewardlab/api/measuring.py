@@ -181,7 +181,7 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     rows = [(_place(p), {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems]
     missing = data.missing(rows, _column_names(recipe))
     # whether an answer is needed, the parts of the recipe know: another reward may compare none
-    missing.pop("answer", None)
+    unanswered = missing.pop("answer", None) is not None
     if missing:
         of_pairs = {"chosen", "rejected"} <= missing.keys()
         raise data.refuse(str(recipe.name), missing, read_by(rows[0][1], _source(task)) if of_pairs else "")
@@ -192,6 +192,18 @@ def check_columns(recipe: Recipe, task: Task) -> None:
             f"{', '.join(task.columns)}"
         )
     check()
+    if unanswered and undecided(task) and _as_published(recipe):
+        raise need_answers(task, str(recipe.name))
+
+
+def _as_published(recipe: Recipe) -> bool:
+    """Whether a recipe has the parts of its method and no others, such as a reward of the user's own. How it measures is its own
+    affair."""
+    return _functions(recipe) == _functions(registry.build(str(recipe.name)))
+
+
+def _functions(recipe: Recipe) -> set[Any]:
+    return {getattr(part, "function", None) for part in parts_of(recipe) if not isinstance(part, Measure)}
 
 
 def of_another_kind(recipe: Recipe, task: Task) -> bool:
