@@ -9,7 +9,8 @@ import pytest
 
 import rewardlab
 from rewardlab import RewardlabError, Task, ask, build, part, registry, reward
-from rewardlab.api.measuring import check_answers, is_own, measured
+from rewardlab.api.checking import check_answers
+from rewardlab.api.measuring import is_own, measured
 from rewardlab.commands import cli
 from rewardlab.core import Run, measure
 from rewardlab.evals.episodes import episode_accuracy

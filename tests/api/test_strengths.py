@@ -10,7 +10,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.api import strength_file, train
-from rewardlab.api.measuring import check_columns
+from rewardlab.api.checking import check_columns
 from rewardlab.commands import cli
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer

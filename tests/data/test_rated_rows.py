@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from rewardlab import api, registry
-from rewardlab.api.measuring import check_columns
+from rewardlab.api.checking import check_columns
 from rewardlab.commands import cli
 from rewardlab.data.rated_rows import objects, read_by
 from rewardlab.errors import RewardlabError

@@ -14,7 +14,8 @@ from rewardlab.core import Run, Score, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.watched import EACH, MEMORY, agreement, key_limit, learnt_part, watched, wilson
 from rewardlab.report.diagnosis import findings
-from rewardlab.report.symptoms import Curves, judge_drift, judge_order, master_keys
+from rewardlab.report.finding import Curves
+from rewardlab.report.judge_symptoms import judge_drift, judge_order, master_keys
 from rewardlab.rewards.judge import judge
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct

@@ -12,7 +12,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.api import answer, plan, train
-from rewardlab.api.measuring import check_columns
+from rewardlab.api.checking import check_columns
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer

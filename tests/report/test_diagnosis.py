@@ -10,7 +10,7 @@ import pytest
 
 from rewardlab.errors import RewardlabError
 from rewardlab.report.diagnosis import diagnose, findings
-from rewardlab.report.symptoms import Curves
+from rewardlab.report.finding import Curves
 from rewardlab.runs.foreign import read_log, renamed
 
 NOISE = np.random.default_rng(0).normal(0, 0.02, (3, 60))

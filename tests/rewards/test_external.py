@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rewardlab import registry, reward
-from rewardlab.api.measuring import check_columns
+from rewardlab.api.checking import check_columns
 from rewardlab.audit.loading import load, parse
 from rewardlab.audit.target import Row
 from rewardlab.core import Run, Trajectory, Turn, ask

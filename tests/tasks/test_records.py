@@ -9,7 +9,7 @@ import pytest
 
 import rewardlab
 from rewardlab import registry
-from rewardlab.api.measuring import check_answers
+from rewardlab.api.checking import check_answers
 from rewardlab.commands.cli import main
 from rewardlab.core import Trajectory, Turn
 from rewardlab.errors import RewardlabError

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rewardlab.api.arguments import check_settings, named_model
+from rewardlab.api.checking import undecided
 from rewardlab.api.evaluation import with_interval
 from rewardlab.api.inputs import (
     as_in_run,
@@ -18,9 +19,9 @@ from rewardlab.api.inputs import (
     require_scorers,
     task_of,
 )
-from rewardlab.api.measuring import undecided
-from rewardlab.api.prompt_lengths import environment_of, fit_prompts
+from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores, Task, Trajectory, ask
+from rewardlab.engine.episodes import environment_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
+from rewardlab.api.checking import need_answers, undecided
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
-from rewardlab.api.measuring import need_answers, undecided
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.api.scorers import evaluate_as_trained

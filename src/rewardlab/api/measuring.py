@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
+from rewardlab.api.checking import undecided, without_answers
 from rewardlab.api.inputs import begin_run, policy_of, task_of
-from rewardlab.core import Measure, Problem, Recipe, Rollout, Task
-from rewardlab.data.columns import Data
+from rewardlab.core import Measure, Recipe, Rollout, Task
 from rewardlab.data.files import check_source
-from rewardlab.data.rated_rows import read_by
-from rewardlab.data.values import is_missing
 from rewardlab.engine import checkpoint
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
@@ -29,22 +26,14 @@ from rewardlab.rewards.operator import across_groups
 from rewardlab.rewards.principled import principled_turns
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail
-from rewardlab.rewards.user.external import call_of, check_arguments
+from rewardlab.rewards.user.external import call_of
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig, read_config
 from rewardlab.settings.options import is_relative
-from rewardlab.tasks.records import OTHER_NAMES
-from rewardlab.tasks.sources import Listed
-from rewardlab.verifiers.contract import Verifier
 
 BY_VERIFIER = (accuracy, coverage, episode_accuracy, length_of_right, length_by_verdict, entropy_of_right)
 """Measures of what the task's verifier finds right."""
-ASK_VERIFIER = (
-    "correct", "solved_between", "monte_carlo_steps", "binary_search_steps", "chance_from_here", "self_denoised_steps",
-    "reachable_steps", "sampled_pass_rate",
-)  # fmt: skip
-"""Parts that need the task's verifier."""
 
 
 def measured(recipe: Recipe, task: Task) -> Recipe:
@@ -128,187 +117,6 @@ def _as_in_training(recipe: Recipe, reward: Reward) -> Rollout:
     # trees and recordings are made for training: only how they sample is taken over
     known = independent().settings
     return independent(**{k: v for k, v in sampler.settings.items() if k in known} | {"n": n})
-
-
-def without_answers(task: Task) -> bool:
-    """Whether the problems come from data that has prompts, but no answers; what is played needs none."""
-    return "answer" not in task.columns and not task.played
-
-
-def undecided(task: Task) -> bool:
-    """Whether nothing says if a reply is right: the data has no answers, and its verifier compares replies with them."""
-    # a world's own verifier may count what holds of a reply, without an answer to compare it with
-    return without_answers(task) and isinstance(registry.verifier(task.verifier), Verifier)
-
-
-def check_answers(recipe: Recipe, task: Task) -> None:
-    """Raise RewardlabError if the data has no answers and a part of the recipe, or of one of its learners, needs them."""
-    if not without_answers(task):
-        return
-    compared = undecided(task)
-    for part in parts_of(recipe):
-        call = call_of(part) if hasattr(part, "function") else None
-        if isinstance(part, Verifier) or (compared and part.name in ASK_VERIFIER):
-            raise need_answers(task, f"the {part.slot} {part}")
-        if call and (missing := [name for name in call.gold if name not in task.columns]):
-            raise need_answers(task, f"{call.who} takes the argument {missing[0]}, and")
-
-
-def check_decides(who: str, task: Task) -> None:
-    """Raise RewardlabError if the data has no answers for the verifier by which `who` is measured."""
-    if undecided(task):
-        raise need_answers(task, who, instead="")
-
-
-OF_TEXTS = ("recorded", "judged", "with_demonstrations")
-"""Rollouts whose setting `fields` names columns of replies as texts; the segments of control are none."""
-
-
-def check_columns(recipe: Recipe, task: Task) -> None:
-    """Raise RewardlabError, naming all of them, if rows of a file lack columns that the method says it reads.
-
-    In a stack a method may take over what another one reads, so its parts say themselves what they miss.
-    """
-    check = functools.partial(_check_rest, recipe, task)
-    data = stated_data(recipe.name)
-    # a file may be called as a world is
-    named = _source(task).partition(":")[0] in registry.tasks()
-    if data is None or named or not isinstance(task.train, Listed):
-        return check()
-    if data.refuses:
-        raise RewardlabError(f"{recipe.name} takes no rows of text: {data.refuses}")
-    problems = (*task.train.problems, *task.test)
-    rows = [(_place(p), {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems]
-    missing = data.missing(rows, _column_names(recipe))
-    # whether an answer is needed, the parts of the recipe know: another reward may compare none
-    unanswered = missing.pop("answer", None) is not None
-    if missing:
-        of_pairs = {"chosen", "rejected"} <= missing.keys()
-        raise data.refuse(str(recipe.name), missing, read_by(rows[0][1], _source(task)) if of_pairs else "")
-    if unrated := data.unrated(rows, _column_names(recipe)):
-        # an output that nothing is told of would stay as it began, and be weighed with the others
-        raise RewardlabError(
-            f"no row has a number in {' and '.join(map(repr, unrated))}, which --{data.named_by} names; the columns are: "
-            f"{', '.join(task.columns)}"
-        )
-    check()
-    if unanswered and undecided(task) and _as_published(recipe):
-        raise need_answers(task, str(recipe.name))
-
-
-def _as_published(recipe: Recipe) -> bool:
-    """Whether a recipe has the parts of its method and no others, such as a reward of the user's own. How it measures is its own
-    affair."""
-    return _functions(recipe) == _functions(registry.build(str(recipe.name)))
-
-
-def _functions(recipe: Recipe) -> set[Any]:
-    return {getattr(part, "function", None) for part in parts_of(recipe) if not isinstance(part, Measure)}
-
-
-def of_another_kind(recipe: Recipe, task: Task) -> bool:
-    """Whether rows of a file are none that the method reads: they lack a column that it needs, or all that it knows."""
-    data = stated_data(recipe.name)
-    if data is None or data.refuses or not isinstance(task.train, Listed):
-        return False
-    rows = [{"prompt": p.question, "answer": p.answer, **p.meta} for p in task.test]
-    known = [name for name in data.columns if name != "prompt" and any(row.get(name) is not None for row in rows)]
-    return not known or bool(data.missing((("", row) for row in rows), _column_names(recipe)))
-
-
-def _column_names(recipe: Recipe) -> dict[str, str]:
-    """The settings of a recipe's parts that may name a column: texts, and by `fields[0]` those in lists."""
-    learned = [learner.problems for learner in recipe.also if learner.problems is not None]
-    settings = {key: value for part in (*parts_of(recipe), *learned) for key, value in getattr(part, "settings", {}).items()}
-    listed = {f"{key}[{i}]": x for key, value in settings.items() if isinstance(value, list | tuple) for i, x in enumerate(value)}
-    return {key: value for key, value in {**settings, **listed}.items() if isinstance(value, str)}
-
-
-def _check_rest(recipe: Recipe, task: Task) -> None:
-    check_answers(recipe, task)
-    _check_arguments(recipe, task)
-    _check_replies(recipe, task)
-
-
-def _check_arguments(recipe: Recipe, task: Task) -> None:
-    """Raise RewardlabError for a reward function of the user that asks for a column which the first row of a file lacks.
-
-    Only where replies are sampled to the rows as they are: other rollouts may add columns of their own.
-    """
-    plain = recipe.rollout is not None and recipe.rollout.function is independent.function and recipe.loop is None
-    if not plain or not isinstance(task.train, Listed):
-        return
-    for part in recipe.reward.walk() if recipe.reward else ():
-        if (call := call_of(part) if hasattr(part, "function") else None) is not None:
-            first = task.train.problems[0]
-            check_arguments(call, first, _place(first))
-
-
-def _check_replies(recipe: Recipe, task: Task) -> None:
-    """Raise RewardlabError for the first row that has no text where the recipe learns from recorded replies."""
-    # a learner with problems of its own reads none of these
-    taught = [recipe, *(learner.recipe for learner in recipe.also if learner.problems is None)]
-    rollouts = [part for of in taught if of.rollout for part in of.rollout.walk() if part.name in OF_TEXTS]
-    # what no row has, the recipe may compute
-    read = [(part.name, [name for name in part.settings["fields"] if name in task.columns]) for part in rollouts]
-    fields = [(name, columns) for name, columns in read if columns]
-    if not fields or not isinstance(task.train, Listed):
-        return
-    problems = (*task.train.problems, *task.test)
-    bad = [(p, why) for p in problems if (why := _no_reply(p, fields))]
-    if bad:
-        p, why = bad[0]
-        more = f" ({len(bad):,} rows are bad; this is the first)" if len(bad) > 1 else ""
-        raise RewardlabError(f"{_place(p)}: {why}{more}")
-
-
-def _no_reply(p: Problem, fields: list[tuple[str, list[str]]]) -> str:
-    """Why a problem has no replies to learn from; "" if it has.  fields: of each rollout; `judged` needs one of them alone."""
-    for rollout, names in fields:
-        given = [name for name in names if not is_missing(p.meta.get(name))]
-        if not given:
-            return f"there is no reply to learn from: no {' and no '.join(map(repr, names))}"
-        for name in names if rollout != "judged" else given:
-            if not _is_said(p.meta.get(name)):
-                told = "missing" if p.meta.get(name) is None else f"{p.meta[name]!r:.60}, and no text"
-                return f"the reply to learn from, {name!r}, is {told}"
-    return ""
-
-
-def _is_said(value: Any) -> bool:
-    """Whether it is a reply, or a conversation of replies and what answers them."""
-    texts = value if isinstance(value, list) else [value]
-    return bool(texts) and all(isinstance(text, str) and text.strip() for text in texts)
-
-
-def _source(task: Task) -> str:
-    """What the task was named by."""
-    return str((task.source or {}).get("name", task.name))
-
-
-def _place(p: Problem) -> str:
-    return p.place or f"prompt {p.question[:40]!r}"
-
-
-def parts_of(recipe: Recipe) -> Iterator[Any]:
-    """Every part of a recipe and of those of its learners."""
-    recipes = (recipe, *(learner.recipe for learner in recipe.also))
-    return (part for one in recipes for slot in one.parts().values() for part in slot.walk())
-
-
-def stated_data(name: str | None) -> Data | None:
-    """The data that a method states; None for a stack, and where it is not known by name."""
-    return registry.data_of(name) if name and name in registry.methods() else None
-
-
-def need_answers(task: Task, who: str, instead: str = ", or give a reward that needs no answer with --reward") -> RewardlabError:
-    where = _source(task)
-    others = ", ".join(task.columns[1:]) or "none"
-    meant = next((f" (did you mean {name}?)" for name in OTHER_NAMES["answer"] if name in task.columns), "")
-    return RewardlabError(
-        f"{who} needs answers, and the problems of {where} have none: there is no column 'answer' (columns besides the prompt: "
-        f"{others}). Name the column with --answer-column{meant}{instead}"
-    )
 
 
 # ----------------------------------------------------------------------------------------------------------------------

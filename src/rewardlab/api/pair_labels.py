@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rewardlab.api.measuring import check_columns, parts_of, stated_data
+from rewardlab.api.checking import check_columns, parts_of, stated_data
 from rewardlab.core import Problem, Recipe, Task
 from rewardlab.data.pair_scores import CHANCES, MARGIN, SCORES, origin
 from rewardlab.data.values import number_of

@@ -26,7 +26,8 @@ from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig, refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE
-from rewardlab.tasks.records import Columns, problems_of
+from rewardlab.tasks.records import problems_of
+from rewardlab.tasks.row_columns import Columns
 from rewardlab.tasks.sources import Listed
 from rewardlab.util.progress import Bar
 

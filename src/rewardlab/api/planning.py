@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,9 @@ from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import measured
 from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recomputed, rows_sampled, sums
 from rewardlab.api.pair_labels import check_rows
-from rewardlab.api.prompt_lengths import environment_of, fit_prompts, opening_of
-from rewardlab.core import Group, Problem, Recipe, Rollout, Score, Task, Trajectory, Turn
+from rewardlab.api.planned_episodes import Episode, episode_of
+from rewardlab.api.prompt_lengths import fit_prompts
+from rewardlab.core import Group, Problem, Recipe, Score, Task, Trajectory, Turn
 from rewardlab.engine.distributed import world_size
 from rewardlab.engine.rates import told
 from rewardlab.errors import RewardlabError
@@ -80,7 +81,7 @@ def plan(
     policy = _policy(model, config, task, memory)
     require_head(recipe, policy)
     task, prompts = fit_prompts(task, policy, config, recipe)
-    rows, episode = recipe.update.problems * recipe.rows_per_problem, _episode(recipe, task, policy)
+    rows, episode = recipe.update.problems * recipe.rows_per_problem, episode_of(recipe, task, policy)
     tokens = int(rows * episode.row(_mean_prompt(policy, task), config.max_new or task.max_new, policy))
     # second learners are taken to be as large as the policy
     disk = disk_bytes(recipe, policy, {learner.name: policy for learner in recipe.also}, config)
@@ -92,34 +93,6 @@ def plan(
         "no_verdict": _without_verdict(recipe, task), **_missing(config, task, model),
         "disk_bytes": disk, "disk_free_bytes": disk_free(Path(config.out or "runs")),
     }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Episode:
-    """What a row holds beside its prompt.  turns: replies, at most.  opening: tokens of an environment's first message."""
-
-    turns: int = 1
-    opening: int = 0
-    answered: bool = False
-
-    def row(self, prompt: float, reply: int, policy: Policy) -> float:
-        """The tokens of a row whose replies are all as long as they may be; the context holds no more."""
-        most = prompt + self.opening + self.turns * reply
-        return min(most, getattr(policy, "context", most))
-
-    def told(self) -> dict[str, Any]:
-        if not self.answered:
-            return {}
-        opening = {"opening_tokens": self.opening} if self.opening else {}
-        return {"replies_per_episode": self.turns, **opening, "not_counted": "what the environment answers"}
-
-
-def _episode(recipe: Recipe, task: Task, policy: Policy) -> Episode:
-    env = environment_of(recipe)
-    if env is None or recipe.rollout is None or not isinstance(policy, TextPolicy):
-        return Episode()
-    turns = [part.settings["turns"] for part in recipe.rollout.walk() if isinstance(part, Rollout) and "turns" in part.settings]
-    return Episode(max(turns, default=1), opening_of(env, task, policy), True)
 
 
 def _policy(model: str | Policy | None, config: RunConfig, task: Task, memory: str | None) -> Policy:

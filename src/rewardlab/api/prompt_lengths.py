@@ -11,6 +11,7 @@ from rewardlab.api.inputs import policy_of
 from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Environment, Message, Problem, ProblemSource, Recipe, Task
 from rewardlab.engine.distributed import is_rank_zero
+from rewardlab.engine.episodes import environment_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES, find
 from rewardlab.models.load import Policy
@@ -51,12 +52,6 @@ def fit_prompts(
         test, found["test"] = fitter.fit(task.test, "held-out")
         task = replace(task, test=test)
     return task, found
-
-
-def environment_of(recipe: Recipe | None) -> Environment | None:
-    """What answers the replies that a recipe samples."""
-    parts = recipe.rollout.walk() if recipe is not None and recipe.rollout is not None else ()
-    return next((part for part in parts if isinstance(part, Environment)), None)
 
 
 def opening_of(env: Environment, task: Task, policy: TextPolicy) -> int:

@@ -17,7 +17,8 @@ from rewardlab.data.values import text_of, value_of
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.reward import Reward
-from rewardlab.tasks.records import Columns, problems_of
+from rewardlab.tasks.records import problems_of
+from rewardlab.tasks.row_columns import Columns
 from rewardlab.util.progress import in_batches
 from rewardlab.verifiers.contract import Verifier
 

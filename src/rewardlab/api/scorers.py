@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from rewardlab import registry
+from rewardlab.api.checking import check_columns, of_another_kind
 from rewardlab.api.inputs import begin_run, held_out, policy_of
-from rewardlab.api.measuring import check_columns, of_another_kind
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Message, Problem, Recipe, Run, Task
 from rewardlab.data.rated_rows import read_by

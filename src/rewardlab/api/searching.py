@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.api.arguments import named_model
+from rewardlab.api.checking import check_columns, need_answers, without_answers
 from rewardlab.api.evaluation import with_interval
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_scorers, scorers_in, task_of
-from rewardlab.api.measuring import check_columns, need_answers, without_answers
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.api.search_advice import Measured, advice
 from rewardlab.api.search_arms import Arm, arms

@@ -16,7 +16,8 @@ from rewardlab.data.tables import Places, Table
 from rewardlab.data.whole_pairs import Told
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import SHARE
-from rewardlab.tasks.records import Columns, problems_of
+from rewardlab.tasks.records import problems_of
+from rewardlab.tasks.row_columns import Columns
 from rewardlab.util.progress import in_batches
 
 Scorer = Callable[[Sequence[tuple[Sequence[Message], str]]], list[float]]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rewardlab.api.checking import check_columns, check_decides
 from rewardlab.api.inputs import policy_of, task_of
-from rewardlab.api.measuring import check_columns, check_decides
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.comparisons.season import FIRST, Season
 from rewardlab.errors import RewardlabError

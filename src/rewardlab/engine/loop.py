@@ -9,9 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core import Environment, Group, Recipe, Rollout, Run, Task, Trajectory
+from rewardlab.core import Group, Recipe, Run, Task
 from rewardlab.engine import checkpoint
 from rewardlab.engine.distributed import all_gather, is_rank_zero, on_rank_zero, world_size
+from rewardlab.engine.episodes import environment_of, turns_of
 from rewardlab.engine.learner import LearnerState
 from rewardlab.engine.stats import after_update
 from rewardlab.engine.step import Ops, standard_loop
@@ -19,15 +20,15 @@ from rewardlab.engine.term_conflicts import conflicts, truth_of
 from rewardlab.errors import Stopped
 from rewardlab.report.curves import read_metrics
 from rewardlab.report.divergence import watched
+from rewardlab.report.finding import Curves
+from rewardlab.report.judge_symptoms import of_judge
 from rewardlab.report.page import write_report
-from rewardlab.report.symptoms import Curves, of_judge
 from rewardlab.runs.config import UNLIMITED, RunConfig
 from rewardlab.runs.metrics import best_step
 from rewardlab.runs.record import Line, Recorder
 from rewardlab.text.answers import final_answer
 from rewardlab.util.files import disk_errors
 from rewardlab.util.lockstep import LOCKSTEP
-from rewardlab.util.outputs import cut_off_replies
 from rewardlab.util.progress import Bar, console
 from rewardlab.util.signals import Asked, stopping_later
 
@@ -137,7 +138,7 @@ def _record_rollouts(ops: Ops, recorder: Recorder) -> None:
     run.log("length", float(batch.mask.sum() / len(batch)))
     stops = [t.stop for group in groups for t in group]
     run.log("cut_off", stops.count("length") / max(1, len(stops)))
-    if plays(ops.recipe.rollout):
+    if environment_of(ops.recipe) is not None:
         for name, value in turns_of([t for group in groups for t in group], run).items():
             run.log(name, value)
     # step 1 is always recorded: a broken prompt or reward is best seen there
@@ -146,20 +147,6 @@ def _record_rollouts(ops: Ops, recorder: Recorder) -> None:
         learns = ops.recipe.objective is not None
         after = after_update(run.policy, batch, ops.settings.micro_tokens) if learns else {}
         recorder.rollouts(run, groups, scores, batch, truth, after)
-
-
-def plays(rollout: Rollout | None) -> bool:
-    """Whether its rows are episodes, in which an environment answers replies."""
-    return rollout is not None and any(isinstance(part, Environment) for part in rollout.walk())
-
-
-def turns_of(episodes: Sequence[Trajectory], run: Run) -> dict[str, float]:
-    """turns: replies per episode.  turns_cut_off: of these replies, the share at the length limit, where a policy's text tells."""
-    replies = sum(len(t.ends) for t in episodes)
-    if not replies:
-        return {}
-    cut = cut_off_replies(episodes, run.policy, run.max_new)
-    return {"turns": replies / len(episodes)} | ({} if cut is None else {"turns_cut_off": cut / replies})
 
 
 def alike(truth: Sequence[Sequence[float | None]]) -> dict[str, float]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from rewardlab.report import curves
 from rewardlab.report.divergence import apart, gamed
-from rewardlab.report.symptoms import SYMPTOMS, Curves, Finding, dead_terms
+from rewardlab.report.finding import Curves, Finding
+from rewardlab.report.symptoms import SYMPTOMS, dead_terms
 from rewardlab.runs.foreign import read_log
 from rewardlab.runs.metrics import best_step
 

@@ -6,19 +6,13 @@ should look.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewardlab.report.divergence import trend
-from rewardlab.runs.metrics import finite
+from rewardlab.report.finding import SHORTEST, SURE, Curves, Finding
+from rewardlab.report.judge_symptoms import judge_drift, judge_order, master_keys, unread
 
-Row = dict[str, Any]
-
-SHORTEST = 8  # steps below which nothing is said of a tendency
-SURE = 2.0  # standard errors of a slope that count as a tendency
 COLLAPSED = 0.1  # of the entropy at the start: the policy hardly explores any more
 DISSOLVED, NATS = 3.0, 1.0  # times the entropy at the start, and nats per token, at which a policy writes noise
 GROWN, SHRUNK = 1.5, 0.5  # times the length at the start
@@ -33,78 +27,6 @@ FAR, TIMES = 0.5, 5.0  # nats per token from the reference, and times what it wa
 FAR_AT_ONCE = 2.0  # nats per token, whatever it was
 SPIKE = 20.0  # times the median of the gradient's norm
 SAME = 1e-9
-DRIFT = (
-    ("agreement", "agreement", "the same replies"),
-    ("agreement_now", "agreement_high_now", "replies as the policy writes them now"),
-)
-"""Agreement of a judge, what of it may not lie below the interval at the start, and what it was measured on."""
-UNREAD = 0.5  # of judgements: below that the measure says how a judge judges, above it how rarely it keeps to its form
-ORDER = 0.2  # from a half, of what stands first and is preferred: a judge of pairs that differ little is rarely further off
-
-
-class Finding(NamedTuple):
-    """Something wrong.  text: what the log shows, with its numbers and steps.  remedy: what to try."""
-
-    name: str
-    text: str
-    remedy: str
-
-
-class Curves:
-    """The metrics of a run as arrays, without what is not finite."""
-
-    def __init__(self, rows: list[Row]):
-        self.rows = rows
-
-    def __contains__(self, name: str) -> bool:
-        return len(self[name][0]) > 0
-
-    def __getitem__(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Steps and values of a metric."""
-        known = [(row["step"], value) for row in self.rows if math.isfinite(value := finite(row.get(name)))]
-        table = np.array(known, float).reshape(-1, 2)
-        return table[:, 0], table[:, 1]
-
-    def ends(self, name: str) -> tuple[float, float] | None:
-        """The means of the first and of the last quarter; None for fewer than SHORTEST steps."""
-        values = self[name][1]
-        if len(values) < SHORTEST:
-            return None
-        quarter = len(values) // 4
-        return float(values[:quarter].mean()), float(values[-quarter:].mean())
-
-    def late(self, name: str) -> float | None:
-        """The mean of the last quarter."""
-        values = self[name][1]
-        return float(values[-max(1, len(values) // 4) :].mean()) if len(values) else None
-
-    def progress(self, since: float = -math.inf) -> Progress | None:
-        """How the truth, or where none is logged the reward, went from a step on; None for fewer than SHORTEST steps."""
-        for name, words in (("truth", "the truth"), ("reward", "the reward")):
-            steps, values = self[name]
-            values = values[steps >= since]
-            if len(values) >= SHORTEST:
-                quarter = len(values) // 4
-                slope = float(trend(values, len(values))[0])
-                return Progress(words, float(values[:quarter].mean()), float(values[-quarter:].mean()), slope)
-        return None
-
-
-class Progress(NamedTuple):
-    """What training is for: its name in a sentence, its level early and late, and its slope in standard errors."""
-
-    words: str
-    early: float
-    late: float
-    slope: float
-
-    @property
-    def rises(self) -> bool:
-        # nothing can rise from the ceiling
-        return self.slope > SURE or self.late > 0.95
-
-    def __str__(self) -> str:
-        return f"{self.words} {'falls' if self.slope < -SURE else 'does not rise'} ({self.early:.3g} → {self.late:.3g})"
 
 
 def entropy(curves: Curves) -> Finding | None:
@@ -262,62 +184,6 @@ def dead_terms(curves: Curves) -> Iterator[Finding]:
         )
 
 
-def judge_drift(curves: Curves) -> Finding | None:
-    """A judge that agrees less with the truth than at the start: on the same replies, below the interval there; on the policy's
-    own, where the two intervals do not meet."""
-    began, low = (curves[f"eval/watched.{name}"][1] for name in ("agreement", "agreement_low"))
-    for name, bound, what in DRIFT:
-        steps, values = curves[f"eval/watched.{name}"]
-        bounds = curves[f"eval/watched.{bound}"][1]
-        if not len(low) or not len(values) or bounds[-1] >= low[0]:
-            continue
-        text = (
-            f"The judge agreed with the truth in {began[0]:.0%} of comparisons at first, and in {values[-1]:.0%} at step "
-            f"{steps[-1]:.0f}, on {what}."
-        )
-        remedy = "stop at the step before, train the judge on replies of now, add a verifier, or keep a KL to the start"
-        return Finding("judge drifts", text, remedy)
-    return None
-
-
-def master_keys(curves: Curves) -> Finding | None:
-    steps, counts = curves["eval/watched.keys_paid"]
-    if not len(counts) or counts[-1] < 1:
-        return None
-    prefix = "eval/watched.key."
-    known = dict.fromkeys(k for row in curves.rows for k in row if k.startswith(prefix))
-    limit, mean = (curves[f"eval/watched.{name}"][1][-1] for name in ("key_limit", "mean"))
-    paid = {k.removeprefix(prefix): curves[k][1][-1] for k in known if curves[k][0][-1] == steps[-1] and curves[k][1][-1] > limit}
-    which = ", ".join(f"{name} {x:.3g}" for name, x in paid.items())
-    text = f"The judge pays replies that answer nothing, at step {steps[-1]:.0f}: {which}; other replies get {mean:.3g} on average."
-    return Finding("master key", text, "gate the judge by what must be there (answer_given() >> judge(...)), or take another judge")
-
-
-def judge_order(curves: Curves) -> Finding | None:
-    steps, shares = curves["eval/watched.prefers_first"]
-    if not len(shares) or abs(shares[-1] - 0.5) <= ORDER:
-        return None
-    place, share = ("first", shares[-1]) if shares[-1] > 0.5 else ("second", 1 - shares[-1])
-    text = f"The judge prefers the reply that stands {place}, in {share:.0%} of comparisons at step {steps[-1]:.0f}."
-    return Finding("position bias", text, "ask for reasons before the verdict, or take another judge: what it says is partly noise")
-
-
-def unread(curves: Curves) -> Finding | None:
-    """A judge that is trained, and whose judgements of held-out rows mostly end in no verdict."""
-    steps, shares = curves["eval/unread"]
-    if not len(shares) or shares[-1] < UNREAD:
-        return None
-    text = (
-        f"{shares[-1]:.0%} of the judgements of held-out rows have no verdict that can be read, at step {steps[-1]:.0f}: what is "
-        "measured says little of how it judges, and none of them is paid as right."
-    )
-    remedy = (
-        "raise --max-new if they are cut off, imitate right judgements first, from a column of the data (rewardlab show METHOD "
-        "names it), or begin with a model that keeps to the form"
-    )
-    return Finding("judgements not read", text, remedy)
-
-
 def none_accepted(curves: Curves) -> Finding | None:
     """Texts are written to be imitated where they are accepted, and in all the run none was."""
     steps, shares = curves["accepted"]
@@ -329,11 +195,6 @@ def none_accepted(curves: Curves) -> Finding | None:
         "--max-new if they are cut off, or begin with a stronger model"
     )
     return Finding("nothing accepted", text, remedy)
-
-
-def of_judge(curves: Curves) -> list[Finding]:
-    """What evaluations show to be wrong with a judge: with one that is watched (`evals/watched.py`), or one that is trained."""
-    return [finding for symptom in (judge_drift, master_keys, judge_order, unread) if (finding := symptom(curves))]
 
 
 SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]]] = {

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from rewardlab.core import Message, Problem, Task
 from rewardlab.data.pair_scores import with_scores
 from rewardlab.data.rated_rows import with_reply
 from rewardlab.data.values import is_missing
-from rewardlab.data.whole_pairs import SIDES, WHOLE, Told, parted
+from rewardlab.data.whole_pairs import Told, parted
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import Share
 
 from .conversations import alternating, messages_of, preferred, replies, worked
 from .equal_pairs import without_equal_pairs
+from .row_columns import Columns, NoAnswer, NoColumn, column, has
 from .rows import HUB, Row, splits
 from .sources import Listed, Shuffled, held_out
 
@@ -28,12 +28,6 @@ FILTERED = (".jsonl", ".csv", ".parquet")
 """Files that `rewardlab data filter` reads."""
 SHOWN = 10
 """Rows without an answer that an error names."""
-OTHER_NAMES = {
-    "prompt": ("question", "problem", "instruction", "query", "input", "text"),
-    "answer": ("ground_truth", "gold", "label", "target", "final_answer", "expected", "output", "solution"),
-    "completion": ("response", "output", "reply", "solution"),
-}
-"""What else people call a column: suggested where it is missing."""
 
 
 def records(
@@ -88,38 +82,6 @@ def _name(path: str) -> str:
     """hub:openai/gsm8k,config=main is gsm8k; a file goes by its name without the suffix."""
     last = path.removeprefix(HUB).rstrip("/").rpartition("/")[2]
     return last.partition(",")[0] if path.startswith(HUB) else last.rpartition(".")[0] or last
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns to read, and the system message to put first."""
-
-    prompt: str
-    answer: str
-    completion: str | None
-    system: str | None
-
-    def in_row(self, row: Mapping[str, Any]) -> Columns:
-        """With the names of TRL's and verl's formats, where the row has those instead of the default names."""
-        unnamed = self.prompt == "prompt" and "prompt" not in row
-        conversation = next((name for name in ("messages", "conversations") if unnamed and name in row), self.prompt)
-        verl = self.answer == "answer" and "answer" not in row and _has(row, "reward_model.ground_truth")
-        # a reply with a label may be a bad one, which nobody is to imitate
-        trl = self.completion is None and "completion" in row and not {"solution", "label"} & row.keys()
-        return replace(
-            self,
-            prompt=conversation,
-            answer="reward_model.ground_truth" if verl else self.answer,
-            completion="completion" if trl else self.completion,
-        )
-
-
-class NoColumn(RewardlabError):
-    """A column is missing."""
-
-
-class NoAnswer(RewardlabError):
-    """A row has no answer, where others have one."""
 
 
 def problems_of(rows: Iterable[Row], columns: Columns, told: Told | None = None) -> Iterator[Problem | RewardlabError]:
@@ -188,12 +150,12 @@ class Reader:
         # data of prompts alone is welcome too: whether the answers are needed depends on the reward
         teaching = row.keys() | ({"solution"} if solution else set())
         named = columns.answer != ANSWER and not any(names <= teaching for names in TEACHES)
-        return cls(columns, _has(row, columns.answer) or named)
+        return cls(columns, has(row, columns.answer) or named)
 
     def without_answer(self, row: Mapping[str, Any] | RewardlabError, place: str, error: NoColumn) -> RewardlabError:
         """The error of a row that lacks a column: of the answers, the others have them."""
         columns = self.columns
-        if isinstance(row, RewardlabError) or not _has(row, columns.prompt) or _has(row, columns.answer):
+        if isinstance(row, RewardlabError) or not has(row, columns.prompt) or has(row, columns.answer):
             return error
         return NoAnswer(
             f"{place}: the problem has no answer (it has no column {columns.answer!r}; its columns are: {', '.join(row)})"
@@ -229,39 +191,15 @@ def _with_prompt(row: Mapping[str, Any], columns: Columns, place: str, told: Tol
     return {**row, **pair.whole}
 
 
-def _lookup(row: Mapping[str, Any], name: str) -> Any:
-    """The value of a column, or of a.b within the column a; None if there is none."""
-    value: Any = row
-    for part in [name] if name in row else name.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
-def _has(row: Mapping[str, Any], name: str) -> bool:
-    # a column whose value is missing in this row is still a column
-    return name in row or _lookup(row, name) is not None
-
-
-def _column(row: Mapping[str, Any], name: str, kind: str, place: str) -> Any:
-    """The value of a column.  kind: prompt, answer or completion."""
-    if _has(row, name):
-        return _lookup(row, name)
-    near = difflib.get_close_matches(name, row, n=1) or [other for other in OTHER_NAMES[kind] if other in row]
-    hint = f"did you mean {near[0]!r} (--{kind}-column {near[0]})? " if near else f"Name yours with --{kind}-column. "
-    if not near and kind == "prompt" and {*SIDES} <= row.keys():
-        hint = f"Name yours with --prompt-column; {WHOLE}. "
-    raise NoColumn(f"{place}: no column {name!r}; {hint}The columns are: {', '.join(row) or 'none'}")
-
-
 def _prompt_and_solution(row: Mapping[str, Any], columns: Columns, place: str) -> tuple[tuple[Message, ...], Any]:
     """The prompt, and the reply to imitate (a list, where messages answer several); None if the row has none."""
-    messages, solution = messages_of(_column(row, columns.prompt, "prompt", place), place), None
+    messages, solution = messages_of(column(row, columns.prompt, "prompt", place), place), None
     ends = messages[-1].role if messages else ""
     other = columns.completion or next((name for name in ("chosen", "rejected") if row.get(name)), None)
     if ends == "assistant" and other:
         raise RewardlabError(f"{place}: the prompt ends with a reply, and the column {other!r} holds another")
     if columns.completion is not None:
-        solution = replies(_column(row, columns.completion, "completion", place), place)
+        solution = replies(column(row, columns.completion, "completion", place), place)
     elif ends == "assistant":
         # a whole conversation: every reply of the assistant is learned from, the first of them ends the prompt
         first = next(i for i, m in enumerate(messages) if m.role == "assistant")
@@ -272,12 +210,12 @@ def _prompt_and_solution(row: Mapping[str, Any], columns: Columns, place: str) -
     return tuple(messages) if columns.system is None else (Message("system", columns.system), *conversation), solution
 
 
-def _answer(row: Mapping[str, Any], column: str, place: str) -> Any:
-    value = _column(row, column, "answer", place)
+def _answer(row: Mapping[str, Any], name: str, place: str) -> Any:
+    value = column(row, name, "answer", place)
     # value != value: NaN, which is how data frames write a missing value
     if value is None or value != value or (isinstance(value, str | list | dict) and not value) or not str(value).strip():
         tests = "; programs are judged by their tests: --verifier code --answer-column tests" if row.get("tests") else ""
-        raise NoAnswer(f"{place}: the problem has no answer (column {column!r} is {value!r}){tests}")
+        raise NoAnswer(f"{place}: the problem has no answer (column {name!r} is {value!r}){tests}")
     return value
 
 

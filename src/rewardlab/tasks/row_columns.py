@@ -1,0 +1,74 @@
+"""The columns of a row: which are read, by what names others call them, and values that lie within others, as `a.b`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rewardlab.data.whole_pairs import SIDES, WHOLE
+from rewardlab.errors import RewardlabError
+
+OTHER_NAMES = {
+    "prompt": ("question", "problem", "instruction", "query", "input", "text"),
+    "answer": ("ground_truth", "gold", "label", "target", "final_answer", "expected", "output", "solution"),
+    "completion": ("response", "output", "reply", "solution"),
+}
+"""What else people call a column: suggested where it is missing."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns to read, and the system message to put first."""
+
+    prompt: str
+    answer: str
+    completion: str | None
+    system: str | None
+
+    def in_row(self, row: Mapping[str, Any]) -> Columns:
+        """With the names of TRL's and verl's formats, where the row has those instead of the default names."""
+        unnamed = self.prompt == "prompt" and "prompt" not in row
+        conversation = next((name for name in ("messages", "conversations") if unnamed and name in row), self.prompt)
+        verl = self.answer == "answer" and "answer" not in row and has(row, "reward_model.ground_truth")
+        # a reply with a label may be a bad one, which nobody is to imitate
+        trl = self.completion is None and "completion" in row and not {"solution", "label"} & row.keys()
+        return replace(
+            self,
+            prompt=conversation,
+            answer="reward_model.ground_truth" if verl else self.answer,
+            completion="completion" if trl else self.completion,
+        )
+
+
+class NoColumn(RewardlabError):
+    """A column is missing."""
+
+
+class NoAnswer(RewardlabError):
+    """A row has no answer, where others have one."""
+
+
+def lookup(row: Mapping[str, Any], name: str) -> Any:
+    """The value of a column, or of a.b within the column a; None if there is none."""
+    value: Any = row
+    for part in [name] if name in row else name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def has(row: Mapping[str, Any], name: str) -> bool:
+    # a column whose value is missing in this row is still a column
+    return name in row or lookup(row, name) is not None
+
+
+def column(row: Mapping[str, Any], name: str, kind: str, place: str) -> Any:
+    """The value of a column.  kind: prompt, answer or completion."""
+    if has(row, name):
+        return lookup(row, name)
+    near = difflib.get_close_matches(name, row, n=1) or [other for other in OTHER_NAMES[kind] if other in row]
+    hint = f"did you mean {near[0]!r} (--{kind}-column {near[0]})? " if near else f"Name yours with --{kind}-column. "
+    if not near and kind == "prompt" and {*SIDES} <= row.keys():
+        hint = f"Name yours with --prompt-column; {WHOLE}. "
+    raise NoColumn(f"{place}: no column {name!r}; {hint}The columns are: {', '.join(row) or 'none'}")
