@@ -71,7 +71,8 @@ def test_right_judgements_are_kept_the_rows_own_first():
     kept = accepted_judgements(by=paid, form=FORM, n=3, keep="longest")([own, bad, PAIR], run)
     # the judgement of a row that is wrong teaches nothing
     assert [g[0].reply[:16] for g in kept] == ["as the row says ", "long, and right "]
-    assert run.metrics["accepted"] == 2 / 3
+    # of the rows' own one of two, of those that were written two of three
+    assert run.metrics["accepted"] == 3 / 5
     (first,) = accepted_judgements(by=paid, form=FORM, n=3)([PAIR], run)
     assert first[0].reply.startswith("long")
     (shortest,) = accepted_judgements(by=paid, form=FORM, n=3, keep="shortest")([PAIR], run)

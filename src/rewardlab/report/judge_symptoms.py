@@ -10,6 +10,9 @@ DRIFT = (
 )
 """Agreement of a judge, what of it may not lie below the interval at the start, and what it was measured on."""
 UNREAD = 0.5  # of judgements: below that the measure says how a judge judges, above it how rarely it keeps to its form
+SILENT = 0.1  # of judgements: more is no accident, and what can be judged is then a choice
+JUDGED = ("judge_no_verdict", "eval/judge_no_verdict")
+"""The share of what a judge that pays is asked on which it gives no verdict."""
 ORDER = 0.2  # from a half, of what stands first and is preferred: a judge of pairs that differ little is rarely further off
 
 
@@ -69,6 +72,21 @@ def unread(curves: Curves) -> Finding | None:
     return Finding("judgements not read", text, remedy)
 
 
+def judge_silent(curves: Curves) -> Finding | None:
+    """A judge that pays a policy, and gives no verdict on much of what it is asked: in training lately, or else held out."""
+    found = [(share, name) for name in JUDGED if (share := curves.late(name)) is not None]
+    if not found or found[0][0] <= SILENT:
+        return None
+    share, name = found[0]
+    where = "of comparisons of held-out replies" if name.startswith("eval/") else "of what it was asked in the last quarter"
+    text = f"The judge that pays the policy gave no verdict that can be read on {share:.0%} {where}: nothing is learnt from these."
+    remedy = (
+        "read what it writes (the reasons in the rollouts; rewardlab audit), give it more tokens if it is cut off, another form "
+        "(template=, --form), marks alone where its server can (marks=grammar), or take another judge"
+    )
+    return Finding("judge without verdicts", text, remedy)
+
+
 def of_judge(curves: Curves) -> list[Finding]:
     """What evaluations show to be wrong with a judge: with one that is watched (`evals/watched.py`), or one that is trained."""
-    return [finding for symptom in (judge_drift, master_keys, judge_order, unread) if (finding := symptom(curves))]
+    return [finding for symptom in (judge_drift, master_keys, judge_order, unread, judge_silent) if (finding := symptom(curves))]
