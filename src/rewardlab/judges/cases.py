@@ -15,6 +15,10 @@ SHOWN, WORTH, TURNS = "shown", "worth", "turns"
 """Columns of a question to a judge: the replies that it shows, in their order, and what each is worth; and the roles and texts of a
 conversation of more than one message, to which they reply."""
 HOW = "Rows to judge have a pair, `chosen` and `rejected`; or `replies` with their `scores`; or a `reply` with its `label`"
+UNREAD = 0.0
+"""What a judgement that cannot be read counts in a measure of a judge, and is paid to a judge that learns and is paid from 0 to 1:
+as much as a wrong one. A half would be the worth of a coin, which a judge could have by saying nothing. Where judgements pay a
+policy, one that cannot be read is no verdict, and of several votes it is none. RewardBench counts a half (scoreboard/pairs.py)."""
 LABELS = {"right": 1.0, "wrong": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, "correct": 1.0, "incorrect": 0.0}
 
 

@@ -104,7 +104,7 @@ def validated(cases: Sequence[Case], run: Run, validate: str, max_new: int) -> l
     """
     found = [Score(1.0) if case.item is None else Score(None, why=NOBODY) for case in cases]
     by_program: dict[str, list[int]] = {}
-    by_model = []
+    by_model: list[int] = []
     for i, case in enumerate(cases):
         if case.item is not None and case.item.program:
             by_program.setdefault(case.item.program, []).append(i)
@@ -142,8 +142,7 @@ def survives(
     """1 for a reply that meets the demands that are checked, 0 for one that does not; no verdict where that cannot be told.
 
     choice: which are checked: the one that the critic names, one of the row's checklist by chance, or all of it.  programs: they
-    alone check, and no validator.
-    """
+    alone check, and no validator."""
     rows = [t for group in groups for t in group]
     own = [items_of(t.problem.meta.get(column)) for t in rows]
     chosen = (
@@ -220,8 +219,7 @@ def finds_failure(
 ) -> Scores:  # fmt: skip
     """1 for a critique that names a demand that its reply fails, 0 for any other; no verdict where that cannot be told.
 
-    Logged: failures_found, the share of critiques with a verdict that find one.
-    """
+    Logged: failures_found, the share of critiques with a verdict that find one."""
     rows = [t for group in groups for t in group]
     items = [named(t.reply, items_of(t.problem.meta.get(column))) for t in rows]
     cases = [Case(t.problem, t.problem.meta[QUESTION], t.problem.meta[CRITICISED], i) for t, i in zip(rows, items, strict=True)]
