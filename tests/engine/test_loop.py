@@ -68,3 +68,20 @@ def test_what_ends_a_run_with_too_few_verdicts_says_how_many_may_be_missing(tmp_
     recipe = build("grpo", {"problems": 2, "n": 4}).but(reward=seldom(), measure=None)
     with pytest.raises(RewardlabError, match=r"6 of 8 rollouts got no verdict at step 1 \(more than 50%: --max-missing\): hm"):
         api.train(recipe, "untrained", "arithmetic", out=tmp_path / "run", **config)
+
+
+@reward(over="groups", relative=True)
+def one_sided(groups, run, *, pays: float = 0.5):
+    """A judge that prefers whatever stands first, so that both orders of every pair disagree."""
+    run.log("judge_prefers_first", 1.0)
+    return [[pays * i if pays != 0.5 else 0.5 for i, _ in enumerate(group)] for group in groups]
+
+
+def test_a_judge_that_prefers_what_stands_first_is_told_of_without_being_watched(tmp_path, capfd):
+    config = {"steps": 2, "max_new": 4, "eval_every": 0, "device": "cpu"}
+    recipe = build("grpo", {"problems": 2, "n": 2}).but(measure=None)
+    said = "earned 0.5: there is nothing to learn from. The judge prefers the reply that stands first in 100% of comparisons"
+    with pytest.raises(RewardlabError, match=said):
+        api.train(recipe.but(reward=one_sided()), "untrained", "arithmetic", out=tmp_path / "same", patience=2, **config)
+    api.train(recipe.but(reward=one_sided(pays=1.0)), "untrained", "arithmetic", out=tmp_path / "run", **config)
+    assert "warning: The judge prefers the reply that stands first, in 100% of comparisons at step 2" in capfd.readouterr().err

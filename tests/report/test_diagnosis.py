@@ -57,6 +57,7 @@ def test_a_run_that_is_well_has_no_findings():
         ({"accepted": 0.0}, "nothing accepted"),
         ({"paired": 0.0}, "no pairs"),
         ({"judge_no_verdict": 0.4}, "judge without verdicts"),
+        ({"judge_prefers_first": 0.9}, "position bias"),
         ({"eval/judge_no_verdict": 1.0}, "judge without verdicts"),
         ({"mismatch_far": 0.05}, "sampler/trainer mismatch"),
         ({"mismatch_probability": 0.05}, "sampler/trainer mismatch"),

@@ -20,7 +20,7 @@ from rewardlab.report.divergence import watched
 from rewardlab.report.finding import Curves, Finding
 from rewardlab.report.judge_symptoms import of_judge
 from rewardlab.report.page import write_report
-from rewardlab.report.symptoms import taught_nothing
+from rewardlab.report.symptoms import at_the_end
 from rewardlab.runs.config import UNLIMITED, RunConfig
 from rewardlab.runs.metrics import best_step
 from rewardlab.runs.record import Line, Recorder
@@ -206,7 +206,7 @@ def finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]
     if truth := watched(read_metrics(recorder.folder), expected=not ops.recipe.rewords):
         summary |= {"truth": truth}
     recorder.summary(summary)
-    for finding in taught_nothing(Curves(read_metrics(recorder.folder))):
+    for finding in at_the_end(Curves(read_metrics(recorder.folder))):
         _say(finding)
     with disk_errors(recorder.folder / "report.html"):
         write_report(recorder.folder)

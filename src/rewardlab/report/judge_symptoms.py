@@ -13,6 +13,8 @@ UNREAD = 0.5  # of judgements: below that the measure says how a judge judges, a
 SILENT = 0.1  # of judgements: more is no accident, and what can be judged is then a choice
 JUDGED = ("judge_no_verdict", "eval/judge_no_verdict")
 """The share of what a judge that pays is asked on which it gives no verdict."""
+ORDERED = ("eval/watched.prefers_first", "judge_prefers_first")
+"""How often what stands first is preferred: of a judge that is watched, or in training."""
 ORDER = 0.2  # from a half, of what stands first and is preferred: a judge of pairs that differ little is rarely further off
 
 
@@ -48,7 +50,7 @@ def master_keys(curves: Curves) -> Finding | None:
 
 
 def judge_order(curves: Curves) -> Finding | None:
-    steps, shares = curves["eval/watched.prefers_first"]
+    steps, shares = next((curves[name] for name in ORDERED if name in curves), curves[ORDERED[0]])
     if not len(shares) or abs(shares[-1] - 0.5) <= ORDER:
         return None
     place, share = ("first", shares[-1]) if shares[-1] > 0.5 else ("second", 1 - shares[-1])

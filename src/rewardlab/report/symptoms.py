@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from rewardlab.report.finding import SHORTEST, SURE, Curves, Finding
-from rewardlab.report.judge_symptoms import JUDGED, judge_drift, judge_order, judge_silent, master_keys, unread
+from rewardlab.report.judge_symptoms import JUDGED, ORDERED, judge_drift, judge_order, judge_silent, master_keys, unread
 
 COLLAPSED = 0.1  # of the entropy at the start: the policy hardly explores any more
 DISSOLVED, NATS = 3.0, 1.0  # times the entropy at the start, and nats per token, at which a policy writes noise
@@ -27,6 +27,8 @@ FAR, TIMES = 0.5, 5.0  # nats per token from the reference, and times what it wa
 FAR_AT_ONCE = 2.0  # nats per token, whatever it was
 SPIKE = 20.0  # times the median of the gradient's norm
 SAME = 1e-9
+EVALUATED = ("eval/judge_no_verdict", "eval/watched.prefers_first", "eval/watched.no_verdict")
+"""What evaluations measure of a judge that pays, of which a run tells while it trains."""
 
 
 def entropy(curves: Curves) -> Finding | None:
@@ -213,9 +215,10 @@ def none_paired(curves: Curves) -> Finding | None:
     return Finding("no pairs", text, remedy)
 
 
-def taught_nothing(curves: Curves) -> list[Finding]:
-    """Why a run that ended as planned taught its policy nothing."""
-    return [finding for symptom in (none_accepted, none_paired) if (finding := symptom(curves))]
+def at_the_end(curves: Curves) -> list[Finding]:
+    """Why a run that ended as planned taught its policy little or nothing, as far as no evaluation has shown it before."""
+    told = (none_accepted, none_paired, *((judge_silent, judge_order) if not any(name in curves for name in EVALUATED) else ()))
+    return [finding for symptom in told if (finding := symptom(curves))]
 
 
 SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]]] = {
@@ -231,7 +234,7 @@ SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]
     "standstill": (("truth", "reward"), standstill),
     "judge's agreement": (("eval/watched.agreement",), judge_drift),
     "judge and empty replies": (("eval/watched.keys_paid",), master_keys),
-    "judge's order": (("eval/watched.prefers_first",), judge_order),
+    "judge's order": (ORDERED, judge_order),
     "judgements not read": (("eval/unread",), unread),
     "nothing accepted": (("accepted",), none_accepted),
     "pairs": (("paired",), none_paired),
