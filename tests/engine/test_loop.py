@@ -80,7 +80,7 @@ def one_sided(groups, run, *, pays: float = 0.5):
 def test_a_judge_that_prefers_what_stands_first_is_told_of_without_being_watched(tmp_path, capfd):
     config = {"steps": 2, "max_new": 4, "eval_every": 0, "device": "cpu"}
     recipe = build("grpo", {"problems": 2, "n": 2}).but(measure=None)
-    said = "earned 0.5: there is nothing to learn from. The judge prefers the reply that stands first in 100% of comparisons"
+    said = "earned 0.5: there is nothing to learn from. The judge prefers what stands first in 100% of comparisons"
     with pytest.raises(RewardlabError, match=said):
         api.train(recipe.but(reward=one_sided()), "untrained", "arithmetic", out=tmp_path / "same", patience=2, **config)
     api.train(recipe.but(reward=one_sided(pays=1.0)), "untrained", "arithmetic", out=tmp_path / "run", **config)

@@ -296,12 +296,10 @@ class Ops:
         self.run.memory["engine.varied"] = varied
         if not varied and 0 < self.settings.patience <= self.run.step + 1:
             first = self.run.metrics.get("judge_prefers_first", 0.5)
-            order = (
-                f" The judge prefers the reply that stands first in {first:.0%} of comparisons." if abs(first - 0.5) > 0.2 else ""
-            )
+            order = f"The judge prefers what stands first in {first:.0%} of comparisons. " if abs(first - 0.5) > 0.2 else ""
             raise RewardlabError(
-                f"every rollout of the first {self.run.step + 1} steps earned {totals[0]:g}: there is nothing to learn from.{order} "
-                "Look at the rollouts in the run folder: is the reward broken, or the task too hard or too easy?"
+                f"every rollout of the first {self.run.step + 1} steps earned {totals[0]:g}: there is nothing to learn from. "
+                f"{order}Look at the rollouts in the run folder: is the reward broken, or the task too hard or too easy?"
             )
 
 
