@@ -59,9 +59,8 @@ def judge(
     template: a published form by its name, which has a kind of its own, or NAME:FILE; or a text or a file with {prompt},
     {reply}, {answer}, {first} and {second} for pairs, {replies} for scores, and columns of the row. expected: take the mean over
     the chances of the mark's token, where the server gives them.  opponents: of each reply; 0: all others of its group.  max_new,
-    temperature: of a judgement; 0 tokens: as many as the policy may write.  samples: judgements of a question, whose mean counts,
-    without those that cannot be read.  thoughts: whether what stands before </think> is read, too.
-    Zheng et al. 2023, arXiv:2306.05685; Liu et al. 2023, arXiv:2303.16634
+    temperature: of a judgement; 0 tokens: as many as the policy may write.  samples: of a question: the mean of those that can be
+    read.  thoughts: whether what stands before </think> is read.  Zheng et al. 2023, arXiv:2306.05685; Liu et al., arXiv:2303.16634
     """
     form = form_of(template, kind, low, high)
 
