@@ -9,10 +9,13 @@ import pytest
 from rewardlab import api, build
 from rewardlab.api.judges import with_judges
 from rewardlab.audit.loading import parse
+from rewardlab.core import Learner, Recipe
 from rewardlab.errors import RewardlabError
-from rewardlab.models.embedded import tokenizer
+from rewardlab.models.embedded import tokenizer, untrained
+from rewardlab.models.load import learner_model
 from rewardlab.registry.formula import read_reward
 from tests.helpers.checkpoints import checkpoint
+from tests.helpers.served_model import serving
 
 
 def grpo(reward):
@@ -66,3 +69,28 @@ def test_an_audit_has_no_run_and_says_how_its_judge_is_served():
     for kind in ("verdict", "pairwise"):
         with pytest.raises(RewardlabError, match=r"and not 'smollm2'. Serve it \(rewardlab serve-model smollm2\)"):
             parse(f"judge(model='smollm2', kind='{kind}')")
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "says", "settings"),
+    [
+        ("writing_zero_brpo", "judge", "[[7, 3]]", {"n": 2, "problems": 2}),
+        ("rlac", "validator", "[[yes]]", {"n": 2, "problems": 2, "critiques": 2, "ask": "{prompt} {reply}", "max_critique": 4}),
+        ("rlcf_checklists", "judge", "75", {"problems": 2, "samples": 2}),
+    ],
+)
+def test_a_served_judge_of_a_method_is_asked_and_has_no_weights_to_train_or_to_save(method, setting, says, settings, tmp_path):
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps({"prompt": f"Start with {i}."}) + "\n" for i in range(6)))
+    config = {"max_new": 4, "eval_problems": 2, "device": "cpu", "patience": 0, "checkpoint_every": 1}
+    with serving(lambda body: says) as server:
+        recipe = build(method, {**settings, setting: server.name})
+        out = api.train(recipe, "untrained", str(tmp_path / "rows.jsonl"), out=tmp_path / "run", steps=1, **config).out
+        asked = len(server.asked)
+        assert asked > 0
+        assert api.resume(out, steps=2).summary["steps"] == 2
+        assert len(server.asked) > asked
+
+
+def test_a_served_model_that_would_learn_is_refused():
+    with pytest.raises(RewardlabError, match=r"the learner 'critic' starts from openai:.*, and learns: a served model cannot"):
+        learner_model(Learner("critic", "openai:http://127.0.0.1:9/v1#x", Recipe(), every=1), untrained())
