@@ -227,8 +227,8 @@ class Fitting:
 def _asks(recipe: Recipe | None) -> Callable[[Problem], Sequence[Problem]] | None:
     """The questions that the rollout makes of a problem; None where it is asked as it is."""
     parts = recipe.rollout.walk() if recipe is not None and recipe.rollout is not None else ()
-    found = next((part for part in parts if getattr(part.options, "asks", None)), None)
-    return None if found is None else lambda problem: found.options.asks(problem, **found.settings)
+    found = next(((asks, part.settings) for part in parts if (asks := getattr(part.options, "asks", None))), None)
+    return None if found is None else lambda problem: found[0](problem, **found[1])
 
 
 def _recorded(recipe: Recipe) -> Sequence[str]:

@@ -131,8 +131,8 @@ def changed_in(value: Any, change: Callable[[Part], Part]) -> Any:
         new = {name: x for name, x in inner.items() if x is not value.bound[name]}
         return change(value.but(**new) if new else value)
     if isinstance(value, tuple):
-        new = tuple(changed_in(x, change) for x in value)
-        return new if any(a is not b for a, b in zip(new, value, strict=True)) else value
+        each = tuple(changed_in(x, change) for x in value)
+        return each if any(a is not b for a, b in zip(each, value, strict=True)) else value
     return value
 
 

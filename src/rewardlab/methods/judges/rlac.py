@@ -113,8 +113,8 @@ def validated(cases: Sequence[Case], run: Run, validate: str, max_new: int) -> l
     for program, places in by_program.items():
         for i, verdict in zip(places, program_verdicts(program, [cases[i].reply for i in places]), strict=True):
             found[i] = Score(verdict, why="" if verdict is not None else "the program of the demand fails on the reply")
-    for i, verdict in zip(by_model, _asked([cases[i] for i in by_model], run, validate, max_new), strict=True):
-        found[i] = verdict
+    for i, said in zip(by_model, _asked([cases[i] for i in by_model], run, validate, max_new), strict=True):
+        found[i] = said
     calls = len(by_model) + sum(map(len, by_program.values()))
     run.log("validator_calls", run.metrics.get("validator_calls", 0.0) + calls)
     return found
