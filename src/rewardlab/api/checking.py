@@ -123,11 +123,10 @@ def _check_rest(recipe: Recipe, task: Task) -> None:
     check_answers(recipe, task)
     _check_arguments(recipe, task)
     _check_replies(recipe, task)
-    _check_accepted(recipe, task)
 
 
-def _check_accepted(recipe: Recipe, task: Task) -> None:
-    """Raise RewardlabError for rows of a file that a part of the recipe says it cannot use (the option `accepts`)."""
+def check_accepted(recipe: Recipe, task: Task) -> None:
+    """Raise RewardlabError for rows of a file from which nothing is learnt, as a part of the recipe says (`accepts`)."""
     if not isinstance(task.train, Listed):
         return
     for part in parts_of(recipe):
