@@ -22,7 +22,7 @@ MEANS = {
 
 
 def check_rows(recipe: Recipe, task: Task) -> None:
-    """Raise RewardlabError where the data lacks columns that the recipe reads, or teaches nothing; print what of pairs is not read."""
+    """Raise RewardlabError where data lacks columns that the recipe reads, or teaches nothing; print what of pairs is not read."""
     check_columns(recipe, task)
     check_accepted(recipe, task)
     tell_labels(recipe, task)
