@@ -32,7 +32,7 @@ def test_a_reward_that_lacks_its_column_is_told_by_name(no_verdict):
 
 def test_a_judge_that_is_trained_on_pairs_is_no_alarm(no_verdict):
     """Its reward is of judgements: no row is one, and the columns of one come with the question to the judge."""
-    assert no_verdict(registry.build("rm_r1"), PAIRS) == {}
+    assert no_verdict(registry.build("rm_r1", {"form": "{prompt} {first} {second}", "again": ""}), PAIRS) == {}
 
 
 def test_a_number_in_the_formula_of_a_reward_is_planned_too(no_verdict):

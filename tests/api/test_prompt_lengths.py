@@ -176,3 +176,19 @@ def test_the_opening_of_an_environment_counts_with_the_prompt(policy):
     # what is cut leaves room for it
     fitted, _ = fit_prompts(task, policy, config.but(overlong="truncate-left"), env=talkative())
     assert max(policy.prompt_lengths([p.prompt for p in fitted.test])) + opening + 200 <= policy.context
+
+
+def test_the_questions_of_a_judge_must_fit_and_not_the_prompts_of_its_rows(tmp_path):
+    """A run does not end at the first row whose replies are too long to be judged, hours after it began."""
+    rows = [{"prompt": f"{i}?", "chosen": "yes" * (1 + 300 * (i == 3)), "rejected": "no"} for i in range(12)]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "held.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:3]))
+    files = {"task": str(tmp_path / "pairs.jsonl"), "test": str(tmp_path / "held.jsonl")}
+    asked = {"settings": {"form": "{prompt} {first} {second}", **GRPO}, **files, **SMALL}
+    with pytest.raises(RewardlabError, match=r"1 of 9 training prompts, as they are asked, are too long: .*--overlong drop, or"):
+        rewardlab.plan("trained_judge", **asked)
+    with pytest.raises(RewardlabError, match=r"\(of '3\?'\)"):
+        rewardlab.train("trained_judge", out=tmp_path / "run", **asked)
+    for cut in ("drop", "truncate-left"):
+        found = rewardlab.plan("trained_judge", overlong=cut, **asked)["prompts"]["train"]
+        assert (found["overlong"], found["dropped"]) == (1, 1)

@@ -67,6 +67,16 @@ def test_votes_are_taken_in_other_orders_and_put_back(monkeypatch):
     assert single["guided"] == 1.0
 
 
+def test_votes_of_which_none_can_be_read_choose_nothing(monkeypatch):
+    monkeypatch.setattr(
+        "rewardlab.methods.judges.deepseek_grm_spct.model_score", lambda *, model: lambda g, run: [[Score(0.0)]] * len(g)
+    )
+    row = ask("Why?", replies=["bad 1", "good 8"], scores=[0, 1])
+    found = guided_votes(form=FORM, k=2)([row], Run(Replies(["hm", "hm"]), max_new=9))
+    # a choice by lot would be right half of the time
+    assert (found["guided"], found["voted"], found["judged"], found["unread"]) == (0.0, 0.0, 0.0, 1.0)
+
+
 def test_right_samples_are_imitated_and_those_of_rows_that_are_always_right_are_not():
     rewards = [(1.0, 1.0), (-1.0, 1.0, -1.0), (-1.0, -1.0)]
     batch = batch_of([[("rdd" if x > 0 else "rd", {"": outcome(x)}) for x in row] for row in rewards])

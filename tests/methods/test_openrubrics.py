@@ -171,8 +171,8 @@ def test_held_out_pairs_are_judged_by_rubrics_that_the_policy_writes_without_the
     policy = Model("long", "short", "vague")
     found = rubric_accuracy(write=FORMS["write"], judge=FORMS["judge"])(problems, Run(policy))
     assert policy.asked[:3] == ["Why? Rubric?"] * 3
-    # long: right in both orders; short: wrong in both; vague: unread, a tie
-    assert (found["pair_accuracy"], found["judged"], found["unread"]) == pytest.approx((0.5, 1 / 3, 1 / 3))
+    # long: right in both orders; short: wrong in both; vague: unread, which is not right
+    assert (found["pair_accuracy"], found["judged"], found["unread"]) == pytest.approx((1 / 3, 1 / 3, 1 / 3))
     # several judgements by one rubric
     policy = Model("long", "short", "vague")
     assert rubric_accuracy(write=FORMS["write"], judge=FORMS["judge"], k=5)(problems, Run(policy))["judged"] == pytest.approx(1 / 3)

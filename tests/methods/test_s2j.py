@@ -132,3 +132,9 @@ def test_a_pattern_without_a_solution_is_refused():
     with pytest.raises(RewardlabError, match="no regular expression"):
         build("s2j", {"solution": "(<solution>"})
     assert build("s2j", {"form": SMALL_FORM, "solution": SMALL_SOLUTION}).measure
+
+
+def test_where_no_row_has_an_answer_nothing_is_said_of_what_is_solved():
+    found = solve_to_judge()([WHY], Run(Replies(["[[A]]", "[[B]]"]), max_new=9))
+    assert found["judged"] == 1.0
+    assert not {"solved", "gap", "solved_misjudged"} & found.keys()

@@ -117,8 +117,11 @@ def test_a_long_judgement_says_less():
     assert paid(Judge(larger), "1", "2", eps=1e-12) == pytest.approx(paid(Judge(larger), "1", "2", by_length=False), abs=1e-4)
 
 
-def test_what_cannot_be_read_counts_nothing():
-    assert paid(Judge(lambda a, b: "Hm."), "1", "2") == [0.0, 0.0]
+def test_what_cannot_be_read_counts_nothing_and_a_group_of_which_nothing_can_has_no_verdict():
+    silent = Judge(lambda a, b: "Hm." if "3" in (a, b) else larger(a, b))
+    first, second, third = paid(silent, "1", "2", "3")
+    assert (second > 0, first, third) == (True, -second, 0.0)
+    assert paid(Judge(lambda a, b: "Hm."), "1", "2") == [None, None]
 
 
 def test_strengths_of_a_published_form_count():
@@ -216,8 +219,11 @@ def test_a_policy_learns_from_preferences_on_plain_prompts(tmp_path):
     policy = untrained(0, task=registry.task("arithmetic", test_size=1))
     recipe = think_rm(judge="copy:policy", form="{prompt} {first} {second}", n=3, problems=2, max_judgement=4)
     short = {"steps": 1, "eval_problems": 2, "max_new": 4, "device": "cpu", "patience": 0}
-    result = train(recipe, policy, task, out=tmp_path / "run", **short)
-    assert 0 <= result.summary["after"]["won"] <= 1
+    # an untrained judge says nothing that can be read: a run must not go on by it in silence
+    with pytest.raises(RewardlabError, match="6 of 6 rollouts got no verdict at step 1: no mark that can be read"):
+        train(recipe, policy, task, out=tmp_path / "none", **short)
+    result = train(recipe, policy, task, out=tmp_path / "run", max_missing=1.0, **short)
+    assert (result.summary["after"]["won"], result.summary["after"]["judge_no_verdict"]) == (0.5, 1.0)
     with pytest.raises(RewardlabError, match=r"(?s)chosen:.*rejected:"):
         plan(registry.build("think_rm"), task=task)
 

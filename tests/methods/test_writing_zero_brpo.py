@@ -118,3 +118,24 @@ def test_held_out_replies_are_compared_with_those_of_the_policy_as_it_began():
     run = Run(Replies(["long reply", "same", "no"]), reference=Replies(["short", "same", "yes!"]))
     found = preferred_to_start(by=length())([ask(f"Write {i}") for i in range(3)], run)
     assert found["preferred"] == pytest.approx(0.5)
+
+
+def test_held_out_comparisons_that_cannot_be_read_say_nothing_of_the_policy():
+    said = Replies(["no scores", "no scores", "[[7, 3]]", "[[3, 7]]"])
+    run = Run(Replies(["a", "b"]), reference=Replies(["c", "d"]), models={"judge": said})
+    found = preferred_to_start()([ask("Write 0"), ask("Write 1")], run)
+    # the second reply is preferred in both orders; of the first nothing is known
+    assert (found["preferred"], found["judge_no_verdict"], found["n"]) == (1.0, 0.5, 1.0)
+    silent = Run(Replies(["a"]), reference=Replies(["c"]), models={"judge": Replies(["hm", "hm"])})
+    found = preferred_to_start()([ask("Write 0")], silent)
+    assert (found["preferred"], found["judge_no_verdict"]) == (0.5, 1.0)
+
+
+def test_a_reply_without_a_readable_judgement_says_what_the_judge_wrote_and_what_to_do():
+    group = [reply("one"), reply("two")]
+    run = Run(Replies([]), models={"judge": Replies(["I cannot tell."] * 2)})
+    (scores,) = beats_reference()([group], run)
+    (unread,) = [s for s in scores if s.value is None]
+    assert "I cannot tell." in unread.why
+    assert "--judge" in unread.why
+    assert run.metrics["judge_no_verdict"] == 1.0

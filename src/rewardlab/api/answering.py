@@ -19,6 +19,7 @@ from rewardlab.api.inputs import (
     require_scorers,
     task_of,
 )
+from rewardlab.api.judges import with_judges
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores, Task, Trajectory, ask
 from rewardlab.engine.episodes import environment_of
@@ -49,7 +50,7 @@ def answer_each(
     """The table of `answer`, and what was measured on each problem by name; tokens are those of the replies."""
     POSITIVE.check("problems", problems)
     check_settings(recipe, None, settings)
-    model, recipe = named_model(model), recipe_of(recipe)
+    model, recipe = named_model(model), with_judges(recipe_of(recipe))
     if recipe.select is None or recipe.rollout is None:
         raise RewardlabError(f"{recipe.name or 'this recipe'} trains a policy and selects no answer; majority_vote does")
     require_scorers(recipe)

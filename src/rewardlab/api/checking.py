@@ -125,6 +125,15 @@ def _check_rest(recipe: Recipe, task: Task) -> None:
     _check_replies(recipe, task)
 
 
+def check_accepted(recipe: Recipe, task: Task) -> None:
+    """Raise RewardlabError for rows of a file from which nothing is learnt, as a part of the recipe says (`accepts`)."""
+    if not isinstance(task.train, Listed):
+        return
+    for part in parts_of(recipe):
+        if (accepts := getattr(part.options, "accepts", None)) is not None:
+            accepts([*task.train.problems, *task.test], **part.settings)
+
+
 def _check_arguments(recipe: Recipe, task: Task) -> None:
     """Raise RewardlabError for a reward function of the user that asks for a column which the first row of a file lacks.
 

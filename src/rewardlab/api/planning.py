@@ -24,6 +24,7 @@ from rewardlab.api.inputs import (
     task_of,
     trainable,
 )
+from rewardlab.api.judges import with_judges
 from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import measured
 from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recomputed, rows_sampled, sums
@@ -73,7 +74,7 @@ def plan(
     """
     check_settings(recipe, settings, changes)
     model = named_model(model)
-    recipe, config = recipe_of(recipe, settings), configured(config, model, task, changes)
+    recipe, config = with_judges(recipe_of(recipe, settings)), configured(config, model, task, changes)
     require_learning(recipe)
     task = trainable(task_of(task, config))
     check_rows(recipe, task)

@@ -34,7 +34,8 @@ def fit_prompts(
     """The task with no prompt that is too long for the model, and what was found, as plain data for config.json.
 
     A prompt is too long if it leaves no room for a reply of `max_new` tokens, or for the recorded replies that the recipe learns
-    from, after the message with which an environment opens. config.overlong says what is done: "error", "drop" or "truncate-left".
+    from, after the message with which an environment opens. Where the rollout makes other questions of the rows, as for a judge,
+    these are the prompts. config.overlong says what is done: "error", "drop" or "truncate-left" (of such questions as "drop").
     Of an endless source a sample is looked at, and the others as they come.  recipe: None looks at the held-out problems alone.
     env: what answers the replies, None: the recipe's.
     """
@@ -42,7 +43,8 @@ def fit_prompts(
     if not isinstance(policy, TextPolicy):
         return task, {}
     env = env or environment_of(recipe)
-    fitter = Fitter(policy, config.overlong, config.max_new or task.max_new, opening_of(env, task, policy) if env else 0)
+    opening = opening_of(env, task, policy) if env else 0
+    fitter = Fitter(policy, config.overlong, config.max_new or task.max_new, opening, _asks(recipe))
     found: dict[str, Any] = {"context": policy.context, "max_new": fitter.max_new, "overlong": config.overlong}
     if recipe is not None:
         positions = range(config.start, config.start + min(SAMPLE, config.settled().steps * recipe.update.problems))
@@ -85,12 +87,14 @@ def text_reader(model: str | Policy | None, config: RunConfig, task: Task) -> Po
 
 @dataclass(frozen=True)
 class Fitter:
-    """Makes prompts fit into the context of a policy.  opening: tokens that an environment says after each."""
+    """Makes prompts fit into the context of a policy.  opening: tokens that an environment says after each.  asks: the questions
+    that stand in place of a problem's prompt, None: it is asked itself."""
 
     policy: TextPolicy
     action: str
     max_new: int
     opening: int = 0
+    asks: Callable[[Problem], Sequence[Problem]] | None = None
 
     def source(self, source: ProblemSource, fields: Sequence[str], sample: Sequence[int]) -> tuple[ProblemSource, dict[str, Any]]:
         """The training problems with no prompt too long.
@@ -110,7 +114,7 @@ class Fitter:
         """The problems that fit or were made to, and what was found.  which: names the problems in messages."""
         lengths = [
             length for part in unless_quick(f"measuring {which} prompts", problems)
-            for length in zip(self.policy.prompt_lengths([p.prompt for p in part]), self._rooms(part, fields), strict=True)
+            for length in zip(self._lengths(part), self._rooms(part, fields), strict=True)
         ]  # fmt: skip
         over = [i for i, (prompt, room) in enumerate(lengths) if prompt + room > self.policy.context]
         found = {"prompts": len(problems), "longest": max((prompt for prompt, _ in lengths), default=0), "overlong": len(over)}
@@ -131,11 +135,20 @@ class Fitter:
 
     def one(self, problem: Problem, fields: Sequence[str] = ()) -> Problem | None:
         """The problem, shortened if need be; None if it is to be dropped."""
-        (length,), (room,) = self.policy.prompt_lengths([problem.prompt]), self._rooms([problem], fields)
+        (length,), (room,) = self._lengths([problem]), self._rooms([problem], fields)
         return problem if length + room <= self.policy.context else self._shortened(problem, room)
 
+    def _lengths(self, problems: Sequence[Problem]) -> list[int]:
+        """The tokens of each problem's prompt, or of the longest question that stands in its place."""
+        if self.asks is None:
+            return self.policy.prompt_lengths([p.prompt for p in problems])
+        asked = [self.asks(p) for p in problems]
+        counts = iter(self.policy.prompt_lengths([q.prompt for row in asked for q in row] or [(Message("user", ""),)]))
+        return [max((next(counts) for _ in row), default=0) for row in asked]
+
     def _shortened(self, problem: Problem, room: int) -> Problem | None:
-        if self.action == "drop":
+        # a question that is made of a row has no beginning that could be cut
+        if self.action == "drop" or self.asks is not None:
             return None
         prompt = truncate_left(self.policy, problem.prompt, self.policy.context - room)
         return None if prompt is None else replace(problem, prompt=prompt)
@@ -161,7 +174,8 @@ class Fitter:
         if recorded:
             return f"none fits {context} with its recorded reply"
         opened = f"after an opening message of {self.opening:,} tokens " if self.opening else ""
-        return f"replies of {self.max_new:,} tokens {opened}do not leave room for any in {context}; lower --max-new"
+        asked = " as they are asked" if self.asks is not None else ""
+        return f"replies of {self.max_new:,} tokens {opened}do not leave room for any{asked} in {context}; lower --max-new"
 
     def _refusal(
         self, problems: Sequence[Problem], over: list[int], lengths: list[tuple[int, int]], which: str, recorded: bool
@@ -171,10 +185,12 @@ class Fitter:
         # recorded replies are as long as they are
         or_lower = "" if recorded else ", or lower --max-new"
         after = "the opening message and the reply" if self.opening and not recorded else "the reply"
+        said = problems[longest].question if self.asks is None else self.asks(problems[longest])[0].question
+        made, of = ("", "") if self.asks is None else (", as they are asked,", f" (of {problems[longest].question[:40]!r})")
         return RewardlabError(
-            f"{len(over):,} of {len(problems):,} {which} prompts are too long: the longest has {prompt:,} tokens, and with "
-            f"{room:,} for {after} they exceed the model's context of {self.policy.context:,}: "
-            f"{problems[longest].question[:80]!r}. Give --overlong drop or truncate-left{or_lower}"
+            f"{len(over):,} of {len(problems):,} {which} prompts{made} are too long: the longest has {prompt:,} tokens, and with "
+            f"{room:,} for {after} they exceed the model's context of {self.policy.context:,}: {said[:80]!r}{of}. "
+            f"Give --overlong drop{'' if made else ' or truncate-left'}{or_lower}"
         )
 
     def _say(self, found: dict[str, Any], which: str, recorded: bool) -> None:
@@ -206,6 +222,13 @@ class Fitting:
         if (problem := next((p for p in candidates if p is not None), None)) is None:
             raise RewardlabError(f"of {TRIES} prompts in a row none fits into the model's context; lower --max-new")
         return problem
+
+
+def _asks(recipe: Recipe | None) -> Callable[[Problem], Sequence[Problem]] | None:
+    """The questions that the rollout makes of a problem; None where it is asked as it is."""
+    parts = recipe.rollout.walk() if recipe is not None and recipe.rollout is not None else ()
+    found = next(((asks, part.settings) for part in parts if (asks := getattr(part.options, "asks", None))), None)
+    return None if found is None else lambda problem: found[0](problem, **found[1])
 
 
 def _recorded(recipe: Recipe) -> Sequence[str]:

@@ -27,6 +27,7 @@ from rewardlab.api.inputs import (
     trainable,
     versions,
 )
+from rewardlab.api.judges import with_judges
 from rewardlab.api.machine import check_disk, disk_bytes
 from rewardlab.api.measuring import measured, watched, watching
 from rewardlab.api.pair_labels import check_rows
@@ -69,7 +70,7 @@ def train(
     model = named_model(model)
     config = configured(config, model, task, changes)
     # trackers() refuses unknown or missing trackers now, before anything is written
-    recipe, config = recipe_of(recipe, settings), config.but(track=tuple(trackers(config.track)))
+    recipe, config = with_judges(recipe_of(recipe, settings)), config.but(track=tuple(trackers(config.track)))
     require_learning(recipe)
     task = trainable(task_of(task, config))
     require_packages(recipe, task)

@@ -54,6 +54,8 @@ def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | Non
     name, settings = called(place)
     if name == "judge" and (settings or {}).get("kind") == "pairwise":
         return _comparing(dict(settings or {}), dict(judge or {}))
+    if name in ("judge", "double_elimination") and not is_served((settings or {}).get("model")):
+        raise _no_run((settings or {}).get("model"))
     head, colon, function = name.rpartition(":")
     if name.endswith(".py"):
         head, colon, function = name, ":", functions.only_function(Path(name))
@@ -77,9 +79,17 @@ def _comparing(settings: dict[str, Any], asked: dict[str, Any]) -> Spec:
     # refuses what the reward would refuse
     registry.part("reward", "judge", **settings)
     if not is_served(settings["model"]):
-        raise RewardlabError(f"an audit of a pairwise judge asks a served model, openai:URL#NAME, and not {settings['model']!r}")
+        raise _no_run(settings["model"])
     given = {name: settings[name] for name in ("template", "max_new", "expected") if name in settings}
     return {"kind": "pairwise", "url": settings["model"], "seconds": asked.get("seconds")} | given
+
+
+def _no_run(model: Any) -> RewardlabError:
+    name = model or "MODEL"
+    return RewardlabError(
+        f"an audit has no run whose model could judge: it asks a served model, openai:URL#NAME, and not {model!r}. Serve it "
+        f"(rewardlab serve-model {name}), or measure it on pairs (rewardlab scoreboard judge:{name} --on llmbar)"
+    )
 
 
 def _settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rewardlab.core import Group, Recipe, Run, Task
+from rewardlab.core import Recipe, Run, Task
 from rewardlab.engine import checkpoint
 from rewardlab.engine.distributed import all_gather, is_rank_zero, on_rank_zero, world_size
-from rewardlab.engine.episodes import environment_of, turns_of
 from rewardlab.engine.learner import LearnerState
-from rewardlab.engine.stats import after_update
+from rewardlab.engine.recorded import due, record
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.engine.term_conflicts import conflicts, truth_of
 from rewardlab.errors import Stopped
 from rewardlab.report.curves import read_metrics
 from rewardlab.report.divergence import watched
-from rewardlab.report.finding import Curves
+from rewardlab.report.finding import Curves, Finding
 from rewardlab.report.judge_symptoms import of_judge
 from rewardlab.report.page import write_report
+from rewardlab.report.symptoms import at_the_end
 from rewardlab.runs.config import UNLIMITED, RunConfig
 from rewardlab.runs.metrics import best_step
 from rewardlab.runs.record import Line, Recorder
-from rewardlab.text.answers import final_answer
 from rewardlab.util.files import disk_errors
 from rewardlab.util.lockstep import LOCKSTEP
 from rewardlab.util.progress import Bar, console
@@ -83,11 +80,6 @@ def _agreed(asked: Asked) -> int:
     return max(all_gather(asked.number))
 
 
-def due(run: Run, every: int) -> bool:
-    """Whether something done every `every` steps is done after this one. After the last step it always is."""
-    return run.over or (every > 0 and run.step % every == 0)
-
-
 def evaluate(ops: Ops, recorder: Recorder) -> dict[str, float]:
     """Measure on held-out problems; the first metric decides which model is kept as the best."""
     metrics = on_rank_zero(ops.evaluate)
@@ -103,68 +95,6 @@ def _main_model(ops: Ops) -> Any:
 def _main_learner(ops: Ops) -> LearnerState:
     """What the run trains: the policy, or, where the policy does not learn, the first second learner."""
     return next((learner for learner in ops.learners.values() if learner.optimiser is not None), ops.policy)
-
-
-def record(ops: Ops, recorder: Recorder, seconds: float) -> None:
-    """Write the step's line of metrics and, when due, its rollouts."""
-    on_rank_zero(lambda: _record(ops, recorder, seconds))
-
-
-def _record(ops: Ops, recorder: Recorder, seconds: float) -> None:
-    run = ops.run
-    if ops.step_data is not None:
-        # verifying and evaluating rollouts for the log must not use up the token budget
-        with run.unbilled():
-            _record_rollouts(ops, recorder)
-    run.log("tokens", run.tokens)
-    for phase, duration in (*ops.seconds.items(), ("step", seconds)):
-        run.log(f"seconds/{phase}", duration)
-    recorder.line(run.step, run.metrics)
-
-
-def _record_rollouts(ops: Ops, recorder: Recorder) -> None:
-    """Log accuracy and length of the policy's rollouts; write them down when due."""
-    assert ops.step_data is not None
-    run, (groups, scores, batch) = ops.run, ops.step_data
-    truth = truth_of(groups, scores, run) if scores else []
-    verdicts = [verdict for row in truth for verdict in row if verdict is not None]
-    if verdicts:
-        run.log("truth", sum(verdicts) / len(verdicts))
-        run.log("distinct", distinct_right(groups, truth))
-        for name, share in alike(truth).items():
-            run.log(name, share)
-    for name, share in conflicts(scores, truth).items():
-        run.log(name, share)
-    run.log("length", float(batch.mask.sum() / len(batch)))
-    stops = [t.stop for group in groups for t in group]
-    run.log("cut_off", stops.count("length") / max(1, len(stops)))
-    if environment_of(ops.recipe) is not None:
-        for name, value in turns_of([t for group in groups for t in group], run).items():
-            run.log(name, value)
-    # step 1 is always recorded: a broken prompt or reward is best seen there
-    if due(run, ops.settings.record_every) or run.step == 1:
-        # a policy that does not learn has the same log-probs after the step as before
-        learns = ops.recipe.objective is not None
-        after = after_update(run.policy, batch, ops.settings.micro_tokens) if learns else {}
-        recorder.rollouts(run, groups, scores, batch, truth, after)
-
-
-def alike(truth: Sequence[Sequence[float | None]]) -> dict[str, float]:
-    """Of the groups of several replies that were all judged, the shares in which all are right, and in which all are wrong."""
-    judged = [[verdict for verdict in row if verdict is not None] for row in truth if len(row) > 1 and None not in row]
-    if not judged:
-        return {}
-    right, wrong = ([all((v >= 1.0) == wanted for v in row) for row in judged] for wanted in (True, False))
-    return {"all_right": sum(right) / len(judged), "all_wrong": sum(wrong) / len(judged)}
-
-
-def distinct_right(groups: list[Group], truth: list[list[float | None]]) -> float:
-    """How many different right answers a group has on average."""
-    answers = [
-        {final_answer(t.reply) for t, verdict in zip(group, row, strict=True) if verdict is not None and verdict >= 1.0}
-        for group, row in zip(groups, truth, strict=True)
-    ]
-    return sum(map(len, answers)) / len(answers)
 
 
 def _checkpoint(ops: Ops, folder: Path) -> None:
@@ -243,7 +173,11 @@ def warn(evaluations: dict[int, dict[str, float]], hidden: bool) -> None:
     before = {finding.name for finding in of_judge(Curves(rows[:-1]))}
     for finding in of_judge(Curves(rows)):
         if not hidden and finding.name not in before:
-            console.print(f"warning: {finding.text} Try: {finding.remedy}.", highlight=False, soft_wrap=True, markup=False)
+            _say(finding)
+
+
+def _say(finding: Finding) -> None:
+    console.print(f"warning: {finding.text} Try: {finding.remedy}.", highlight=False, soft_wrap=True, markup=False)
 
 
 def _shown(step: int, metrics: dict[str, float], evaluations: dict[int, dict[str, float]]) -> str:
@@ -272,6 +206,8 @@ def finish(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]
     if truth := watched(read_metrics(recorder.folder), expected=not ops.recipe.rewords):
         summary |= {"truth": truth}
     recorder.summary(summary)
+    for finding in at_the_end(Curves(read_metrics(recorder.folder))):
+        _say(finding)
     with disk_errors(recorder.folder / "report.html"):
         write_report(recorder.folder)
     return summary

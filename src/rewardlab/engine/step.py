@@ -267,7 +267,9 @@ class Ops:
         self.run.log("missing", len(missing) / max(1, len(flat)))
         if len(missing) > self.settings.max_missing * len(flat):
             counted = f"{len(missing)} of {len(flat)} rollouts got no verdict at step {self.run.step + 1}"
-            raise RewardlabError(f"{counted}: {why_missing(groups, scores, self.run)}")
+            # where not one has a verdict, to go on would teach nothing
+            more = f" (more than {self.settings.max_missing:.0%}: --max-missing)" if len(missing) < len(flat) else ""
+            raise RewardlabError(f"{counted}{more}: {why_missing(groups, scores, self.run)}")
         if any(s.extracted or NO_ANSWER in s.why for s in flat):
             self.run.log("no_answer", sum(NO_ANSWER in s.why for s in flat) / len(flat))
         totals = [s.total for s in flat if s.total is not None]
@@ -293,9 +295,11 @@ class Ops:
         varied = self.run.memory.get("engine.varied", False) or len(set(totals)) > 1
         self.run.memory["engine.varied"] = varied
         if not varied and 0 < self.settings.patience <= self.run.step + 1:
+            first = self.run.metrics.get("judge_prefers_first", 0.5)
+            order = f"The judge prefers what stands first in {first:.0%} of comparisons. " if abs(first - 0.5) > 0.2 else ""
             raise RewardlabError(
                 f"every rollout of the first {self.run.step + 1} steps earned {totals[0]:g}: there is nothing to learn from. "
-                "Look at the rollouts in the run folder: is the reward broken, or the task too hard or too easy?"
+                f"{order}Look at the rollouts in the run folder: is the reward broken, or the task too hard or too easy?"
             )
 
 

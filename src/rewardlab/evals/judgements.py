@@ -12,7 +12,7 @@ from rewardlab.core import Problem, Run, measure
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.judges.asking import judgements_of
-from rewardlab.judges.cases import Case, agrees, all_alike, best_of, cases_of, to_judge
+from rewardlab.judges.cases import UNREAD, Case, agrees, all_alike, best_of, cases_of, to_judge
 from rewardlab.judges.forms import Form
 from rewardlab.judges.named import form_of
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
@@ -108,7 +108,8 @@ def judgement_accuracy(
     """Judgements of held-out replies, k of each in both orders, by `model`.
 
     judged: the share of judgements with a right verdict; one that cannot be read is wrong.  pair_accuracy: the share of pairs (of
-    rows, where lists are compared: of their best and worst reply) that the mean over orders and votes ranks right, ties half.
+    rows, where lists are compared: of their best and worst reply) that the mean over orders and votes ranks right, ties half, and
+    not those of which nothing can be read.
     consistent: the share of pairs that both orders rank alike.  prefers_first: how often the reply that stands first is preferred;
     .5 for a judge that does not look at the order.  unread: judgements without a verdict.  judgement_tokens: of one, on average.
     """
@@ -150,6 +151,6 @@ def _whole(cases: list[Case]) -> tuple[float, ...] | None:
 def _won(worth: tuple[float, ...], found: dict[int, list[float]]) -> float:
     best, worst = worth.index(max(worth)), worth.index(min(worth))
     if best not in found or worst not in found:
-        return 0.5
+        return UNREAD
     a, b = float(np.mean(found[best])), float(np.mean(found[worst]))
     return 0.5 if a == b else float(a > b)

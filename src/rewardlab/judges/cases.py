@@ -15,6 +15,10 @@ SHOWN, WORTH, TURNS = "shown", "worth", "turns"
 """Columns of a question to a judge: the replies that it shows, in their order, and what each is worth; and the roles and texts of a
 conversation of more than one message, to which they reply."""
 HOW = "Rows to judge have a pair, `chosen` and `rejected`; or `replies` with their `scores`; or a `reply` with its `label`"
+UNREAD = 0.0
+"""What a judgement that cannot be read counts in a measure of a judge, and is paid to a judge that learns and is paid from 0 to 1:
+as much as a wrong one. A half would be the worth of a coin, which a judge could have by saying nothing. Where judgements pay a
+policy, one that cannot be read is no verdict, and of several votes it is none. RewardBench counts a half (scoreboard/pairs.py)."""
 LABELS = {"right": 1.0, "wrong": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, "correct": 1.0, "incorrect": 0.0}
 
 
@@ -53,6 +57,39 @@ def cases_of(problem: Problem, form: Form) -> list[Case]:
         order = sorted(range(len(whole.worth)), key=lambda i: -whole.worth[i])
         return [whole.at([order[0], order[-1]])]
     return [whole]
+
+
+def check_cases(problems: Sequence[Problem], form: Form) -> None:
+    """Raise RewardlabError, with its place, for a row with nothing to judge or without a column that the form shows, and for labels
+    that a judge of single replies cannot agree with; and where the replies of every row are worth the same, so that no judgement is
+    right or wrong. Rows that are questions to a judge pass."""
+    judged = 0
+    for problem in problems:
+        if WORTH in problem.meta:
+            judged += 1
+            continue
+        try:
+            cases = cases_of(problem, form)
+            to_judge(problem, cases[0], form)
+            if form.kind in ("scale", "verdict") and not all(0 <= x <= 1 for case in cases for x in case.worth):
+                said = ", ".join(f"{x:g}" for case in cases for x in case.worth)
+                raise RewardlabError(
+                    f"a judge of the form {form.name} says of each reply alone whether it is good, and what the row of "
+                    f"{problem.question[:40]!r} says ({said}) is not from 0 to 1: write labels as yes and no, or scale them"
+                )
+        except RewardlabError as bad:
+            raise RewardlabError(f"{problem.place}: {bad}" if problem.place else str(bad)) from None
+        judged += sum(not all_alike(case.worth) for case in cases)
+    if not judged:
+        raise RewardlabError(
+            f"in all {len(problems)} rows the replies are worth the same: no judgement of them is right or wrong. {HOW}, of which "
+            "one is worth more than another"
+        )
+
+
+def questions_about(problem: Problem, form: Form) -> list[Problem]:
+    """The questions to a judge about a row, its replies as they stand; the row itself where it is one."""
+    return [problem] if WORTH in problem.meta else [to_judge(problem, case, form) for case in cases_of(problem, form)]
 
 
 def label_of(label: Any, problem: Problem) -> float:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from rewardlab.core import Problem
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError
-from rewardlab.judges.cases import label_of
+from rewardlab.judges.cases import UNREAD, label_of
 from rewardlab.judges.forms import Form
 from rewardlab.text.filled import filled
 
@@ -82,10 +82,10 @@ def written(sentences: Sequence[Sentence], line: str) -> str:
 def agreement(judged: Sequence[Label] | None, labels: Sequence[Label], faithful: float = 1.0) -> float:
     """Mean over sentences of what is labelled rightly: correctness with weight 1, faithfulness, where it is known, with `faithful`.
 
-    0 where the judgement cannot be read.
+    `UNREAD` where the judgement cannot be read.
     """
     if judged is None or not labels:
-        return 0.0
+        return UNREAD
     shares = []
     for (f, c), (true_f, true_c) in zip(judged, labels, strict=True):
         weight = 0.0 if true_f is None else faithful

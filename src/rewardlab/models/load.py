@@ -238,11 +238,24 @@ def learner_model(learner: Learner, policy: Policy) -> Policy:
     _check_reads(learner)
     if learner.every and in_int8(learner.init):
         raise RewardlabError(f"the learner {learner.name!r} starts from {learner.init}: {CANNOT_TRAIN}")
+    if is_served(learner.init):
+        return _served_beside(learner)
     model = _initial(learner, policy)
     # turns and checkpoints carry the learner's name, whatever checkpoint it was loaded from
     model.name, model.reads = learner.name, learner.reads
     if hasattr(model, "recomputes"):
         model.recomputes = getattr(policy, "recomputes", False)
+    return model
+
+
+def _served_beside(learner: Learner) -> Policy:
+    """A second model that is served: it is asked, and does not learn."""
+    from rewardlab.policies.served import CANNOT_TRAIN
+
+    if learner.every:
+        raise RewardlabError(f"the learner {learner.name!r} starts from {learner.init}, and learns: {CANNOT_TRAIN}")
+    model: Any = _served(learner.init, None)
+    model.name, model.beside = learner.name, True
     return model
 
 

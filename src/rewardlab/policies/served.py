@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,6 +25,10 @@ CANNOT_TRAIN = (
     "a served model cannot be trained, since its weights are with its server: train one of your own, and let the served one "
     "answer, be evaluated, or judge: judge(model='openai:URL#NAME')"
 )
+
+
+WITHOUT_WEIGHTS: dict[str, Callable[..., Any]] = {"parameters": list, "state": dict, "load_state": lambda state: None}
+"""What a second model of a run that is served says of its weights, which are nothing of the run's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +55,8 @@ class ServedPolicy:
     name = "policy"
     step = 0
     device = torch.device("cpu")
+    beside = False
+    """Whether it is a second model of a run, which is asked, does not learn, and has no weights to be counted or saved."""
 
     def __init__(self, client: Client):
         self.client, self.token_count = client, TokenCount()
@@ -68,11 +74,13 @@ class ServedPolicy:
     def __repr__(self) -> str:
         return f"ServedPolicy({self.name!r}, {self.client.endpoint})"
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         if name == "tokenizer":
             raise NotServed("a served model has no tokenizer here; name one: openai:URL#NAME,tokenizer=FOLDER or ORG/NAME")
+        if self.beside and name in WITHOUT_WEIGHTS:
+            return WITHOUT_WEIGHTS[name]
         if name in ("evaluate", "parameters", "copy", "save", "state", "load_state"):
             raise NotServed(CANNOT_TRAIN)
         raise NotServed(f"a served model has no {name!r}: its weights are with its server")

@@ -115,24 +115,24 @@ def _changed(recipe: Recipe, env: Environment, turns: int, replaced: Callable[[E
             return episode_accuracy(rollout=interactive(env=env, n=1, temperature=warm, turns=turns))
         return found
 
-    slots = {name: _mapped(found, change) for name, found in recipe.parts().items()}
+    slots = {name: changed_in(found, change) for name, found in recipe.parts().items()}
     if recipe.measure is None and plays:
         slots["measure"] = episode_accuracy(rollout=interactive(env=env, n=1, turns=turns))
     same = all(new is recipe.parts().get(name) for name, new in slots.items())
     return recipe if same else recipe.but(**slots)
 
 
-def _mapped(value: Any, change: Callable[[Part], Part]) -> Any:
+def changed_in(value: Any, change: Callable[[Part], Part]) -> Any:
     """A part, or what holds parts, with `change` applied to every part in it, inner ones first."""
     if isinstance(value, Expression):
-        return type(value)(*(_mapped(x, change) for x in value._of))
+        return type(value)(*(changed_in(x, change) for x in value._of))
     if isinstance(value, Part):
-        inner = {name: _mapped(x, change) for name, x in value.bound.items()}
+        inner = {name: changed_in(x, change) for name, x in value.bound.items()}
         new = {name: x for name, x in inner.items() if x is not value.bound[name]}
         return change(value.but(**new) if new else value)
     if isinstance(value, tuple):
-        mapped = tuple(_mapped(x, change) for x in value)
-        return mapped if any(a is not b for a, b in zip(mapped, value, strict=True)) else value
+        each = tuple(changed_in(x, change) for x in value)
+        return each if any(a is not b for a, b in zip(each, value, strict=True)) else value
     return value
 
 

@@ -10,6 +10,11 @@ DRIFT = (
 )
 """Agreement of a judge, what of it may not lie below the interval at the start, and what it was measured on."""
 UNREAD = 0.5  # of judgements: below that the measure says how a judge judges, above it how rarely it keeps to its form
+SILENT = 0.1  # of judgements: more is no accident, and what can be judged is then a choice
+JUDGED = ("judge_no_verdict", "eval/judge_no_verdict")
+"""The share of what a judge that pays is asked on which it gives no verdict."""
+ORDERED = ("eval/watched.prefers_first", "judge_prefers_first")
+"""How often what stands first is preferred: of a judge that is watched, or in training."""
 ORDER = 0.2  # from a half, of what stands first and is preferred: a judge of pairs that differ little is rarely further off
 
 
@@ -45,7 +50,7 @@ def master_keys(curves: Curves) -> Finding | None:
 
 
 def judge_order(curves: Curves) -> Finding | None:
-    steps, shares = curves["eval/watched.prefers_first"]
+    steps, shares = next((curves[name] for name in ORDERED if name in curves), curves[ORDERED[0]])
     if not len(shares) or abs(shares[-1] - 0.5) <= ORDER:
         return None
     place, share = ("first", shares[-1]) if shares[-1] > 0.5 else ("second", 1 - shares[-1])
@@ -69,6 +74,21 @@ def unread(curves: Curves) -> Finding | None:
     return Finding("judgements not read", text, remedy)
 
 
+def judge_silent(curves: Curves) -> Finding | None:
+    """A judge that pays a policy, and gives no verdict on much of what it is asked: in training lately, or else held out."""
+    found = [(share, name) for name in JUDGED if (share := curves.late(name)) is not None]
+    if not found or found[0][0] <= SILENT:
+        return None
+    share, name = found[0]
+    where = "of comparisons of held-out replies" if name.startswith("eval/") else "of what it was asked in the last quarter"
+    text = f"The judge that pays the policy gave no verdict that can be read on {share:.0%} {where}: nothing is learnt from these."
+    remedy = (
+        "read what it writes (the reasons in the rollouts; rewardlab audit), give it more tokens if it is cut off, another form "
+        "(template=, --form), marks alone where its server can (marks=grammar), or take another judge"
+    )
+    return Finding("judge without verdicts", text, remedy)
+
+
 def of_judge(curves: Curves) -> list[Finding]:
     """What evaluations show to be wrong with a judge: with one that is watched (`evals/watched.py`), or one that is trained."""
-    return [finding for symptom in (judge_drift, master_keys, judge_order, unread) if (finding := symptom(curves))]
+    return [finding for symptom in (judge_drift, master_keys, judge_order, unread, judge_silent) if (finding := symptom(curves))]

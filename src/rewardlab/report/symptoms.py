@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from rewardlab.report.finding import SHORTEST, SURE, Curves, Finding
-from rewardlab.report.judge_symptoms import judge_drift, judge_order, master_keys, unread
+from rewardlab.report.judge_symptoms import JUDGED, ORDERED, judge_drift, judge_order, judge_silent, master_keys, unread
 
 COLLAPSED = 0.1  # of the entropy at the start: the policy hardly explores any more
 DISSOLVED, NATS = 3.0, 1.0  # times the entropy at the start, and nats per token, at which a policy writes noise
@@ -27,6 +27,8 @@ FAR, TIMES = 0.5, 5.0  # nats per token from the reference, and times what it wa
 FAR_AT_ONCE = 2.0  # nats per token, whatever it was
 SPIKE = 20.0  # times the median of the gradient's norm
 SAME = 1e-9
+EVALUATED = ("eval/judge_no_verdict", "eval/watched.prefers_first", "eval/watched.no_verdict")
+"""What evaluations measure of a judge that pays, of which a run tells while it trains."""
 
 
 def entropy(curves: Curves) -> Finding | None:
@@ -197,6 +199,28 @@ def none_accepted(curves: Curves) -> Finding | None:
     return Finding("nothing accepted", text, remedy)
 
 
+def none_paired(curves: Curves) -> Finding | None:
+    """What learns from pairs, and in all the run no pair held two different texts."""
+    steps, shares = curves["paired"]
+    if not len(shares) or shares.max() > 0:
+        return None
+    text = (
+        f"At none of {len(steps)} steps did a pair hold two different texts: what scores replies told no two apart, or gave no "
+        "verdict, so that each stood beside itself. They taught nothing."
+    )
+    remedy = (
+        "see what scores replies says of a few of them (rewardlab audit), take another judge or another form for it, or write more "
+        "replies to each prompt"
+    )
+    return Finding("no pairs", text, remedy)
+
+
+def at_the_end(curves: Curves) -> list[Finding]:
+    """Why a run that ended as planned taught its policy little or nothing, as far as no evaluation has shown it before."""
+    told = (none_accepted, none_paired, *((judge_silent, judge_order) if not any(name in curves for name in EVALUATED) else ()))
+    return [finding for symptom in told if (finding := symptom(curves))]
+
+
 SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]]] = {
     "entropy": (("entropy",), entropy),
     "length": (("length",), length),
@@ -210,8 +234,10 @@ SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]
     "standstill": (("truth", "reward"), standstill),
     "judge's agreement": (("eval/watched.agreement",), judge_drift),
     "judge and empty replies": (("eval/watched.keys_paid",), master_keys),
-    "judge's order": (("eval/watched.prefers_first",), judge_order),
+    "judge's order": (ORDERED, judge_order),
     "judgements not read": (("eval/unread",), unread),
     "nothing accepted": (("accepted",), none_accepted),
+    "pairs": (("paired",), none_paired),
+    "judge without verdicts": (JUDGED, judge_silent),
 }
 """By what is looked at: the metrics of which one is needed, and the function."""

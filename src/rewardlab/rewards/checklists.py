@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from rewardlab.core import Problem
 from rewardlab.data.values import list_of
+from rewardlab.errors import RewardlabError
 from rewardlab.sandbox import Limits, ProgramRun, Sandbox
 
 MOST = 12
@@ -47,6 +49,15 @@ def _item(said: Any) -> Item:
         return Item(str(said.get("item", "")), float(said.get("weight", 100.0)), str(said.get("program") or ""))
     text, weight = said if isinstance(said, list | tuple) else (said, 100.0)
     return Item(str(text), float(weight))
+
+
+def check_programs(problems: Sequence[Problem], column: str, programs: bool, **_: object) -> None:
+    """Refuse rows of whose demands none has a program, where nothing else checks one.  programs: they alone check."""
+    if programs and not any(item.program for p in problems for item in items_of(p.meta.get(column))):
+        raise RewardlabError(
+            f"where no model checks demands, programs do, and no item of {column!r} of {len(problems)} rows has one: give items as "
+            "objects with `item` and `program`, or a model that checks (--validator copy:policy, or openai:URL#NAME)"
+        )
 
 
 def program_verdicts(program: str, replies: Sequence[str]) -> list[float | None]:

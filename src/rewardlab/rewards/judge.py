@@ -52,22 +52,22 @@ def judge(
 ) -> Scores:  # fmt: skip
     """A judge model's score of a reply, from 0 to 1; no verdict where the judgement fails or cannot be read.
 
-    model: openai:URL#NAME, or a model of the run.  kind: "scale", a score [[s]] from low to high; "verdict", [[yes]] or [[no]];
-    "pairwise", the share of comparisons [[A]], [[B]] or [[C]] (a tie) with other replies of the group that it wins, each made in
-    both orders; "scores", a score for each reply of the group, all shown at once, from 0 for the worst to 1 for the best of it.
+    model: openai:URL#NAME, a model of the run, or in training the name of one (smollm2, a folder, a run).  kind: "scale", a score
+    [[s]] from low to high; "verdict", [[yes]] or [[no]]; "pairwise", the share of comparisons [[A]], [[B]] or [[C]] (a tie) with
+    other replies of the group that it wins, each made in both orders; "scores", a score for each reply of the group, all shown at
+    once, from 0 for the worst to 1 for the best of it.
     template: a published form by its name, which has a kind of its own, or NAME:FILE; or a text or a file with {prompt},
     {reply}, {answer}, {first} and {second} for pairs, {replies} for scores, and columns of the row. expected: take the mean over
     the chances of the mark's token, where the server gives them.  opponents: of each reply; 0: all others of its group.  max_new,
-    temperature: of a judgement; 0 tokens: as many as the policy may write.  samples: judgements of a question, whose mean counts,
-    without those that cannot be read.  thoughts: whether what stands before </think> is read, too.
-    Zheng et al. 2023, arXiv:2306.05685; Liu et al. 2023, arXiv:2303.16634
+    temperature: of a judgement; 0 tokens: as many as the policy may write.  samples: of a question: the mean of those that can be
+    read.  thoughts: whether what stands before </think> is read.  Zheng et al. 2023, arXiv:2306.05685; Liu et al., arXiv:2303.16634
     """
     form = form_of(template, kind, low, high)
 
     def ask(asked: list[Problem], shown: Sequence[int]) -> list[Judged]:
         every = [problem for problem in asked for _ in range(samples)]
         replies = judgements_by(run, model, every, max_new or run.max_new, temperature, expected, form)
-        read = [(form.read(reply, shown[i // samples]), _text(reply)) for i, reply in enumerate(replies)]
+        read = [(_read(form, reply, shown[i // samples]), _text(reply)) for i, reply in enumerate(replies)]
         return [_mean(read[i : i + samples]) for i in range(0, len(read), samples)]
 
     texts = [[t.reply if thoughts else after_thinking(t.reply) for t in group] for group in groups]
@@ -93,6 +93,16 @@ def _mean(several: Sequence[Judged]) -> Judged:
         return several[0]
     values = tuple(sum(column) / len(known) for column in zip(*(own for own, _, _ in known), strict=True))
     return Reading(values, ", ".join(said for _, said, _ in known)), known[0][2]
+
+
+def _read(form: Form, reply: Reply | Failure, shown: int) -> Reading:
+    """What a judgement says; of one that cannot be read also what was asked for, and what may help."""
+    reading = form.read(reply, shown)
+    if reading.values is not None or isinstance(reply, Failure):
+        return reading
+    marks = form.marks.texts if form.marks else ()
+    wanted = f" where {marks[0]} to {marks[-1]} was asked for" if marks else ""
+    return Reading(None, f"{reading.said}{wanted}; try another template (a published form), more max_new, or another judge")
 
 
 def _text(reply: Reply | Failure) -> str:

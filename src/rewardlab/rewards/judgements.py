@@ -21,7 +21,8 @@ def reading_of(trajectory: Trajectory, form: str, kind: str = "pairwise") -> tup
 def right_judgement(
     trajectory: Trajectory, *, form: str = "", kind: str = "pairwise", right: float = 1.0, wrong: float = -1.0
 ) -> Score:  # fmt: skip
-    """`right` where the judgement finds the best of the replies to be the best, alone; `wrong` where it does not, or has no mark.
+    """`right` where the judgement finds the best of the replies to be the best, alone; `wrong` where it does not, or has no mark
+    that can be read, so that silence is never worth more than an error.
 
     Of a single reply: where judgement and label lie on one side of 1/2. No verdict where all replies are worth the same.  form,
     kind: as in `judgements`.

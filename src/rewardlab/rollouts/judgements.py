@@ -11,7 +11,7 @@ import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, rollout, seed_of
 from rewardlab.judges.asking import judgements_of
-from rewardlab.judges.cases import WORTH, cases_of, to_judge
+from rewardlab.judges.cases import WORTH, cases_of, check_cases, questions_about, to_judge
 from rewardlab.judges.forms import Form
 from rewardlab.judges.named import form_of
 from rewardlab.rewards.reward import Reward
@@ -38,7 +38,15 @@ class Judging:
         return to_judge(problem, case.at(rng.sample(range(len(case.replies)), len(case.replies))), self.of)
 
 
-@rollout(wraps="inner", rewords=True)
+def _accepts(problems: Sequence[Problem], form: str = "", kind: str = "pairwise", **_: Any) -> None:
+    check_cases(problems, form_of(form, kind))
+
+
+def _asks(problem: Problem, form: str = "", kind: str = "pairwise", **_: Any) -> list[Problem]:
+    return questions_about(problem, form_of(form, kind))
+
+
+@rollout(wraps="inner", rewords=True, accepts=_accepts, asks=_asks)
 def judgements(
     problems: list[Problem], run: Run, *, inner: Rollout, form: str = "",
     kind: Literal["scale", "verdict", "pairwise", "scores"] = "pairwise",
@@ -86,23 +94,26 @@ def accepted_judgements(
 
     The row's own, if it has one that is paid (`own_judgement`, in `column`); else of n that `writer` writes, a model of the run,
     the first, the longest or the shortest that is, or all.  easy: keep rows of which all n are paid. Rows without one are dropped.
-    Logged: accepted, the share of written judgements that are paid. Where there is none, the shortest question is returned without
+    Logged: accepted, the share of judgements that are paid. Where there is none, the shortest question is returned without
     a judgement, from which nothing is learnt, so that there is a batch. Raises RewardlabError where not even that one fits.
     """
-    judging, kept = Judging(form, kind), []
+    judging, kept, told = Judging(form, kind), [], []
     rngs = [random.Random(seed_of("judgements", run.seed, run.step, p.key)) for p in problems]
     found = [own_judgement(p, judging, rng, column) for p, rng in zip(problems, rngs, strict=True)]
     if own := [pair for pair in found if pair]:
         done = _written(run, *zip(*own, strict=True))
-        kept += [t for t, (score,) in zip(done, by([[t] for t in done], run), strict=True) if (score.value or 0.0) > 0]
+        told = [(score.value or 0.0) > 0 for (score,) in by([[t] for t in done], run)]
+        kept += [t for t, ok in zip(done, told, strict=True) if ok]
     others = [(p, rng) for p, rng, pair in zip(problems, rngs, found, strict=True) if not pair]
     asked = [p if WORTH in p.meta else judging.questions(p, rng) for p, rng in others]
     if groups := [group for group in judgements_of(run, asked, n, writer, temperature) if group]:
         paid = [[(s.value or 0.0) > 0 for s in row] for row in by(groups, run)]
-        run.log("accepted", float(np.mean(paid)))
+        told += [ok for row in paid for ok in row]
         taught = [(g, row) for g, row in zip(groups, paid, strict=True) if any(row) and (easy or not all(row))]
         chosen = [t for g, row in taught for t in _chosen(g, row, keep)]
         kept += _written(run, [t.problem for t in chosen], [t.reply for t in chosen])
+    if told:
+        run.log("accepted", float(np.mean(told)))
     if kept:
         return [[t] for t in kept]
     return nothing_accepted([p if WORTH in p.meta else judging.questions(p, random.Random(0)) for p in problems], run)

@@ -107,8 +107,13 @@ def saying_how_to_resume(folder: Path) -> Iterator[None]:
 
 
 def how_to_resume(folder: Path, stopped: bool) -> str:
-    """What is saved of an unfinished run, and how it is resumed.  stopped: on purpose, so that nothing needs mending."""
+    """What is saved of an unfinished run, and how it is resumed.  stopped: on purpose, so that nothing needs mending.
+
+    One that failed before its first step is begun again: resumed, it would have the settings that it failed with.
+    """
     document: dict[str, Any] = json.loads((folder / "config.json").read_text("utf-8"))
+    if not stopped and not steps_done(folder):
+        return "no step is done yet: once that is mended, give the same command again"
     saved = max(checkpointed(folder), default=0)
     done = f"the run is saved up to step {saved}" if saved else "no step is saved yet"
     if document.get("engine") == "trl":

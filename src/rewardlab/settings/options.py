@@ -26,11 +26,14 @@ class PartOptions:
     needs: columns of the batch that the engine must compute before the part runs, such as "ref" or "value".
     wraps: the name of the hyperparameter that holds the part which this one wraps.
     check: f(**settings) -> None; raises RewardlabError for settings that make no sense together, where they are written.
+    accepts: f(problems, **settings) -> None; raises RewardlabError for rows of data that the part cannot use, before anything is
+        loaded. problems: the rows that are trained on, and those that are held out.
     """
 
     needs: tuple[str, ...] = ()
     wraps: str | None = None
     check: Callable | None = None
+    accepts: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +43,14 @@ class RolloutOptions(PartOptions):
     rows: f(**settings) -> rows per problem; without it, the setting `n` is taken, or 1.
     groups: f(**settings) -> groups per problem; without it, 1.
     rewords: the rows become other questions, such as those to a judge, and rewards are paid for replies to these.
+    asks: f(problem, **settings) -> the questions that a row may become, which must leave room for a reply in place of its prompt.
     """
 
     across_problems: bool = False
     rows: Callable | None = None
     groups: Callable | None = None
     rewords: bool = False
+    asks: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

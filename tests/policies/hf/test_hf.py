@@ -43,7 +43,7 @@ def folder(tmp_path, words):
 
     def make(family="gpt2", **more):
         torch.manual_seed(0)
-        config = transformers.AutoConfig.for_model(family, **COMMON | CONFIGS[family] | more)
+        config = transformers.AutoConfig.for_model(family, **COMMON | CONFIGS.get(family, DECODER) | more)
         model = transformers.AutoModelForCausalLM.from_config(config).eval()
         with torch.no_grad():
             for p in model.parameters():
@@ -448,3 +448,45 @@ def test_without_peft_the_error_names_the_extra(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(RewardlabError, match=r"pip install 'rewardlab\[lora\]'"):
         load(folder(), lora_rank=4)
+
+
+# ---- prompts that several rows share -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2"])
+@pytest.mark.parametrize("rank", [None, 2])
+def test_a_prompt_that_several_rows_share_is_read_once_and_the_replies_are_the_same(family, rank, folder, monkeypatch):
+    policy, read = load(folder(family), lora_rank=rank), []
+    hook = policy.model.base_model.register_forward_pre_hook(
+        lambda module, args, given: read.append(tuple(given["input_ids"].shape)), with_kwargs=True
+    )
+    asked = [ask(q) for q in QUESTIONS for _ in range(3)]
+    rows = policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
+
+    def sampled():
+        read.clear()
+        return policy.extend(rows, Sampling(5, 1.0), torch.Generator().manual_seed(1)), list(read)
+
+    once, calls = sampled()
+    monkeypatch.setattr(hf.HFPolicy, "_reads_once", lambda self, width: False)
+    each, plain = sampled()
+    hook.remove()
+    width = max(map(len, rows))
+    # four different prompts, of which one is asked twice; then the last token of each row
+    if not rank:
+        assert calls[:2] == [(4, width - 1), (15, 1)]
+        assert plain[0] == (15, width)
+    for a, b in zip(once, each, strict=True):
+        assert a.ids.tolist() == b.ids.tolist()
+        assert a.column("logprobs")[a.mask] == pytest.approx(b.column("logprobs")[b.mask], abs=1e-5)
+
+
+def test_prompts_are_read_in_each_row_where_few_are_shared_or_a_layer_forgets(folder, monkeypatch):
+    given = []
+    monkeypatch.setattr(hf, "read_once", lambda *args: given.append(real(*args)) or given[-1])
+    real = sys.modules["rewardlab.policies.hf.prefill"].read_once
+    for family, questions in (("llama", QUESTIONS), ("mistral", ["1 + 2 = ?"] * 4), ("gpt2", ["1 + 2 = ?"] * 4)):
+        policy = load(folder(family))
+        rows = policy.read([Trajectory(ask(q)) for q in questions], [ask(q).prompt for q in questions])
+        policy.extend(rows, Sampling(2, 1.0), torch.Generator().manual_seed(1))
+    assert given == [{}, {}, {}]

@@ -52,7 +52,7 @@ from rewardlab.core import (
 )
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.passk import mean_interval
-from rewardlab.judges.cases import WORTH, cases_of, to_judge
+from rewardlab.judges.cases import UNREAD, WORTH, cases_of, to_judge
 from rewardlab.judges.forms import Kind
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
@@ -129,14 +129,20 @@ def _vote(values: tuple[float, ...] | None, order: Sequence[int], quality: float
     return Vote(None if values is None else tuple(values[order.index(i)] for i in range(len(order))), quality)
 
 
+def _found(votes: Sequence[Vote], worth: Sequence[float], best: int | None = None) -> float:
+    """How likely the best reply is chosen by these votes; that no vote can be read is no choice by lot."""
+    readable = any(v.scores is not None for v in votes)
+    return chance_of_best(summed(votes, len(worth), best), worth) if readable else UNREAD
+
+
 def _told(worth: list[tuple[float, ...]], votes: list[list[Vote]], best: int) -> dict[str, float]:
     rows = list(zip(worth, votes, strict=True))
-    guided = [chance_of_best(summed(row, len(w), best), w) for w, row in rows]
-    single = [[chance_of_best(summed([v], len(w)), w) for v in row] for w, row in rows]
+    guided, voted = ([_found(row, w, kept) for w, row in rows] for kept in (best, None))
+    single = [[_found([v], w) for v in row] for w, row in rows]
     low, high = mean_interval(guided)
     told = {
         "guided": float(np.mean(guided)), "ci95_low": low, "ci95_high": high, "n": float(len(rows)),
-        "voted": float(np.mean([chance_of_best(summed(row, len(w)), w) for w, row in rows])), "judged": float(np.mean(single)),
+        "voted": float(np.mean(voted)), "judged": float(np.mean(single)),
         "unread": float(np.mean([v.scores is None for row in votes for v in row])),
     }  # fmt: skip
     known = [(v.quality, x == 1) for row, own in zip(votes, single, strict=True) for v, x in zip(row, own, strict=True)]

@@ -161,17 +161,18 @@ def beyond_exemplars(
     form: str = COMPARE, judgements: PositiveInt = 2, within: NonNegativeFloat = 0.0, max_new: PositiveInt = 512,
 ) -> dict[str, float]:  # fmt: skip
     """worse, par, better: shares of held-out translations with that verdict, all as in `against_exemplar`; formless: of those
-    without the form.  lead: better less worse, with its 95% interval; without the form is worse, and no verdict a par."""
+    without the form.  lead: better less worse, with its 95% interval; without the form is worse.  judge_no_verdict: the share
+    that the judge said nothing of that can be read, which is left out of all others."""
     begun = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     done = run.policy.extend(begun, Sampling(run.max_new), run.rng("eval"))
-    flat = _judged(done, thinks, Comparing(by, model, form, judgements, within, Sampling(max_new)), run)
-    values = [-1.0 if v == "no form" else float(v or 0) for v in flat]
-    low, high = mean_interval(values)
-    shares = {name: sum(v == value for v in flat) / len(flat) for name, value in (("worse", -1), ("par", 0), ("better", 1))}
-    formless = sum(v == "no form" for v in flat) / len(flat)
+    every = _judged(done, thinks, Comparing(by, model, form, judgements, within, Sampling(max_new)), run)
+    flat = [v for v in every if v is not None]
+    values, count = [-1.0 if v == "no form" else float(v) for v in flat], max(1, len(flat))
+    low, high = mean_interval(values) if values else (-1.0, 1.0)
+    shares = {name: sum(v == value for v in flat) / count for name, value in (("worse", -1), ("par", 0), ("better", 1))}
     return {
-        "lead": sum(values) / len(values), "ci95_low": low, "ci95_high": high, "n": float(len(flat)), **shares,
-        "formless": formless,
+        "lead": sum(values) / count, "ci95_low": low, "ci95_high": high, "n": float(len(flat)), **shares,
+        "formless": sum(v == "no form" for v in flat) / count, "judge_no_verdict": 1 - len(flat) / len(every),
     }  # fmt: skip
 
 

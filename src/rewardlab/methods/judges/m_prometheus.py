@@ -144,7 +144,9 @@ def _decoded(rows: Sequence[Problem], run: Run, form: Form, votes: int, temperat
     if not asked:
         return {}
     values = [[form.read(t.reply).values for t in group] for group in judgements_of(run, asked, votes, temperature=temperature)]
-    grades = iter([float(np.mean([0.5 if v is None else v[0] for v in row] or [0.5])) for row in values])
+    # a vote that cannot be read is none, and a reply without a vote is not chosen before one that has one
+    known = [[v[0] for v in row if v is not None] for row in values]
+    grades = iter([float(np.mean(row)) if row else -1.0 for row in known])
     return {"decoded": float(np.mean([gain([next(grades) for _ in p.meta["replies"]], p.meta["scores"]) for p in several]))}
 
 

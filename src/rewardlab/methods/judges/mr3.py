@@ -35,7 +35,7 @@ from rewardlab.evals.marked import marked, over, shares
 from rewardlab.judges.asking import judgements_of
 from rewardlab.judges.forms import Form, Kind, own_form
 from rewardlab.judges.marks import Marks
-from rewardlab.judges.rows import Question, is_right, questions_of
+from rewardlab.judges.rows import BACK, Question, is_right, questions_of
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.rollouts.judgements import nothing_accepted
 from rewardlab.rollouts.ranked import learnt
@@ -98,6 +98,30 @@ def traces_of(problem: Problem, forms: Mapping[Kind, Form], language: Language, 
     return [t for t in known if not right or is_right(t.question, t.trace, forms[t.question.kind])]
 
 
+def check_traces(problems: Sequence[Problem], language: Language, right: bool, texts: Any = None, **_: object) -> None:
+    """Refuse a row that is not labelled, with its place, and rows of which none has a trace that may be learnt."""
+    forms = _forms(texts or {})
+    for problem in problems:
+        try:
+            questions_of(problem, forms)
+        except RewardlabError as bad:
+            raise RewardlabError(f"{problem.place}: {bad}" if problem.place else str(bad)) from None
+    if not any(traces_of(problem, forms, language, right) for problem in problems):
+        raise _no_trace(problems, language)
+
+
+def _no_trace(problems: Sequence[Problem], language: Language) -> RewardlabError:
+    names = [f"{COLUMN[language]}{back}" for back in ("", BACK)]
+    written = sum(any(problem.meta.get(name) for name in names) for problem in problems)
+    found = f"{written} have one whose verdict is not the label, or cannot be read" if written else "none has the column"
+    other: Language = "target" if language == "english" else "english"
+    return RewardlabError(
+        f"mr3 learns traces with the right verdict, from the column {COLUMN[language]!r} ({names[1]!r} where the worse reply of a "
+        f"pair stands first), and none of {len(problems)} rows has one: {found}. Write traces with another model (examples: "
+        f"rewardlab show mr3 --rows), or give --language {other}, which reads {COLUMN[other]!r}"
+    )
+
+
 def ordered(failed: Sequence[float], order: Order, easy: bool, seed: int) -> list[int]:
     """Rows by the share of attempts that fail; without `easy`, those on which none fails are left out (all stay if none would)."""
     kept = [i for i, x in enumerate(failed) if easy or x > 0] or list(range(len(failed)))
@@ -130,10 +154,7 @@ def curriculum(
         found = [(start + i, traces_of(ops.task.train[start + i], forms, language, right)) for i in range(size)]
         known = [(at, traced) for at, traced in found if traced]
         if not known:
-            raise RewardlabError(
-                f"none of {size} rows has a trace with the right verdict in {COLUMN[language]!r}: give rows that do, or language="
-                f"{'target' if language == 'english' else 'english'!s}"
-            )
+            raise _no_trace([ops.task.train[start + i] for i in range(size)], language)
         stated = [ops.task.train[at].meta.get("difficulty") for at, _ in known]
         asked = [traced[0].question for _, traced in known]
         failed = [float(x) for x in stated] if None not in stated else failures(run, asked, forms, attempts)
@@ -162,7 +183,7 @@ def _epoch(source: Any) -> int | None:
         return None
 
 
-@rollout(rows=lambda **_: 1)
+@rollout(rows=lambda **_: 1, accepts=check_traces)
 def traced_rows(
     problems: list[Problem], run: Run, *, right: bool = True, language: Literal["english", "target"] = "english", opening: str = "",
     texts: dict[str, str] | None = None,

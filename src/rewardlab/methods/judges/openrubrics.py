@@ -32,7 +32,7 @@ from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Traje
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.evals.passk import mean_interval
-from rewardlab.judges.cases import Case, agrees, best_of, cases_of, to_judge
+from rewardlab.judges.cases import UNREAD, Case, agrees, best_of, cases_of, to_judge
 from rewardlab.judges.forms import Form, asking, own_form
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.sft import sft
@@ -198,7 +198,8 @@ def rubric_accuracy(
     """The policy writes the likeliest rubric for each held-out request, and judges its pair by it, k times in either order.
 
     judged: the share of judgements with a right verdict, an unread one being wrong.  pair_accuracy: of pairs that the mean over
-    judgements ranks right, ties half.  unread: judgements without a verdict.  temperature: of judgements.
+    judgements ranks right, ties half, and not those of which none can be read.  unread: judgements without a verdict.
+    temperature: of judgements.
     """
     form = form_of(judge)
     rubrics, _ = answers(run, "policy", [asking(p, write) for p in problems], 1, Sampling(run.max_new, 0.0))
@@ -226,7 +227,9 @@ def _won(row: Sequence[Judged], form: Form) -> float:
         if values := form.read(x.judgement, 2).values:
             better = best_of(x.question.meta["worth"]) or 0
             gaps.append(values[better] - values[1 - better])
-    mean = sum(gaps) / len(gaps) if gaps else 0.0
+    if not gaps:
+        return UNREAD
+    mean = sum(gaps) / len(gaps)
     return 0.5 if mean == 0.0 else float(mean > 0)
 
 

@@ -85,7 +85,8 @@ def grades(
     """How well the mean of k sampled scores of held-out replies agrees with the rows' scores.
 
     pearson: 0 where all scores are alike.  spearman, kendall: left out there.  exact: the share of samples with the row's score.
-    error: the mean distance of the mean score from it.  unread: samples without a score, which count as the middle of the scale.
+    error: the mean distance of the mean score from it.  unread: samples without a score: these are not exact, and a correlation,
+    which needs a number of every row, or the judge would choose its rows, takes them as the middle of the scale.
     """
     of = form_of(form, kind)
     gold = np.array([score_of(p, of) for p in problems], float)
@@ -96,7 +97,8 @@ def grades(
     assert of.marks is not None
     span, found = of.marks.high - of.marks.low, [of.read(t.reply).values for t in said]
     scores = np.array([of.marks.low + span * (0.5 if v is None else v[0]) for v in found]).reshape(-1, k)
-    mean, exact = scores.mean(1), [float(x) for x in (np.isclose(scores, gold[:, None])).mean(1)]
+    readable = np.array([v is not None for v in found]).reshape(-1, k)
+    mean, exact = scores.mean(1), [float(x) for x in (np.isclose(scores, gold[:, None]) & readable).mean(1)]
     low, high = mean_interval(exact)
     r = pearson(mean, gold)
     return {

@@ -34,7 +34,7 @@ from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Sampling, Score, Trajectory, measure, rollout, seed_of
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.passk import mean_interval
-from rewardlab.judges.cases import cases_of, to_judge
+from rewardlab.judges.cases import UNREAD, cases_of, to_judge
 from rewardlab.judges.forms import Kind
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
@@ -83,7 +83,7 @@ def in_agreement(trajectory: Trajectory, *, form: str = FORM, kind: Kind = "scor
         return Score(None, why=found)
     reading, gold = found
     if reading.values is None:
-        return Score(0.0, why=reading.said)
+        return Score(UNREAD, why=reading.said)
     return Score(agreement(reading.values, gold), extracted=str(reading.values))
 
 

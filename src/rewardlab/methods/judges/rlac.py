@@ -52,9 +52,9 @@ from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.passk import accuracy
-from rewardlab.judges.forms import asking, conversation, own_form
+from rewardlab.judges.forms import Reading, asking, conversation, own_form
 from rewardlab.objectives.pairs import row_sum
-from rewardlab.rewards.checklists import Item, items_of, program_verdicts
+from rewardlab.rewards.checklists import Item, check_programs, items_of, program_verdicts
 from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
@@ -74,6 +74,7 @@ VALIDATE = (
 CRITIC, VALIDATOR = "critic", "validator"
 QUESTION, CRITICISED = "question", "criticised"
 """Columns of what a critic is asked: the instruction, and the reply."""
+NOBODY = "nobody checks the demand: it has no program, and there is no validator (--validator)"
 Choice = Literal["critic", "random", "all"]
 
 
@@ -96,14 +97,14 @@ def named(critique: str, items: Sequence[Item]) -> Item | None:
     return items[found.index(at)] if at[0] >= 0 else None
 
 
-def validated(cases: Sequence[Case], run: Run, validate: str, max_new: int) -> list[float | None]:
-    """v of each case: 1 if the reply meets the demand, or there is none, 0 if it does not; None where nobody can tell.
+def validated(cases: Sequence[Case], run: Run, validate: str, max_new: int) -> list[Score]:
+    """v of each case: 1 if the reply meets the demand, or there is none, 0 if it does not; None, and why, where nobody can tell.
 
     Logs the checks that are made, added to those of this step.
     """
-    found: list[float | None] = [1.0 if case.item is None else None for case in cases]
+    found = [Score(1.0) if case.item is None else Score(None, why=NOBODY) for case in cases]
     by_program: dict[str, list[int]] = {}
-    by_model = []
+    by_model: list[int] = []
     for i, case in enumerate(cases):
         if case.item is not None and case.item.program:
             by_program.setdefault(case.item.program, []).append(i)
@@ -111,34 +112,37 @@ def validated(cases: Sequence[Case], run: Run, validate: str, max_new: int) -> l
             by_model.append(i)
     for program, places in by_program.items():
         for i, verdict in zip(places, program_verdicts(program, [cases[i].reply for i in places]), strict=True):
-            found[i] = verdict
-    for i, verdict in zip(by_model, _asked([cases[i] for i in by_model], run, validate, max_new), strict=True):
-        found[i] = verdict
+            found[i] = Score(verdict, why="" if verdict is not None else "the program of the demand fails on the reply")
+    for i, said in zip(by_model, _asked([cases[i] for i in by_model], run, validate, max_new), strict=True):
+        found[i] = said
     calls = len(by_model) + sum(map(len, by_program.values()))
     run.log("validator_calls", run.metrics.get("validator_calls", 0.0) + calls)
     return found
 
 
-def _asked(cases: Sequence[Case], run: Run, validate: str, max_new: int) -> list[float | None]:
+def _asked(cases: Sequence[Case], run: Run, validate: str, max_new: int) -> list[Score]:
     asked = [asking(c.problem, validate, prompt=c.question, reply=c.reply, item=c.item.text if c.item else "") for c in cases]
     said = answers(run, VALIDATOR, asked, 1, Sampling(max_new, 0.0))[0] if asked else []
-    values = [own_form("verdict").read(row[0]).values if row else None for row in said]
-    return [None if v is None else float(v[0] > 0.5) for v in values]
+    read = [own_form("verdict").read(row[0]) if row else Reading(None, "the question does not fit its context") for row in said]
+    return [
+        Score(None, why=f"the validator: {said}; --validator names another, openai:URL#NAME too") if values is None
+        else Score(float(values[0] > 0.5)) for values, said in read
+    ]  # fmt: skip
 
 
 # ---- the generator -------------------------------------------------------------------------------------------------------
 
 
-@reward(over="groups")
+@reward(over="groups", accepts=check_programs)
 def survives(
     groups: list[Group], run: Run, *, choice: Choice = "critic", ask: str = CRITICISE, validate: str = VALIDATE,
     max_critique: PositiveInt = 256, max_validation: PositiveInt = 256, temperature: NonNegativeFloat = 1.0,
-    column: str = "checklist",
+    column: str = "checklist", programs: bool = False,
 ) -> Scores:  # fmt: skip
     """1 for a reply that meets the demands that are checked, 0 for one that does not; no verdict where that cannot be told.
 
-    choice: which are checked: the one that the critic names, one of the row's checklist by chance, or all of it.
-    """
+    choice: which are checked: the one that the critic names, one of the row's checklist by chance, or all of it.  programs: they
+    alone check, and no validator."""
     rows = [t for group in groups for t in group]
     own = [items_of(t.problem.meta.get(column)) for t in rows]
     chosen = (
@@ -161,23 +165,20 @@ def _named_by_critic(
 
 def _listed(rows: Sequence[Trajectory], own: Sequence[Sequence[Item]], choice: Choice, run: Run) -> list[list[Item | None]]:
     if without := [t for t, items in zip(rows, own, strict=True) if not items]:
-        raise RewardlabError(
-            f"choice={choice!r} checks items of a checklist, and the row of {without[0].problem.question[:60]!r} has none: add the "
-            "column 'checklist', or let a critic choose (choice='critic')"
-        )
+        said = f"choice={choice!r} checks items of a checklist, and the row of {without[0].problem.question[:60]!r} has none"
+        raise RewardlabError(f"{said}: add the column 'checklist', or let a critic choose (choice='critic')")
     if choice == "all":
         return [list(items) for items in own]
     rng = random.Random(seed_of("rlac", run.seed, run.step))
     return [[rng.choice(items)] for items in own]
 
 
-def _worst(found: Sequence[tuple[Item | None, float | None]]) -> Score:
+def _worst(found: Sequence[tuple[Item | None, Score]]) -> Score:
     """The minimum over demands; one that is not met decides, whatever is unknown of the others."""
-    failed = [item.text for item, v in found if item is not None and v == 0.0]
-    if failed:
+    if failed := [item.text for item, v in found if item is not None and v.value == 0.0]:
         return Score(0.0, why=f"fails: {failed[0]}")
-    if any(v is None for _, v in found):
-        return Score(None, why="the validator gave no verdict")
+    if unknown := [v for _, v in found if v.value is None]:
+        return unknown[0]
     return Score(1.0, why=", ".join(f"meets: {item.text}" if item else "no demand was named" for item, _ in found))
 
 
@@ -218,16 +219,15 @@ def finds_failure(
 ) -> Scores:  # fmt: skip
     """1 for a critique that names a demand that its reply fails, 0 for any other; no verdict where that cannot be told.
 
-    Logged: failures_found, the share of critiques with a verdict that find one.
-    """
+    Logged: failures_found, the share of critiques with a verdict that find one."""
     rows = [t for group in groups for t in group]
     items = [named(t.reply, items_of(t.problem.meta.get(column))) for t in rows]
     cases = [Case(t.problem, t.problem.meta[QUESTION], t.problem.meta[CRITICISED], i) for t, i in zip(rows, items, strict=True)]
     verdicts = validated(cases, run, validate, max_validation)
-    known = [1.0 - v for v in verdicts if v is not None]
+    known = [1.0 - v.value for v in verdicts if v.value is not None]
     if known:
         run.log("failures_found", sum(known) / len(known))
-    scores = iter([Score(None, why="the validator gave no verdict") if v is None else Score(1.0 - v) for v in verdicts])
+    scores = iter([v if v.value is None else Score(1.0 - v.value) for v in verdicts])
     return [[next(scores) for _ in group] for group in groups]
 
 
@@ -264,7 +264,7 @@ def rlac(
     asked = to_criticise(each=each, ask=ask, max_new=max_critique)
     others = [Learner(CRITIC, critic, learnt, asked, every)] if choice == "critic" else []
     others += [Learner(VALIDATOR, validator, Recipe(), every=0)] if validator else []
-    paid = survives(choice=choice, ask=ask, validate=validate, max_critique=max_critique)
+    paid = survives(choice=choice, ask=ask, validate=validate, max_critique=max_critique, programs=not validator)
     return base.but(
         rollout=base.rollout or independent(n=n), reward=paid,
         measure=base.measure or own_reward(reward=paid, rollout=independent(n=1)),
@@ -278,7 +278,7 @@ data = Data(
     checklist=Column(
         "demands of which the critic names one: a list of texts, or of objects with `item` and `program`, Python that defines "
         "verify_requirement(text); without it the critic says the demand in its own words",
-        optional=True, setting="column",
+        optional=True, setting="column", needed_with=("choice", "random", "all"),
     ),
     rows=[
         {"prompt": "Write two sentences on the life of Ada Lovelace."},

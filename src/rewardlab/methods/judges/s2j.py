@@ -9,8 +9,8 @@ rewards fall on the same judgement, so that what is reinforced is a solution wit
 
 Sun, Yu, Wang, Yang, Gu & Yang 2025, arXiv:2509.22099, by its abstract and texts that quote it; no code was found. (inferred):
 w = 1, verdicts paid 1 or 0, the marks of the solution, and that a question without a gold answer pays the verdict alone, unless
-`by` scores its solution, as a reward model may (`model_score`). The gap counts as solved what the judge solves when it is asked the
-question alone (`alone`), or what it solves within its judgement.
+`by` scores its solution, as a reward model may (`model_score`); rows of which none has an answer are refused without it. The gap
+counts as solved what the judge solves when it is asked the question alone (`alone`), or what it solves within its judgement.
 """
 
 import re
@@ -73,7 +73,17 @@ def verified(solution: str | None, answer: object) -> Score:
     return Score(verdict.pays, why=verdict.why, extracted=verdict.extracted)
 
 
-@reward(over="groups", check=check_pattern)
+def check_answers(problems: Sequence[Problem], by: Reward | None = None, **_: object) -> None:
+    """Refuse rows of which none has a gold answer, where nothing else pays a solution: the verdict alone would be paid."""
+    if by is None and all(p.answer is None for p in problems):
+        raise RewardlabError(
+            f"s2j pays the judge's own solution by the gold answer of the question, and none of {len(problems)} rows has one: add "
+            "a column 'answer' (--answer-column names another), name a reward that pays solutions (--by 'model:RUN'), or train "
+            "trained_judge, which is paid for its verdicts alone (so is s2j with --weight 0)"
+        )
+
+
+@reward(over="groups", check=check_pattern, accepts=check_answers)
 def own_solution_right(groups: list[Group], run: Run, *, solution: str = SOLUTION, by: Reward | None = None) -> Scores:
     """1 where a judgement's own solution of the question has the gold answer, else 0.
 
@@ -115,7 +125,8 @@ def solve_to_judge(
 
     solved: the share of judgements whose question the judge solves.  gap: of these, the share with a wrong verdict.
     solved_misjudged: solved and with a wrong verdict, as a share of all.  alone: solved means that the policy's own reply to the
-    question has the gold answer; else that the solution within the judgement has it.
+    question has the gold answer; else that the solution within the judgement has it. Where no row has one, none of this is known,
+    and it is left out.
     """
     found = judged(problems, run, form_of(form, kind), k)
     known = [i for i, p in enumerate(problems) if p.answer is not None]
@@ -128,9 +139,11 @@ def solve_to_judge(
         counted += len(texts)
         solves = [by_row[a.row] if alone else verified(own_solution(x, solution), answer).value == 1 for x in texts]
         misjudged += [not ok for ok, solved in zip(right, solves, strict=True) if solved]
+    if not counted:
+        return accuracy_of(found)
     return accuracy_of(found) | {
-        "solved": len(misjudged) / max(1, counted), "gap": float(np.mean(misjudged)) if misjudged else 0.0,
-        "solved_misjudged": sum(misjudged) / max(1, counted),
+        "solved": len(misjudged) / counted, "gap": float(np.mean(misjudged)) if misjudged else 0.0,
+        "solved_misjudged": sum(misjudged) / counted,
     }  # fmt: skip
 
 

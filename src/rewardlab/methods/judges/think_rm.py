@@ -11,9 +11,9 @@ Hong et al. 2025, arXiv:2505.16265, and IlgeeHong/Think-RM at 823375b (run_binar
 naive-reasoning-binary.py and -multiclass.py, core_algos.compute_grpo_difference_advantage, call_gen_prm_*.py): n = 8 judgements, KL
 .0001, eps = 1e-6, G = 4; a preference with strength is paid 1 where it is exact and 1/2 where its side is right. In the release
 each pair is judged in one order, 0 where it cannot be read, and a verdict without strength counts 1 / length of the judgement in
-characters: what was long in the balance says less. (inferred): the same text twice is a tie that nobody is asked about; 20 steps of
-imitation; a judgement is kept where its side is right. There QwQ-32B wrote the judgements: here the rows bring them, or the policy
-writes them.
+characters: what was long in the balance says less. (inferred): a group of which nothing can be read has no verdict; the same text
+twice is a tie that nobody is asked about; 20 steps of imitation; a judgement is kept where its side is right. There QwQ-32B wrote
+the judgements: here the rows bring them, or the policy writes them.
 
 `think_rm` trains a judge; with `judge`, the policy that this one prefers.
 """
@@ -32,6 +32,7 @@ from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Score, Scores,
 from rewardlab.credit.value import to_go
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import number_of
+from rewardlab.judges.cases import UNREAD
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import judge_beside, judgements_first, trained_judge
@@ -66,7 +67,7 @@ def right_strength(trajectory: Trajectory, *, form: str = "think_rm", column: st
         return Score(None, why=found)
     reading, worth = found
     if reading.values is None:
-        return Score(0.0, why=reading.said)
+        return Score(UNREAD, why=reading.said)
     said, sign = strength_of(reading.values), 1 if worth[0] > worth[1] else -1
     gold = number_of(trajectory.problem.meta.get(column))
     exact = gold is None or round(abs(said)) == round(gold)
@@ -80,19 +81,22 @@ Pair = tuple[Problem, str, str]
 
 def preferences(
     pairs: Sequence[Pair], run: Run, *, model: str, form: str, by_length: bool, temperature: float, max_new: int
-) -> list[float]:  # fmt: skip
-    """s(first, second) of each pair by one judgement: positive where the first is preferred; 0 for the same text, or no verdict."""
+) -> list[float | str]:  # fmt: skip
+    """s(first, second) of each pair by one judgement: positive where the first is preferred, 0 for the same text; or why there is
+    none."""
     of = form_of(form)
     differ = [i for i, (_, a, b) in enumerate(pairs) if a != b]
     asked = [of.asked(replace(pairs[i][0], answer=None), pairs[i][1:]) for i in differ]
     said = judgements_by(run, model, asked, max_new or run.max_new, temperature, False, of) if asked else []
-    found = [0.0] * len(pairs)
+    found: list[float | str] = [0.0] * len(pairs)
     for i, judgement in zip(differ, said, strict=True):
-        values = of.read(judgement, 2).values
-        if values is not None and not isinstance(judgement, Failure):
+        values, why = of.read(judgement, 2)
+        if values is None or isinstance(judgement, Failure):
+            found[i] = why
+        else:
             found[i] = (values[0] - values[1]) / len(judgement.text) if by_length else strength_of(values)
     if asked:
-        run.log("judge_no_verdict", sum(found[i] == 0 for i in differ) / len(differ))
+        run.log("judge_no_verdict", sum(isinstance(found[i], str) for i in differ) / len(differ))
     return found
 
 
@@ -110,15 +114,23 @@ def preferred(
     """The advantage of a reply by what a judge says of all pairs of its group; they sum to 0, and need no credit but `to_go`.
 
     model: of the run, or openai:URL#NAME.  by_length: a verdict counts 1 / characters of its judgement; else by its strength.
-    max_new: tokens of a judgement; 0: those of the run.  Logged: judge_no_verdict, the share of judgements that say nothing.
+    max_new: tokens of a judgement; 0: those of the run. A judgement that cannot be read counts 0, as in the release; in a group
+    where none can be, no reply has a verdict.  Logged: judge_no_verdict, the share of those.
     """
     places = [(g, a, b) for g, group in enumerate(groups) for a, b in combinations(range(len(group)), 2)]
     pairs = [(groups[g][a].problem, groups[g][a].reply, groups[g][b].reply) for g, a, b in places]
     said = preferences(pairs, run, model=model, form=form, by_length=by_length, temperature=temperature, max_new=max_new)
     tables = [np.zeros((len(group), len(group))) for group in groups]
+    known: list[list[float | str]] = [[] for _ in groups]
     for (g, a, b), s in zip(places, said, strict=True):
-        tables[g][a, b], tables[g][b, a] = s, -s
-    return [[Score(float(x)) for x in advantages(d, eps)] for d in tables]
+        known[g].append(s)
+        if not isinstance(s, str):
+            tables[g][a, b], tables[g][b, a] = s, -s
+    return [
+        [Score(None, why=str(own[0]))] * len(d) if own and all(isinstance(s, str) for s in own)
+        else [Score(float(x)) for x in advantages(d, eps)]
+        for d, own in zip(tables, known, strict=True)
+    ]  # fmt: skip
 
 
 @measure
@@ -126,12 +138,16 @@ def won_against_start(
     problems: Sequence[Problem], run: Run, *, model: str = "judge", form: str = "think_rm", temperature: NonNegativeFloat = 0.6,
     max_new: NonNegativeInt = TOKENS,
 ) -> dict[str, float]:  # fmt: skip
-    """won: how often the judge prefers a reply of the policy to one of its start, each pair in both orders, ties half."""
+    """won: how often the judge prefers a reply of the policy to one of its start, each pair in both orders, ties half; judgements
+    that cannot be read are left out, and where none can be, a half says that nothing is known.  judge_no_verdict: their share."""
     sampling = Sampling(run.max_new)
     mine, start = ([g[0].reply for g in written(list(problems), run, 1, who, sampling)] for who in ("policy", "reference"))
     pairs = [(p, *pair) for p, a, b in zip(problems, mine, start, strict=True) for pair in ((a, b), (b, a))]
-    said = np.sign(preferences(pairs, run, model=model, form=form, by_length=False, temperature=temperature, max_new=max_new))
-    return {"won": float((1 + (said[::2] - said[1::2]) / 2).mean() / 2), "n": float(len(problems))}
+    said = preferences(pairs, run, model=model, form=form, by_length=False, temperature=temperature, max_new=max_new)
+    # the second time, the reply of the start stands first
+    won = [(1 + np.sign(s) * (-1) ** i) / 2 for i, s in enumerate(said) if not isinstance(s, str)]
+    silent = 1 - len(won) / len(said)
+    return {"won": float(np.mean(won)) if won else 0.5, "n": float(len(problems)), "judge_no_verdict": silent}
 
 
 # ---- the recipes ---------------------------------------------------------------------------------------------------------

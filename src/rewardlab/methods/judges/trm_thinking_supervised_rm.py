@@ -10,8 +10,8 @@ sentence may be faithful and false, or not in the documents and true.
 
 Ma et al. 2025, arXiv:2509.25409, by its abstract and texts that sum it up; its code (Martin-qyma/TRM) was not at hand. (inferred):
 the share of right labels as reward, w = 1; that the policy's rewards are added; the wording, and that a reply without a
-readable label for each sentence earns the judge 0 and the policy nothing. `line` without {faithful} and {reason}, with a pattern
-to match, is a judge of correctness alone.
+readable label for each sentence earns the judge 0, as wrong labels do, and gives the policy no verdict. `line` without {faithful}
+and {reason}, with a pattern to match, is a judge of correctness alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Sampling, Score, Scores, Trajectory, measure, rollout
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.rewards import mean_reward
+from rewardlab.evals.own_reward import own_reward
 from rewardlab.judges.forms import Form
 from rewardlab.judges.named import form_of
 from rewardlab.judges.sentences import LABELS, Label, agreement, read, sentences_of, to_judge, written
@@ -82,7 +82,20 @@ def _question(problem: Problem, form: Form) -> Problem:
     return to_judge(problem, [s.text for s in found], form, [(s.faithful, s.correct) for s in found])
 
 
-@rollout(wraps="inner", rewords=True)
+def check_sentences(problems: Sequence[Problem], form: str = FORM, **_: object) -> None:
+    """Refuse rows without labelled sentences, or without a column that the form shows, with the place of the first."""
+    for problem in problems:
+        try:
+            _question(problem, form_of(form, "verdict"))
+        except RewardlabError as bad:
+            raise RewardlabError(f"{problem.place}: {bad}" if problem.place else str(bad)) from None
+
+
+def _asks(problem: Problem, form: str = FORM, **_: object) -> list[Problem]:
+    return [_question(problem, form_of(form, "verdict"))]
+
+
+@rollout(wraps="inner", rewords=True, accepts=check_sentences, asks=_asks)
 def sentence_judgements(problems: list[Problem], run: Run, *, inner: Rollout, form: str = FORM) -> list[Group]:
     """`inner` on the question of a judge about the sentences of each row."""
     return inner([_question(p, form_of(form, "verdict")) for p in problems], run)
@@ -161,9 +174,15 @@ def correct_sentences(
     for i, texts in zip(at, said, strict=True):
         labels = read(texts[0], pattern, len(split[i])) if texts else None
         share = None if labels is None else sum(c for _, c in labels) / len(labels)
-        scores[i] = Score(share, why="" if labels else "no label for each sentence")
+        scores[i] = Score(share, why="" if labels else _unlabelled(len(split[i]), texts[0] if texts else None))
     found = iter(scores)
     return [[next(found) for _ in group] for group in groups]
+
+
+def _unlabelled(count: int, said: str | None) -> str:
+    if said is None:
+        return "the question about the sentences, and a judgement of them, exceed the judge's context: lower --max-judgement"
+    return f"the judge gave not one label for each of {count} sentences: {said[-200:]!r}"
 
 
 # ---- the recipe ------------------------------------------------------------------------------------------------------------------
@@ -185,7 +204,8 @@ def trm_thinking_supervised_rm(
         paid: Reward = correct_sentences(form=form, pattern=pattern, max_new=max_judgement or 1024)
         whole = paid + useful if useful else paid
         judge = Learner(TRM, trm, Recipe(), every=0)
-        return base.but(reward=whole, measure=mean_reward(), problems=problems, lr=lr, also=(*base.also, judge))
+        measured = own_reward(reward=whole, rollout=independent(n=1))
+        return base.but(reward=whole, measure=measured, problems=problems, lr=lr, also=(*base.also, judge))
     right = labels_right(pattern=pattern, faithful=faithful)
     kept = labelled_judgements(form=form, line=line)
     return base.but(
@@ -207,7 +227,8 @@ data = Data(
     documents="a list of texts that support the answer, and may be wrong",
     sentences=Column(
         "a list of objects, one for each sentence of an answer: `text`; `correct`, yes or no; where they are known `faithful` to "
-        "the documents, yes or no, and `reason`, why it is correct or not"
+        "the documents, yes or no, and `reason`, why it is correct or not; a policy that a trained judge pays (trm) needs none",
+        optional=True,
     ),
     rows=[
         {

@@ -14,7 +14,8 @@ The judge writes principles for this text, criticises both by them and scores bo
 Jia et al. 2025, arXiv:2506.00103, by our summary and others; no code was released. tau = .6 is the paper's, for groups of 16. That
 the reference's advantage is 0 is that of a public trainer that follows it (for code, with a pairwise verifier); there a reply earns
 +1 where it wins every judgement, in both orders. (inferred): that a group which is left out is not replaced; two judgements of a
-comparison, one in each order, whose mean counts, and that a tie is -1; the wording of the judge's prompt. In place of a judge, `by`
+comparison, one in each order, whose mean counts, and that a tie is -1; a judgement that cannot be read does not count, and a reply
+of which none can has no verdict; the wording of the judge's prompt. In place of a judge, `by`
 may be any reward: the reply with more of it is preferred. `reference` names a column with a fixed text to compare with, the rival
 of the paper's idea.
 """
@@ -49,7 +50,7 @@ from rewardlab.credit.value import to_go
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.passk import mean_interval
 from rewardlab.evals.rewards import mean_reward
-from rewardlab.judges.forms import Form, Kind
+from rewardlab.judges.forms import Form, Kind, Reading
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.critiques import answers
@@ -60,6 +61,8 @@ from rewardlab.text.answers import after_thinking
 from rewardlab.worlds.notes import note_quality, praise_words
 
 JUDGE = "judge"
+NO_ROOM = "a question, and a judgement of it, exceed its context: lower --max-judgement"
+HELP = "--judge names another (a run of trained_judge, openai:URL#NAME), --form what it is asked, --max-judgement its tokens"
 PRINCIPLES = (
     "Two texts were written to the same request. First write the principles by which texts of this kind, to this request, should "
     "be judged, each with a weight. Then criticise both texts by these principles, quoting them. Length and explanation are no "
@@ -87,8 +90,9 @@ def beats_reference(
     texts = [_text(group[0].problem, reference) if i is None else group[i].reply for group, i in zip(groups, at, strict=True)]
     preferring = Preferring(by, model, form_of(form, kind), judgements, Sampling(max_new, temperature))
     rows = []
-    for group, gaps, i, text in zip(groups, preferring.gaps(groups, texts, run), at, texts, strict=True):
-        judged = [_verdict(t.reply == text, gap) for t, gap in zip(group, gaps, strict=True)]
+    found, unread = preferring.gaps(groups, texts, run)
+    for group, gaps, i, text in zip(groups, found, at, texts, strict=True):
+        judged = [_verdict(t.reply == text, gap, unread) for t, gap in zip(group, gaps, strict=True)]
         rows.append([Score(0.0, why="the reference") if k == i else s for k, s in enumerate(judged)])
     known = [s.value > 0 for row, i in zip(rows, at, strict=True) for k, s in enumerate(row) if k != i and s.value is not None]
     if known:
@@ -107,10 +111,10 @@ def _text(problem: Problem, column: str) -> str:
     return str(problem.meta[column])
 
 
-def _verdict(same: bool, gap: float | None) -> Score:
+def _verdict(same: bool, gap: float | None, unread: str) -> Score:
     if same:
         return Score(-1.0, why="the reference's text")
-    return Score(None, why="no judgement could be read") if gap is None else Score(1.0 if gap > 0 else -1.0, why=f"by {gap:+.3g}")
+    return Score(None, why=unread) if gap is None else Score(1.0 if gap > 0 else -1.0, why=f"by {gap:+.3g}")
 
 
 class Preferring(NamedTuple):
@@ -122,18 +126,23 @@ class Preferring(NamedTuple):
     judgements: int
     sampling: Sampling
 
-    def gaps(self, groups: list[Group], texts: Sequence[str], run: Run) -> list[list[float | None]]:
-        """By how much each reply is preferred to the text for its group; None where that is not known."""
+    def gaps(self, groups: list[Group], texts: Sequence[str], run: Run) -> tuple[list[list[float | None]], str]:
+        """By how much each reply is preferred to the text for its group, None where that is not known; and why not, of the first.
+
+        Logged of a judge: judge_no_verdict, the share of its judgements that cannot be read.
+        """
         return self._by_reward(groups, texts, run) if self.by is not None else self._by_judge(groups, texts, run)
 
-    def _by_reward(self, groups: list[Group], texts: Sequence[str], run: Run) -> list[list[float | None]]:
+    def _by_reward(self, groups: list[Group], texts: Sequence[str], run: Run) -> tuple[list[list[float | None]], str]:
         assert self.by is not None
         begun = run.policy.read([Trajectory(g[0].problem) for g in groups], [g[0].problem.prompt for g in groups])
         beside = [[*g, t] for g, t in zip(groups, run.policy.write(begun, list(texts)), strict=True)]
-        scores = [[s.total for s in row] for row in self.by(beside, run)]
-        return [[None if x is None or row[-1] is None else x - row[-1] for x in row[:-1]] for row in scores]
+        scored = self.by(beside, run)
+        why = next((s.why for row in scored for s in row if s.total is None), "")
+        scores = [[s.total for s in row] for row in scored]
+        return [[None if x is None or row[-1] is None else x - row[-1] for x in row[:-1]] for row in scores], why
 
-    def _by_judge(self, groups: list[Group], texts: Sequence[str], run: Run) -> list[list[float | None]]:
+    def _by_judge(self, groups: list[Group], texts: Sequence[str], run: Run) -> tuple[list[list[float | None]], str]:
         cells = [
             (g, i, k % 2 == 0)
             for g, (group, text) in enumerate(zip(groups, texts, strict=True))
@@ -146,11 +155,15 @@ class Preferring(NamedTuple):
         ]  # fmt: skip
         said, _ = answers(run, self.model, asked, 1, self.sampling)
         found: list[list[list[float]]] = [[[] for _ in group] for group in groups]
-        for (g, i, first), texts in zip(cells, said, strict=True):
-            for text in texts:
-                if values := self.form.read(text, 2).values:
-                    found[g][i].append(values[0] - values[1] if first else values[1] - values[0])
-        return [[sum(gaps) / len(gaps) if gaps else None for gaps in row] for row in found]
+        read = [self.form.read(row[0], 2) if row else Reading(None, NO_ROOM) for row in said]
+        for (g, i, first), (values, _) in zip(cells, read, strict=True):
+            if values is not None:
+                found[g][i].append(values[0] - values[1] if first else values[1] - values[0])
+        unread = [why for values, why in read if values is None]
+        if read:
+            run.log("judge_no_verdict", len(unread) / len(read))
+        why = f"the judge: {unread[0]}; {HELP}" if unread else ""
+        return [[sum(gaps) / len(gaps) if gaps else None for gaps in row] for row in found], why
 
 
 @measure(needs=("ref",))
@@ -158,19 +171,22 @@ def preferred_to_start(
     problems: Sequence[Problem], run: Run, *, by: Reward | None = None, model: str = JUDGE, form: str = PRINCIPLES,
     kind: Kind = "scores", judgements: PositiveInt = 2, max_new: PositiveInt = 512,
 ) -> dict[str, float]:  # fmt: skip
-    """preferred: the share of held-out replies that are preferred to one of the policy as it began, equal texts and comparisons
-    that cannot be read half.  reply_tokens: their mean length.  All as in `beats_reference`."""
+    """preferred: the share of held-out replies that are preferred to one of the policy as it began, equal texts half; comparisons
+    that cannot be read are left out, and where none can be, a half says that nothing is known.  judge_no_verdict: the share of
+    those.  reply_tokens: the replies' mean length.  All as in `beats_reference`."""
     prompts = [p.prompt for p in problems]
     mine, start = (
         writer.extend(writer.read([Trajectory(p) for p in problems], prompts), Sampling(run.max_new), run.rng("eval"))
         for writer in (run.policy, run.reference)
     )
     groups = [[t] for t in mine]
-    gaps = Preferring(by, model, form_of(form, kind), judgements, Sampling(max_new)).gaps(groups, [t.reply for t in start], run)
-    won = [0.5 if gap is None or a.reply == b.reply else float(gap > 0) for (gap,), a, b in zip(gaps, mine, start, strict=True)]
-    low, high = mean_interval(won)
+    gaps, _ = Preferring(by, model, form_of(form, kind), judgements, Sampling(max_new)).gaps(groups, [t.reply for t in start], run)
+    compared = [(a.reply == b.reply, gap) for (gap,), a, b in zip(gaps, mine, start, strict=True)]
+    won = [0.5 if same else float((gap or 0.0) > 0) for same, gap in compared if same or gap is not None]
+    low, high = mean_interval(won) if won else (0.0, 1.0)
     return {
-        "preferred": sum(won) / len(won), "ci95_low": low, "ci95_high": high, "n": float(len(won)),
+        "preferred": sum(won) / len(won) if won else 0.5, "ci95_low": low, "ci95_high": high, "n": float(len(won)),
+        "judge_no_verdict": 1.0 - len(won) / len(compared),
         "reply_tokens": sum(float(t.mask.sum()) for t in mine) / len(mine),
     }  # fmt: skip
 

@@ -35,6 +35,7 @@ from rewardlab.policies.hf.model import (
     recomputing,
     vocabulary,
 )
+from rewardlab.policies.hf.prefill import read_once
 from rewardlab.policies.hf.sampling import Sampler
 from rewardlab.policies.hf.sizes import ROWS, Sizes
 from rewardlab.policies.perturbed import Place
@@ -206,14 +207,19 @@ class HFPolicy(Sizes, TextPolicy):
         greedy = GenerationConfig(do_sample=False, max_new_tokens=sampler.replies.sampling.max_new, pad_token_id=0, **cache)
         try:
             with torch.no_grad(), self._autocast(), self._changed(self._read_in_sampling(mask), model):
+                ids, mask = ids.to(self.device), mask.to(self.device)
                 model.generate(
-                    input_ids=ids.to(self.device), attention_mask=mask.to(self.device), generation_config=greedy,
-                    logits_processor=chosen, stopping_criteria=over,
+                    input_ids=ids, attention_mask=mask, generation_config=greedy, logits_processor=chosen,
+                    stopping_criteria=over, **(read_once(model, prompts, ids, mask) if self._reads_once(width) else {}),
                     # by itself, transformers would have the processes of a divided model wait for each other in every call
                     synced_gpus=False,
                 )  # fmt: skip
         finally:
             model.generation_config = own_config
+
+    def _reads_once(self, width: int) -> bool:
+        """Whether prompts of several rows may be read once: nothing else decides or is inserted, and the cache grows."""
+        return width > 1 and self.alone and not (self.static_cache or self._joined or self._inserted is not None)
 
     # ---- log-probs ---------------------------------------------------------------------------------------------------
 

@@ -164,6 +164,10 @@ class VisionPolicy(HFPolicy):
                     eyes.enter_context(other._looking(rows))
             super()._generate(model, prompts, sampler)
 
+    def _reads_once(self, width: int) -> bool:
+        # equal tokens may stand for unlike images
+        return False
+
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every position, (len,); row by row: batches are sorted by length, which would mix up the images."""
         logprobs = []

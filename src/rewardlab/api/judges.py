@@ -1,0 +1,65 @@
+"""Models beside the policy that are named by a checkpoint: judges of a reward, which become models of the run; checked by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from rewardlab.clients.endpoint import is_served
+from rewardlab.core import Learner, Part, Recipe
+from rewardlab.errors import RewardlabError
+from rewardlab.models.checkpoint import NAMES, absolute_name, find, kind_of, parted
+from rewardlab.registry.playing import changed_in
+
+JUDGES = ("judge", "double_elimination")
+"""Rewards that ask a model for judgements, by their setting `model`."""
+OWN = ("policy", "reference")
+MADE = ("copy:", "value-head", "heads:", "prefix:", "energy:", "attributes:", "prm:", "model:")
+"""Beginnings of a learner's start that is no model's name alone (`Learner.init`)."""
+
+
+def with_judges(recipe: Recipe) -> Recipe:
+    """The recipe with a frozen model of its run for each judge of its reward that is named by a checkpoint: smollm2, a folder, a
+    run, ORG/NAME.
+
+    Raises RewardlabError for a judge, or the start of a second model, that there is not.
+    """
+    recipe = recipe if recipe.reward is None else _with_models(recipe, recipe.reward)
+    for learner in recipe.also:
+        if not learner.init.startswith(MADE) and not is_served(learner.init) and kind_of(learner.init) not in NAMES:
+            try:
+                find(learner.init, weights=False)
+            except RewardlabError as problem:
+                raise RewardlabError(f"the model {learner.name!r} of {recipe.name or 'this recipe'}: {problem}") from None
+    return recipe
+
+
+def _with_models(recipe: Recipe, reward: Any) -> Recipe:
+    known, others = {learner.name for learner in recipe.also}, list(recipe.also)
+    names: dict[str, str] = {}
+    for part in reward.walk():
+        model = part.settings.get("model") if part.name in JUDGES else None
+        if not isinstance(model, str) or model in (*OWN, *known) or is_served(model) or model in names:
+            continue
+        init = _placed(model)
+        names[model] = next(name for i in range(1, 99) if (name := "judge" + str(i) * (i > 1)) not in known)
+        known.add(names[model])
+        others.append(Learner(names[model], init, Recipe(), every=0))
+    if not names:
+        return recipe
+
+    def named(part: Part) -> Part:
+        mine = getattr(part, "name", "") in JUDGES and part.settings.get("model") in names
+        return part.but(model=names[part.settings["model"]]) if mine else part
+
+    return replace(recipe, reward=changed_in(reward, named), also=tuple(others))
+
+
+def _placed(model: str) -> str:
+    try:
+        return model if kind_of(model) in NAMES or parted(model)[1] == "smollm2" else absolute_name(model)
+    except RewardlabError as problem:
+        raise RewardlabError(
+            f"the judge {model!r} is neither a model of the run (policy, reference), nor smollm2, a folder or a run, nor is it "
+            f"served (openai:URL#NAME): {problem}"
+        ) from None
