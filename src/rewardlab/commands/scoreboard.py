@@ -68,7 +68,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     if args.list:
         return {"benchmarks": at_hand()}
-    on = [name.strip() for name in args.on.split(",") if name.strip()] if args.on else with_data()
+    if not args.raters:
+        raise RewardlabError(
+            "name a rater: a checkpoint, a run, judge:MODEL, length, FILE.py:FUNCTION (rewardlab scoreboard --help)"
+        )
+    if args.data and not args.on:
+        raise RewardlabError(f"say which benchmark {args.data} holds: --on pairs for pairs of your own, or a name of --list")
+    on = list(dict.fromkeys(name.strip() for name in args.on.split(",") if name.strip())) if args.on else with_data()
     return scoreboard(
         args.raters, on, data=args.data, out=args.out, limit=args.limit, against_published=args.against == "published",
         workers=args.workers, **shared.given(args, FIELDS),
@@ -85,6 +91,7 @@ def show(document: Mapping[str, Any]) -> None:
     for name, about in document["benchmarks"].items():
         _benchmark(name, about, document)
     _differences(document)
+    _left_out(document)
     if published := [name for name in document["benchmarks"] if name != "pairs"]:
         print(f"\nwhat the figures mean: rewardlab show {published[0]}")
     if document.get("out"):
@@ -96,7 +103,15 @@ def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any])
 
     entries = {rater: row[name] for rater, row in document["raters"].items() if name in row}
     some = f" of {about['of']:,}" if about["of"] > about["items"] else ""
-    heading(f"{about['title']}: {about['items']:,}{some} items{', without ' + about['lacks'] if about['lacks'] else ''}")
+    plural = "s" * (max(about["of"], about["items"]) != 1)
+    heading(f"{about['title']}: {about['items']:,}{some} item{plural}{', without ' + about['lacks'] if about['lacks'] else ''}")
+    if about["equal"]:
+        print(
+            f"{about['equal']:,} of {about['of'] + about['equal']:,} rows are equal to an earlier one, with which they count once"
+        )
+    if not entries and any(row["benchmark"] in ("", name) for row in document["failed"]):
+        print("no figures: what was asked is left out, for the reasons below")
+        return
     if not entries:
         print(f"none of these raters scores {about['asks']}{STEPS if about['asks'] == 'steps' else ''}")
         return
@@ -107,15 +122,18 @@ def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any])
     ]
     for row in document.get("published", ()):
         if row["benchmark"] == name:
-            rows.append([f"{row['rater']} ({row['source']})", *(_plain(row["figures"].get(f)) for f in figures), "", ""])
+            rows.append([f"{row['rater']} ({row['source']})", *(_plain(row["figures"].get(f)) for f in figures), "", "", ""])
     if about["chance"]:
-        rows.append(["by guessing", *(_plain(about["chance"].get(f)) for f in figures), "", ""])
-    _narrow(("rater", *figures, "no verdict", "cut off"), rows)
+        rows.append(["by guessing", *(_plain(about["chance"].get(f)) for f in figures), "", "", ""])
+    _narrow(("rater", *figures, "no verdict", "failed", "cut off"), rows)
     if some and any(row["benchmark"] == name for row in document.get("published", ())):
         print("figures of papers are of the whole benchmark")
     for rater, entry in entries.items():
         if entry["no_verdict"] and entry["why"]:
-            print(f"no verdict of {rater}: {entry['why']}")
+            print(f"no verdict of {rater}: {entry['why']} (first on {entry['where']})")
+        if entry["failed"]:
+            on = f"{entry['failed']:,} item{'s' * (entry['failed'] != 1)}, first on {entry['failure_where']}"
+            print(f"{rater} failed on {on}: {entry['failure']}; what failed counts as no verdict, and is asked again next time")
     biases = list(dict.fromkeys(bias for entry in entries.values() for bias in entry["biases"]))
     if biases:
         rows = [[rater, *(_plain(entry["biases"].get(bias)) for bias in biases)] for rater, entry in entries.items()]
@@ -160,5 +178,21 @@ def _plain(x: float | None) -> str:
     return "" if x is None else f"{100 * x:.1f}"
 
 
-def _beside(entry: Mapping[str, Any]) -> tuple[str, str]:
-    return (f"{entry['no_verdict']:.1%}" if entry["no_verdict"] else "", f"{entry['cut']:,}" if entry["cut"] else "")
+def _beside(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    counts = (f"{entry[name]:,}" if entry[name] else "" for name in ("failed", "cut"))
+    return (f"{entry['no_verdict']:.1%}" if entry["no_verdict"] else "", *counts)
+
+
+def _left_out(document: Mapping[str, Any]) -> None:
+    from rewardlab.commands.tables import heading
+    from rewardlab.scoreboard.lost import told
+
+    if document["failed"]:
+        heading("Left out")
+        for row in document["failed"]:
+            print(told(row))
+
+
+def exit_code(document: Mapping[str, Any]) -> int:
+    """1 where a rater could not be asked, or failed on all items of a benchmark."""
+    return int(bool(document.get("failed")))
