@@ -115,29 +115,47 @@ def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any])
     if not entries:
         print(f"none of these raters scores {about['asks']}{STEPS if about['asks'] == 'steps' else ''}")
         return
+    published = [row for row in document.get("published", ()) if row["benchmark"] == name]
+    _figures(about, entries, published)
+    # a table with long names of sources would be cut on most terminals
+    for source in dict.fromkeys(row["source"] for row in published):
+        print(f"published: {source}{'; figures of papers are of the whole benchmark' if some else ''}")
+    if "published" in document and not published:
+        print("no figures of papers are known here")
+    _without_verdict(entries)
+    biases = list(dict.fromkeys(bias for entry in entries.values() for bias in entry["biases"]))
+    if biases:
+        rows = [[rater, *(_plain(entry["biases"].get(bias)) for bias in biases)] for rater, entry in entries.items()]
+        _narrow(("rater", *(bias.replace("_", " ") for bias in biases)), rows)
+
+
+def _figures(about: Mapping[str, Any], entries: Mapping[str, Mapping[str, Any]], published: Sequence[Mapping[str, Any]]) -> None:
+    """The table of a benchmark: its raters, those of papers, and what guessing gives."""
     figures = list(dict.fromkeys((about["headline"], *(f for entry in entries.values() for f in entry["figures"]))))
     rows = [
-        [f"{rater} (blind)" if entry.get("blind") else rater, *(_figure(entry["figures"].get(f)) for f in figures), *_beside(entry)]
+        [
+            f"{rater} (blind)" if entry.get("blind") else rater,
+            *(_figure(entry["figures"].get(f)) for f in figures),
+            # verdicts of others may be about some items
+            f"{entry['items']:,}" if entry["items"] < about["items"] else "",
+            *_beside(entry),
+        ]
         for rater, entry in entries.items()
     ]
-    for row in document.get("published", ()):
-        if row["benchmark"] == name:
-            rows.append([f"{row['rater']} ({row['source']})", *(_plain(row["figures"].get(f)) for f in figures), "", "", ""])
-    if about["chance"]:
-        rows.append(["by guessing", *(_plain(about["chance"].get(f)) for f in figures), "", "", ""])
-    _narrow(("rater", *figures, "no verdict", "failed", "cut off"), rows)
-    if some and any(row["benchmark"] == name for row in document.get("published", ())):
-        print("figures of papers are of the whole benchmark")
+    beside = {f"{row['rater']} (published)": row["figures"] for row in published}
+    beside |= {"by guessing": about["chance"]} if about["chance"] else {}
+    rows += [[who, *(_plain(known.get(f)) for f in figures), "", "", "", ""] for who, known in beside.items()]
+    _narrow(("rater", *figures, "items", "no verdict", "failed", "cut off"), rows)
+
+
+def _without_verdict(entries: Mapping[str, Mapping[str, Any]]) -> None:
+    """Why raters gave no verdict on some items, and on which they failed."""
     for rater, entry in entries.items():
         if entry["no_verdict"] and entry["why"]:
             print(f"no verdict of {rater}: {entry['why']} (first on {entry['where']})")
         if entry["failed"]:
             on = f"{entry['failed']:,} item{'s' * (entry['failed'] != 1)}, first on {entry['failure_where']}"
             print(f"{rater} failed on {on}: {entry['failure']}; what failed counts as no verdict, and is asked again next time")
-    biases = list(dict.fromkeys(bias for entry in entries.values() for bias in entry["biases"]))
-    if biases:
-        rows = [[rater, *(_plain(entry["biases"].get(bias)) for bias in biases)] for rater, entry in entries.items()]
-        _narrow(("rater", *(bias.replace("_", " ") for bias in biases)), rows)
 
 
 def _narrow(names: Sequence[str], rows: list[list[str]]) -> None:

@@ -27,6 +27,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from rewardlab.clients.endpoint import is_served
+from rewardlab.data.files import is_rows
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.scoreboard.raters.outputs import PREFIX as OUTPUTS
 from rewardlab.scoreboard.raters.rater import Rater
@@ -71,6 +72,10 @@ def load_rater(name: str, device: str = "auto", dtype: str = "auto") -> Rater:
         return _of_checkpoint(name, device, dtype)
     from rewardlab.scoreboard.raters.formula import Formula
 
+    if is_rows(Path(name)) and Path(name).expanduser().is_file():
+        raise RewardlabError(
+            f"{name} is a file of rows, and no rater: verdicts of others are outputs:{name}; pairs are --data {name}"
+        )
     if "/" in name and PATH.fullmatch(name) and not name.partition("?")[0].endswith(".py"):
         raise RewardlabError(f"there is no folder {name.partition('?')[0]}: a rater is a checkpoint, a run, or {KINDS}")
     # of rewards whose names are nearer there are many
