@@ -82,9 +82,11 @@ class Reader:
 
 
 def test_a_broken_line_is_told_by_one_number_of_a_line(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"a": }\n')
-    (_, broken) = read(tmp_path / "a.jsonl")
-    assert (broken.place, broken.why) == ("line 2", "not JSON: Expecting value, at column 7")
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"a": }\n{"a": "cut off\n')
+    assert [(entry.place, entry.why) for entry in read(tmp_path / "a.jsonl")] == [
+        ("line 1", ""), ("line 2", "not JSON: Expecting value at column 7"),
+        ("line 3", "not JSON: Unterminated string starting at column 7"),
+    ]  # fmt: skip
 
 
 def test_a_broken_row_of_a_csv_file_keeps_its_place_and_its_text(tmp_path):

@@ -212,12 +212,12 @@ def _line(line: bytes, place: str) -> Entry:
         return Entry(place, None)
     try:
         # a row may hold a long reply, so only memory limits its length
-        row = strict_json.parse(line.decode(), longest=sys.maxsize)
+        row = strict_json.parse(line.decode().rstrip("\r\n"), longest=sys.maxsize)
     except UnicodeDecodeError:
         return Entry(place, None, raw, not_utf8(b""))
     except json.JSONDecodeError as e:
-        # its text would count lines too, from this one
-        return Entry(place, None, raw, f"not JSON: {e.msg}, at column {e.colno}")
+        # its whole text would count lines too, from this one
+        return Entry(place, None, raw, f"not JSON: {e.msg.removesuffix(' at')} at column {e.colno}")
     except ValueError as e:
         return Entry(place, None, raw, f"not JSON: {e}")
     return Entry(place, row) if isinstance(row, dict) else Entry(place, None, raw, "not a JSON object")
