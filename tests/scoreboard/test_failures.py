@@ -217,3 +217,16 @@ def test_what_cannot_be_asked_is_told_with_what_to_do(own, capsys, words, says):
     (own / "empty").mkdir()
     assert main(["scoreboard", *words]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_to_is_told_before_anything_is_scored(own, capsys):
+    rater = Fails(KeyError("roles"))
+    with pytest.raises(OSError, match="pairs"):
+        of(rater, out="pairs.jsonl")
+    assert rater.asked == []
+
+
+def test_one_rater_and_one_benchmark_need_no_list_and_what_is_no_rater_is_refused(own):
+    assert scoreboard("length", "pairs", data="pairs.jsonl")["raters"]["length"]["pairs"]["items"] == 12
+    with pytest.raises(RewardlabError, match=r"a rater is a name, or a Rater, and not .*FILE\.py:FUNCTION"):
+        of(len)

@@ -28,34 +28,29 @@ much a kill costs."""
 
 
 def scoreboard(
-    raters: Sequence[str | Rater], on: Sequence[str], *, data: str | Path | None = None, out: str | Path | None = None,
-    limit: int | Mapping[str, int] | None = None, seed: int = 0, device: str = "auto", dtype: str = "auto",
-    against_published: bool = False, workers: str | None = None,
+    raters: str | Rater | Sequence[str | Rater], on: str | Sequence[str], *, data: str | Path | None = None,
+    out: str | Path | None = None, limit: int | Mapping[str, int] | None = None, seed: int = 0, device: str = "auto",
+    dtype: str = "auto", against_published: bool = False, workers: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The scoreboard of raters over benchmarks, as one document.
 
-    raters: names as `raters/` has them, or raters.  on: benchmarks, by name.  data: a file or folder as it was published, of the
-    one benchmark named; without it, each is read from the folder that REWARDLAB_DATA names.  limit: so many items of each, chosen
-    by chance, the same for all raters; by the benchmark's name, other numbers for some ({"": 60, "rm-bench": 20}).
-    out: a folder for scoreboard.json, index.html, verdicts.jsonl (which `outputs:` reads again) and a model card for each rater.
-    against_published: the figures of papers stand beside.  workers: "ray" or "ray:N": processes of a Ray cluster, each of which
-    loads the rater by its name, share the items.
+    raters: names as `raters/` has them, or raters, or one of these.  on: benchmarks, by name, or one.  data: a file or folder as it
+    was published, of the one benchmark named; without it, each is read from the folder that REWARDLAB_DATA names.  limit: so many
+    items of each, chosen by chance, the same for all raters; by the benchmark's name, other numbers for some ({"": 60,
+    "rm-bench": 20}).  out: a folder for scoreboard.json, index.html, verdicts.jsonl (which `outputs:` reads again) and a model card
+    for each rater.  against_published: the figures of papers stand beside.  workers: "ray" or "ray:N": processes of a Ray cluster,
+    each of which loads the rater by its name, share the items.
     A rater that cannot be loaded, or fails on all items of a benchmark, is left out, and stands under "failed" with the reason.
     Raises RewardlabError, before any model is loaded, for unknown benchmarks and data that cannot be read; and where every rater
     fails.
     """
-    on = list(dict.fromkeys(on))
-    if data is not None and len(on) != 1:
-        raise RewardlabError(f"--data is the file of one benchmark, and {len(on)} are named")
-    if workers:
-        check_named(*raters)
+    # a rater that is named twice is asked once; it is compared with others and not with itself
+    raters, on = (list(dict.fromkeys(_several(named))) for named in (raters, on))
+    _check(raters, on, data, out, workers)
     at_most = limits(limit, on)
     chosen = [asked(name, data, at_most.get(plain_name(name)), seed) for name in on]
-    if not chosen or not raters:
-        raise RewardlabError("a scoreboard needs a rater and a benchmark")
     lost = Lost(alone=len(raters) == 1)
-    # a rater that is named twice is asked once; it is compared with others and not with itself
-    answered = told_apart([(rater, list(_answers(rater, chosen, device, dtype, lost, workers))) for rater in dict.fromkeys(raters)])
+    answered = told_apart([(rater, list(_answers(rater, chosen, device, dtype, lost, workers))) for rater in raters])
     if lost.rows and not answered:
         raise lost.error()
     document = document_of(chosen, answered) | {"failed": lost.rows}
@@ -67,6 +62,25 @@ def scoreboard(
     if out is not None:
         write_files(Path(out), document, chosen, answered)
     return document | {"out": None if out is None else str(out)}
+
+
+def _check(raters: Sequence[Any], on: Sequence[str], data: Any, out: str | Path | None, workers: str | None) -> None:
+    """Raise RewardlabError, or OSError for a folder that cannot be made, before anything is read."""
+    if not on or not raters:
+        raise RewardlabError("a scoreboard needs a rater and a benchmark")
+    if strange := [rater for rater in raters if not isinstance(rater, str | Rater)]:
+        raise RewardlabError(f"a rater is a name, or a Rater, and not {strange[0]!r}; a function is named FILE.py:FUNCTION")
+    if data is not None and len(on) != 1:
+        raise RewardlabError(f"--data is the file of one benchmark, and {len(on)} are named")
+    if workers:
+        check_named(*raters)
+    if out is not None:
+        # hours before it is written to
+        Path(out).mkdir(parents=True, exist_ok=True)
+
+
+def _several(named: Any) -> list[Any]:
+    return [named] if isinstance(named, str | Rater) else list(named)
 
 
 def told_apart(found: Sequence[tuple[str | Rater, Sequence[Answered]]]) -> list[Answered]:
