@@ -8,7 +8,8 @@
 
 A rater is a checkpoint (a sequence classifier or a process reward model), likelihood:MODEL, implicit:MODEL?reference=OTHER,
 judge:MODEL (local, or judge:openai:URL#NAME), outputs:FILE (verdicts of others), a reward, or FILE.py:FUNCTION. Without --on, all
-benchmarks whose data is at hand. What was scored before is not scored again; stopped, it resumes.
+benchmarks whose data is at hand. What was scored before is not scored again; stopped, it resumes. An item on which a rater fails
+counts as no verdict; a rater that fails altogether is left out, and the exit code is 1.
 
 Intervals are of a bootstrap over prompts; differences of all raters on all benchmarks are decided together (Holm).
 """
