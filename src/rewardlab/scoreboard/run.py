@@ -109,7 +109,7 @@ def _answers(
             yield from _of_outputs(rater, asked)
         return
     kept = None
-    with lost.noting(getattr(rater, "name", rater)):
+    with lost.noting(rater if isinstance(rater, str) else rater.name):
         one = load_rater(rater, device, dtype) if isinstance(rater, str) else rater
         kept = Kept(one)
     for a in asked if kept else ():
