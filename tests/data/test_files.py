@@ -6,9 +6,8 @@ import os
 import sys
 
 import pytest
-from pyarrow import csv
 
-from rewardlab.data.files import read, rows_of, write
+from rewardlab.data.files import read, write
 from rewardlab.errors import RewardlabError
 
 ROWS = [{"prompt": "a\nb", "n": 1, "replies": ["x", "y"]}, {"prompt": "1.50", "answer": {"tests": "t"}, "empty": {}}]
@@ -44,49 +43,6 @@ def test_a_table_without_rows_has_its_columns(tmp_path, suffix):
 def test_values_of_several_types_are_texts_in_a_parquet_file(tmp_path):
     write(tmp_path / "a.parquet", [{"answer": 4}, {"answer": "four"}, {"answer": None}])
     assert rows(tmp_path / "a.parquet") == [{"answer": "4"}, {"answer": "four"}, {"answer": None}]
-
-
-def test_the_readers_of_a_csv_file_are_closed_where_not_all_of_it_is_read(tmp_path, monkeypatch):
-    """One that is left open may abort the process when it ends: "terminate called without an active exception"."""
-    opened, whole = [], csv.open_csv
-
-    def open_csv(*args, **settings):
-        opened.append(Reader(whole(*args, **settings)))
-        return opened[-1]
-
-    monkeypatch.setattr(csv, "open_csv", open_csv)
-    (tmp_path / "a.csv").write_text("a,b\n1,2\n3\n")
-    with pytest.raises(RewardlabError, match="row 2: 1 cells, but 2 columns"):
-        list(rows_of(tmp_path / "a.csv"))
-    assert [reader.closed for reader in opened] == [True, True]
-
-
-class Reader:
-    """A reader that notes whether it was closed."""
-
-    def __init__(self, reader):
-        self.reader, self.closed = reader, False
-
-    def __getattr__(self, name):
-        return getattr(self.reader, name)
-
-    def __iter__(self):
-        return iter(self.reader)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.closed = True
-        self.reader.close()
-
-
-def test_a_broken_line_is_told_by_one_number_of_a_line(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"a": }\n{"a": "cut off\n')
-    assert [(entry.place, entry.why) for entry in read(tmp_path / "a.jsonl")] == [
-        ("line 1", ""), ("line 2", "not JSON: Expecting value at column 7"),
-        ("line 3", "not JSON: Unterminated string starting at column 7"),
-    ]  # fmt: skip
 
 
 def test_a_broken_row_of_a_csv_file_keeps_its_place_and_its_text(tmp_path):

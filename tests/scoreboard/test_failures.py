@@ -230,3 +230,18 @@ def test_one_rater_and_one_benchmark_need_no_list_and_what_is_no_rater_is_refuse
     assert scoreboard("length", "pairs", data="pairs.jsonl")["raters"]["length"]["pairs"]["items"] == 12
     with pytest.raises(RewardlabError, match=r"a rater is a name, or a Rater, and not .*FILE\.py:FUNCTION"):
         of(len)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('{"prompt": }', "not JSON: Expecting value at column 12"), ('{"prompt": "cut off', "at column 20"),
+        ("{'prompt': 1}", "in double quotes at column 2"),
+    ],
+)  # fmt: skip
+def test_a_broken_line_is_told_by_one_number_of_a_line(own, line, says):
+    with open(own / "pairs.jsonl", "a") as file:
+        file.write(line + "\n")
+    with pytest.raises(RewardlabError, match=r"^pairs\.jsonl, line 13: not JSON: [^:]*$") as told:
+        of("length")
+    assert str(told.value).endswith(says)

@@ -212,12 +212,9 @@ def _line(line: bytes, place: str) -> Entry:
         return Entry(place, None)
     try:
         # a row may hold a long reply, so only memory limits its length
-        row = strict_json.parse(line.decode().rstrip("\r\n"), longest=sys.maxsize)
+        row = strict_json.parse(line.decode(), longest=sys.maxsize)
     except UnicodeDecodeError:
         return Entry(place, None, raw, not_utf8(b""))
-    except json.JSONDecodeError as e:
-        # its whole text would count lines too, from this one
-        return Entry(place, None, raw, f"not JSON: {e.msg.removesuffix(' at')} at column {e.colno}")
     except ValueError as e:
         return Entry(place, None, raw, f"not JSON: {e}")
     return Entry(place, row) if isinstance(row, dict) else Entry(place, None, raw, "not a JSON object")
@@ -248,20 +245,17 @@ def _csv(path: Path) -> Iterator[Entry]:
     parse = csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note)
     # rows have numbers only where one thread reads them all
     one_thread = csv.ReadOptions(use_threads=False)
-    # one that is not closed may abort the process when it ends
-    with csv.open_csv(path, read_options=one_thread, parse_options=parse) as reader:
-        names = reader.schema.names
+    names = csv.open_csv(path, read_options=one_thread, parse_options=parse).schema.names
     # "1.50" must not become 1.5
     as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()))
     number = 1
-    with csv.open_csv(path, read_options=one_thread, parse_options=parse, convert_options=as_text) as reader:
-        for batch in reader:
-            for row in batch.to_pylist():
-                while number in broken:
-                    yield broken.pop(number)
-                    number += 1
-                yield Entry(f"row {number}", row)
+    for batch in csv.open_csv(path, read_options=one_thread, parse_options=parse, convert_options=as_text):
+        for row in batch.to_pylist():
+            while number in broken:
+                yield broken.pop(number)
                 number += 1
+            yield Entry(f"row {number}", row)
+            number += 1
     yield from (broken[number] for number in sorted(broken))
 
 
