@@ -245,3 +245,11 @@ def test_a_broken_line_is_told_by_one_number_of_a_line(own, line, says):
     with pytest.raises(RewardlabError, match=r"^pairs\.jsonl, line 13: not JSON: [^:]*$") as told:
         of("length")
     assert str(told.value).endswith(says)
+
+
+def test_how_many_differences_are_not_printed_is_said(own, capsys):
+    said = [{"rater": f"r{k}", "id": "a", "scores": [k % 2, 0]} for k in range(10)]
+    (own / "one.jsonl").write_text(json.dumps({"id": "a", "prompt": "2+2?", "chosen": "4", "rejected": "5"}) + "\n")
+    (own / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
+    assert main(["scoreboard", "outputs:said.jsonl", "--on", "pairs", "--data", "one.jsonl"]) == 0
+    assert "40 of 45 differences, of which 0 are clear; all of them: --json, or --out" in capsys.readouterr().out

@@ -26,6 +26,8 @@ from rewardlab.settings.domain import POSITIVE
 
 HELP = "score reward models, judges and process reward models on benchmarks of rewards"
 FIELDS = ("device", "dtype", "seed")
+MOST = 40
+"""Differences that are printed."""
 STEPS = ": a process reward model does (PATH, or PATH?as=CONVENTION), and judge:MODEL?kind=verdict"
 
 
@@ -181,7 +183,10 @@ def _differences(document: Mapping[str, Any]) -> None:
         [d["benchmark"], d["better"], d["worse"], f"{100 * d['difference']:.1f}", "clear" if d["clear"] else "may be noise"]
         for d in sorted(document["differences"], key=lambda d: (d["benchmark"], -d["difference"]))
     ]
-    table(("benchmark", "better", "worse", "points", ""), rows[:40])
+    table(("benchmark", "better", "worse", "points", ""), rows[:MOST])
+    if len(rows) > MOST:
+        clear = sum(d["clear"] for d in document["differences"])
+        print(f"{MOST} of {len(rows):,} differences, of which {clear:,} are clear; all of them: --json, or --out")
     if few := dict.fromkeys(d["benchmark"] for d in document["differences"] if d["prompts"] < LEAST_PROMPTS):
         print(f"of fewer than {LEAST_PROMPTS} prompts no difference is called clear: {', '.join(few)}")
 
