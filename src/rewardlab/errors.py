@@ -14,6 +14,10 @@ class RewardlabError(Exception):
     """An error that the user can fix. The command line prints only its message, without a traceback."""
 
 
+class Unusable(RewardlabError):
+    """What was asked cannot be used, whatever else it is asked: a server that does not answer, a budget that is spent."""
+
+
 class NotFinite(RewardlabError):
     """A reward, loss or gradient became NaN or infinite; the message names the term and the rollout."""
 
@@ -40,6 +44,13 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> RewardlabError:
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known) or 'none'}"
     remedy = f" ({REMEDIES[kind].format(name=name)})" if kind in REMEDIES else ""
     return RewardlabError(f"unknown {kind} {name!r}; {hint}{remedy}")
+
+
+def reason_of(problem: BaseException) -> str:
+    """What an error says, in one line, with its kind where it is not one of ours, and with what was noted on its way."""
+    says = " ".join(str(problem).split())
+    text = says if isinstance(problem, RewardlabError) else f"{type(problem).__name__}{f': {says}' if says else ''}"
+    return "; ".join([text, *(" ".join(note.split()) for note in getattr(problem, "__notes__", ()))])
 
 
 def located(error: Exception, file: str) -> str:

@@ -14,13 +14,14 @@ from served_model import serving
 from rewardlab import registry
 from rewardlab.audit import audit, audits, conduct
 from rewardlab.audit.built_in import KINDS, built_in
-from rewardlab.audit.findings import row_of, visible
+from rewardlab.audit.findings import Level, Trial, row_of, visible
 from rewardlab.audit.judge import Judge
+from rewardlab.audit.levels import Levels, gold_findings
 from rewardlab.audit.loading import load, parse
 from rewardlab.audit.page import page
 from rewardlab.audit.problems import of_task
 from rewardlab.audit.process import TargetProcess
-from rewardlab.audit.replies import FORMATS, HOSTILE
+from rewardlab.audit.replies import FORMATS, HOSTILE, reply_of
 from rewardlab.audit.target import RewardResult, Row
 from rewardlab.commands import cli
 from rewardlab.errors import RewardlabError
@@ -473,3 +474,25 @@ def test_what_a_reward_is_not_made_for_could_not_be_run():
 @pytest.mark.parametrize("name", ["function_calls", "citations", "instructions", "boolean_query"])
 def test_verifiers_of_whole_replies_come_out_clean(name):
     assert not found(examined(name), "fault")
+
+
+def test_a_question_that_time_left_half_tried_is_not_called_refused():
+    """The first question is tried whole; of the second, where the time ended, only a format that the reward does not read."""
+    first, second = built_in("numbers")[:2]
+    read, other = FORMATS[:2]
+
+    def gold(item, fmt, *values):
+        replies = (fmt.write(item, item.gold), fmt.write(item, item.far))
+        results = [None if value is None else RewardResult("number", value) for value in values]
+        return [Trial("gold", item, fmt, reply_of(fmt.name, t), result=r) for t, r in zip(replies, results, strict=True)]
+
+    trials = [
+        *gold(first, read, 1.0, 0.0),
+        *gold(first, other, 0.0, 0.0),
+        *gold(second, other, 0.0, 0.0),
+        *gold(second, read, 1.0, None),
+    ]
+    measured = {(id(first), read.name): Level(0.0, 1.0)}
+    levels = Levels([first, second], [first, second], trials, measured, formats={"numbers": [read]})
+    (whole, *_) = gold_findings(levels, must_judge=True, users=True)
+    assert (whole.severity, whole.failed, whole.of) == ("ok", 0, 1)

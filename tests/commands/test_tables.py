@@ -69,3 +69,9 @@ def test_an_interval_that_nobody_measured_is_not_shown():
     assert tables.value({"value": 0.5, "ci95": [0.4, 0.6]}) == "0.5 [0.4, 0.6]"
     assert tables.value({"value": 0.5, "ci95": [None, None]}) == "0.5"
     assert tables.value({"correlation": 0.5, "n": 12, "ci95": [None, None], "error": 0.25}) == "correlation 0.5, n 12, error 0.25"
+
+
+def test_an_interval_that_nobody_measured_is_an_empty_cell():
+    assert tables.value((None, None)) == ""
+    assert tables.value([0.5, 1]) == "[0.5, 1]"
+    assert tables.value([]) == "[]"

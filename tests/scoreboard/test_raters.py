@@ -207,6 +207,31 @@ def test_a_classifier_with_a_head_of_random_numbers_is_refused(tmp_path):
         load_rater(str(tmp_path), "cpu")
 
 
+@pytest.mark.parametrize(
+    ("file", "holds", "says"),
+    [
+        ("tokenizer", None, "it holds no tokenizer; copy tokenizer.json"), ("config.json", "{broken", "is not JSON"),
+        ("model.safetensors", "xx", "a file of weights .* is broken or was not copied whole"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("rater", ["{}", "likelihood:{}"])
+def test_a_checkpoint_that_lacks_a_file_or_has_a_broken_one_says_which(tmp_path, rater, file, holds, says):
+    if rater == "{}":
+        classifier(tmp_path, num_labels=1)
+    else:
+        checkpoint(tmp_path, tokenizer())
+    for path in tmp_path.glob(f"{file}*"):
+        path.write_text(holds) if holds else path.unlink()
+    with pytest.raises(RewardlabError, match=f"the model in .* cannot be loaded: .*{says}"):
+        load_rater(rater.format(tmp_path), "cpu")
+
+
+def test_a_file_of_rows_is_no_rater(tmp_path):
+    (rows := tmp_path / "said.jsonl").write_text("{}")
+    with pytest.raises(RewardlabError, match=rf"verdicts of others are outputs:{rows}"):
+        load_rater(str(rows))
+
+
 def test_a_served_judge_is_asked_in_both_orders_and_its_cost_is_counted(tmp_path, monkeypatch):
     monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path))
     data = tmp_path / "pairs.jsonl"

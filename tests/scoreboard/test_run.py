@@ -18,7 +18,7 @@ import pytest
 from rewardlab.api import train
 from rewardlab.commands.cli import main
 from rewardlab.errors import RewardlabError
-from rewardlab.scoreboard import figures, run
+from rewardlab.scoreboard import asked, figures, run
 from rewardlab.scoreboard.biases import biases
 from rewardlab.scoreboard.card import file_names
 from rewardlab.scoreboard.figures import Marks
@@ -176,7 +176,7 @@ class Counting(Rater):
 
 @pytest.mark.parametrize(
     ("pace", "served", "sizes"),
-    [(1e9, False, [4, 8, 16, 32, 64, 64, 4]), (0.0, False, [4, 2, *[1] * 186]), (0.0, True, [64, 64, 64])],
+    [(1e9, False, [4, 8, 16, 32, 64, 64, 4]), (0.0, False, [4, 2, *[1] * 186]), (0.0, True, [4, 64, 64, 60])],
 )
 def test_a_slow_rater_is_told_and_kept_often_and_a_fast_or_served_one_asked_much_at_once(data, monkeypatch, pace, served, sizes):
     many = [{**row, "pair_id": f"{row['pair_id']}.{k}"} for k in range(24) for row in rows()]
@@ -362,6 +362,20 @@ def test_of_few_prompts_no_difference_is_clear():
         apart = figures.differences(heads, prompts)
         figures.holm(apart)
         assert [row["clear"] for row in apart] == [clear]
+
+
+def test_the_items_of_a_list_are_counted_anew_only_where_the_data_has_changed(tmp_path, monkeypatch):
+    folder = tmp_path / "data" / "judgebench"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("REWARDLAB_DATA", str(tmp_path / "data"))
+    counted, calls = asked._counted, []
+    monkeypatch.setattr(asked, "_counted", lambda: calls.append(1) or counted())
+    for n, times in ((8, 1), (8, 1), (6, 2)):
+        (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows(n)))
+        # what was written just now may change within a tick of its time stamp, and is not kept
+        os.utime(folder / "pairs.jsonl", (1e9, 1e9))
+        assert asked.at_hand()["judgebench"]["items"] == n
+        assert len(calls) == times
 
 
 def test_a_share_of_all_or_none_has_an_interval_with_a_width():

@@ -104,8 +104,8 @@ def _told(task: Task, config: RunConfig) -> Task:
     # a folder or a dataset may have a split of its own to be measured on
     if config.test is None and isinstance(task.train, Listed) and Path(file).is_file() and (rest := len(task.train.problems)):
         console.print(
-            f"measured on the {len(task.test):,} of {rest + len(task.test):,} rows of {file} that are held out where it is trained "
-            f"on; all of them: --test {quote(str(file))}",
+            f"measured on the {len(task.test):,} of {rest + len(task.test):,} rows of {file} that training on it would hold out; "
+            f"all of them: --test {quote(str(file))}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
     return task

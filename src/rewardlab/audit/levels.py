@@ -192,19 +192,22 @@ def gold_findings(levels: Levels, must_judge: bool, users: bool) -> list[Finding
 
     must_judge: the reward takes the gold answer.  users: the questions are the user's, so every one of them counts.
     """
-    golds = [trial for trial in levels.trials[::2] if trial.result is not None and any(trial.item is item for item in levels.items)]
+    # where the time ends, a right answer may stand without its wrong one, which says nothing
+    whole = [right for right, wrong in zip(levels.trials[::2], levels.trials[1::2], strict=False) if right.result and wrong.result]
+    golds = [trial for trial in whole if any(trial.item is item for item in levels.items)]
     answered = [trial for trial in golds if trial.result and trial.result.kind in ("number", "none")]
     if not levels.judges:
         if not must_judge or not answered:
             return []
         says = "The right answer never gets more than a wrong one, in any answer format"
         return [Finding("gold", "anywhere", "fault", says, len(answered), len(answered), None, _shown(answered))]
-    tried = [item for item in levels.items if any(trial.item is item for trial in golds)]
-    refused = [item for item in tried if not levels.read(item)]
-    examples = [next(t for t in golds if t.item is item and t.fmt in levels.formats.get(item.kind, (t.fmt,))) for item in refused]
-    severity = "ok" if not refused else "fault" if users else "warning"
+    # in a format that is read, for a kind of which one is: no other could refuse it
+    first = [[t for t in golds if t.item is item and t.fmt in levels.formats.get(item.kind, (t.fmt,))][:1] for item in levels.items]
+    tried = [trial for own in first for trial in own]
+    examples = [trial for trial in tried if not levels.read(trial.item)]
+    severity = "ok" if not examples else "fault" if users else "warning"
     says = "The right answer gets no more than a wrong one, in any answer format"
-    findings = [Finding("gold", "every question", severity, says, len(refused), len(tried), None, _shown(examples))]
+    findings = [Finding("gold", "every question", severity, says, len(examples), len(tried), None, _shown(examples))]
     for fmt in dict.fromkeys(fmt for readable in levels.formats.values() for fmt in readable):
         tried_here = [t for t in golds if t.fmt == fmt and fmt in levels.formats.get(t.item.kind, ()) and levels.read(t.item)]
         refused_here = [t for t in tried_here if fmt not in levels.read(t.item)]

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewardlab.clients.endpoint import Settings
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import Unusable
 
 MILLION = 1e6
 
 
-class OverBudget(RewardlabError):
+class OverBudget(Unusable):
     """A request might exceed the budget, so it was not sent."""
 
 

@@ -16,7 +16,7 @@ from rewardlab.clients.cache import Cache, key_of
 from rewardlab.clients.endpoint import Endpoint, endpoint_of
 from rewardlab.clients.messages import Failure, Reply, Request, counted, reply_of
 from rewardlab.clients.retries import Trouble, checked, pause, refusal
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import RewardlabError, Unusable
 from rewardlab.util.background import wait_for
 from rewardlab.util.extras import require
 
@@ -142,7 +142,7 @@ class Client:
                 document = await self._with_retries(http, call, read)
             except Trouble as trouble:
                 if trouble.fatal or (trouble.unreachable and not self._reached):
-                    batch.refused = RewardlabError(f"{self.endpoint} cannot be used: {trouble.why}")
+                    batch.refused = Unusable(f"{self.endpoint} cannot be used: {trouble.why}")
                 return Failure(trouble.why, trouble.timed_out)
             except OverBudget as over:
                 batch.refused = OverBudget(f"{self.endpoint}: {over}")

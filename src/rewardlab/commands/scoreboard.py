@@ -8,7 +8,8 @@
 
 A rater is a checkpoint (a sequence classifier or a process reward model), likelihood:MODEL, implicit:MODEL?reference=OTHER,
 judge:MODEL (local, or judge:openai:URL#NAME), outputs:FILE (verdicts of others), a reward, or FILE.py:FUNCTION. Without --on, all
-benchmarks whose data is at hand. What was scored before is not scored again; stopped, it resumes.
+benchmarks whose data is at hand. What was scored before is not scored again; stopped, it resumes. An item on which a rater fails
+counts as no verdict; a rater that fails altogether is left out, and the exit code is 1.
 
 Intervals are of a bootstrap over prompts; differences of all raters on all benchmarks are decided together (Holm).
 """
@@ -25,6 +26,8 @@ from rewardlab.settings.domain import POSITIVE
 
 HELP = "score reward models, judges and process reward models on benchmarks of rewards"
 FIELDS = ("device", "dtype", "seed")
+MOST = 40
+"""Differences that are printed."""
 STEPS = ": a process reward model does (PATH, or PATH?as=CONVENTION), and judge:MODEL?kind=verdict"
 
 
@@ -68,7 +71,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     if args.list:
         return {"benchmarks": at_hand()}
-    on = [name.strip() for name in args.on.split(",") if name.strip()] if args.on else with_data()
+    if not args.raters:
+        raise RewardlabError(
+            "name a rater: a checkpoint, a run, judge:MODEL, length, FILE.py:FUNCTION (rewardlab scoreboard --help)"
+        )
+    if args.data and not args.on:
+        raise RewardlabError(f"say which benchmark {args.data} holds: --on pairs for pairs of your own, or a name of --list")
+    on = list(dict.fromkeys(name.strip() for name in args.on.split(",") if name.strip())) if args.on else with_data()
     return scoreboard(
         args.raters, on, data=args.data, out=args.out, limit=args.limit, against_published=args.against == "published",
         workers=args.workers, **shared.given(args, FIELDS),
@@ -85,6 +94,7 @@ def show(document: Mapping[str, Any]) -> None:
     for name, about in document["benchmarks"].items():
         _benchmark(name, about, document)
     _differences(document)
+    _left_out(document)
     if published := [name for name in document["benchmarks"] if name != "pairs"]:
         print(f"\nwhat the figures mean: rewardlab show {published[0]}")
     if document.get("out"):
@@ -96,30 +106,59 @@ def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any])
 
     entries = {rater: row[name] for rater, row in document["raters"].items() if name in row}
     some = f" of {about['of']:,}" if about["of"] > about["items"] else ""
-    heading(f"{about['title']}: {about['items']:,}{some} items{', without ' + about['lacks'] if about['lacks'] else ''}")
+    plural = "s" * (max(about["of"], about["items"]) != 1)
+    heading(f"{about['title']}: {about['items']:,}{some} item{plural}{', without ' + about['lacks'] if about['lacks'] else ''}")
+    if about["equal"]:
+        print(
+            f"{about['equal']:,} of {about['of'] + about['equal']:,} rows are equal to an earlier one, with which they count once"
+        )
+    if not entries and any(row["benchmark"] in ("", name) for row in document["failed"]):
+        print("no figures: what was asked is left out, for the reasons below")
+        return
     if not entries:
         print(f"none of these raters scores {about['asks']}{STEPS if about['asks'] == 'steps' else ''}")
         return
-    figures = list(dict.fromkeys((about["headline"], *(f for entry in entries.values() for f in entry["figures"]))))
-    rows = [
-        [f"{rater} (blind)" if entry.get("blind") else rater, *(_figure(entry["figures"].get(f)) for f in figures), *_beside(entry)]
-        for rater, entry in entries.items()
-    ]
-    for row in document.get("published", ()):
-        if row["benchmark"] == name:
-            rows.append([f"{row['rater']} ({row['source']})", *(_plain(row["figures"].get(f)) for f in figures), "", ""])
-    if about["chance"]:
-        rows.append(["by guessing", *(_plain(about["chance"].get(f)) for f in figures), "", ""])
-    _narrow(("rater", *figures, "no verdict", "cut off"), rows)
-    if some and any(row["benchmark"] == name for row in document.get("published", ())):
-        print("figures of papers are of the whole benchmark")
-    for rater, entry in entries.items():
-        if entry["no_verdict"] and entry["why"]:
-            print(f"no verdict of {rater}: {entry['why']}")
+    published = [row for row in document.get("published", ()) if row["benchmark"] == name]
+    _figures(about, entries, published)
+    # a table with long names of sources would be cut on most terminals
+    for source in dict.fromkeys(row["source"] for row in published):
+        print(f"published: {source}{'; figures of papers are of the whole benchmark' if some else ''}")
+    if "published" in document and not published:
+        print("no figures of papers are known here")
+    _without_verdict(entries)
     biases = list(dict.fromkeys(bias for entry in entries.values() for bias in entry["biases"]))
     if biases:
         rows = [[rater, *(_plain(entry["biases"].get(bias)) for bias in biases)] for rater, entry in entries.items()]
         _narrow(("rater", *(bias.replace("_", " ") for bias in biases)), rows)
+
+
+def _figures(about: Mapping[str, Any], entries: Mapping[str, Mapping[str, Any]], published: Sequence[Mapping[str, Any]]) -> None:
+    """The table of a benchmark: its raters, those of papers, and what guessing gives."""
+    figures = list(dict.fromkeys((about["headline"], *(f for entry in entries.values() for f in entry["figures"]))))
+    rows = [
+        [
+            f"{rater} (blind)" if entry.get("blind") else rater,
+            *(_figure(entry["figures"].get(f)) for f in figures),
+            # verdicts of others may be about some items
+            f"{entry['items']:,}" if entry["items"] < about["items"] else "",
+            *_beside(entry),
+        ]
+        for rater, entry in entries.items()
+    ]
+    beside = {f"{row['rater']} (published)": row["figures"] for row in published}
+    beside |= {"by guessing": about["chance"]} if about["chance"] else {}
+    rows += [[who, *(_plain(known.get(f)) for f in figures), "", "", "", ""] for who, known in beside.items()]
+    _narrow(("rater", *figures, "items", "no verdict", "failed", "cut off"), rows)
+
+
+def _without_verdict(entries: Mapping[str, Mapping[str, Any]]) -> None:
+    """Why raters gave no verdict on some items, and on which they failed."""
+    for rater, entry in entries.items():
+        if entry["no_verdict"] and entry["why"]:
+            print(f"no verdict of {rater}: {entry['why']} (first on {entry['where']})")
+        if entry["failed"]:
+            on = f"{entry['failed']:,} item{'s' * (entry['failed'] != 1)}, first on {entry['failure_where']}"
+            print(f"{rater} failed on {on}: {entry['failure']}; what failed counts as no verdict, and is asked again next time")
 
 
 def _narrow(names: Sequence[str], rows: list[list[str]]) -> None:
@@ -144,7 +183,10 @@ def _differences(document: Mapping[str, Any]) -> None:
         [d["benchmark"], d["better"], d["worse"], f"{100 * d['difference']:.1f}", "clear" if d["clear"] else "may be noise"]
         for d in sorted(document["differences"], key=lambda d: (d["benchmark"], -d["difference"]))
     ]
-    table(("benchmark", "better", "worse", "points", ""), rows[:40])
+    table(("benchmark", "better", "worse", "points", ""), rows[:MOST])
+    if len(rows) > MOST:
+        clear = sum(d["clear"] for d in document["differences"])
+        print(f"{MOST} of {len(rows):,} differences, of which {clear:,} are clear; all of them: --json, or --out")
     if few := dict.fromkeys(d["benchmark"] for d in document["differences"] if d["prompts"] < LEAST_PROMPTS):
         print(f"of fewer than {LEAST_PROMPTS} prompts no difference is called clear: {', '.join(few)}")
 
@@ -160,5 +202,21 @@ def _plain(x: float | None) -> str:
     return "" if x is None else f"{100 * x:.1f}"
 
 
-def _beside(entry: Mapping[str, Any]) -> tuple[str, str]:
-    return (f"{entry['no_verdict']:.1%}" if entry["no_verdict"] else "", f"{entry['cut']:,}" if entry["cut"] else "")
+def _beside(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    counts = (f"{entry[name]:,}" if entry[name] else "" for name in ("failed", "cut"))
+    return (f"{entry['no_verdict']:.1%}" if entry["no_verdict"] else "", *counts)
+
+
+def _left_out(document: Mapping[str, Any]) -> None:
+    from rewardlab.commands.tables import heading
+    from rewardlab.scoreboard.lost import told
+
+    if document["failed"]:
+        heading("Left out")
+        for row in document["failed"]:
+            print(told(row))
+
+
+def exit_code(document: Mapping[str, Any]) -> int:
+    """1 where a rater could not be asked, or failed on all items of a benchmark."""
+    return int(bool(document.get("failed")))

@@ -91,6 +91,9 @@ def value(x: Any) -> str:
         return " ".join(value(x[k]) for k in ("value", "ci95") if x.get(k) is not None)
     if isinstance(x, Mapping):
         return ", ".join(f"{k} {value(v)}" for k, v in x.items())
+    if isinstance(x, list | tuple) and x and all(part is None for part in x):
+        # an interval that nobody measured
+        return ""
     if isinstance(x, list | tuple):
         return f"[{', '.join(value(v) for v in x)}]"
     if isinstance(x, float):

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from rewardlab.clients.messages import Failure, Reply
 from rewardlab.core import Message, Problem
 from rewardlab.errors import RewardlabError
-from rewardlab.judges.marks import PREFERENCES, VERDICTS, Marks
+from rewardlab.judges.marks import FAILED, PREFERENCES, VERDICTS, Marks
 from rewardlab.text.filled import filled
 
 Kind = Literal["scale", "verdict", "pairwise", "scores"]
@@ -89,7 +89,7 @@ class Form:
             pair = self.kind == "pairwise"
             return Reading(None if value is None else (value, 1.0 - value) if pair else (value,), mark)
         if isinstance(said, Failure):
-            return Reading(None, f"the judge failed: {said.why}")
+            return Reading(None, f"{FAILED}{said.why}")
         assert self.listed is not None
         found = self.listed(said.text, shown)
         values = None if found is None else tuple(x / self.top for x in found)

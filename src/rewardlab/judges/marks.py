@@ -10,6 +10,8 @@ from rewardlab.clients.messages import Failure, Reply
 
 LIKELY = 10
 """Likeliest tokens that are asked for in the place of a mark."""
+FAILED = "the judge failed: "
+"""How the reason begins where no judgement came."""
 VERDICTS = {"yes": 1.0, "no": 0.0}
 PREFERENCES = {"A": 1.0, "B": 0.0, "C": 0.5}
 """What each mark of a comparison is worth to the reply that stands first."""
@@ -51,7 +53,7 @@ class Marks:
         The last mark counts, since a judge reasons first; one that is not of these gives no value.
         """
         if isinstance(reply, Failure):
-            return None, f"the judge failed: {reply.why}"
+            return None, f"{FAILED}{reply.why}"
         found = list(self.pattern.finditer(reply.text))
         differ = dict.fromkeys(match[1] for match in found) if self.agreed else ()
         if len(differ) > 1:

@@ -6,10 +6,13 @@ import functools
 import json
 import math
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from safetensors import SafetensorError
 
 from rewardlab.clients.endpoint import is_served
 from rewardlab.errors import RewardlabError, unknown
@@ -33,6 +36,10 @@ NAMES = {
 PREFIXES = ("hf:", "nf4:", "int8:")
 """What may stand before a name: transformers runs the model, as it is or with its matrices in 4 bits, or the lean policy samples
 with weights in 8 bits."""
+TOKENIZERS = (
+    "tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model",
+)  # fmt: skip
+"""Files of which a tokenizer has one."""
 
 
 def parted(name: str) -> tuple[str, str]:
@@ -79,6 +86,22 @@ def find(name: str, weights: bool = True) -> Checkpoint:
     return _with_base(folder, weights) if (folder / "adapter_config.json").is_file() else Checkpoint(folder, base)
 
 
+@contextmanager
+def loading(folder: Path) -> Iterator[None]:
+    """Around the reading of a checkpoint's files: what is missing or broken is told with the folder, and what to do."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, SafetensorError) as problem:
+        why = f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0]}"
+        if "tokenizer" in why.lower() and not any((folder / name).is_file() for name in TOKENIZERS):
+            why = "it holds no tokenizer; copy tokenizer.json and tokenizer_config.json of the model that it was made from into it"
+        elif isinstance(problem, SafetensorError):
+            why = f"a file of weights (.safetensors) is broken or was not copied whole ({problem})"
+        elif isinstance(problem, json.JSONDecodeError):
+            why = f"config.json, or another file there, is not JSON: {problem}"
+        raise RewardlabError(f"the model in {folder} cannot be loaded: {why}") from problem
+
+
 def absolute_name(name: str) -> str:
     """The name with a folder made absolute, or with the commit of a hub's model: valid from any working folder, at any time."""
     prefix, place = parted(name)
@@ -119,7 +142,9 @@ def checkpoint_of(folder: Path) -> Path:
     if not config.is_file():
         raise RewardlabError(f"{folder} has no config.json: it is neither a Hugging Face checkpoint nor a run")
     # both a checkpoint and a run have a config.json; only a run's holds a recipe
-    if "recipe" not in json.loads(config.read_text("utf-8")):
+    with loading(folder):
+        is_run = "recipe" in json.loads(config.read_text("utf-8"))
+    if not is_run:
         return folder
     for which in ("best", "model"):
         if any((folder / which / file).is_file() for file in ("config.json", "adapter_config.json")):

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from rewardlab.errors import RewardlabError
-from rewardlab.models.checkpoint import find
+from rewardlab.models.checkpoint import find, loading
 from rewardlab.models.reward_model import CPU_TOKENS, GPU_TOKENS
 from rewardlab.policies.hf.model import reading_bytes
 from rewardlab.policies.room import in_passes
@@ -37,8 +37,9 @@ class Encoder:
         self.device = device_of(device)
         self.dtype = dtype_of(dtype, self.device)
         # slow tokenizers pad too, but on the right only
-        self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), trust_remote_code=False)
-        loaded: Any = AutoModel.from_pretrained(str(found.folder), dtype=self.dtype, trust_remote_code=False)
+        with loading(found.folder):
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), trust_remote_code=False)
+            loaded: Any = AutoModel.from_pretrained(str(found.folder), dtype=self.dtype, trust_remote_code=False)
         self.model = loaded.to(self.device).eval()
         self.most_tokens = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
         self.pooling = _pooling(found.folder)

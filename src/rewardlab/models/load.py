@@ -13,7 +13,7 @@ from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Learner, Task
 from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.errors import RewardlabError
-from rewardlab.models.checkpoint import NAMES, Checkpoint, find, parted
+from rewardlab.models.checkpoint import NAMES, Checkpoint, find, loading, parted
 from rewardlab.models.formats import stored_dtype
 from rewardlab.models.reads import reads_of, words
 from rewardlab.policies.attributes import read_attributes
@@ -159,7 +159,8 @@ def _from_checkpoint(name: str, found: Checkpoint, device: str, dtype: str, lora
             f"the adapter {found.adapter} has rank {found.rank}: train it on with --lora-rank {found.rank}, or export it merged "
             f"and begin a new one of rank {lora_rank} on that"
         )
-    policy = _loaded(name, found, device, dtype, lora_rank)
+    with loading(found.folder):
+        policy = _loaded(name, found, device, dtype, lora_rank)
     policy.loaded_dtype = stored_dtype(found.folder)
     return policy
 

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from rewardlab.core import Group, Message, TokenCount
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.models.checkpoint import Checkpoint, find
+from rewardlab.models.checkpoint import Checkpoint, find, loading
 from rewardlab.models.layouts import layout_of
 from rewardlab.models.lean_scorer import LeanScorer
 from rewardlab.models.reads import PLAIN, beside, check_reads, reads_of, told
@@ -72,10 +72,11 @@ class RewardModel:
 
         self.found, self.device, self.principles = found, device_of(device), tuple(principles)
         self.dtype = dtype_of(dtype, self.device)
-        self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), trust_remote_code=False)
-        config = AutoConfig.from_pretrained(str(found.folder), trust_remote_code=False)
-        self.lean = LeanScorer.of(found, self.device, self.dtype, config.num_labels)
-        self.model = None if self.lean else _loaded(found, self.dtype).to(self.device).eval()
+        with loading(found.folder):
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), trust_remote_code=False)
+            config = AutoConfig.from_pretrained(str(found.folder), trust_remote_code=False)
+            self.lean = LeanScorer.of(found, self.device, self.dtype, config.num_labels)
+            self.model = None if self.lean else _loaded(found, self.dtype).to(self.device).eval()
         self.energy = load_energy(found.folder, self.device)
         self.reads_pairs = self.lean is None and not isinstance(getattr(self.model, "score", None), nn.Linear)
         self.layout = layout or ("ours" if _is_ours(found) else "template")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from rewardlab import registry
-from rewardlab.core import seed_of
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.registry.find import PACKAGE
+from rewardlab.registry.index import kept_while
 from rewardlab.scoreboard import figures, own_pairs
-from rewardlab.scoreboard.benchmark import Benchmark
+from rewardlab.scoreboard.benchmark import Benchmark, data_folder
 from rewardlab.scoreboard.items import Item
 from rewardlab.settings.domain import POSITIVE
 from rewardlab.util.progress import Bar
@@ -27,13 +29,15 @@ EVERY = ""
 
 @dataclass(frozen=True)
 class Asked:
-    """A benchmark with the items that are asked, of so many (`of`), and the resamples (`index`) of its intervals."""
+    """A benchmark with the items that are asked, of so many (`of`), and the resamples (`index`) of its intervals.  equal: rows of
+    one's own that count once with an earlier one."""
 
     name: str
     benchmark: Benchmark
     items: list[Item]
     seed: int
     of: int = 0
+    equal: int = 0
 
     @cached_property
     def index(self) -> list[np.ndarray]:
@@ -55,22 +59,26 @@ class Asked:
 
 def benchmarks() -> list[str]:
     """The names of all benchmarks of rewards; the last is a file of pairs of one's own. Those of other things make none."""
-    found = sorted(row["name"] for row in registry.rows() if row["kind"] == "benchmark" and _of_module(row["name"]) is not None)
-    return [*found, own_pairs.NAME]
+    return [*sorted(name for name in _of_that_kind() if _of_module(name) is not None), own_pairs.NAME]
 
 
 def benchmark_of(name: str) -> Benchmark:
     """The benchmark of rewards of this name, in either spelling. Raises RewardlabError for another one."""
-    known = [row["name"] for row in registry.rows() if row["kind"] == "benchmark"]
     plain = plain_name(name)
     if plain == own_pairs.NAME:
         return own_pairs.benchmark
+    known = _of_that_kind()
     found = _of_module(plain) if plain in known else None
     if found is None and plain in known:
         raise RewardlabError(f"{plain} is a benchmark of other things than rewards; run it with: rewardlab study {plain}")
     if found is None:
         raise unknown("benchmark", name, benchmarks())
     return found
+
+
+def _of_that_kind() -> list[str]:
+    """The names of all benchmarks, of whatever."""
+    return [row["name"] for row in registry.rows() if row["kind"] == "benchmark"]
 
 
 def _of_module(name: str) -> Benchmark | None:
@@ -85,13 +93,15 @@ def plain_name(name: str) -> str:
 def asked(name: str, data: str | Path | None = None, limit: int | None = None, seed: int = 0) -> Asked:
     """A benchmark with its items, or some of them, chosen by chance."""
     benchmark = benchmark_of(name)
-    items = benchmark.items(data)
+    items, again = benchmark.counted(data)
     of = len(items)
     if limit is not None and limit < len(items):
+        from rewardlab.core import seed_of
+
         # in the order of the file, whichever are chosen
         chosen = random.Random(seed_of("scoreboard", seed)).sample(range(len(items)), limit)
         items = [items[i] for i in sorted(chosen)]
-    return Asked(plain_name(name), benchmark, items, seed, of)
+    return Asked(plain_name(name), benchmark, items, seed, of, again if benchmark.own else 0)
 
 
 def limits(limit: int | Mapping[str, int] | None, on: Sequence[str]) -> dict[str, int]:
@@ -107,7 +117,19 @@ def limits(limit: int | Mapping[str, int] | None, on: Sequence[str]) -> dict[str
 
 
 def at_hand() -> dict[str, dict[str, Any]]:
-    """Each benchmark: its title, how many items are at hand, and where (or what its file is called on the hub)."""
+    """Each benchmark: its title, how many items are at hand, and where (or what its file is called on the hub).
+
+    To count them all are read; what came out is kept while neither the data nor the code changes.
+    """
+    root = data_folder()
+    files = [path for path in root.glob("*/*") if path.is_file()]
+    code = [*PACKAGE.rglob("*.py"), *registry.methods().values()]
+    # a folder may be named from where the command runs
+    where = f"{root} in {Path.cwd()}"
+    return json.loads(kept_while(sorted({*files, *code}), "benchmarks", where, lambda: json.dumps(_counted())))
+
+
+def _counted() -> dict[str, dict[str, Any]]:
     found, names = {}, benchmarks()
     with Bar("counting items", len(names)) as bar:
         for name in names:

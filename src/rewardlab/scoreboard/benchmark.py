@@ -12,8 +12,9 @@ A method's file of kind "benchmark" makes one. Files in the published format are
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +27,22 @@ from rewardlab.scoreboard.items import Item, Verdict
 
 Asks = Literal["replies", "steps"]
 ROOT = "REWARDLAB_DATA"
+OWN_LINE = re.compile(r"(?<=, line )(\d+: not JSON: .*?)(?: at)?: line 1 column (\d+) \(char \d+\)")
+"""Where a line of a file is broken, as its message has it."""
+
+
+def rows_in(path: Path) -> Iterator[tuple[str, Row]]:
+    """The rows of a file with their places. Raises RewardlabError for one that is broken, with one number of a line."""
+    try:
+        yield from rows_of(path)
+    except RewardlabError as problem:
+        # each line is read by itself, and the parser calls it line 1
+        raise RewardlabError(OWN_LINE.sub(r"\1 at column \2", str(problem))) from None
+
+
+def data_folder() -> Path:
+    """The folder that REWARDLAB_DATA names, which holds a folder for each benchmark whose data is at hand."""
+    return Path(os.environ.get(ROOT) or Path.cwd().parent / "shared" / "data")
 
 
 @dataclass(frozen=True)
@@ -96,16 +113,24 @@ class Benchmark:
         source: also a folder that `datasets` saved, or a dataset of the hub, hf:OWNER/NAME[:SPLIT] (data/hub.py).
         Raises RewardlabError where there are no files, and for a row that cannot be read, with its place.
         """
+        return self.counted(source)[0]
+
+    def counted(self, source: str | Path | None = None) -> tuple[list[Item], int]:
+        """The items, and how many were left out since an earlier one has their id."""
         found: dict[str, Item] = {}
+        again = 0
         for path, rows in self._sources(source):
             for place, row in self._grouped(rows):
                 for item in self._read(row, path, place):
-                    first = found.setdefault(item.id, item)
+                    first = found.setdefault(item.id, item := replace(item, place=f"{path.name}, {place}"))
+                    again += first is not item
                     if self.own and first is not item and first.key(self.asks) != item.key(self.asks):
                         raise RewardlabError(f"{path}, {place} has the id {item.id} of an earlier row, which is another one")
         if not found:
-            raise RewardlabError(f"{self.title}: there are no items in {source or self.data}")
-        return list(found.values())
+            raise RewardlabError(
+                f"{self.title}: there are no items in {source or self.data}: every file is empty, or holds other rows"
+            )
+        return list(found.values()), again
 
     def _sources(self, source: str | Path | None) -> Iterator[tuple[Path, Iterable[tuple[str, Row]]]]:
         """The files, or the splits of a dataset as if they were files of these names, and the rows of each with their places."""
@@ -118,7 +143,7 @@ class Benchmark:
             own = saved(folder)
             named = {folder / split: x for split, x in own.items()} if isinstance(own, dict) else {folder: own}
         else:
-            yield from ((path, (self.load or rows_of)(path)) for path in self.files(source))
+            yield from ((path, self.load(path) if self.load else rows_in(path)) for path in self.files(source))
             return
         yield from ((path, stored_rows(dataset)) for path, dataset in named.items())
 
@@ -157,11 +182,13 @@ class Benchmark:
             if not path.exists():
                 raise RewardlabError(f"there is no file or folder {path}")
             found = sorted(p for p in path.rglob("*") if is_rows(p)) if path.is_dir() else [path]
+            if not found:
+                raise RewardlabError(f"no file in the folder {path} is called .jsonl, .json, .csv or .parquet (.gz may follow)")
         elif not self.data:
             raise RewardlabError(f"{self.title} is not among the data at hand: give --data FILE{self._on_hub()}")
         else:
             folder, _, pattern = self.data.partition("/")
-            root = Path(os.environ.get(ROOT) or Path.cwd().parent / "shared" / "data")
+            root = data_folder()
             found = sorted(p for p in root.glob(f"{folder}/{pattern or '*'}") if is_rows(p))
             if not found:
                 raise RewardlabError(

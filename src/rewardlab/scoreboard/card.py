@@ -30,7 +30,12 @@ def _interval(x: Mapping[str, Any]) -> str:
 
 def _remarks(entry: Mapping[str, Any]) -> str:
     biases = entry["biases"]
-    lines = [f"- no verdict on {percent(entry['no_verdict'])}% of the items: {entry['why']}"] if entry["no_verdict"] else []
+    lines = (
+        [f"- no verdict on {percent(entry['no_verdict'])}% of the items: {entry['why'] or entry['failure']}"]
+        if entry["no_verdict"]
+        else []
+    )
+    lines += [f"- it failed on {entry['failed']:,} items: {entry['failure']}"] if entry["failed"] and entry["why"] else []
     lines += ["- blind: of prompts with images it reads the text alone"] if entry.get("blind") else []
     lines += [f"- {entry['cut']:,} replies were longer than it can read"] if entry["cut"] else []
     for one, other, what in (("longer", "shorter", "length"), ("styled", "plain", "Markdown")):

@@ -16,7 +16,7 @@ from rewardlab.scoreboard.asked import Asked
 from rewardlab.scoreboard.biases import biases
 from rewardlab.scoreboard.card import card, file_names
 from rewardlab.scoreboard.figures import Marks
-from rewardlab.scoreboard.items import Verdict, missing
+from rewardlab.scoreboard.items import Verdict, first_reason, missing
 from rewardlab.scoreboard.page import page
 from rewardlab.util.files import write_json, write_text
 
@@ -53,7 +53,7 @@ def document_of(asked: Sequence[Asked], answered: Sequence[Answered]) -> dict[st
     about = {
         a.name: {
             "title": a.benchmark.title, "items": len(a.items), "of": a.of, "asks": a.benchmark.asks,
-            "headline": a.benchmark.headline, "chance": dict(a.benchmark.chance), "lacks": a.benchmark.lacks,
+            "headline": a.benchmark.headline, "chance": dict(a.benchmark.chance), "lacks": a.benchmark.lacks, "equal": a.equal,
         }
         for a in asked
     }  # fmt: skip
@@ -76,7 +76,7 @@ def _entry(one: Answered) -> tuple[dict[str, Any], tuple[float, np.ndarray]]:
     marks = _marks(one.asked, one.verdicts)
     found = benchmark.figures(marks)
     replicates = statistics.bootstrap(benchmark.figures, marks, one.asked.index)
-    entry = {
+    entry: dict[str, Any] = {
         "items": len(items),
         "figures": {
             name: {"value": float(value), "ci95": statistics.interval(float(value), replicates[name], len(items))}
@@ -85,8 +85,10 @@ def _entry(one: Answered) -> tuple[dict[str, Any], tuple[float, np.ndarray]]:
         "no_verdict": float(np.mean([missing(i, v, benchmark.asks) for i, v in zip(items, one.verdicts, strict=True)])),
         "cut": sum(v.cut for v in one.verdicts), "tokens": sum(v.tokens for v in one.verdicts), "seconds": round(one.seconds, 2),
         "biases": biases(items, one.verdicts, one.scale) if benchmark.asks == "replies" else {},
-        "cost": dict(one.cost), "blind": one.blind, "why": next((v.why for v in one.verdicts if v.why), ""),
+        "cost": dict(one.cost), "blind": one.blind, "failed": sum(v.failed for v in one.verdicts),
     }  # fmt: skip
+    entry["why"], entry["where"] = first_reason(items, one.verdicts, failed=False)
+    entry["failure"], entry["failure_where"] = first_reason(items, one.verdicts, failed=True)
     first = next(iter(found))
     return entry, (float(found[first]), replicates[first])
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from rewardlab.core import seed_of
 from rewardlab.scoreboard.items import Item
 
 Figures = Mapping[str, float]
@@ -87,6 +86,8 @@ def resamples(items: Sequence[Item], seed: int = 0, n: int = RESAMPLES) -> list[
     for i, item in enumerate(items):
         places.setdefault(item.cluster, []).append(i)
     clusters = [np.array(x) for x in places.values()]
+    from rewardlab.core import seed_of
+
     rng = np.random.default_rng(seed_of("scoreboard", seed) % 2**32)
     picks = rng.integers(len(clusters), size=(n, len(clusters)))
     if len(clusters) == len(items):

@@ -22,7 +22,8 @@ class Item:
     subset: by which figures are told apart.  compared: the pairs (better, worse) that count; by default all that differ in worth.
     steps: of each reply, where a benchmark asks about steps.  labels: of each step, 1 right, 0 wrong, None not labelled.
     answer: a reference for judges that read one.  meta: what the benchmark's figures need besides; its "cluster" names what items
-    share, such as a video, where neither their pictures nor their prompts say it.
+    share, such as a video, where neither their pictures nor their prompts say it.  place: the file and the row that it was read
+    from, for messages.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Item:
     labels: tuple[tuple[float | None, ...], ...] = ()
     answer: str | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
+    place: str = field(default="", compare=False)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -84,7 +86,8 @@ class Verdict:
 
     scores: of each reply, higher is better.  orders: by (i, j), how far reply i, shown before reply j, is preferred to it: 1, 0, or
     0.5 for a tie.  steps: of each reply, the chance that each step is right.  why: there is no verdict.  cut: replies of which the
-    rater could not read all.  cost: tokens read and written.
+    rater could not read all.  tokens: read and written.  failed: there is none because something went wrong (an error, NaN, no
+    answer), so that the item is asked again next time.
     """
 
     scores: tuple[float | None, ...] = ()
@@ -93,6 +96,7 @@ class Verdict:
     why: str = ""
     cut: int = 0
     tokens: int = 0
+    failed: bool = False
 
     def prefers(self, i: int, j: int) -> float | None:
         """Whether reply i is preferred to reply j: 1, 0, or 0.5 for a tie; from comparisons, the mean of both orders."""
@@ -120,14 +124,14 @@ class Verdict:
             row["orders"] = [[i, j, x] for (i, j), x in self.orders.items()]
         if self.steps:
             row["steps"] = [None if s is None else list(s) for s in self.steps]
-        return row | {k: v for k in ("why", "cut", "tokens") if (v := getattr(self, k))}
+        return row | {k: v for k in ("why", "cut", "tokens", "failed") if (v := getattr(self, k))}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Verdict:
         return cls(
             tuple(row.get("scores", ())), {(i, j): x for i, j, x in row.get("orders", ())},
             tuple(None if s is None else tuple(s) for s in row.get("steps", ())), row.get("why", ""), row.get("cut", 0),
-            row.get("tokens", 0),
+            row.get("tokens", 0), row.get("failed", False),
         )  # fmt: skip
 
 
@@ -136,6 +140,12 @@ def missing(item: Item, verdict: Verdict, asks: str) -> bool:
     if asks == "steps":
         return len(verdict.steps) < len(item.replies) or any(s is None for s in verdict.steps)
     return any(verdict.prefers(i, j) is None for i, j in item.shown)
+
+
+def first_reason(items: Sequence[Item], verdicts: Sequence[Verdict], failed: bool) -> tuple[str, str]:
+    """Why there is no verdict on the first item of those that failed, or of the others, and its place; "" where there is none."""
+    found = ((item, v.why) for item, v in zip(items, verdicts, strict=True) if v.why and v.failed == failed)
+    return next(((why, item.place or item.id) for item, why in found), ("", ""))
 
 
 def _hashed(message: Message) -> Message:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rewardlab.data.files import read
@@ -16,6 +17,17 @@ from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.items import Item, Verdict
 from rewardlab.scoreboard.raters.rater import Rater
 from rewardlab.util.files import cache
+
+
+@contextmanager
+def resumable(verdicts: Sequence[Verdict | None]) -> Iterator[None]:
+    """Around the asking for verdicts: an error that ends it, or Ctrl-C, says how many there are, which the next run begins with."""
+    try:
+        yield
+    except BaseException as stop:
+        if known := sum(v is not None and not v.failed for v in verdicts):
+            stop.add_note(f"{known:,} of {len(verdicts):,} items are scored and kept: the same command resumes there")
+        raise
 
 
 class Kept:
@@ -33,9 +45,11 @@ class Kept:
         return [self.known.get(self._key(item, benchmark)) for item in items]
 
     def add(self, items: Sequence[Item], benchmark: Benchmark, verdicts: Sequence[Verdict]) -> None:
-        """Keep verdicts; written at once, so that a kill loses none of them."""
-        keys = [self._key(item, benchmark) for item in items]
-        lines = [json.dumps({"key": k, **v.to_json()}) + "\n" for k, v in zip(keys, verdicts, strict=True)]
+        """Keep verdicts; written at once, so that a kill loses none of them. One that failed is asked for again next time."""
+        given = {self._key(i, benchmark): v for i, v in zip(items, verdicts, strict=True) if not v.failed}
+        if not given:
+            return
+        lines = [json.dumps({"key": key, **verdict.to_json()}) + "\n" for key, verdict in given.items()]
         with open(self.path, "a+b") as file:
             file.seek(0, 2)
             if file.tell():
@@ -43,7 +57,7 @@ class Kept:
                 # a line that was cut off must not swallow the next one
                 lines.insert(0, "" if file.read(1) == b"\n" else "\n")
             file.write("".join(lines).encode())
-        self.known |= dict(zip(keys, verdicts, strict=True))
+        self.known |= given
 
     def _key(self, item: Item, benchmark: Benchmark) -> str:
         return item.key(benchmark.asks + benchmark.prompt + self.rater.reads(item))

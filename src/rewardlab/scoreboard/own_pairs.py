@@ -72,11 +72,11 @@ def _texts(row: Mapping[str, Any], column: str) -> tuple[str, ...]:
 class OwnPairs(Benchmark):
     """The benchmark, which tells what it read of pairs that hold their prompts."""
 
-    def items(self, source: str | Path | None = None) -> list[Item]:
+    def counted(self, source: str | Path | None = None) -> tuple[list[Item], int]:
         """As of any benchmark; pairs that differ in several turns are left out."""
         told = Told()
         try:
-            return Benchmark.items(replace(self, read=partial(read, told=told)), source)
+            return Benchmark.counted(replace(self, read=partial(read, told=told)), source)
         finally:
             told.tell(", and are left out (rewardlab eval MODEL --task FILE reads them)")
 

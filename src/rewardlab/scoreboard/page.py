@@ -16,6 +16,7 @@ import numpy as np
 
 from rewardlab.data.pictures import address_of, fitted
 from rewardlab.scoreboard.items import Item, Verdict
+from rewardlab.scoreboard.lost import told
 
 Document = Mapping[str, Any]
 Judged = Sequence[tuple[str, Verdict]]
@@ -62,8 +63,14 @@ def page(document: Document, items: Mapping[str, Sequence[Item]], judged: Mappin
         f'<meta http-equiv="Content-Security-Policy" content="{policy}"><title>Scoreboard</title><style>{STYLE}</style></head>'
         f"<body><h1>Scoreboard</h1><p>{len(document['raters'])} raters on {len(document['benchmarks'])} benchmarks: percent, with "
         'the 95% interval of a bootstrap over prompts.</p><p><input id="filter" placeholder="filter: a rater, a subset, a word">'
-        f"</p>{overview(document)}{sections}<script>{SCRIPT}</script></body></html>\n"
+        f"</p>{left_out(document)}{overview(document)}{sections}<script>{SCRIPT}</script></body></html>\n"
     )
+
+
+def left_out(document: Document) -> str:
+    """The raters that could not be asked, or failed on all items of a benchmark."""
+    lines = "".join(f"<li>{escape(told(row))}</li>" for row in document["failed"])
+    return f"<p>Left out:</p><ul>{lines}</ul>" if lines else ""
 
 
 def overview(document: Document) -> str:
@@ -96,12 +103,14 @@ def section(name: str, about: Mapping[str, Any], document: Document, shown: str)
     beside += [("by guessing", about["chance"], "")] if about["chance"] else []
     body += "".join(
         f'<tr class="beside" data-text="{escape(who)}"><td>{escape(who)} <small>{escape(source)}</small></td>'
-        + "".join(f"<td>{percent(row.get(f))}</td>" for f in figures) + "<td></td><td></td><td></td></tr>"
+        + "".join(f"<td>{percent(row.get(f))}</td>" for f in figures) + "<td></td>" * 4 + "</tr>"
         for who, row, source in beside
     )  # fmt: skip
-    main = _table(["rater", *figures, "no verdict", "cut off", "cost"], body)
+    main = _table(["rater", *figures, "no verdict", "failed", "cut off", "cost"], body)
+    asks = escape(about["asks"])
+    equal = f" {about['equal']:,} more rows are equal to one of these." if about["equal"] else ""
     return (
-        f"<h2>{escape(about['title'])}</h2><p>{about['items']:,}{some} items, asked about {escape(about['asks'])}.{lacks}</p>{main}"
+        f"<h2>{escape(about['title'])}</h2><p>{about['items']:,}{some} items, asked about {asks}.{equal}{lacks}</p>{main}"
         f"{bias_table(entries)}{differences(name, document)}{shown}"
     )
 
@@ -113,6 +122,7 @@ def figures_row(rater: str, entry: Mapping[str, Any], figures: Sequence[str]) ->
     cost = f"{entry['tokens']:,} tokens" if entry["tokens"] else _bill(entry["cost"])
     return (
         f'<tr data-text="{escape(rater)}"><td>{escape(rater)}{blind}</td>{cells}<td title="{escape(entry["why"])}">{none}</td>'
+        f'<td title="{escape(entry["failure"])}">{entry["failed"] or ""}</td>'
         f"<td>{entry['cut'] or ''}</td><td>{cost}</td></tr>"
     )
 

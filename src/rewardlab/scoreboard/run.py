@@ -14,11 +14,12 @@ from rewardlab.processes.cluster import check_named, spread
 from rewardlab.scoreboard.asked import Asked, asked, benchmark_of, limits, plain_name
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.document import Answered, document_of, write_files
-from rewardlab.scoreboard.items import Item, Verdict
-from rewardlab.scoreboard.kept import Kept
+from rewardlab.scoreboard.items import Item, Verdict, first_reason
+from rewardlab.scoreboard.kept import Kept, resumable
+from rewardlab.scoreboard.lost import Lost
 from rewardlab.scoreboard.raters import OUTPUTS, Rater, load_rater
 from rewardlab.scoreboard.raters.outputs import raters_in
-from rewardlab.scoreboard.raters.rater import rated
+from rewardlab.scoreboard.raters.rater import rated_singly
 from rewardlab.util.progress import Bar
 
 FIRST, BATCH, PACE = 4, 64, 10.0
@@ -27,31 +28,32 @@ much a kill costs."""
 
 
 def scoreboard(
-    raters: Sequence[str | Rater], on: Sequence[str], *, data: str | Path | None = None, out: str | Path | None = None,
-    limit: int | Mapping[str, int] | None = None, seed: int = 0, device: str = "auto", dtype: str = "auto",
-    against_published: bool = False, workers: str | None = None,
+    raters: str | Rater | Sequence[str | Rater], on: str | Sequence[str], *, data: str | Path | None = None,
+    out: str | Path | None = None, limit: int | Mapping[str, int] | None = None, seed: int = 0, device: str = "auto",
+    dtype: str = "auto", against_published: bool = False, workers: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The scoreboard of raters over benchmarks, as one document.
 
-    raters: names as `raters/` has them, or raters.  on: benchmarks, by name.  data: a file or folder as it was published, of the
-    one benchmark named; without it, each is read from the folder that REWARDLAB_DATA names.  limit: so many items of each, chosen
-    by chance, the same for all raters; by the benchmark's name, other numbers for some ({"": 60, "rm-bench": 20}).
-    out: a folder for scoreboard.json, index.html, verdicts.jsonl (which `outputs:` reads again) and a model card for each rater.
-    against_published: the figures of papers stand beside.  workers: "ray" or "ray:N": processes of a Ray cluster, each of which
-    loads the rater by its name, share the items.
-    Raises RewardlabError, before any model is loaded, for unknown names and data that cannot be read.
+    raters: names as `raters/` has them, or raters, or one of these.  on: benchmarks, by name, or one.  data: a file or folder as it
+    was published, of the one benchmark named; without it, each is read from the folder that REWARDLAB_DATA names.  limit: so many
+    items of each, chosen by chance, the same for all raters; by the benchmark's name, other numbers for some ({"": 60,
+    "rm-bench": 20}).  out: a folder for scoreboard.json, index.html, verdicts.jsonl (which `outputs:` reads again) and a model card
+    for each rater.  against_published: the figures of papers stand beside.  workers: "ray" or "ray:N": processes of a Ray cluster,
+    each of which loads the rater by its name, share the items.
+    A rater that cannot be loaded, or fails on all items of a benchmark, is left out, and stands under "failed" with the reason.
+    Raises RewardlabError, before any model is loaded, for unknown benchmarks and data that cannot be read; and where every rater
+    fails.
     """
-    if data is not None and len(on) != 1:
-        raise RewardlabError(f"--data is the file of one benchmark, and {len(on)} are named")
-    if workers:
-        check_named(*raters)
-    at_most = limits(limit, on)
-    chosen = [asked(name, data, at_most.get(plain_name(name)), seed) for name in dict.fromkeys(on)]
-    if not chosen or not raters:
-        raise RewardlabError("a scoreboard needs a rater and a benchmark")
     # a rater that is named twice is asked once; it is compared with others and not with itself
-    answered = told_apart([(rater, list(_answers(rater, chosen, device, dtype, workers))) for rater in dict.fromkeys(raters)])
-    document = document_of(chosen, answered)
+    raters, on = (list(dict.fromkeys(_several(named))) for named in (raters, on))
+    _check(raters, on, data, out, workers)
+    at_most = limits(limit, on)
+    chosen = [asked(name, data, at_most.get(plain_name(name)), seed) for name in on]
+    lost = Lost(alone=len(raters) == 1)
+    answered = told_apart([(rater, list(_answers(rater, chosen, device, dtype, lost, workers))) for rater in raters])
+    if lost.rows and not answered:
+        raise lost.error()
+    document = document_of(chosen, answered) | {"failed": lost.rows}
     if against_published:
         document["published"] = [
             {"benchmark": a.name, "rater": p.rater, "figures": dict(p.figures), "source": p.source}
@@ -60,6 +62,25 @@ def scoreboard(
     if out is not None:
         write_files(Path(out), document, chosen, answered)
     return document | {"out": None if out is None else str(out)}
+
+
+def _check(raters: Sequence[Any], on: Sequence[str], data: Any, out: str | Path | None, workers: str | None) -> None:
+    """Raise RewardlabError, or OSError for a folder that cannot be made, before anything is read."""
+    if not on or not raters:
+        raise RewardlabError("a scoreboard needs a rater and a benchmark")
+    if strange := [rater for rater in raters if not isinstance(rater, str | Rater)]:
+        raise RewardlabError(f"a rater is a name, or a Rater, and not {strange[0]!r}; a function is named FILE.py:FUNCTION")
+    if data is not None and len(on) != 1:
+        raise RewardlabError(f"--data is the file of one benchmark, and {len(on)} are named")
+    if workers:
+        check_named(*raters)
+    if out is not None:
+        # hours before it is written to
+        Path(out).mkdir(parents=True, exist_ok=True)
+
+
+def _several(named: Any) -> list[Any]:
+    return [named] if isinstance(named, str | Rater) else list(named)
 
 
 def told_apart(found: Sequence[tuple[str | Rater, Sequence[Answered]]]) -> list[Answered]:
@@ -81,16 +102,20 @@ def told_apart(found: Sequence[tuple[str | Rater, Sequence[Answered]]]) -> list[
 
 
 def _answers(
-    rater: str | Rater, asked: Sequence[Asked], device: str, dtype: str, workers: str | None = None
+    rater: str | Rater, asked: Sequence[Asked], device: str, dtype: str, lost: Lost, workers: str | None = None
 ) -> Iterator[Answered]:  # fmt: skip
     if isinstance(rater, str) and rater.startswith(OUTPUTS):
-        yield from _of_outputs(rater, asked)
+        with lost.noting(rater):
+            yield from _of_outputs(rater, asked)
         return
-    one = load_rater(rater, device, dtype) if isinstance(rater, str) else rater
-    kept = Kept(one)
-    for a in asked:
+    kept = None
+    with lost.noting(rater if isinstance(rater, str) else rater.name):
+        one = load_rater(rater, device, dtype) if isinstance(rater, str) else rater
+        kept = Kept(one)
+    for a in asked if kept else ():
         if a.benchmark.asks in one.asks:
-            yield _answered(one, a.with_texts(), kept, Over(workers, str(rater), device, dtype) if workers else None)
+            with lost.noting(one.name, a.name):
+                yield _answered(one, a.with_texts(), kept, Over(workers, str(rater), device, dtype) if workers else None)
 
 
 def _of_outputs(name: str, asked: Sequence[Asked]) -> list[Answered]:
@@ -133,7 +158,7 @@ def rating(rater: str, device: str, dtype: str) -> Callable[[str, Sequence[Item]
 
 def _rated(rater: Rater, items: Sequence[Item], benchmark: Benchmark) -> Rated:
     before = rater.cost()
-    found = rated(rater, items, benchmark)
+    found = rated_singly(rater, items, benchmark)
     return found, {name: value - before[name] for name, value in rater.cost().items()}
 
 
@@ -142,15 +167,17 @@ Rounds = Iterator[tuple[list[int], Rated]]
 
 
 def _in_turn(rater: Rater, asked: Asked, places: Sequence[int]) -> Rounds:
-    # a served model is asked about as many items at once as there may be; `cost` is empty for any other rater
-    size, rest = BATCH if rater.cost() else FIRST, list(places)
+    # a served model is asked about as many items at once as there may be, once it has answered; `cost` is empty for any other rater
+    size, rest = FIRST, list(places)
     while rest:
         part, rest = rest[:size], rest[size:]
         began = time.perf_counter()
         said = _rated(rater, [asked.items[i] for i in part], asked.benchmark)
         seconds = time.perf_counter() - began
         yield part, said
-        if not rater.cost():
+        if rater.cost():
+            size = BATCH
+        else:
             size = min(BATCH, 2 * size) if seconds < PACE / 2 else max(1, size // 2) if seconds > 2 * PACE else size
 
 
@@ -169,7 +196,8 @@ def _answered(rater: Rater, asked: Asked, kept: Kept, cluster: Over | None = Non
     new = sorted((i for i, v in enumerate(verdicts) if v is None), key=size.__getitem__)
     began, cost = time.perf_counter(), Counter[str]()
     rounds = _over_cluster(cluster, asked, new) if cluster and new else _in_turn(rater, asked, new)
-    with Bar(f"{rater.name} on {asked.benchmark.title}", len(asked.items), len(asked.items) - len(new)) as bar:
+    title = asked.benchmark.title
+    with Bar(f"{rater.name} on {title}", len(asked.items), len(asked.items) - len(new)) as bar, resumable(verdicts):
         for part, (found, spent) in rounds:
             kept.add([asked.items[i] for i in part], asked.benchmark, found)
             cost.update(spent)
@@ -177,6 +205,9 @@ def _answered(rater: Rater, asked: Asked, kept: Kept, cluster: Over | None = Non
                 verdicts[i] = verdict
             bar.advance(n=len(part))
     whole = [v for v in verdicts if v is not None]
+    if all(v.failed for v in whole):
+        why, where = first_reason(asked.items, whole, failed=True)
+        raise RewardlabError(f"it failed on all {len(whole):,} items; first, on {where}: {why}")
     blind = rater.blind and not rater.sees and any(item.pictures for item in asked.items)
     spent_in_all = dict.fromkeys(rater.cost(), 0.0) | cost
     return Answered(rater.name, asked, whole, time.perf_counter() - began if new else 0.0, rater.scale, blind, spent_in_all)

@@ -20,12 +20,14 @@ length, mine.py:score              a reward of rewardlab, or a function of your 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 from rewardlab.clients.endpoint import is_served
+from rewardlab.data.files import is_rows
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.scoreboard.raters.outputs import PREFIX as OUTPUTS
 from rewardlab.scoreboard.raters.rater import Rater
@@ -34,6 +36,9 @@ from rewardlab.settings.domain import ABOVE_ZERO, POSITIVE
 __all__ = ["OUTPUTS", "Rater", "load_rater"]
 
 LENGTH = "length"
+PATH = re.compile(r"~?[\w./@-]+(\?.*)?")
+"""A name that holds nothing that a formula does but a slash."""
+KINDS = "likelihood:MODEL, judge:MODEL, implicit:MODEL?reference=OTHER, outputs:FILE, a reward, FILE.py:FUNCTION"
 SETTINGS = {
     "likelihood": ("norm", "end"), "implicit": ("reference", "norm", "beta", "end"),
     "judge": ("kind", "template", "form", "by", "votes", "max_new", "orders"), "steps": ("by", "splitter"), "tests": ("k",),
@@ -67,6 +72,12 @@ def load_rater(name: str, device: str = "auto", dtype: str = "auto") -> Rater:
         return _of_checkpoint(name, device, dtype)
     from rewardlab.scoreboard.raters.formula import Formula
 
+    if is_rows(Path(name)) and Path(name).expanduser().is_file():
+        raise RewardlabError(
+            f"{name} is a file of rows, and no rater: verdicts of others are outputs:{name}; pairs are --data {name}"
+        )
+    if "/" in name and PATH.fullmatch(name) and not name.partition("?")[0].endswith(".py"):
+        raise RewardlabError(f"there is no folder {name.partition('?')[0]}: a rater is a checkpoint, a run, or {KINDS}")
     # of rewards whose names are nearer there are many
     if name != LENGTH and difflib.get_close_matches(name, [LENGTH], cutoff=0.8):
         raise unknown("rater", name, (LENGTH,))

@@ -19,7 +19,7 @@ from rewardlab.errors import unknown
 from rewardlab.scoreboard import own_pairs
 from rewardlab.scoreboard.items import Item, Verdict
 from rewardlab.scoreboard.raters.preference_head import fitted
-from rewardlab.scoreboard.raters.rater import Rater
+from rewardlab.scoreboard.raters.rater import Rater, verdicts
 from rewardlab.text.embedding import NGRAMS, embedded
 from rewardlab.util.progress import console
 
@@ -66,7 +66,8 @@ class Embedder(Rater):
     def _verdict(self, item: Item, question: str) -> Verdict:
         replies = np.stack([self.known[reply] for reply in item.replies])
         found = self.head.rewards(self.known[question], replies) if self.head else replies @ self.known[question]
-        return Verdict(tuple(found.astype(float).tolist()), cut=sum(reply in self.cut for reply in item.replies))
+        (verdict,) = verdicts([item], found.astype(float).tolist(), cut=[reply in self.cut for reply in item.replies])
+        return verdict
 
     def _vectors(self, texts: Sequence[str]) -> np.ndarray:
         """(n, d) of texts, each of which is read once."""

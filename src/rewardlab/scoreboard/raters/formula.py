@@ -6,13 +6,26 @@ import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from rewardlab.errors import Unusable, reason_of
 from rewardlab.scoreboard.items import Item, Verdict
 from rewardlab.scoreboard.raters.rater import Rater, verdicts
 
 if TYPE_CHECKING:
     from rewardlab.scoreboard.benchmark import Benchmark
+    from rewardlab.servers.scoring import Row
+
+ROLLOUT = re.compile(r"rollout (\d+) of group 0")
+"""How rewards call a reply."""
+
+
+class Said(NamedTuple):
+    """What a reward says of a reply: its score, or why there is none, and whether it failed."""
+
+    score: float | None
+    why: str = ""
+    failed: bool = False
 
 
 class Formula(Rater):
@@ -43,12 +56,22 @@ class Formula(Rater):
         return f" models {hashlib.sha256(repr(state).encode()).hexdigest()[:16]}"
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
-        scores: list[float | None] = []
-        why: list[str] = []
+        said: list[Said] = []
         for item in items:
             prompt = [{"role": m.role, "content": m.text} for m in item.prompt]
             rows = [{"prompt": prompt, "response": r, "answer": item.answer, "meta": dict(item.meta)} for r in item.replies]
-            for document in self.scorer(rows):
-                scores.append(document["score"])
-                why.append(document["why"] if document["score"] is None else "")
-        return verdicts(items, scores, why)
+            said += self._scored(rows)
+        return verdicts(items, [x.score for x in said], [x.why for x in said], failed=[x.failed for x in said])
+
+    def _scored(self, rows: Sequence[Row], first: int = 1) -> list[Said]:
+        """What is said of replies, the first of which is the item's reply of this number. Where the reward raises, or gives NaN,
+        each is asked by itself, if it is scored by itself; that which fails has no score."""
+        try:
+            return [Said(x["score"], "" if x["score"] is not None else x["why"]) for x in self.scorer(rows)]
+        except Unusable:
+            raise
+        except Exception as problem:
+            if len(rows) < 2 or not self.scorer.about["alone"]:
+                why = ROLLOUT.sub(lambda found: f"reply {first + int(found[1])}", reason_of(problem))
+                return [Said(None, why, failed=True) for _ in rows]
+        return [said for k, row in enumerate(rows, first) for said in self._scored([row], k)]

@@ -28,9 +28,9 @@ from rewardlab.clients.endpoint import is_served
 from rewardlab.clients.messages import Failure, Reply, Request
 from rewardlab.core import Message, Problem, Sampling, Trajectory, Turn
 from rewardlab.data.pictures import address_of
-from rewardlab.errors import RewardlabError, unknown
+from rewardlab.errors import RewardlabError, Unusable, unknown
 from rewardlab.judges.forms import Form, own_form
-from rewardlab.judges.marks import LIKELY, Marks
+from rewardlab.judges.marks import FAILED, LIKELY, Marks
 from rewardlab.judges.named import form_of
 from rewardlab.judges.published import FORMS
 from rewardlab.models.layouts import judge_form_of_run
@@ -104,6 +104,13 @@ class Judge(Rater):
         return f"judge {who} {self.kind} {template} {self.by} {self.max_new}" + (f" {self.votes}" if self.votes > 1 else "")
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
+        return self._answered(self._judged(items, benchmark))
+
+    def _answered(self, found: Sequence[Verdict]) -> list[Verdict]:
+        """The verdicts, with those marked as failures for which a served model gave no answer."""
+        return [replace(v, failed=self.policy is None and v.why.startswith(FAILED)) for v in found]
+
+    def _judged(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
         if benchmark.asks == "steps":
             return self._of_steps(items)
         form = self.form if self.template or self.kind != "pairwise" else form_of(benchmark.prompt, "pairwise")
@@ -188,7 +195,15 @@ class Judge(Rater):
             )
             for k, said in enumerate(prompts)
         ]  # fmt: skip
-        return client.chat(requests)
+        found = client.chat(requests)
+        if not client.usage.requests and found and all(isinstance(x, Failure) and x.timed_out for x in found):
+            # else every item would be waited for as long
+            first = next(x.why for x in found if isinstance(x, Failure))
+            raise Unusable(
+                f"{client.endpoint} has answered none of {len(found)} requests: {first}; is it up? Behind its "
+                "name, timeout= and total= say how many seconds are waited"
+            )
+        return found
 
     @property
     def temperature(self) -> float:

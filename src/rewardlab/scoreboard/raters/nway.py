@@ -56,7 +56,7 @@ class NWay(Judge):
         template = hashlib.sha256(self.asking.encode()).hexdigest()[:12]
         return f"{super().fingerprint()} nway {self.orders} {template}"
 
-    def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
+    def _judged(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
         shown = [self.shown(item) for item in items]
         prompts = [self._prompt(item, order) for item, orders in zip(items, shown, strict=True) for order in orders]
         sizes = [len(order) for orders in shown for order in orders]

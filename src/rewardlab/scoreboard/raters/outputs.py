@@ -49,6 +49,8 @@ def raters_in(name: str, benchmark: Benchmark, key: str) -> list[Outputs]:
     """
     place, _, only = name.removeprefix(PREFIX).partition("#")
     path = Path(place).expanduser()
+    if not place or path.is_dir():
+        raise RewardlabError(f"{name} names no file: outputs:FILE, such as outputs:board/verdicts.jsonl")
     if not path.is_file():
         raise RewardlabError(f"there is no file {path}")
     found: dict[str, dict[str, Verdict]] = {}

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rewardlab.errors import Unusable, reason_of
 from rewardlab.scoreboard.items import Item, Verdict
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class Rater:
         return ""
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
-        """A verdict on each item."""
+        """A verdict on each item. Where it raises, the items are asked one by one, and that which fails has no verdict; Unusable
+        says that no other would fare better."""
         raise NotImplementedError
 
     def cost(self) -> dict[str, float]:
@@ -59,15 +61,37 @@ def rated(rater: Any, items: Sequence[Item], benchmark: Benchmark) -> list[Verdi
     return [known.get(i, Verdict(why=UNSEEN)) for i in range(len(items))]
 
 
+def rated_singly(rater: Any, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
+    """As `rated`, but an item on which the rater raises has no verdict, with the reason; the others keep theirs.
+
+    Items that were asked together are asked again by halves. Raises Unusable where no other item would fare better.
+    """
+    try:
+        return rated(rater, items, benchmark)
+    except Unusable:
+        raise
+    except Exception as problem:
+        if len(items) < 2:
+            return [Verdict(why=reason_of(problem), failed=True) for _ in items]
+    half = len(items) // 2
+    return [*rated_singly(rater, items[:half], benchmark), *rated_singly(rater, items[half:], benchmark)]
+
+
 def verdicts(
     items: Sequence[Item], scores: Sequence[float | None], why: Sequence[str] = (), cut: Sequence[int] = (),
-    tokens: Sequence[int] = (),
+    tokens: Sequence[int] = (), failed: Sequence[bool] = (),
 ) -> list[Verdict]:  # fmt: skip
-    """Numbers of all replies, item by item, as a verdict on each item. What is not finite is no verdict."""
+    """Numbers of all replies, item by item, as a verdict on each item. What is not finite is no verdict, and a failure."""
     found, at = [], 0
     for item in items:
         part = slice(at, at + len(item.replies))
-        own = [None if s is None or not math.isfinite(s) else float(s) for s in scores[part]]
-        found.append(Verdict(tuple(own), why=next(filter(None, why[part]), ""), cut=sum(cut[part]), tokens=sum(tokens[part])))
+        wild = [f"the score of reply {k} is {s}" for k, s in enumerate(scores[part], 1) if s is not None and not math.isfinite(s)]
+        found.append(
+            Verdict(
+                tuple(None if s is None or not math.isfinite(s) else float(s) for s in scores[part]),
+                why=next(filter(None, (*why[part], *wild)), ""), cut=sum(cut[part]), tokens=sum(tokens[part]),
+                failed=bool(wild) or any(failed[part]),
+            )
+        )  # fmt: skip
         at += len(item.replies)
     return found
