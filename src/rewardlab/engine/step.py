@@ -267,7 +267,7 @@ class Ops:
         self.run.log("missing", len(missing) / max(1, len(flat)))
         if len(missing) > self.settings.max_missing * len(flat):
             counted = f"{len(missing)} of {len(flat)} rollouts got no verdict at step {self.run.step + 1}"
-            # where not one has a verdict, to go on would teach nothing
+            # where not one has a verdict, continuing would teach nothing
             more = f" (more than {self.settings.max_missing:.0%}: --max-missing)" if len(missing) < len(flat) else ""
             raise RewardlabError(f"{counted}{more}: {why_missing(groups, scores, self.run)}")
         if any(s.extracted or NO_ANSWER in s.why for s in flat):
