@@ -16,6 +16,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import pass_at
 from rewardlab.rollouts.best import best
 from rewardlab.rollouts.vote import majority
+from rewardlab.scoreboard.asked import benchmark_of
 from rewardlab.tasks.sources import data_file
 from rewardlab.verifiers.math.verifier import math
 
@@ -60,3 +61,15 @@ def test_the_accuracies_of_gsm8k_example_solutions_come_out():
         found[name] = 100 * float(np.mean([v.correct is True for v in verdicts]))
     published = {"6b_finetuning": 21.68, "6b_verification": 39.04, "175b_finetuning": 34.72, "175b_verification": 56.25}
     assert found == pytest.approx(published, abs=0.005)
+
+
+def test_the_published_shares_of_llmbars_judges_are_those_of_its_released_statistics():
+    """The study `llmbar` has the statistics come out of the verdicts; here the table is compared with the statistics."""
+    known = {
+        (f"{row['model']}/{row['strategy']}", row["set"].rsplit("/", 1)[-1].lower()): float(row["correct_average"].rstrip("%")) / 100
+        for row in rows("llmbar", "statistics.jsonl.gz") if row["set"].startswith("LLMBar/")
+    }  # fmt: skip
+    for run in benchmark_of("llmbar").published:
+        sets = {name: share for name, share in run.figures.items() if name != "overall"}
+        assert len(sets) == 5
+        assert sets == pytest.approx({name: known[run.output, name] for name in sets}, abs=5e-5)

@@ -24,7 +24,7 @@ from rewardlab.checks.claim import Check
 from rewardlab.core import Recipe, Run, study
 from rewardlab.data.files import rows_of
 from rewardlab.scoreboard.agreement import kappa
-from rewardlab.scoreboard.benchmark import Benchmark
+from rewardlab.scoreboard.benchmark import Benchmark, Published
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict, users
 
@@ -89,9 +89,35 @@ def _first(winner: str | None) -> float | None:
     return None if winner is None else float(winner == "1")
 
 
+_SETS = ("natural", "neighbor", "gptinst", "gptout", "manual")
+_RUNS = {
+    "GPT-4/Vanilla": (0.955, 0.7873, 0.8641, 0.7766, 0.8043),
+    "GPT-4/Metrics_Reference": (0.96, 0.8545, 0.8967, 0.7234, 0.837),
+    "PaLM2/Vanilla": (0.83, 0.6269, 0.7337, 0.5957, 0.6522),
+    "PaLM2/Metrics_Reference": (0.865, 0.6978, 0.7717, 0.6383, 0.6739),
+    "LLaMA2/Vanilla": (0.805, 0.2463, 0.3043, 0.5638, 0.3696),
+    "LLaMA2/Metrics_Reference": (0.76, 0.3582, 0.3478, 0.5957, 0.4348),
+    "ChatGPT-0301/Vanilla": (0.84, 0.2873, 0.375, 0.5106, 0.4457),
+    "ChatGPT-0301/Metrics_Reference": (0.8, 0.4104, 0.4076, 0.4787, 0.4674),
+    "ChatGPT/Vanilla": (0.815, 0.194, 0.2663, 0.4149, 0.3478),
+    "ChatGPT/Metrics_Reference": (0.825, 0.3806, 0.3587, 0.383, 0.4348),
+    "Falcon/Vanilla": (0.74, 0.5037, 0.5, 0.5426, 0.5109),
+    "Falcon/Metrics_Reference": (0.625, 0.5149, 0.4946, 0.5213, 0.5217),
+}
+"""Shares right, mean over both orders, of each judge asked plainly and with metrics and a reference of its own."""
+
+
+def _published() -> Iterator[Published]:
+    source = "statistics released with arXiv:2310.07641"
+    for run, shares in _RUNS.items():
+        each = dict(zip(_SETS, shares, strict=True))
+        yield Published(run, {"overall": float(np.mean(shares)), **each}, source, run)
+
+
 benchmark = Benchmark(
     title="LLMBar", data="llmbar", skip=("statistics", "rationales"), released="verdicts", hub="princeton-nlp/LLMBar",
     read=read, marks=marks, figures=figures, outputs=outputs, chance={"overall": 0.5},
+    published=tuple(_published()),
     example=(
         {
             "set": "LLMBar/Natural", "index": 0, "input": "Name a colour in one word.", "label": 1,
