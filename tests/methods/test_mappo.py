@@ -146,9 +146,10 @@ def test_it_ranks_own_replies_and_refuses_what_is_no_pair():
 def test_own_replies_ranked_by_a_given_model_need_prompts_alone(tmp_path):
     rows = tmp_path / "prompts.jsonl"
     rows.write_text('{"prompt": "Name a planet."}\n{"prompt": "Why do leaves fall?"}\n')
-    recipe = registry.build("mappo", {"n": 8, "reward_model": "a/checkpoint"})
     checkpoint(tmp_path / "model", tokenizer(), "LlamaForCausalLM")
+    checkpoint(given := tmp_path / "given", tokenizer(), "LlamaForSequenceClassification", num_labels=1)
+    recipe = registry.build("mappo", {"n": 8, "reward_model": str(given)})
     plan(recipe, f"hf:{tmp_path / 'model'}", registry.task(str(rows)))
-    assert [x.init for x in recipe.also] == ["a/checkpoint"]
+    assert [x.init for x in recipe.also] == [str(given)]
     # the score of a reward model has no bounds
     assert recipe.credit.settings["scale"] is None
