@@ -65,6 +65,19 @@ def test_a_policy_is_paid_by_a_local_judge(folder, tmp_path):
     assert json.loads((result.out / "config.json").read_text())["recipe"]["also"][0]["init"] == str(folder)
 
 
+@pytest.mark.parametrize("init", ["nosuch/model", "energy:nosuch/model", "attributes:helpful=1,short=0.5:nosuch/model"])
+def test_a_second_model_that_there_is_not_is_told_before_anything_is_loaded(init):
+    recipe = build("grpo").but(also=(Learner("scorer", init, Recipe(), every=0),))
+    with pytest.raises(RewardlabError, match=r"the model 'scorer' of grpo: there is no folder nosuch/model"):
+        with_judges(recipe)
+
+
+@pytest.mark.parametrize("init", ["copy:policy", "value-head:words=yes,no", "energy:value-head", "attributes:helpful=1:value-head"])
+def test_what_is_made_from_the_policy_is_looked_for_nowhere(init):
+    recipe = build("grpo").but(also=(Learner("scorer", init, Recipe(), every=0),))
+    assert with_judges(recipe) == recipe
+
+
 def test_an_audit_has_no_run_and_says_how_its_judge_is_served():
     for kind in ("verdict", "pairwise"):
         with pytest.raises(RewardlabError, match=r"and not 'smollm2'. Serve it \(rewardlab serve-model smollm2\)"):

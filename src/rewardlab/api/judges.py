@@ -9,13 +9,12 @@ from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Learner, Part, Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES, absolute_name, find, kind_of, parted
+from rewardlab.models.load import named_start
 from rewardlab.registry.playing import changed_in
 
 JUDGES = ("judge", "double_elimination")
 """Rewards that ask a model for judgements, by their setting `model`."""
 OWN = ("policy", "reference")
-MADE = ("copy:", "value-head", "heads:", "prefix:", "energy:", "attributes:", "prm:", "model:")
-"""Beginnings of a learner's start that is no model's name alone (`Learner.init`)."""
 
 
 def with_judges(recipe: Recipe) -> Recipe:
@@ -26,9 +25,10 @@ def with_judges(recipe: Recipe) -> Recipe:
     """
     recipe = recipe if recipe.reward is None else _with_models(recipe, recipe.reward)
     for learner in recipe.also:
-        if not learner.init.startswith(MADE) and not is_served(learner.init) and kind_of(learner.init) not in NAMES:
+        name = named_start(learner.init)
+        if name and not is_served(name) and kind_of(name) not in NAMES:
             try:
-                find(learner.init, weights=False)
+                find(name, weights=False)
             except RewardlabError as problem:
                 raise RewardlabError(f"the model {learner.name!r} of {recipe.name or 'this recipe'}: {problem}") from None
     return recipe

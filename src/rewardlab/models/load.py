@@ -50,6 +50,8 @@ RATED = "attributes:"
 of these attributes (`policies/attributes.py`)."""
 WORDS = "value-head:words="
 """Before two words that a comma parts: a learner's init, a value head that starts as log P(first) - log P(second)."""
+MADE = ("copy:", "value-head", HEADS, PREFIX, "prm:", "model:")
+"""Beginnings of a learner's init that is no model's name: what is made from the policy, and scorers of steps."""
 JUDGE = ":judge"
 
 
@@ -247,6 +249,12 @@ def learner_model(learner: Learner, policy: Policy) -> Policy:
     if hasattr(model, "recomputes"):
         model.recomputes = getattr(policy, "recomputes", False)
     return model
+
+
+def named_start(init: str) -> str | None:
+    """The checkpoint, run or small policy that a learner's init names, behind an energy head or attributes too; None for others."""
+    name = init.removeprefix(RATED).partition(":")[2] if init.startswith(RATED) else init.removeprefix(ENERGY)
+    return None if name.startswith(MADE) else name
 
 
 def _served_beside(learner: Learner) -> Policy:
