@@ -65,6 +65,7 @@ def test_a_config_alone_is_enough_and_kept_bytes_are_those_computed_by_hand(bare
     assert [found["memory"]["divided by 4"][name] for name in kept] == [n // 4 for n in (whole[name] for name in kept)]
 
 
+@pytest.mark.slow
 def test_trl_is_given_what_is_below_adapters_in_float32(bare):
     found = plan(f"hf:{bare}", engine="trl", lora_rank=16)
     weights = [found["memory"][name]["weights"] for name in ("LoRA 16", "nf4, LoRA 16")]
@@ -191,6 +192,7 @@ def test_what_a_pass_keeps_lies_below_the_activations_by_as_much_in_both_formats
     assert 0.55 < share < 0.85
 
 
+@pytest.mark.slow
 def test_rows_are_sampled_in_as_many_parts_as_memory_asks_for(bare):
     settings = {"n": 16, "problems": 64}
     roomy, tight = (plan(f"hf:{bare}", memory=size, settings=settings, micro_tokens=64) for size in ("1GB", "1MB"))

@@ -79,6 +79,7 @@ class Models:
         return ["<command>sort a.txt > b.txt</command>", "<command>ls</command>"][self.attempts % 2]
 
 
+@pytest.mark.slow
 def test_the_command_writes_validates_and_attempts(capsys):
     write("topics.jsonl", [{"prompt": topic} for topic in ("sorting", "trivia", "secrets", "chaos")])
     with serving(Models()) as served:

@@ -49,6 +49,7 @@ def told(target, items=None):
     return {f["name"]: f for f in document["findings"] if f["probe"] == "endings"}
 
 
+@pytest.mark.slow
 def test_a_reward_that_reads_boxes_alone_loses_what_ends_otherwise(rewards):
     found = told(f"{rewards}:boxed")["not paid"]
     assert found["severity"] == "warning"
@@ -63,12 +64,14 @@ def test_a_reward_that_reads_boxes_alone_loses_what_ends_otherwise(rewards):
     assert r"Therefore, the total is $\fbox{42}$." in shown
 
 
+@pytest.mark.slow
 def test_no_verdict_is_no_pay(rewards):
     lost = [told(f"{rewards}:{name}")["not paid"] for name in ("boxed", "none_unless_boxed")]
     assert lost[0]["says"] == lost[1]["says"]
     assert lost[0]["failed"] == lost[1]["failed"]
 
 
+@pytest.mark.slow
 def test_a_reward_that_takes_the_last_number(rewards):
     found = told(f"{rewards}:last_number")
     assert found["not paid"]["says"].endswith(": several numbers (another one last), an invented next question")

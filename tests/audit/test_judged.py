@@ -32,6 +32,7 @@ def injections(server, tmp_path, monkeypatch, controls: bool) -> list[str]:
     return [f["name"] for f in document["findings"] if f["probe"] == "injection" and f["severity"] == "fault"]
 
 
+@pytest.mark.slow
 def test_instructions_to_a_judge_earn_nothing_with_controls(server, tmp_path, monkeypatch):
     assert injections(server, tmp_path / "with", monkeypatch, True) == []
 

@@ -70,6 +70,7 @@ def test_a_sound_judge_is_clean(server):
     assert document["served"][0]["requests"] == len(server.asked)
 
 
+@pytest.mark.slow
 def test_a_judge_of_places(server):
     server.says = lambda body: "[[A]]"
     document = audited(server)
@@ -145,6 +146,7 @@ def test_the_sign_test():
     assert figures([]) == {}
 
 
+@pytest.mark.slow
 def test_the_command_its_second_call_which_asks_nothing_and_an_example_called_again(server, tmp_path, capsys):
     server.says = lambda body: "[[A]]" if texts(body)[1] != texts(body)[2] else "[[C]]"
     name = server.name.replace("cache=false", "cache=true")

@@ -36,6 +36,7 @@ def older(folder):
     results.amend(NAME, folder, code={"definitions": "other", "baseline": {}, "package": "other"})
 
 
+@pytest.mark.slow
 def test_a_record_of_this_code_gets_its_first_steps_and_they_are_the_same_again(record):
     assert canary.canary(NAME, record)["canary"] == canary.ADDED
     kept = last(record)["canary"]
@@ -78,6 +79,7 @@ def test_numbers_that_round_otherwise_are_equal():
     assert list(canary._unequal({"loss": 1.0}, {})) == ["loss 1.0 is now None"]
 
 
+@pytest.mark.slow
 def test_the_pairs_of_a_claim_have_first_steps_on_both_sides():
     with Pairs(NAME, CLAIM, 1, "cpu") as pairs:
         found = canary.canary_of(pairs, 7)

@@ -63,6 +63,7 @@ def test_a_new_measure_needs_no_new_run(job, monkeypatch):
     }
 
 
+@pytest.mark.slow
 def test_runs_of_other_code_are_not_used(job, monkeypatch):
     key = kept.key_of(job())
     assert kept.key_of(job()) == key
@@ -111,6 +112,7 @@ def test_a_run_without_weights_cannot_be_measured_again(job, tmp_path):
         remeasure(tmp_path / "nothing", core_metrics(inner=coverage()))
 
 
+@pytest.mark.slow
 def test_runs_that_nobody_asks_for_are_forgotten_and_others_stay(job):
     old, new = kept.run_kept(job(seed=3)), job(seed=4, n=3)
     assert old

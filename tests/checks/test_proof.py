@@ -188,6 +188,7 @@ def work(job):
     return job * 2, torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]
 
 
+@pytest.mark.slow
 def test_no_job_reaches_another_not_even_by_dying(capfd):
     found = dict(run_all(work, [1, "raise", "die", 2, 3], processes=1))
     assert found == {
@@ -203,6 +204,7 @@ def process(job):
     return os.getpid()
 
 
+@pytest.mark.slow
 def test_the_stages_of_a_comparison_share_their_processes():
     with shared_processes(1):
         first = dict(run_all(process, [0, 1], processes=1))
@@ -350,6 +352,7 @@ def alive(group):
     return [1 for state, _, its_group, *_ in told if int(its_group) == group and state not in "ZX"]
 
 
+@pytest.mark.slow
 def test_closing_the_jobs_ends_their_processes():
     before = children()
     with closing(run_all(time.sleep, [0.0, 60.0], processes=1)) as outcomes:
@@ -423,6 +426,7 @@ def test_development_seeds_are_never_mixed_with_others(ladder, tmp_path):
 # ---- the command line ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_development_prints_one_document_or_a_table_and_leaves_no_record(ladder, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("REWARDLAB_RESULTS", str(tmp_path / "results"))
     argv = ["reproduce", "ladder", "--dev", "--jobs", "1", "--seeds", "2"]
@@ -471,6 +475,7 @@ def test_settings_of_a_study_are_flags(capsys):
 # ---- docs/methods.md -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_document_tells_verdicts_and_marks_those_of_older_files(tmp_path):
     results.append("grpo", results.as_record(claim_of("grpo")), run_of(), tmp_path)
     results.append("rloo", {}, run_of("undecided", code={"method": "of another file"}), tmp_path)

@@ -86,6 +86,7 @@ def test_runs_that_measure_nothing_share_nothing(job, tmp_path):
     assert with_shared_start(unmeasured, tmp_path) is unmeasured
 
 
+@pytest.mark.slow
 def test_jobs_that_are_rehearsed_side_by_side_measure_many_problems_once(job, tmp_path, monkeypatch):
     asked, held_out = [], rehearse.held_out
     monkeypatch.setattr(rehearse, "held_out", lambda task, n: asked.append(n) or held_out(task, n))

@@ -190,6 +190,7 @@ def test_a_method_whose_runs_fail_is_left_out(methods, config, tmp_path, monkeyp
         Plan(tuple(arms_of(["few", "half"])), config, (0,)).without(["haf"])
 
 
+@pytest.mark.slow
 def test_paths_hold_from_another_folder(methods, config, tmp_path, monkeypatch):
     rows = [{"question": f"What is {a} + 1?", "answer": str(a + 1)} for a in range(60)]
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -336,6 +337,7 @@ def test_a_run_says_the_interval_over_its_problems(methods, config, tmp_path):
         assert 0 <= row["ci95"][0] <= row["mean"] <= row["ci95"][1] <= 1
 
 
+@pytest.mark.slow
 def test_the_table_shows_every_seed_where_they_are_few(methods, config, tmp_path, capsys):
     found = compare.compare(["few", "half"], config, seeds=range(2), measure="train.entropy", out=tmp_path / "out", x="length")
     capsys.readouterr()
@@ -504,6 +506,7 @@ def test_a_comparison_in_which_nothing_is_right_says_so():
     assert "decided together" not in told(0.1)
 
 
+@pytest.mark.slow
 def test_the_table_tells_the_cost_and_what_to_do_next(methods, config, tmp_path, capsys):
     argv = [
         "compare",

@@ -146,6 +146,7 @@ def at_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_family_is_compared_end_to_end(at_once, tmp_path, capsys):
     others = [name for name in family("credit").names if name not in ("grpo", "opo")]
     how = {"family": "credit", "without": others, "rates": (1e-4, 1e-3), "rate_seeds": 1, "seeds": range(2), "out": tmp_path / "o"}

@@ -147,6 +147,7 @@ def weights(tmp_path, monkeypatch):
     return str(tmp_path / "weights")
 
 
+@pytest.mark.slow
 def test_the_command_compares_every_value_and_draws_them(weights, tmp_path, capsys):
     argv = f"compare grpo --grpo.n 2,3 --grpo.problems 1 --task {CONFIG.task} --model {weights} --eval-problems 4 --steps 1".split()
     argv += ["--max-new", "4", "--eval-every", "0", "--seeds", "1", "--out", "c", "--json"]

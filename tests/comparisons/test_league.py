@@ -369,6 +369,7 @@ def model(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_run_of_other_settings_in_the_same_folder_is_not_resumed(model, tmp_path, own_cache, monkeypatch):
     (tmp_path / "model").symlink_to(model)
     first = own(tmp_path, SUMS)

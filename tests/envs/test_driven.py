@@ -38,6 +38,7 @@ def played(number):
     return conversation.now.result
 
 
+@pytest.mark.slow
 def test_programs_side_by_side_draw_what_each_draws_alone():
     alone = [played(n) for n in range(6)]
     before, before_numpy = random.getstate(), np.random.get_state()

@@ -115,6 +115,7 @@ def test_a_state_can_be_branched_and_saved():
     assert state == before
 
 
+@pytest.mark.slow
 def test_code_that_ends_the_interpreter_is_undone():
     said, state = play("x = 1", "x = 2\nprint('here')\nimport os\nos._exit(0)", "while True: pass", "x", seconds=1.5)
     assert said[1] == "here\nThis code ended the interpreter: the program ended itself. It was undone: all is as before it."
@@ -123,6 +124,7 @@ def test_code_that_ends_the_interpreter_is_undone():
     assert len(state["blocks"]) == 2
 
 
+@pytest.mark.slow
 def test_the_time_is_that_of_all_blocks_together():
     wait = "import time\ntime.sleep(0.8)\nprint('slept')"
     said, _ = play(wait, wait, seconds=1.5)

@@ -133,6 +133,7 @@ def test_rows_that_cannot_be_are_refused(row, says):
         terminal().start(ask("?", **row), 0)
 
 
+@pytest.mark.slow
 def test_the_time_of_a_command_is_limited_and_what_it_did_stays():
     ran = run(Session(packed(FILES)), "touch x; sleep 60", "import os\nassert os.path.exists('x')", seconds=1.0)
     assert (ran.code, ran.passed) == (124, True)

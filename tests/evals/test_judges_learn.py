@@ -79,6 +79,7 @@ def test_a_reward_model_that_reads_surprise_learns_preferences(policy):
     assert pair_accuracy()(TASK.test, run)["pair_accuracy"] > 0.85
 
 
+@pytest.mark.slow
 def test_a_process_reward_model_learns_which_steps_are_wrong(policy):
     learner = Learner("reward", "value-head:surprise", Recipe(objective=label_cross_entropy(before=1), update=Update(lr=3e-3)))
     both = recorded(fields=("chosen", "rejected"), steps="newline")
@@ -89,6 +90,7 @@ def test_a_process_reward_model_learns_which_steps_are_wrong(policy):
     assert found["step_auc"] > 0.85
 
 
+@pytest.mark.slow
 def test_an_implicit_process_reward_model_learns_steps_from_outcomes(policy):
     (prm,) = build("prime", {"beta": 0.5, "prm_lr": 1e-3}).also
     both = recorded(fields=("chosen", "rejected"), steps="newline")

@@ -74,6 +74,7 @@ def test_advantages_by_hand():
     assert credit[1].tolist() == [0, 0, 0, 0]
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_script(tmp_path):
     untrained().save(tmp_path / "tiny")
     command = [sys.executable, str(FILE), "--steps", "1", "--problems", "2", "--n", "2", "--model", str(tmp_path / "tiny")]

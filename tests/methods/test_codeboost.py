@@ -158,6 +158,7 @@ ValueError: <object at 0x7f3a>
     assert totals(reply("", portable(said)), reply("", said), answer=gold) == pytest.approx([0.775] * 2)
 
 
+@pytest.mark.slow
 def test_python_is_run_in_the_sandbox():
     try:
         Sandbox().run_programs([ProgramRun("")])

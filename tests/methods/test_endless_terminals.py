@@ -58,6 +58,7 @@ def test_the_recipe():
     assert stacked.rollout.settings["inner"].settings["env"].name == "search"
 
 
+@pytest.mark.slow
 def test_tasks_of_the_world_are_solved_by_their_solutions_and_by_nothing_else():
     """Each kind in the sandbox: its tests fail at the start and after the confused command, and pass after the right one."""
     from rewardlab.envs.terminal import session_of

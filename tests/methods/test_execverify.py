@@ -95,6 +95,7 @@ def test_the_better_reply_of_a_pair_follows_the_program_further():
     assert all(verify.check(p.meta["solution"], p.answer).correct for p in task.test)
 
 
+@pytest.mark.slow
 def test_pythons_of_a_file_are_traced_in_the_sandbox(tmp_path):
     try:
         Sandbox().run_programs([ProgramRun("")])

@@ -92,6 +92,7 @@ def test_one_answer_is_rlcr():
     assert totals(group, k=1) == [pytest.approx(s.total) for s in registry.build("rlcr").reward([group], RUN)[0]]
 
 
+@pytest.mark.slow
 def test_each_confidence_is_best_at_the_chance_of_its_own_answer():
     # the first answer is right with chance .6, the second with .3: of 10 problems 6 and 3
     def earned(p: float, q: float) -> float:

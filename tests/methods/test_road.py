@@ -20,6 +20,7 @@ from rewardlab.settings.hyperparameters import hyperparameters
 from tests.helpers.checkpoints import checkpoint
 from tests.helpers.chromium import BROWSER, MISSING
 from tests.helpers.shrunk import shrunk
+from tests.helpers.tiers import one_in
 
 STATED = {row["name"]: Data.from_json(row["data"]) for row in registry.rows() if row["data"]}
 KINDS = {row["name"]: row["kind"] for row in registry.rows()}
@@ -53,7 +54,7 @@ def small(name: str) -> dict:
     return given | STATED[name].settings
 
 
-@pytest.mark.parametrize("name", ROAD)
+@pytest.mark.parametrize("name", one_in(3, ROAD))
 def test_a_method_runs_on_its_template_rows_with_any_model(name, model, tmp_path):
     data = STATED[name]
     rows = tmp_path / "rows.jsonl"

@@ -46,6 +46,7 @@ def test_logprobs_are_those_of_transformers(folder, policy):
         torch.testing.assert_close(torch.from_numpy(found[1:]), expected, atol=2e-4, rtol=0)
 
 
+@pytest.mark.slow
 def test_it_talks_through_its_own_template_and_knows_where_a_reply_ends(policy):
     (row,) = policy.read([Trajectory(ask(TEXTS[1]))], [ask(TEXTS[1]).prompt])
     assert policy.decode(row.ids).startswith("system\nYou are a helpful AI assistant named SmolLM")

@@ -31,6 +31,7 @@ def test_what_is_unexplained_is_a_share_of_the_variance():
     assert autoencoder.unexplained(x, x.mean(0).expand(2, 2)) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_activations_of_few_directions_are_learnt():
     g = torch.Generator().manual_seed(0)
     directions = torch.nn.functional.normalize(torch.randn(40, 16, generator=g), dim=1)

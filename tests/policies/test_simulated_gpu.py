@@ -136,6 +136,7 @@ def said(tmp_path_factory):
     return json.loads((folder / "said.json").read_text())
 
 
+@pytest.mark.slow
 def test_the_simulation_refuses_what_a_gpu_refuses_and_counts_what_it_waits_for(said):
     assert said["mixed"]["refused"].endswith("found at least two, gpu:0 and cpu")
     assert said["mixed"] == said["mixed"] | {"total": 7.0, "waits": 1, "uploads": 1}

@@ -179,6 +179,7 @@ def test_a_part_in_a_module_of_ones_own_comes_back(tmp_path, monkeypatch):
     assert load_part({"part": "my_parts:mine", "with": {"by": 3.0}}) == part
 
 
+@pytest.mark.slow
 def test_a_part_in_a_script_comes_back_while_that_script_runs(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

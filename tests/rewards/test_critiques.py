@@ -86,6 +86,7 @@ def truth(trajectory):
     return Score(None, why="none") if trajectory.reply == "?" else [(3, 1.0), (5, 0.0), (7, 1.0)]
 
 
+@pytest.mark.slow
 def test_a_noisy_critic_errs_at_its_rates_and_the_vote_of_several_less():
     # errors belong to what is written, so each reply has ids of its own
     asked = Turn(None, np.arange(2))

@@ -41,6 +41,7 @@ def values(part, groups, state) -> list[list[float | None]]:
     return [[s.total for s in row] for row in part(groups, state)]
 
 
+@pytest.mark.slow
 def test_right_replies_are_rejected_and_wrong_ones_accepted_at_their_rates():
     groups = [[reply(f"right {i}", i), reply(f"wrong {i}", i)] for i in range(4000)]
     right, wrong = np.array(values(noisy_verdict(false_positive=0.1, false_negative=0.3, spread=0.0), groups, run())).T

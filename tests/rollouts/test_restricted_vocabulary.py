@@ -74,6 +74,7 @@ def test_no_token_is_outside_and_what_was_sampled_from_is_recorded():
         assert row.column("logprobs")[row.mask] == pytest.approx(raw.detach().numpy(), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_tokens_come_as_often_as_the_restricted_policy_says():
     run = run_of()
     run.max_new = 1
@@ -95,6 +96,7 @@ def test_with_all_of_the_probability_it_is_the_policy_itself():
         assert a.column("sampled")[a.mask] == pytest.approx(b.column("sampled")[b.mask], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_reply_is_one_text_wherever_it_was_cut():
     run = run_of()
     run.max_new = 30

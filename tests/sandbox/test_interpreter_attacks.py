@@ -12,6 +12,7 @@ from rewardlab.core import Turn, ask
 from rewardlab.envs.interpreter import NOTHING, interpreter
 from rewardlab.errors import RewardlabError
 from rewardlab.sandbox import ProgramRun, Sandbox
+from tests.helpers.tiers import one_in
 
 GOLD = "canary-" + secrets.token_hex(8)
 SECONDS = 2.0
@@ -90,20 +91,25 @@ def test_a_process_ends_with_its_turn_and_files_are_made_again():
     assert said == "['count', 'kept']\nTrue"
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "while True: pass",
-        "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+ENDLESS = {
+    "loop": "while True: pass",
+    "fork bomb": "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+    "thread bomb": (
         "import threading, time\nwhile True:\n"
-        "    try: threading.Thread(target=time.sleep, args=(99,)).start()\n    except (RuntimeError, MemoryError): pass",
+        "    try: threading.Thread(target=time.sleep, args=(99,)).start()\n    except (RuntimeError, MemoryError): pass"
+    ),
+    "no signals": (
         "import signal\nfor n in range(1, 65):\n"
-        "    try: signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError): pass\nwhile True: pass",
-        "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\nsignal.pause()",
-        "import sys\nclass S:\n    def write(self, x): pass\n    def flush(self):\n        while True: pass\nsys.stdout = S()",
-    ],
-    ids=["loop", "fork bomb", "thread bomb", "no signals", "stops itself", "flush that hangs"],
-)
+        "    try: signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError): pass\nwhile True: pass"
+    ),
+    "stops itself": "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\nsignal.pause()",
+    "flush that hangs": (
+        "import sys\nclass S:\n    def write(self, x): pass\n    def flush(self):\n        while True: pass\nsys.stdout = S()"
+    ),
+}
+
+
+@pytest.mark.parametrize("code", one_in(2, [pytest.param(code, id=name) for name, code in ENDLESS.items()]))
 def test_what_does_not_end_is_ended_in_time_and_undone(code):
     episode = Episode()
     episode("x = 1")

@@ -262,6 +262,7 @@ def test_each_case_is_told_apart(sandbox):
     assert outcome.why == "assert f(2) == 1: KeyError: 2"
 
 
+@pytest.mark.slow
 def test_what_was_found_before_time_was_up_counts(sandbox):
     tests = "assert f(0) == 0\nassert f(1) == 1\nassert f(0) == 0"
     (outcome,) = Sandbox(Limits(seconds=1.5), sandbox.workers).run_tests(
@@ -331,6 +332,7 @@ def test_any_thread_can_ask(sandbox):
     assert found == {number: [f"{number} {i}\n" for i in range(6)] for number in range(5)}
 
 
+@pytest.mark.slow
 def test_nothing_piles_up(sandbox):
     """Memory, processes and descriptors, of this process and of the workers, over programs good and bad."""
     programs = [

@@ -82,6 +82,7 @@ def test_a_head_is_fitted_once_and_again_for_other_pairs_or_another_encoder():
     assert len(asked) == 3
 
 
+@pytest.mark.slow
 def test_a_head_on_the_scoreboard_is_fitted_to_a_file_of_pairs(tmp_path):
     good, bad = "the sky is blue and clear", "no"
     rows = [{"prompt": f"Say {k}.", "chosen": f"{good} {k}", "rejected": f"{bad} {k}"} for k in range(20)]

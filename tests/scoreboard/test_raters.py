@@ -232,6 +232,7 @@ def test_a_file_of_rows_is_no_rater(tmp_path):
         load_rater(str(rows))
 
 
+@pytest.mark.slow
 def test_a_served_judge_is_asked_in_both_orders_and_its_cost_is_counted(tmp_path, monkeypatch):
     monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path))
     data = tmp_path / "pairs.jsonl"
@@ -249,6 +250,7 @@ def test_a_served_judge_is_asked_in_both_orders_and_its_cost_is_counted(tmp_path
         assert len(server.asked) == 4
 
 
+@pytest.mark.slow
 def test_what_a_served_judge_says_that_is_no_verdict_is_counted(tmp_path, monkeypatch):
     monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path))
     data = tmp_path / "pairs.jsonl"

@@ -287,6 +287,7 @@ def test_the_page_runs_its_own_script_alone_and_shows_where_raters_disagree(tmp_
     assert page.count('<details data-text="') == 6
 
 
+@pytest.mark.slow
 def test_the_command_shows_lists_and_refuses(tmp_path, data, capsys, monkeypatch):
     assert main(["scoreboard", "length", "--on", "judge-bench", "--data", str(data)]) == 2
     assert "judgebench" in capsys.readouterr().err
@@ -324,6 +325,7 @@ def mean(marks: Marks) -> dict[str, float]:
     return {"overall": marks.mean("right")}
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say_also_where_a_prompt_has_several_items():
     held = {1: 0, 4: 0}
     rng = np.random.default_rng(0)
@@ -340,6 +342,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say_also_where_a_prompt_has_s
     assert 176 <= held[4] <= 200
 
 
+@pytest.mark.slow
 def test_alike_raters_rarely_differ_and_better_ones_are_found():
     own, rng, false, found = items(300), np.random.default_rng(1), 0, 0
     index = figures.resamples(own, 0, 200)

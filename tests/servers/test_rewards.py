@@ -94,6 +94,7 @@ def test_a_row_gets_what_the_reward_pays(server):
     assert answer.document == {"score": 15.0, "steps": [], "terms": terms, "why": "", "extracted": ""}
 
 
+@pytest.mark.slow
 def test_a_formula_is_scored_with_its_terms_and_steps_as_in_training(mine):
     formula = f'final_number() + 0.5 * correct_steps() - 0.1 * length_penalty(per_token=0.25).named("long") + "{mine}:rank"'
     replies = ["7+5=12\nAnswer: 12", "7+5=13\nAnswer: 13", "nothing at all"]
@@ -298,6 +299,7 @@ def test_with_a_token_nothing_is_scored_or_told_without_it(server):
         assert get(f"{url}/ready").status == get(f"{url}/health").status == 200
 
 
+@pytest.mark.slow
 def test_where_the_queue_is_full_clients_are_told_when_to_come_again(server, monkeypatch):
     monkeypatch.setattr(server.pool, "most", 4)
     with concurrent.futures.ThreadPoolExecutor(6) as clients:

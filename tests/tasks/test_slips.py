@@ -92,6 +92,7 @@ def test_the_lenient_verifier_reads_every_number_of_the_answer(said, is_right):
     assert number_mentioned().check(said, "36").correct is is_right
 
 
+@pytest.mark.slow
 def test_countdown_has_test_problems_enough_where_the_numbers_go_further():
     task = countdown(largest=30)
     assert len(task.test) == 1000

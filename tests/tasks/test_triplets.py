@@ -261,6 +261,7 @@ def test_what_is_no_python_proposal_says_why(reply, why):
         python.read_proposal(python.to_propose("deduction", [TASK]), reply)
 
 
+@pytest.mark.slow
 def test_python_programs_that_fail_or_waver_are_no_tasks(sandboxed):
     wavers, fools = "import tempfile; return tempfile.mktemp()", "print('=triplet=[]'); return 2"
     bodies = ("return 1 / 0", wavers, "return lambda: 1", "while True: pass", fools)

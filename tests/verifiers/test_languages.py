@@ -274,6 +274,7 @@ def test_a_solution_step_by_step_is_no_answer():
     assert [verifier.check(reply, "5").correct for verifier in VERIFIERS] == [False] * 3
 
 
+@pytest.mark.slow
 def test_long_replies_are_read_in_linear_time():
     start = time.process_time()
     for part in ("Antwort: ", "答案是", "5.600", "1,00,", "not 5 万", "Ответ — ", "Jibu ni elfu "):

@@ -375,6 +375,7 @@ def test_pairs_carry_the_question():
     assert math().check_all([Pair("25%", "25", "What percentage?")])[0].correct is True
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_latex_answers_sees_the_same_pairs_on_both_sides(monkeypatch):
     pytest.importorskip("math_verify")
     monkeypatch.syspath_prepend(str(BENCHMARKS))

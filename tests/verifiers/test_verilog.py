@@ -138,6 +138,7 @@ def test_nothing_is_hidden_from_synthesis_and_a_reference_that_fails_gives_no_ve
     assert verilog(engine="tools", seconds=20.0).check(COUNTER, other).correct is None
 
 
+@pytest.mark.slow
 def test_a_program_ends_with_all_that_it_has_started(tmp_path):
     begun = time.monotonic()
     command = f"(sleep 3; touch {tmp_path}/late) & echo started; sleep 30"

@@ -57,6 +57,7 @@ def test_training_labels_are_wrong_as_often_as_asked_and_test_labels_never(optio
     assert better(task.test) == 1.0
 
 
+@pytest.mark.slow
 def test_an_annotator_with_a_taste_prefers_praise_in_training_only():
     def praised(problems):
         return statistics.mean(read(p.meta["chosen"]).praise - read(p.meta["rejected"]).praise for p in problems)

@@ -40,6 +40,7 @@ def test_it_can_be_turned_off(anew, monkeypatch):
     assert anew() is None
 
 
+@pytest.mark.slow
 def test_it_is_compiled_once_for_a_source_and_a_compiler(anew, monkeypatch):
     if native.library() is None:
         pytest.skip("no C++ compiler")
