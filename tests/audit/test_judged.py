@@ -37,5 +37,6 @@ def test_instructions_to_a_judge_earn_nothing_with_controls(server, tmp_path, mo
     assert injections(server, tmp_path / "with", monkeypatch, True) == []
 
 
+@pytest.mark.slow
 def test_and_everything_without(server, tmp_path, monkeypatch):
     assert len(injections(server, tmp_path / "without", monkeypatch, False)) == 10

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
+
+
+def only(chosen: Collection[str], cases: Iterable[str]) -> list[Any]:
+    """The cases as parameters, of which all but the chosen ones are slow."""
+    return [case if case in chosen else pytest.param(case, marks=pytest.mark.slow) for case in cases]
 
 
 def one_in(every: int, cases: Iterable[Any]) -> list[Any]:

@@ -13,6 +13,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
 from rewardlab.settings.hyperparameters import hyperparameters
 from tests.helpers.checkpoints import checkpoint
+from tests.helpers.tiers import one_in
 
 SEARCHERS = (
     "igpo", "spa_rl", "hdpo_metis", "masksearch", "oprl_implicit_step", "stepsearch", "search_r2", "spear", "otc_po",
@@ -55,7 +56,7 @@ def finished(result) -> bool:
     return result.summary["steps"] == rows[-1]["step"] == 1
 
 
-@pytest.mark.parametrize("method", SEARCHERS)
+@pytest.mark.parametrize("method", one_in(3, SEARCHERS))
 def test_a_method_that_searches_takes_a_step_on_documents_of_the_users(method, model, tmp_path):
     (tmp_path / "docs.jsonl").write_text("".join(json.dumps(d) + "\n" for d in DOCUMENTS))
     rows = [
@@ -69,7 +70,7 @@ def test_a_method_that_searches_takes_a_step_on_documents_of_the_users(method, m
 
 # without adapters they take the road test, on another family
 @pytest.mark.parametrize("lora_rank", [pytest.param(None, marks=pytest.mark.slow), 2])
-@pytest.mark.parametrize("method", SCORERS)
+@pytest.mark.parametrize("method", one_in(3, SCORERS))
 def test_a_process_reward_model_starts_from_any_model(method, lora_rank, model, tmp_path):
     if lora_rank:
         pytest.importorskip("peft")

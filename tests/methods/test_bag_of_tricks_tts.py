@@ -90,6 +90,7 @@ def items():
         pytest.skip("StrictPRMBench is not at hand: set REWARDLAB_DATA")
 
 
+@pytest.mark.slow
 def test_what_the_samples_come_to(items):
     assert len(items) == 1000
     assert sum(len(i.replies) for i in items) == 32000

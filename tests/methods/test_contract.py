@@ -33,6 +33,8 @@ from rewardlab.scoreboard import planted
 from rewardlab.util.extras import MissingExtra
 from tests.helpers.chromium import BROWSER, MISSING
 from tests.helpers.shrunk import shrunk
+from tests.helpers.steps import BY_ROAD
+from tests.helpers.tiers import only
 
 METHODS = sorted(registry.methods())
 CLAIM = [f.name for f in fields(Claim)]
@@ -208,6 +210,7 @@ def test_its_claim_is_written_in_the_order_of_its_fields(name):
 # ---- what it does ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", only(set(METHODS) - BY_ROAD, METHODS))
 def test_it_trains_finite_steps_that_a_seed_repeats(name, twice):
     recipe, (task, policy) = small_recipe(name), world(name)
     if not recipe.learns:

@@ -21,6 +21,7 @@ from rewardlab.scoreboard.raters import load_rater
 from rewardlab.servers.scoring import Scorer
 from rewardlab.util.reads import FILE
 from tests.helpers.reward_runs import one_step
+from tests.helpers.tiers import one_in
 
 STUDIES = {row["name"] for row in registry.rows() if row["kind"] == "study"}
 ROOM = sorted(name for name, path in registry.methods().items() if path.parent.name == "reward_models" and name not in STUDIES)
@@ -44,7 +45,7 @@ def recorded(run):
     return [row for file in sorted((run / "rollouts").glob("*.parquet")) for row in pq.read_table(file).to_pylist()]
 
 
-@pytest.mark.parametrize("method", ROOM)
+@pytest.mark.parametrize("method", one_in(2, ROOM))
 def test_a_run_is_read_as_its_model_was_taught_or_refused_with_words(method, run_of):
     run, rows, task = run_of(method)
     plain = {row["prompt"] for row in rows}

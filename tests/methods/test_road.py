@@ -13,20 +13,18 @@ import pytest
 from rewardlab import registry
 from rewardlab.api import answer, plan, train
 from rewardlab.api.checking import check_columns
-from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
 from rewardlab.settings.hyperparameters import hyperparameters
 from tests.helpers.checkpoints import checkpoint
 from tests.helpers.chromium import BROWSER, MISSING
 from tests.helpers.shrunk import shrunk
-from tests.helpers.tiers import one_in
+from tests.helpers.steps import BY_ROAD, ROAD, STATED
+from tests.helpers.tiers import only
 
-STATED = {row["name"]: Data.from_json(row["data"]) for row in registry.rows() if row["data"]}
 KINDS = {row["name"]: row["kind"] for row in registry.rows()}
 LEARN_NOTHING = {"study", "benchmark", "analysis", "survey", "data"}
 UNSTATED = tuple(name for name, kind in KINDS.items() if name not in STATED and kind not in LEARN_NOTHING)
-ROAD = sorted(name for name, data in STATED.items() if not data.refuses)
 SMALL = {
     "problems": 2, "minibatches": 1, "epochs": 1, "n": 2, "turns": 2, "choose": 2, "continuations": 2, "iterations": 2,
     "judgements": 2, "searches": 2, "width": 2, "depth": 2, "branch": 2, "rounds": 1,
@@ -54,7 +52,7 @@ def small(name: str) -> dict:
     return given | STATED[name].settings
 
 
-@pytest.mark.parametrize("name", one_in(3, ROAD))
+@pytest.mark.parametrize("name", only(BY_ROAD, ROAD))
 def test_a_method_runs_on_its_template_rows_with_any_model(name, model, tmp_path):
     data = STATED[name]
     rows = tmp_path / "rows.jsonl"

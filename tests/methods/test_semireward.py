@@ -96,7 +96,7 @@ def test_filters_keep_nothing_what_is_sure_and_what_is_above_the_mean(monkeypatc
     assert method.selected(numbers, student, judge, x, "confidence")[1].tolist() == [True] * 4
 
 
-@pytest.mark.parametrize("classes", [2, 0])
+@pytest.mark.parametrize("classes", [2, pytest.param(0, marks=pytest.mark.slow)])
 def test_a_student_learns_from_few_labels_with_every_filter(classes):
     problem = blobs(classes)
     for name in method.FILTERS:

@@ -81,7 +81,7 @@ def products(request, monkeypatch):
 
 
 @compiled
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [3, pytest.param(1, marks=pytest.mark.slow)])
 def test_steps_have_the_logits_of_the_rounded_weights(products, threads, monkeypatch, request):
     """One to nine rows. Tolerance: what is multiplied has 16 bits."""
     real = torch.get_num_threads()
