@@ -542,7 +542,6 @@ def test_a_folder_taken_for_a_league_and_a_league_for_a_folder(capsys):
     for argv, says in (
         (["list", "--family", "shaping"], "shaping is a folder of methods: rewardlab list --folder shaping"),
         (["league", "shaping"], "shaping is a folder of methods"),
-        (["compare", "--family", "length", "--task", "arithmetic"], "a league has this name: rewardlab league length"),
         (["list", "--family", "lenght"], "did you mean length"),
     ):
         assert cli.main(argv) == 2

@@ -6,7 +6,7 @@
   rewardlab compare grpo dapo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
   rewardlab compare --resume runs/mine
   rewardlab compare --resume runs/mine --seeds 8
-  rewardlab compare --family objectives --task countdown --rates 1e-4,3e-4,1e-3 --steps 40
+  rewardlab compare grpo rloo dr_grpo --task countdown --rates 1e-4,3e-4,1e-3 --steps 40
   rewardlab compare grpo hapo grpo_lambda --hapo.weight 0.5,1,2 --grpo_lambda.alpha 0.1,0.2,0.4 --task mine.jsonl --x length
 
 Every method makes --steps steps. With --equal tokens, every method gets the tokens that the first one which trains uses in --steps
@@ -16,9 +16,8 @@ the accuracy of its answers.
 Means of five seeds or more have Student's intervals. Of fewer, the value of every seed is shown, with the interval over the
 held-out problems.
 
---family objectives compares GRPO with those methods of that folder, and those baselines, that learn from the same rollouts and
-rewards; those that do not fit are named, and --without leaves out more. With --rates every method gets the rate
-that suits it, chosen on seeds of their own.
+With --rates every method gets the rate that suits it, chosen on seeds of their own. A whole family is compared on your task by its
+league: rewardlab league objectives --task mine.jsonl.
 
 Settings of methods are flags: --n 16 is for every method that has it, --grpo.n 16 for one. --problems is one of them, the problems
 of a training step; held-out ones are --eval-problems, as in train. Several values (--hapo.weight 0.5,1,2) are compared as
@@ -57,14 +56,13 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("methods", nargs="*", metavar="METHOD", help="two methods or more; a stack counts as one: grpo+a")
     shared.reward_flag(parser)
     parser.add_argument("--resume", type=Path, metavar="DIR", help="complete the comparison in this folder, or extend it (--seeds)")
-    text = "with --resume or --family: leave this method out, such as one whose runs fail; may be repeated"
+    text = "with --resume: leave this method out, such as one whose runs fail; may be repeated"
     parser.add_argument("--without", action="append", default=[], metavar="METHOD", help=text)
     shared.number_flag(parser, "seeds", f"runs of each method (default {SEEDS})")
     # a run ends after a number of steps or at a budget, not at both
     end = parser.add_mutually_exclusive_group()
     shared.config_flag(end, "steps", help="training steps of every method (default 20)")
     shared.config_flag(end, "budget", help="equal tokens: this many for each run, generated and scored by all models")
-    parser.add_argument("--family", metavar="FOLDER", help="in place of METHOD: comparable methods of a folder (objectives)")
     text = "what all runs get alike: updates (the default: --steps steps each), or the tokens of the first method's --steps steps"
     parser.add_argument("--equal", choices=("updates", "tokens"), help=text)
     parser.add_argument("--rates", metavar="LIST", help="choose each method's rate from these, as 1e-4,3e-4,1e-3, on other seeds")
@@ -85,22 +83,16 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.resume:
         return resumed(args)
-    if args.without and not args.family:
-        raise RewardlabError("--without is for a comparison that is resumed, or for a family; name the methods to compare instead")
-    if not args.methods and not args.family:
+    if args.without:
+        raise RewardlabError("--without is for a comparison that is resumed; name the methods to compare instead")
+    if not args.methods:
         raise RewardlabError("which methods? rewardlab compare METHOD METHOD --task TASK (rewardlab list shows them)")
     for name in args.methods:
         if "," in name:
             apart = " ".join(filter(None, name.replace(" ", "").split(",")))
             raise RewardlabError(f"{name!r}: methods to compare are written with spaces between them: {apart}")
     # before the task is asked for: a wrong name is wrong on every task
-    if args.family:
-        from rewardlab.comparisons.family import family
-
-        # a family names its methods itself; those that are named too are refused
-        names, rates = args.methods or family(args.family, without=args.without).names, _rates(args.rates)
-    else:
-        names, rates = args.methods, _rates(args.rates)
+    names, rates = args.methods, _rates(args.rates)
     settings = shared.method_settings(args, *names)
     # one method under several values of a setting is a comparison too
     several = any(isinstance(value, list) or (isinstance(value, str) and "," in value) for value in settings.values())
@@ -113,7 +105,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab.comparisons.compare import compare
 
     how = {"measure": args.measure, "jobs": args.jobs, "out": args.out, "keep_models": args.keep_models, "x": args.x, "y": args.y}
-    how |= {"family": args.family, "without": args.without, "equal": args.equal, "rates": rates}
+    how |= {"equal": args.equal, "rates": rates}
     how["self_contained"] = args.self_contained
     if args.rate_seeds is not None:
         if not rates:

@@ -22,15 +22,12 @@ from rewardlab.checks.workers import Failed, cores, run_all, shared_processes
 from rewardlab.comparisons import comparison
 from rewardlab.comparisons.arms import SELECTED, Arm, arms_of
 from rewardlab.comparisons.estimate import seconds
-from rewardlab.comparisons.family import Family
-from rewardlab.comparisons.family import family as family_of
 from rewardlab.comparisons.frontier import axes, frontier, names_of
 from rewardlab.comparisons.page import page
 from rewardlab.comparisons.plan import TOKENS, UPDATES, Plan, new_comparison, read_plan
 from rewardlab.comparisons.tuning import tuned, tuning_jobs
 from rewardlab.core import Recipe, Task
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.evals.passk import accuracy, pass_curve
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.report.html import duration
 from rewardlab.report.library import share
@@ -50,8 +47,7 @@ def compare(
     methods: Sequence[str | Recipe], config: RunConfig | None = None, *, settings: Mapping[str, Any] | None = None,
     reward: Reward | str | None = None, seeds: Sequence[int] = range(5), measure: str | None = None, jobs: int | None = None,
     out: Path | str | None = None, keep_models: bool = False, x: str | None = None, y: str | None = None,
-    family: str | None = None, without: Sequence[str] = (), equal: str | None = None, rates: Sequence[float] = (),
-    rate_seeds: int = 2, self_contained: bool = False, **changes: Any,
+    equal: str | None = None, rates: Sequence[float] = (), rate_seeds: int = 2, self_contained: bool = False, **changes: Any,
 ) -> Record:  # fmt: skip
     """Run every method on every seed and compare them; returns the contents of compare.json.
 
@@ -61,11 +57,10 @@ def compare(
     of them.  reward: in place of the methods' own, a part or a text as of --reward.  measure: the number compared; None: the
     first one that the first method measures.  jobs: runs at a time; None: as many as there are cores.  out: the folder; None: a new
     one in runs/.  keep_models: keep the models of finished runs, which are removed otherwise, as their checkpoints are.  x, y: the
-    axes of the frontier (see `frontier.axes`); y None: the number compared. family, without: in place of `methods` those of a
-    folder that learn from the rollouts of `grpo`, and those to leave out.  equal: what all runs get alike: "updates", or "tokens":
-    the budget, or without one what the first method which trains uses in config.steps steps with the same seed; None: tokens with a
-    budget, else updates.  rates: learning rates, from which each method gets its own (see `tuning`), each tried on `rate_seeds`
-    seeds.  self_contained: every page holds Plotly's library (5 MB), in place of loading it from one file in the folder.
+    axes of the frontier (see `frontier.axes`); y None: the number compared.  equal: what all runs get alike: "updates", or
+    "tokens": the budget, or without one what the first method which trains uses in config.steps steps with the same seed;
+    None: tokens with a budget, else updates.  rates: learning rates, from which each method gets its own (see `tuning`), each tried
+    on `rate_seeds` seeds.  self_contained: every page holds Plotly's library (5 MB), in place of loading it from a file beside it.
 
     What can be known beforehand is checked before the first run, by one step of each method. Raises RewardlabError for what is
     wrong, and for a run that fails; `resume` then completes the comparison.
@@ -73,15 +68,15 @@ def compare(
     if out is not None:
         PATH.check("out", out)
     config = _shared(config, changes)
-    arms, left_out = _arms(methods, family_of(family, without=without) if family else None, settings, reward)
+    arms = tuple(arms_of(methods, settings, reward))
     equal = equal or (TOKENS if config.budget else UPDATES)
     alike: dict[str, Any] = {"equal": equal, "rates": tuple(rates), "rate_seeds": rate_seeds}
-    plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike, left_out=left_out)
+    plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike)
     _check_budget(plan)
     task = task_of(None, config)
     _problems(task, config)
     _say(f"{_runs(plan)} on {task.name}: {plan.alike}")
-    names = [family] if family else list(dict.fromkeys(arm.of or arm.name for arm in arms))
+    names = list(dict.fromkeys(arm.of or arm.name for arm in arms))
     with new_comparison(out, names, config.task) as folder, shared_processes(jobs):
         plan = _prepared(plan, task, folder, jobs)
         plan.save(folder)
@@ -160,22 +155,6 @@ def _shared(config: RunConfig | None, changes: Mapping[str, Any]) -> RunConfig:
     if config.engine != "embedded":
         raise RewardlabError(f"a comparison counts the tokens of every method, which the engine {config.engine} cannot")
     return config.but(steps=None if config.budget else config.steps or STEPS, track=tuple(trackers(config.track)))
-
-
-def _arms(
-    methods: Sequence[str | Recipe], found: Family | None, settings: Mapping[str, Any] | None, reward: Reward | str | None
-) -> tuple[tuple[Arm, ...], dict[str, str]]:
-    """The arms of a comparison, and the methods of a family that do not fit it."""
-    if found is None:
-        return tuple(arms_of(methods, settings, reward)), {}
-    if methods:
-        raise RewardlabError(f"a family names its methods itself: leave out {', '.join(map(str, methods))}, or the family")
-    arms = arms_of(found.names, found.settings | dict(settings or {}), reward)
-    # its page shows pass@k, which replies of one sample each do not tell
-    curve = pass_curve()
-    return tuple(
-        replace(arm, recipe=arm.recipe.but(measure=curve)) if arm.recipe.measure == accuracy() else arm for arm in arms
-    ), found.left_out
 
 
 def _check_budget(plan: Plan) -> None:

@@ -133,7 +133,6 @@ def notes(plan: Plan, rows: Sequence[Record]) -> list[str]:
     return [
         *_few_seeds(plan),
         *_several(plan),
-        *_left_out(plan),
         *_at_the_edge(plan),
         *_selections(rows),
         *(note for row in trained[1:] for note in _unequal(row, trained[0], plan.equal)),
@@ -154,10 +153,6 @@ def _several(plan: Plan) -> list[str]:
     # of fewer seeds nothing is decided
     count = len(plan.arms) - 1 if len(plan.seeds) >= PAIRS else 0
     return [f"{count} differences are decided together: each by its p value adjusted for their number (Holm)."] if count > 1 else []
-
-
-def _left_out(plan: Plan) -> list[str]:
-    return [f"{name} is left out: {why}." for name, why in plan.left_out.items()]
 
 
 def _at_the_edge(plan: Plan) -> list[str]:

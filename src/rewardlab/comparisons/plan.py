@@ -39,7 +39,7 @@ class Plan:
     reward: the formula of one given in place of the methods' own.  keep_models: whether finished runs keep their models.  x, y: the
     axes of the frontier (see `frontier`), if there is one.
     rates: the learning rates from which each trained arm gets its own, on `rate_seeds` seeds of their own (see `tuning`).  chosen:
-    the rate of each arm, once it is known.  left_out: the methods of a family that do not fit it, and why.
+    the rate of each arm, once it is known.
     """
 
     arms: tuple[Arm, ...]
@@ -53,7 +53,6 @@ class Plan:
     equal: str = UPDATES
     rates: tuple[float, ...] = ()
     chosen: Mapping[str, float] = field(default_factory=dict)
-    left_out: Mapping[str, str] = field(default_factory=dict)
     rate_seeds: int = 2
 
     def __post_init__(self) -> None:
@@ -101,7 +100,6 @@ class Plan:
             "methods": arms, "config": self.config.to_json(), "seeds": list(self.seeds), "measure": self.measure,
             "reward": self.reward, "keep_models": self.keep_models, "x": self.x, "y": self.y,
             "equal": self.equal, "rates": list(self.rates), "rate_seeds": self.rate_seeds, "chosen": dict(self.chosen),
-            "left_out": dict(self.left_out),
         }  # fmt: skip
 
     def save(self, folder: Path) -> None:
@@ -117,7 +115,7 @@ def read_plan(folder: Path) -> Plan:
         raise RewardlabError(f"{folder} {why}; give the folder that `rewardlab compare` wrote")
     try:
         document = json.loads((folder / PLAN).read_text("utf-8"))
-        # a comparison of an older version has no knobs, no axes, no rates and no family, and was of equal tokens
+        # a comparison of an older version has no knobs, no axes and no rates, and was of equal tokens
         arms = tuple(
             Arm(arm["method"], registry.load_recipe(arm["recipe"]), arm.get("of", ""), arm.get("knob", ""), arm.get("at"))
             for arm in document["methods"]
@@ -126,7 +124,7 @@ def read_plan(folder: Path) -> Plan:
         return Plan(
             arms, config, tuple(document["seeds"]), document["measure"], document["reward"], document["keep_models"],
             document.get("x", ""), document.get("y", ""), document.get("equal", TOKENS), tuple(document.get("rates", ())),
-            document.get("chosen", {}), document.get("left_out", {}), document.get("rate_seeds", 2),
+            document.get("chosen", {}), document.get("rate_seeds", 2),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RewardlabError(

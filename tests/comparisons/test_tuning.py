@@ -1,4 +1,4 @@
-"""Families of methods: same rollouts and rewards, same updates, rates chosen elsewhere, and all differences decided together."""
+"""Rates that are chosen on other seeds, and differences that are decided together."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rewardlab import registry
 from rewardlab.checks import pairs as rehearse
 from rewardlab.checks.runs import Done
 from rewardlab.commands import cli
 from rewardlab.commands.compare import show
 from rewardlab.comparisons import compare, comparison
 from rewardlab.comparisons.arms import arms_of
-from rewardlab.comparisons.family import family, misfit
 from rewardlab.comparisons.page import page
 from rewardlab.comparisons.plan import UPDATES, Plan, read_plan
 from rewardlab.comparisons.tuning import tuned, tuning_jobs
@@ -25,36 +23,6 @@ from rewardlab.util.intervals import holm, p_value
 from tests.helpers import in_process
 
 CONFIG = RunConfig(task="arithmetic:test_size=8,difficulty=1", model="untrained", eval_problems=4, eval_every=0, steps=2, max_new=8)
-
-
-def test_a_family_learns_from_the_rollouts_and_rewards_of_its_base():
-    found = family("objectives")
-    assert found.names[0] == "grpo"
-    assert {"dr_grpo", "cispo", "nsr_w_reinforce", "rover"} <= set(found.names)
-    built = arms_of(found.names, found.settings)
-    assert {str(arm.recipe.rollout) for arm in built} == {"independent()"}
-    assert {str(arm.recipe.reward) for arm in built} == {"correct()"}
-    # all get the same updates, also those that would have made one
-    assert {(arm.recipe.update.epochs, arm.recipe.update.minibatches) for arm in built} == {(1, 4)}
-    assert found.left_out["simpo"].startswith("it samples otherwise: recorded(")
-    assert found.left_out["noisy_verifier_correction"].startswith("it is paid otherwise")
-
-
-def test_a_method_of_one_reply_joins_with_as_many_as_the_base():
-    assert misfit(registry.build("reinforce_plus_plus"), registry.build("grpo")) == "it samples otherwise: independent(n=1)"
-    found = family("credit")
-    assert "reinforce_plus_plus" in found.names
-    assert found.settings["reinforce_plus_plus.n"] == registry.build("grpo").rollout.settings["n"]
-
-
-def test_what_is_no_family_is_refused():
-    with pytest.raises(RewardlabError, match="objectives"):
-        family("objective")
-    with pytest.raises(RewardlabError, match="no method of judges samples and is paid"):
-        family("judges")
-    with pytest.raises(RewardlabError, match="unknown method 'pppo'"):
-        family("objectives", without=["pppo"])
-    assert "ppo" not in family("objectives", without=["ppo"]).names
 
 
 def test_p_values_are_those_of_student_and_holm_adjusts_them():
@@ -147,26 +115,22 @@ def at_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_family_is_compared_end_to_end(at_once, tmp_path, capsys):
-    others = [name for name in family("credit").names if name not in ("grpo", "opo")]
-    how = {"family": "credit", "without": others, "rates": (1e-4, 1e-3), "rate_seeds": 1, "seeds": range(2), "out": tmp_path / "o"}
-    found = compare.compare([], CONFIG, settings={"n": 2}, **how)
+def test_each_method_at_its_own_rate_end_to_end(at_once, tmp_path, capsys):
+    how = {"rates": (1e-4, 1e-3), "rate_seeds": 1, "seeds": range(2), "out": tmp_path / "o"}
+    found = compare.compare(["grpo", "opo"], CONFIG, settings={"n": 2, "minibatches": 4}, **how)
     assert [row["method"] for row in found["methods"]] == ["grpo", "opo"]
     assert found["equal"] == "updates"
     for row in found["methods"]:
         assert row["rate"] in (1e-4, 1e-3)
-        assert list(row["pass_at"]) == ["1", "2", "4", "8", "16"]
         assert (row["updates"], row["steps"]) == (8, [2, 2])
         assert row["watched"]["entropy"]["steps"][0] == 1
         assert row["beside"]["length"]["mean"] > 0
-    assert any(note.startswith("pure_min_form is left out: it samples otherwise") for note in found["notes"])
     assert {path.name.rpartition("-s")[2] for path in (tmp_path / "o" / "tuning").iterdir()} == {"1000"}
     html = page(found)
     assert "rates chosen from 0.0001, 0.001 (runs at each: 1)" in html
-    assert 'id="pass-at"' in html
     assert "Entropy, nats per token" in html
     show(found)
-    assert "pass@16" in capsys.readouterr().out
+    assert "opo" in capsys.readouterr().out
     # complete: nothing is run again, and the rates stay
     assert compare.resume(tmp_path / "o")["methods"][1]["rate"] == found["methods"][1]["rate"]
 
@@ -174,14 +138,13 @@ def test_a_family_is_compared_end_to_end(at_once, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("compare grpo rloo --family objectives --task arithmetic", "a family names its methods itself: leave out grpo, rloo"),
-        ("compare --family objectives --task arithmetic --rates 1e-4,x", "numbers with commas between them"),
+        ("compare grpo rloo --task arithmetic --rates 1e-4,x", "numbers with commas between them"),
         ("compare grpo rloo --task arithmetic --rate-seeds 3", "--rate-seeds says on how many seeds"),
         (
-            "compare --family objectives --task arithmetic --budget 1000 --equal updates",
+            "compare grpo rloo --task arithmetic --budget 1000 --equal updates",
             "drop the budget, or compare at equal tokens",
         ),
-        ("compare grpo rloo --task arithmetic --without rloo", "--without is for a comparison that is resumed, or for a family"),
+        ("compare grpo rloo --task arithmetic --without rloo", "--without is for a comparison that is resumed"),
     ],
 )
 def test_wrong_requests_are_refused(at_once, capsys, line, message):
