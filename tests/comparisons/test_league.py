@@ -18,7 +18,7 @@ from rewardlab.checks.runs import Done
 from rewardlab.checks.workers import Failed
 from rewardlab.commands import cli
 from rewardlab.commands import league as command
-from rewardlab.comparisons import league_records, leagues_doc, results, season
+from rewardlab.comparisons import known_runs, league_records, leagues_doc, results, season
 from rewardlab.comparisons.forecast import forecast, noise_of
 from rewardlab.comparisons.league import OWN, Guard, League, Member, Outcome, World, league, leagues
 from rewardlab.comparisons.league_page import page, ran
@@ -48,7 +48,7 @@ TINY = League(
 
 @pytest.fixture
 def tiny(tmp_path, own_cache, monkeypatch):
-    monkeypatch.setattr(season, "run_all", in_process.run_all)
+    monkeypatch.setattr(known_runs, "run_all", in_process.run_all)
     return Season(TINY, RunConfig(device="cpu"), tmp_path / "out", pairs=2, processes=1)
 
 
@@ -150,8 +150,8 @@ def test_a_league_is_run_once_and_read_after_that(tiny, tmp_path, monkeypatch):
     def never(job):
         raise AssertionError("it was run before")
 
-    monkeypatch.setattr(season, "run", never)
-    monkeypatch.setattr(season, "run_all", lambda work, jobs, processes=None: (never(job) for job in jobs))
+    monkeypatch.setattr(known_runs, "run", never)
+    monkeypatch.setattr(known_runs, "run_all", lambda work, jobs, processes=None: (never(job) for job in jobs))
     again = results.run_league("tiny", tiny)
     assert again["worlds"] == record["worlds"]
     of = {"to choose rates": 6, "to compare": 6, "to vary a setting": 2}
@@ -172,7 +172,7 @@ def test_a_league_is_run_once_and_read_after_that(tiny, tmp_path, monkeypatch):
 def test_a_member_whose_runs_fail_is_told_and_the_others_go_on(tiny, monkeypatch):
     def outcome(job):
         if job.method == "rloo":
-            return season.Failed("RewardlabError: no memory left")
+            return Failed("RewardlabError: no memory left")
         right = 0.5 + job.config.seed % 7 / 100 + (0.1 if job.method == "hapo" else 0.0)
         return Done({"pass@1": right, "before.pass@1": 0.2, "auc.truth": right, "tokens": 10.0, "updates": 1.0}, [], 1.0)
 
@@ -188,9 +188,7 @@ def test_a_member_whose_runs_fail_is_told_and_the_others_go_on(tiny, monkeypatch
 
 
 def test_where_the_baseline_fails_nothing_can_be_compared(tiny, monkeypatch):
-    monkeypatch.setattr(
-        season, "run_jobs", lambda what, jobs, processes: [season.Failed("RewardlabError: no memory left") for _ in jobs]
-    )
+    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [Failed("RewardlabError: no memory left") for _ in jobs])
     with pytest.raises(RewardlabError, match="sums: the baseline grpo fails: no rate could be chosen"):
         results.run_league("tiny", tiny)
 
@@ -243,7 +241,7 @@ def recorded_rows(path, problems=60):
 
 
 def test_where_replies_are_recorded_members_are_compared_problem_by_problem(tmp_path, own_cache, monkeypatch):
-    monkeypatch.setattr(season, "run_all", in_process.run_all)
+    monkeypatch.setattr(known_runs, "run_all", in_process.run_all)
     file, train = tmp_path / "rows.jsonl", tmp_path / "train.jsonl"
     recorded_rows(file)
     train.write_text('{"prompt": "?", "answer": "1"}\n{"prompt": "??", "answer": "1"}\n')
@@ -336,8 +334,8 @@ def test_an_edited_file_is_not_answered_by_runs_of_the_one_before(tiny, tmp_path
     world = replace(TINY.worlds[0], task=str(rows), model=f"hf:{model}")
 
     def key():
-        season._KEYS.clear()
-        return season.file_of(tiny.job(TINY.member("grpo"), world, 100)).parent.name
+        known_runs._KEYS.clear()
+        return known_runs.file_of(tiny.job(TINY.member("grpo"), world, 100)).parent.name
 
     rows.write_text('{"prompt": "a", "answer": "1"}')
     first = key()
@@ -380,13 +378,13 @@ def test_a_run_of_other_settings_in_the_same_folder_is_not_resumed(model, tmp_pa
         later = replace(later, league=replace(later.league, worlds=(replace(world, steps=steps),)))
         job = later.job(later.league.member("grpo"), later.league.worlds[0], 100, {"lr": 1e-4})
         assert job.keep
-        return season.run_known(job).numbers["updates"]
+        return known_runs.run_known(job).numbers["updates"]
 
     assert updates(1) == 1
     assert updates(2) == 2
     # stopped before its end: it is resumed where nothing has changed, and not where something has
     with monkeypatch.context() as broken:
-        broken.setattr(season, "write_json", stopped)
+        broken.setattr(known_runs, "write_json", stopped)
         with pytest.raises(KeyboardInterrupt):
             updates(3)
     assert updates(4) == 4

@@ -10,8 +10,9 @@ import numpy as np
 
 from rewardlab.checks.runs import Done, Job
 from rewardlab.checks.workers import cores
+from rewardlab.comparisons.known_runs import known
 from rewardlab.comparisons.league import Member, World
-from rewardlab.comparisons.season import BEYOND, KNOB_SEEDS, Levels, Season, beyond, chosen, known, level_of, rate_jobs, trains
+from rewardlab.comparisons.season import BEYOND, KNOB_SEEDS, Levels, Season, beyond, chosen, level_of, rate_jobs, trains
 from rewardlab.comparisons.standings import detectable
 
 PAIRS = (5, 8, 12, 20)

@@ -1,38 +1,28 @@
 """A league is run: rates are chosen on development seeds, members meet on others, and what they measured is decided together.
 
-    CACHE/league-runs/KEY/s100.json     the outcome of a run; KEY is a hash of all that decides its numbers, its code among them
-    DIR/unfinished/NAME-KEY/            runs of large models that were stopped: they resume
-
-So a league that was stopped resumes, one that has finished is read in seconds, and a member that is added meets kept runs.
+Runs that are known are read (`known_runs.py`): a league that was stopped resumes, one that has finished is read in seconds, and a
+member that is added meets kept runs.
 """
 
 from __future__ import annotations
 
-import functools
-import json
-import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rewardlab import api, registry
-from rewardlab.checks.kept import keepable, outcome_of
-from rewardlab.checks.runs import Done, Job, drop_weights, kind_of, run
-from rewardlab.checks.workers import Failed, run_all
+from rewardlab import registry
+from rewardlab.checks.runs import Done, Job, kind_of
+from rewardlab.checks.workers import Failed
+from rewardlab.comparisons.known_runs import Outcome, run_jobs
 from rewardlab.comparisons.league import PAIRS, League, Member, World
 from rewardlab.core import Recipe, Update
 from rewardlab.engine.rates import RATES
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES
-from rewardlab.registry.code import hash_of
 from rewardlab.runs.config import RunConfig
-from rewardlab.util.files import cache, write_json
-from rewardlab.util.progress import Bar
 
 FIRST = 100
 """The first seed on which members meet; those below are development seeds."""
@@ -40,7 +30,6 @@ BEYOND = 2
 """Rates beyond an edge of the list that are tried where the best one is at the edge."""
 KNOB_SEEDS = 3
 UPDATE = tuple(Update.__dataclass_fields__)
-Outcome = Done | Failed
 
 
 @dataclass(frozen=True)
@@ -128,101 +117,6 @@ def settings_of(stack: str) -> set[str]:
     """The settings that a method or stack takes, those of the update among them."""
     flags = (parameter.flag.removeprefix("--").replace("-", "_") for parameter in registry.parameters(stack))
     return {flag.rpartition(".")[2] for flag in flags} | set(UPDATE)
-
-
-# ---- Runs, and those that are known -------------------------------------------------------------------------------------
-
-
-def file_of(job: Job) -> Path:
-    """Where the outcome of a job is kept."""
-    config = {name: value for name, value in job.config.to_json().items() if name not in ("seed", "out")}
-    return cache() / "league-runs" / _key(json.dumps([job.recipe, config], sort_keys=True), job) / f"s{job.config.seed}.json"
-
-
-_KEYS: dict[str, str] = {}
-
-
-def _key(document: str, job: Job) -> str:
-    """The hash of all that decides the numbers of a run but its seed: with the files of the user's own that it names.
-
-    A task without a name reaches code that is not known, so that any change of the package makes another key.
-    """
-    if document not in _KEYS:
-        files = own_files(json.loads(document))
-        known = outcome_of(job) if keepable(job) else f"own-{hash_of((), (document, api.versions(), _package()))}"
-        _KEYS[document] = f"{known}-{hash_of((), files)}" if files else known
-    return _KEYS[document]
-
-
-def own_files(value: Any) -> list[tuple[str, int, int]]:
-    """(path, size, time of change) of the files that a document names: rows, a model's folder, a reward FILE.py:function.
-
-    An edited file, or a model trained anew in the same folder, must not be answered by runs of what was there before.
-    """
-    if isinstance(value, Mapping):
-        return own_files(list(value.values()))
-    if isinstance(value, list):
-        return [found for item in value for found in own_files(item)]
-    if not isinstance(value, str) or not value:
-        return []
-    # hf:FOLDER, FILE.py:function?as=form, FILE.jsonl
-    parts = (part for part in re.split(r"[:?]", value) if ("/" in part or "." in part) and part.strip("./~ "))
-    return [found for part in parts for found in _stat(Path(part).expanduser())]
-
-
-def _stat(path: Path) -> list[tuple[str, int, int]]:
-    try:
-        # a model's folder is flat; a run's holds its models in folders
-        files = sorted([*path.glob("*"), *path.glob("*/*")]) if path.is_dir() else [path]
-        return [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()]
-    except (OSError, ValueError):
-        # no path at all: a long text, or one that no file can be named
-        return []
-
-
-@functools.cache
-def _package() -> list[tuple[str, int, int]]:
-    return [found for path in sorted(registry.PACKAGE.rglob("*.py")) for found in _stat(path)]
-
-
-def known(job: Job) -> Done | None:
-    file = file_of(job)
-    if not file.exists():
-        return None
-    document = json.loads(file.read_text("utf-8"))
-    return Done(**document | {"curve": [tuple(point) for point in document["curve"]]})
-
-
-def run_known(job: Job) -> Done:
-    """The outcome of a job: the one that is known, else of a new run, which is then known."""
-    if (done := known(job)) is not None:
-        return done
-    file = file_of(job)
-    # a folder for each key: what was stopped under other settings, rows or code must not be resumed in this run's place
-    folder = Path(f"{job.folder}-{hash_of((), file.parent.name)[:8]}")
-    if not job.keep:
-        # what a process left that was killed
-        shutil.rmtree(folder, ignore_errors=True)
-    done = run(replace(job, folder=str(folder)))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_json(file, asdict(done))
-    if job.keep:
-        drop_weights(folder)
-    return done
-
-
-def run_jobs(what: str, jobs: Sequence[Job], processes: int | None) -> list[Outcome]:
-    """The outcomes of jobs, in their order; those that are known are read first."""
-    found: dict[int, Outcome] = {i: done for i, job in enumerate(jobs) if (done := known(job)) is not None}
-    missing = [i for i in range(len(jobs)) if i not in found]
-    runs = run_all(run_known, [jobs[i] for i in missing], processes)
-    with Bar(what, len(jobs), done=len(found)) as bar, closing(runs) as outcomes:
-        for position, outcome in outcomes:
-            i = missing[position]
-            found[i] = outcome
-            failed = f" failed: {outcome.reason}" if isinstance(outcome, Failed) else ""
-            bar.advance(f"{jobs[i].method}, seed {jobs[i].config.seed}{failed}")
-    return [found[i] for i in range(len(jobs))]
 
 
 # ---- Rates --------------------------------------------------------------------------------------------------------------
