@@ -72,13 +72,13 @@ def test_runs_of_other_code_are_not_used(job, monkeypatch):
 
     def changed(rooms):
         """Every definition in these rooms is another one."""
-        real = code._skeleton
+        real = code.skeleton
         monkeypatch.setattr(
-            code, "_skeleton", lambda key: ("other" if code.room_of(key[0]) in rooms else real(key)[0], real(key)[1])
+            code, "skeleton", lambda key: ("other" if code.room_of(key[0]) in rooms else real(key)[0], real(key)[1])
         )
         code._kept.cache_clear()
         new = kept.key_of(job())
-        monkeypatch.setattr(code, "_skeleton", real)
+        monkeypatch.setattr(code, "skeleton", real)
         code._kept.cache_clear()
         return new
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from rewardlab.registry import code
+from rewardlab.registry import code, modules
 
 FILES = {
     "methods/shaping/alpha.py": '''
@@ -47,7 +47,8 @@ def other():
 def hashed(tmp_path, monkeypatch):
     """The hash of alpha in a package of these files."""
     package = tmp_path / "rewardlab"
-    monkeypatch.setattr(code, "PACKAGE", package)
+    for reading in (code, modules):
+        monkeypatch.setattr(reading, "PACKAGE", package)
 
     def write(files: dict[str, str], name: str = "alpha", method: str = "methods/shaping/alpha.py") -> str:
         for path, text in files.items():

@@ -23,6 +23,7 @@ from rewardlab.core import Part
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import code as reaching
 from rewardlab.registry import describe as catalogue
+from rewardlab.registry.definitions import references
 from rewardlab.settings.old_names import with_first_names
 from rewardlab.util.files import check_writable, write_json
 
@@ -134,7 +135,7 @@ def definitions(path: Path, task: str, versus: str | None) -> Record:
 
     The method's are those of its function, of what its claim names (a measure, a reward), and of the claim's task.
     """
-    claimed = [key for word in ("claim", "check") for key in reaching.references((path, word))]
+    claimed = [key for word in ("claim", "check") for key in references((path, word))]
     world = registry.task_files().get(task.partition(":")[0])
     starts = [(path, path.stem), *claimed, *([(world, task.partition(":")[0])] if world else [])]
     baselines = {part: registry.file_of(part) for part in (versus.split("+") if versus else ())}
