@@ -66,19 +66,24 @@ def methods() -> list[str]:
     return [*OTHERS, *(name for name in taking if not registry.data_of(name).refuses)]
 
 
+def settings_of(name: str, kind: str, folder: Path) -> dict[str, Any]:
+    """Those of a method that make its step small, and name the environment where rows do not bring it."""
+    from rewardlab import registry
+    from rewardlab.settings.hyperparameters import hyperparameters
+
+    known = hyperparameters(registry.method(name)).keys() | {"problems", "minibatches", "epochs"}
+    settings = {key: value for key, value in SETTINGS.items() if key in known} | dict(registry.data_of(name).settings)
+    return settings | {key: value.format(folder=folder) for key, value in BY_SETTING.get(kind, {}).items()}
+
+
 def tried(name: str, kind: str, model: str, folder: Path) -> str:
     """What became of one step: "" where it was made, else why not."""
     from rewardlab import registry
     from rewardlab.api import train
     from rewardlab.errors import RewardlabError
-    from rewardlab.settings.hyperparameters import hyperparameters
 
-    data = registry.data_of(name)
-    known = hyperparameters(registry.method(name)).keys() | {"problems", "minibatches", "epochs"}
-    settings = {key: value for key, value in SETTINGS.items() if key in known} | (dict(data.settings) if data else {})
-    if kind in BY_SETTING:
-        (rows := folder / f"{name}.jsonl").write_text(data.jsonl())
-        settings |= {key: value.format(folder=folder) for key, value in BY_SETTING[kind].items()}
+    settings, rows = settings_of(name, kind, folder), folder / f"{name}.jsonl"
+    rows.write_text(registry.data_of(name).jsonl())
     short = {"steps": 1, "eval_problems": 2, "max_new": 8, "device": "cpu", "patience": 0}
     with tempfile.TemporaryDirectory() as out:
         try:
