@@ -69,7 +69,7 @@ def plan(
     columns: of the data.  batch_columns: what the recipe computes beside them, such as the reference's log-probabilities.
     no_verdict: rewards that judge none of the first problems when the reply is the gold answer, and what they say is missing.
     replies_per_episode, opening_tokens: where an environment answers; of a game none are known.  not_counted: in the tokens.
-    disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.
+    disk_bytes: the least that its models would take on disk, second ones as large as the policy; disk_free_bytes: what is free.
     Raises RewardlabError for what would end such a run, such as prompts too long.
     """
     check_settings(recipe, settings, changes)
@@ -85,8 +85,7 @@ def plan(
     task, prompts = fit_prompts(task, policy, config, recipe)
     rows, episode = recipe.update.problems * recipe.rows_per_problem, episode_of(recipe, task, policy)
     tokens = int(rows * episode.row(_mean_prompt(policy, task), config.max_new or task.max_new, policy))
-    # second learners are taken to be as large as the policy
-    disk = disk_bytes(recipe, policy, {learner.name: policy for learner in recipe.also}, config)
+    disk = disk_bytes(recipe, policy, dict.fromkeys((learner.name for learner in recipe.also), policy), config)
     needs = _memory(recipe, policy, task, config, prompts, tokens, devices or world_size(), memory, episode)
     return {
         "formula": str(recipe), "learning_rates": told(recipe, policy, {}), "columns": list(task.columns),
