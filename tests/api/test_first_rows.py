@@ -44,7 +44,9 @@ def test_an_environment_of_the_users_own_may_pay_and_is_not_refused(tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(
         "from rewardlab.core import Message, environment\n"
-        "@environment\n"
+        "def begin(problem, seed):\n"
+        "    return None, {}\n"
+        "@environment(start=begin)\n"
         "def mine(state, turn):\n"
         "    return Message('user', 'go on', reward=1.0), state\n"
     )
