@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +37,7 @@ def benchmark_rows_file(
     benchmark = benchmark_of(name)
     if benchmark.asks != "replies":
         raise RewardlabError(f"{name} asks about the steps of solutions, and has no pairs of replies: see rewardlab prm --help")
-    items = benchmark.items(data)
-    graded = len({worth for item in items for worth in item.worth}) > 2
-    rows: list[tuple[Item, dict[str, Any]]] = []
-    left_out: Counter[str] = Counter()
-    for item in items:
-        if why := _no_pair(item):
-            left_out[why] += 1
-            continue
-        for better, worse in item.pairs:
-            if why := _unlearnable(item.replies[better], item.replies[worse]):
-                left_out[why] += 1
-            else:
-                rows.append((item, _row(item, name, graded, better, worse)))
+    rows, left_out = _paired(items := benchmark.items(data), name)
     if not rows:
         told = ", ".join(f"{n:,} {why}" for why, n in left_out.items())
         raise RewardlabError(f"{name} has no pair of replies to learn from: {told or 'no item has two of different worth'}")
@@ -63,6 +52,23 @@ def benchmark_rows_file(
         "test": len(splits["test"]), "left_out": dict(left_out), "out": str(folder),
         "warning": WARNING.format(title=benchmark.title, name=name),
     }  # fmt: skip
+
+
+def _paired(items: Sequence[Item], name: str) -> tuple[list[tuple[Item, dict[str, Any]]], Counter[str]]:
+    """Each row with its item, and how many items and pairs are left out, by why."""
+    graded = len({worth for item in items for worth in item.worth}) > 2
+    rows: list[tuple[Item, dict[str, Any]]] = []
+    left_out: Counter[str] = Counter()
+    for item in items:
+        if why := _no_pair(item):
+            left_out[why] += 1
+            continue
+        for better, worse in item.pairs:
+            if why := _unlearnable(item.replies[better], item.replies[worse]):
+                left_out[why] += 1
+            else:
+                rows.append((item, _row(item, name, graded, better, worse)))
+    return rows, left_out
 
 
 def _no_pair(item: Item) -> str:
