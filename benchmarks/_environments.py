@@ -2,6 +2,7 @@
 
   python benchmarks/_environments.py                  all of them, to results/environments.json and the page
   python benchmarks/_environments.py igpo spa_rl      these, beside what is kept
+  python benchmarks/_environments.py --planned        what the dry run refuses anew, and steps only of pairs that were not tried
   python benchmarks/_environments.py --table          the page alone, from what is kept
   python benchmarks/_environments.py --kept FILE ...  kept in another file, and the page left as it is
 
@@ -66,26 +67,34 @@ def methods() -> list[str]:
     return [*OTHERS, *(name for name in taking if not registry.data_of(name).refuses)]
 
 
-def tried(name: str, kind: str, model: str, folder: Path) -> str:
-    """What became of one step: "" where it was made, else why not."""
+def settings_of(name: str, kind: str, folder: Path) -> dict[str, Any]:
+    """Those of a method that make its step small, and name the environment where rows do not bring it."""
     from rewardlab import registry
-    from rewardlab.api import train
-    from rewardlab.errors import RewardlabError
     from rewardlab.settings.hyperparameters import hyperparameters
 
-    data = registry.data_of(name)
     known = hyperparameters(registry.method(name)).keys() | {"problems", "minibatches", "epochs"}
-    settings = {key: value for key, value in SETTINGS.items() if key in known} | (dict(data.settings) if data else {})
-    if kind in BY_SETTING:
-        (rows := folder / f"{name}.jsonl").write_text(data.jsonl())
-        settings |= {key: value.format(folder=folder) for key, value in BY_SETTING[kind].items()}
+    settings = {key: value for key, value in SETTINGS.items() if key in known} | dict(registry.data_of(name).settings)
+    return settings | {key: value.format(folder=folder) for key, value in BY_SETTING.get(kind, {}).items()}
+
+
+def tried(name: str, kind: str, model: str, folder: Path, steps: bool = True) -> str:
+    """What became of one step: "" where it was made, else why not.  steps: False for what the dry run says."""
+    from rewardlab import registry
+    from rewardlab.api import plan, train
+    from rewardlab.errors import RewardlabError
+
+    settings, rows = settings_of(name, kind, folder), folder / f"{name}.jsonl"
+    rows.write_text(registry.data_of(name).jsonl())
     short = {"steps": 1, "eval_problems": 2, "max_new": 8, "device": "cpu", "patience": 0}
     with tempfile.TemporaryDirectory() as out:
         try:
             task = registry.task(str(rows) if kind in BY_SETTING else BY_TASK[kind][0])
-            train(registry.build(name, settings), model, task, out=Path(out) / "run", **short)
+            recipe = registry.build(name, settings)
+            plan(recipe, model, task, **short)
+            if steps:
+                train(recipe, model, task, out=Path(out) / "run", **short)
         except RewardlabError as problem:
-            return textwrap.shorten(str(problem), 160, placeholder=" ...")
+            return textwrap.shorten(str(problem).replace(f"{folder}/", ""), 160, placeholder=" ...")
     return ""
 
 
@@ -148,7 +157,7 @@ def _cell(found: str | None, whys: list[str]) -> str:
     return f"no ({whys.index(found) + 1})"
 
 
-def try_all(names: list[str], kept: dict[str, Any], into: Path) -> None:
+def try_all(names: list[str], kept: dict[str, Any], into: Path, planned: bool) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "mine.py").write_text(TOOL)
@@ -158,7 +167,8 @@ def try_all(names: list[str], kept: dict[str, Any], into: Path) -> None:
             export(folder)
         for name in names or methods():
             for kind in filter(installed, (*BY_SETTING, *BY_TASK)):
-                kept["methods"].setdefault(name, {})[kind] = found = tried(name, kind, model, folder)
+                before = kept["methods"].setdefault(name, {})
+                before[kind] = found = tried(name, kind, model, folder, steps=not (planned and before.get(kind) == ""))
                 print(f"{name:24} {kind:12} {found or 'yes'}", flush=True)
             kept["packages"] |= versions()
             into.write_text(json.dumps(kept, indent=1) + "\n")
@@ -167,6 +177,7 @@ def try_all(names: list[str], kept: dict[str, Any], into: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("methods", nargs="*")
+    parser.add_argument("--planned", action="store_true")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--kept", type=Path, default=KEPT)
     asked = parser.parse_args()
@@ -175,7 +186,7 @@ def main() -> None:
         # as it was kept before versions were
         kept = {"packages": {}, "methods": kept}
     if not asked.table:
-        try_all(asked.methods, kept, asked.kept)
+        try_all(asked.methods, kept, asked.kept, asked.planned)
     if asked.kept == KEPT:
         before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
         PAGE.write_text(f"{before}{BEGIN}\n\n{table(kept)}\n\n{END}{rest.partition(END)[2]}", "utf-8")

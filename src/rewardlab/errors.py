@@ -18,6 +18,10 @@ class Unusable(RewardlabError):
     """What was asked cannot be used, whatever else it is asked: a server that does not answer, a budget that is spent."""
 
 
+class TooLong(RewardlabError):
+    """A text is longer than the context of the model that was to read it. Training leaves its row out, and counts it."""
+
+
 class NotFinite(RewardlabError):
     """A reward, loss or gradient became NaN or infinite; the message names the term and the rollout."""
 

@@ -92,9 +92,37 @@ def remember(base=None, *, n=4):
 
 claim = None
 '''
+JUDGED = '''"""Judged: two frozen models, one of a folder and one of the policy as it began, say how likely a reply is."""
+
+import os
+
+from rewardlab.core import Learner, Recipe
+
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.rewards.reward import reward
+
+
+@reward(over="groups")
+def likely(groups, run, *, model="judge"):
+    rows = [t for group in groups for t in group]
+    told = iter([float(x[t.mask].mean()) if t.mask.any() else 0.0 for x, t in zip(run.model(model).score(rows), rows)])
+    return [[next(told) for _ in group] for group in groups]
+
+
+def judged(base=None, *, n=4):
+    folder = os.path.dirname(os.environ["REWARDLAB_METHODS"]) + "/judge"
+    frozen = [Learner("judge", folder, Recipe(), every=0), Learner("first", "copy:policy", Recipe(), every=0)]
+    base = base or grpo(n=n)
+    first = likely(model="first").named("first")
+    return base.but(reward=likely(model="judge") - 0.5 * first, also=frozen)
+
+
+claim = None
+'''
 SPACES = "def spaces(completion): return completion.count(' ') - 0.1 * len(completion)\n"
 METHODS = {
     "remember": "remember --task {data} --problems 2 --lr 0.02 --seed 3",
+    "judged": "judged --task {data} --problems 2 --lr 0.02 --seed 3",
     "grpo": "grpo --task {data} --reward {reward}:spaces --problems 2 --n 4 --beta 0.1 --lr 0.01",
     "ppo": "ppo --task {data} --reward {reward}:spaces --problems 6 --minibatches 2 --epochs 2 --lr 0.01",
     "bradley_terry": "bradley_terry --task preferences:test_size=12 --problems 4 --reward-lr 0.01",
@@ -131,6 +159,8 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("resume")
     (folder / "methods" / "local").mkdir(parents=True)
     (folder / "methods" / "local" / "remember.py").write_text(REMEMBER)
+    (folder / "methods" / "local" / "judged.py").write_text(JUDGED)
+    untrained(1).save(folder / "judge")
     (folder / "mine.py").write_text(SPACES)
     (folder / "data").mkdir()
     for split, numbers in (("train", range(6)), ("test", range(6, 20))):
@@ -258,6 +288,15 @@ def test_killed_twice_is_bit_equal_with_reference_critic_and_reward_model(method
     assert [line["step"] for line in read_metrics(out)] == [0, 1, 2, 3, 4]
     run(server, place, ["train", "--resume", str(out)], die=("rename /rollouts/.step-000007", 0))
     assert [line["step"] for line in read_metrics(out)] == [0, 1, 2, 3, 4, 5, 6]
+    run(server, place, ["train", "--resume", str(out)])
+    same(reference, out)
+
+
+def test_killed_and_resumed_is_bit_equal_with_frozen_judges_whose_weights_no_checkpoint_holds(server, place, tmp_path):
+    reference, out = whole(server, place, "judged"), tmp_path / "run"
+    run(server, place, place.argv("judged", out), die=("open /metrics.jsonl a", 5))
+    assert not list(out.glob("checkpoints/step-*/judge*"))
+    assert not list(out.glob("checkpoints/step-*/first*"))
     run(server, place, ["train", "--resume", str(out)])
     same(reference, out)
 

@@ -24,6 +24,7 @@ from listening import get, listening, post
 from rewardlab.commands import cli
 from rewardlab.core import Message, Problem, Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
+from rewardlab.models.embedded import tokenizer
 from rewardlab.prm import load_scorer
 from rewardlab.registry.formula import read_reward
 from rewardlab.servers.limits import Limits
@@ -183,7 +184,7 @@ def test_a_template_that_is_not_known_is_refused_and_not_scored(server, query):
 @pytest.mark.parametrize(
     ("message", "says"),
     [
-        ({"role": "assistant", "content": None}, "prompt.1.content: input should be a valid string"),
+        ({"role": "assistant", "content": None}, "prompt.1.content: must be a text, not null"),
         ({"content": "x"}, "prompt.1.role: field required"),
         ("x", "prompt.1: "),
     ],
@@ -252,6 +253,48 @@ HOSTILE = {
     "too many rows": json.dumps({"rows": [{"response": "a"}] * 65}).encode(),
     "too long": b'{"response": "' + b"a" * (1 << 20) + b'"}',
 }
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ([], "the body: must be an object {...}, not a list"),
+        ({"response": 3, "prompt": 7}, "prompt: must be a text or a list of messages; response: must be a text, not a number"),
+        ({"completion": "b"}, "response: field required; completion: unknown field (fields: prompt, response, answer, meta, ids)"),
+        (
+            {"rows": [3, {"completion": "b"}]},
+            "rows.0: must be an object {...}, not a number; rows.1.response: field required; rows",
+        ),
+        ({"response": "a", "meta": []}, "meta: must be an object {...}, not a list"),
+    ],
+)
+def test_all_wrong_fields_of_a_request_are_named_in_words(server, body, says):
+    answer = post(f"{server.url}/score", body)
+    assert answer.status == 422
+    assert answer.document["error"].startswith(says)
+
+
+@pytest.mark.parametrize("word", ["raise", "nothing", "nan"])
+def test_why_a_row_has_no_score_speaks_of_this_row(server, word):
+    why = post(f"{server.url}/score", row(word)).document["why"]
+    assert "this row" in why
+    assert "group 0" not in why
+
+
+def test_a_judge_that_is_named_by_a_checkpoint_is_loaded_and_one_that_only_a_run_has_is_refused(tmp_path):
+    checkpoint(tmp_path, tokenizer(), "LlamaForCausalLM", max_position_embeddings=2048)
+    scorer = Scorer([f"judge(model='hf:{tmp_path}', max_new=4)"])
+    (told,) = scorer([{**row("a"), "meta": {}}])
+    # a random model writes no mark, or one by chance
+    assert told["score"] is not None or "judgement" in told["why"]
+    with pytest.raises(RewardlabError, match="the judge 'policy' is a model of the run that trains"):
+        Scorer(["judge(model='policy')"])
+
+
+def test_what_asks_for_a_tasks_verifier_is_refused_at_the_start_where_no_task_is_named():
+    with pytest.raises(RewardlabError, match=r"correct\(\) asks the verifier of a task, and none is named: give --task TASK"):
+        Scorer(["correct() - 0.001 * length_penalty()"])
+    assert Scorer(["correct()"], task="arithmetic").about["reward"] == "correct()"
 
 
 @pytest.mark.parametrize("name", HOSTILE)

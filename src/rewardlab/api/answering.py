@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import dropwhile, groupby
 from typing import Any
 
 from rewardlab.api.arguments import check_settings, named_model
@@ -37,7 +38,8 @@ def answer(
 ) -> dict[str, Any]:  # fmt: skip
     """Answer one prompt, or a task's held-out problems: sample replies, score them, and select one, as the method says.
 
-    With neither task nor prompt, the task of the run that `model` names is answered, read as it was in the run.
+    With neither task nor prompt, the task of the run that `model` names is answered, read as it was in the run. Of one prompt that
+    is answered with tools or in another environment, `conversation` holds what was said: replies with their calls, and results.
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
     return answer_each(recipe, model, task, prompt, problems=problems, **settings)[0]
@@ -66,7 +68,8 @@ def answer_each(
     model_name = config.model or task.model if model is None or isinstance(model, str) else policy.name
     about = {"method": recipe.name, "model": model_name, "replies": len(groups[0])}
     if prompt is not None:
-        return {**about, "prompt": prompt, "answer": chosen[0].reply}, {}
+        played = {"conversation": conversation(chosen[0])} if environment_of(recipe) is not None else {}
+        return {**about, "prompt": prompt, **played, "answer": chosen[0].reply}, {}
     measured: dict[str, Any] = {"tokens": tokens}
     each = {"tokens_per_answer": [float(sum(t.written for t in g)) for g in groups]}
     if undecided(task):
@@ -76,6 +79,18 @@ def answer_each(
         measured = {name: with_interval(each[name]) for name in ("accuracy", "pass@1")} | measured
     measured |= _ends(groups, run, played=environment_of(recipe) is not None)
     return {**about, "task": task.name, "n": len(test_problems), **measured}, each
+
+
+def conversation(trajectory: Trajectory) -> list[dict[str, Any]]:
+    """What was said in an episode after the prompt, in order: by whom ("reply" or "result"), its text, and what it was paid."""
+    begun = list(dropwhile(lambda turn: turn.author is None, trajectory.turns))
+    said: list[dict[str, Any]] = []
+    for author, turns in groupby(begun, key=lambda turn: turn.author):
+        parts = list(turns)
+        paid = [turn.reward for turn in parts if turn.reward is not None]
+        by = "result" if author is None else "reply"
+        said.append({"by": by, "text": "".join(turn.text for turn in parts), **({"reward": sum(paid)} if paid else {})})
+    return said
 
 
 def _ends(groups: list[Group], run: Run, played: bool) -> dict[str, float]:

@@ -12,6 +12,7 @@ from rewardlab.data.columns import Data
 from rewardlab.data.rated_rows import read_by
 from rewardlab.data.values import is_missing
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.user.external import call_of, check_arguments
 from rewardlab.rollouts.independent import independent
 from rewardlab.tasks.row_columns import OTHER_NAMES
@@ -42,7 +43,8 @@ def check_answers(recipe: Recipe, task: Task) -> None:
         return
     compared = undecided(task)
     for part in parts_of(recipe):
-        call = call_of(part) if hasattr(part, "function") else None
+        # an environment of the user's comes from a file, too, and takes no columns
+        call = call_of(part) if hasattr(part, "function") and isinstance(part, Reward) else None
         if isinstance(part, Verifier) or (compared and part.name in ASK_VERIFIER):
             raise need_answers(task, f"the {part.slot} {part}")
         if call and (missing := [name for name in call.gold if name not in task.columns]):

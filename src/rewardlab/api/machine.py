@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from rewardlab.core import Recipe
 from rewardlab.engine.checkpoint import KEEP
+from rewardlab.engine.frozen import from_policy
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig
@@ -220,12 +221,16 @@ def disk_bytes(recipe: Recipe, policy: Policy, models: Mapping[str, Any], config
     config = config.settled()
     own = _weights(policy)
     # a policy without an objective does not learn and is in no checkpoint
-    trained = [*models.values(), *([policy] if recipe.objective is not None else [])]
+    frozen = {learner.name: from_policy(learner.init) for learner in recipe.also if learner.every == 0}
+    learning = [model for name, model in models.items() if name not in frozen]
+    trained = [*learning, *([policy] if recipe.objective is not None else [])]
+    # one that never learns is written once, where it is made from the policy, and else not at all
+    once = sum(_weights(model) for name, model in models.items() if frozen.get(name))
     # the checkpoint of step 0 has no optimiser states
     later = math.ceil(config.steps / config.checkpoint_every) if config.checkpoint_every else 1
     checkpoints = KEEP * sum(map(_weights, trained)) + min(KEEP, later) * sum(map(_moments, trained))
     reference = any(need == "ref" or need.startswith("reference.") for need in recipe.needs)
-    return checkpoints + own * (1 + reference + (config.eval_problems > 0))
+    return checkpoints + once + own * (1 + reference + (config.eval_problems > 0))
 
 
 def disk_free(folder: Path) -> int:

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from rewardlab.api.arguments import check_settings, named_model
+from rewardlab.api.first_rows import check_episodes, gold
 from rewardlab.api.inputs import (
     configured,
     in_environment,
@@ -31,7 +31,7 @@ from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recompute
 from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.planned_episodes import Episode, episode_of
 from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.core import Group, Problem, Recipe, Score, Task, Trajectory, Turn
+from rewardlab.core import Group, Recipe, Score, Task, Trajectory
 from rewardlab.engine.distributed import world_size
 from rewardlab.engine.rates import told
 from rewardlab.errors import RewardlabError
@@ -69,7 +69,7 @@ def plan(
     columns: of the data.  batch_columns: what the recipe computes beside them, such as the reference's log-probabilities.
     no_verdict: rewards that judge none of the first problems when the reply is the gold answer, and what they say is missing.
     replies_per_episode, opening_tokens: where an environment answers; of a game none are known.  not_counted: in the tokens.
-    disk_bytes: the least that its models would take on disk; disk_free_bytes: what is free there.
+    disk_bytes: the least that its models would take on disk, second ones as large as the policy; disk_free_bytes: what is free.
     Raises RewardlabError for what would end such a run, such as prompts too long.
     """
     check_settings(recipe, settings, changes)
@@ -81,11 +81,11 @@ def plan(
     recipe = measured(in_environment(recipe, task), task)
     policy = _policy(model, config, task, memory)
     require_head(recipe, policy)
+    check_episodes(recipe, task, policy, config)
     task, prompts = fit_prompts(task, policy, config, recipe)
     rows, episode = recipe.update.problems * recipe.rows_per_problem, episode_of(recipe, task, policy)
     tokens = int(rows * episode.row(_mean_prompt(policy, task), config.max_new or task.max_new, policy))
-    # second learners are taken to be as large as the policy
-    disk = disk_bytes(recipe, policy, {learner.name: policy for learner in recipe.also}, config)
+    disk = disk_bytes(recipe, policy, dict.fromkeys((learner.name for learner in recipe.also), policy), config)
     needs = _memory(recipe, policy, task, config, prompts, tokens, devices or world_size(), memory, episode)
     return {
         "formula": str(recipe), "learning_rates": told(recipe, policy, {}), "columns": list(task.columns),
@@ -250,7 +250,7 @@ def _without_verdict(recipe: Recipe, task: Task) -> dict[str, str]:
     """
     if not isinstance(recipe.reward, Reward) or recipe.rewords:
         return {}
-    groups = [[_gold(task.train[i])] for i in range(JUDGED)]
+    groups = [[gold(task.train[i])] for i in range(JUDGED)]
     tried = [part for part in recipe.reward.walk() if isinstance(part, Reward) and _tried(part)]
     found = {part.name: _told(part, groups) for part in tried}
     return {name: row[0].why for name, row in found.items() if row and all(score.missing for score in row)}
@@ -268,8 +268,3 @@ def _tried(part: Reward) -> bool:
     # a number in a formula is a reward without a function
     function = getattr(part, "function", None)
     return single and function is not None and is_ours(function) and len(positional(function)) == 1
-
-
-def _gold(problem: Problem) -> Trajectory:
-    text = str(problem.meta.get("solution") or problem.answer or "")
-    return Trajectory(problem, (Turn("policy", np.zeros(1, np.int64), text=text),), "end")

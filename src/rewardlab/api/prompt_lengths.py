@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rewardlab.api.inputs import policy_of
+from rewardlab.api.written_lengths import fit_written
 from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Environment, Message, Problem, ProblemSource, Recipe, Task
 from rewardlab.engine.distributed import is_rank_zero
@@ -29,7 +30,12 @@ TRIES = 100
 
 
 def fit_prompts(
-    task: Task, policy: Policy, config: RunConfig, recipe: Recipe | None = None, env: Environment | None = None
+    task: Task,
+    policy: Policy,
+    config: RunConfig,
+    recipe: Recipe | None = None,
+    env: Environment | None = None,
+    written: bool = True,
 ) -> tuple[Task, dict[str, Any]]:
     """The task with no prompt that is too long for the model, and what was found, as plain data for config.json.
 
@@ -37,7 +43,8 @@ def fit_prompts(
     from, after the message with which an environment opens. Where the rollout makes other questions of the rows, as for a judge,
     these are the prompts. config.overlong says what is done: "error", "drop" or "truncate-left" (of such questions as "drop").
     Of an endless source a sample is looked at, and the others as they come.  recipe: None looks at the held-out problems alone.
-    env: what answers the replies, None: the recipe's.
+    env: what answers the replies, None: the recipe's. Of rows that hold what is learnt, such as judgements, `written` says how long
+    these are with it.  written: False for a run of an older version, which did not look at these.
     """
     # other policies read no text, and set no limit
     if not isinstance(policy, TextPolicy):
@@ -53,6 +60,9 @@ def fit_prompts(
     if task.test:
         test, found["test"] = fitter.fit(task.test, "held-out")
         task = replace(task, test=test)
+    if recipe is not None and written:
+        task, rows = fit_written(task, policy, config, recipe)
+        found |= {"written": rows} if rows else {}
     return task, found
 
 

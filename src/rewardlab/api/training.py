@@ -12,6 +12,7 @@ from typing import Any
 from rewardlab import registry
 from rewardlab.api.arguments import check_settings, check_task, named_model, run_folder
 from rewardlab.api.changes import check_given, check_same, digest, prepare, resumable, write
+from rewardlab.api.first_rows import check_episodes
 from rewardlab.api.inputs import (
     begin_run,
     configured,
@@ -149,7 +150,7 @@ def _resume(folder: Path, document: dict[str, Any], changed: bool, task: Task | 
     policy = policy_of(model, config, task)
     # a run of an older version was begun without looking at its prompts, and is resumed so
     if "overlong" in document:
-        task, _ = fit_prompts(task, policy, config, recipe)
+        task, _ = fit_prompts(task, policy, config, recipe, written="written" in document.get("prompts", {}))
     if document.get("problems") not in (None, digest(task)):
         raise RewardlabError(f"{folder} was trained on other problems than those of the task {task.name} that is given now")
     # older versions saved a recipe without a measure, where it is now chosen before it is saved
@@ -163,6 +164,7 @@ def _resume(folder: Path, document: dict[str, Any], changed: bool, task: Task | 
 
 def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, config: RunConfig, folder: Path) -> Result:
     policy = policy_of(model, config, task)
+    check_episodes(recipe, task, policy, config)
     task, prompts = fit_prompts(task, policy, config, recipe)
     # measured on rank 0 and shared: all ranks must make the same micro-batches
     micro_tokens = config.micro_tokens or distributed.on_rank_zero(lambda: fitting_tokens(policy))
@@ -190,7 +192,9 @@ def _train_through_trl(recipe: Recipe, model: str | Policy | None, task: Task, c
     from rewardlab.backends import trl
 
     config = config.settled()
-    task, prompts = fit_prompts(task, text_reader(model, config, task), config, recipe)
+    reader = text_reader(model, config, task)
+    check_episodes(recipe, task, reader, config)
+    task, prompts = fit_prompts(task, reader, config, recipe)
     document = _document(recipe, task, config, folder) | {"prompts": prompts}
     document["versions"] |= trl.versions()
     verify = registry.verifier(task.verifier)

@@ -123,8 +123,13 @@ def _last(name: str) -> int:
 
 
 def prompts(found: Mapping[str, Any]) -> dict[str, str]:
-    """One line about the training prompts, and one about the held-out ones."""
-    return {
+    """One line about the training prompts, and one about the held-out ones; where texts in their rows are learnt, also of these."""
+    written = found.get("written", {})
+    rows = {
+        f"{kind} texts": _fitted({"prompts": of["rows"]} | of)
+        for kind, split in (("training", "train"), ("held-out", "test")) if (of := written.get(split))
+    }  # fmt: skip
+    return rows | {
         name: _fitted(of)
         for name, split in (("training prompts", "train"), ("held-out prompts", "test")) if (of := found.get(split))
     }  # fmt: skip

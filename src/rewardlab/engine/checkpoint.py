@@ -4,6 +4,7 @@
                             arrays.safetensors  tensors in the memory
                             NAME.safetensors    weights of each learner, the policy first
                             NAME.optimiser.safetensors
+                            (a second model that never learns is named in state.json, with a hash; `engine/frozen.py`)
     checkpoints/reference/model.safetensors     written once; reference-000010, where a method has renewed it by step 10
 
 A checkpoint folder is written under a temporary name and then renamed, so one that exists is complete. Random streams need no
@@ -21,6 +22,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from rewardlab.core import Run
+from rewardlab.engine.frozen import contiguous, is_frozen, note, restore
 from rewardlab.engine.learner import LearnerState
 from rewardlab.errors import RewardlabError
 from rewardlab.util.files import new_folder
@@ -38,12 +40,16 @@ def save(folder: Path, run: Run, learners: dict[str, LearnerState], position: in
     state = {"step": run.step, "position": position, "updates": {k: v.updates for k, v, _ in trained}}
     # pack also fills `tensors`, so it must come before they are written
     state["memory"] = pack(run.memory, tensors)
+    frozen = {name: note(folder, learner) for name, learner, _ in trained if is_frozen(learner)}
+    state |= {"frozen": frozen} if frozen else {}
     with new_folder(folder / name_of(run.step)) as new:
         (new / "state.json").write_text(json.dumps(state))
         save_file(tensors, new / "arrays.safetensors")
         for name, learner, _ in trained:
-            save_file(_contiguous(learner.model.state()), new / f"{name}.safetensors")
-            save_file(_contiguous(learner.optimiser_state()), new / f"{name}.optimiser.safetensors")
+            if name in frozen:
+                continue
+            save_file(contiguous(learner.model.state()), new / f"{name}.safetensors")
+            save_file(contiguous(learner.optimiser_state()), new / f"{name}.optimiser.safetensors")
     # only now that the new one is complete: a run killed in between keeps its older checkpoints
     for old in checkpoints(folder)[:-KEEP]:
         shutil.rmtree(old, ignore_errors=True)
@@ -65,8 +71,11 @@ def load(folder: Path, run: Run, learners: dict[str, LearnerState]) -> int:
     run.step = state["step"]
     run.memory = unpack(state["memory"], load_file(newest / "arrays.safetensors"), run.policy.device)
     for name, learner, optimiser in _trained(learners):
-        learner.model.load_state(load_file(newest / f"{name}.safetensors"))
-        _restore_optimiser(optimiser, load_file(newest / f"{name}.optimiser.safetensors"))
+        if name in state.get("frozen", {}):
+            restore(folder, learner, state["frozen"][name])
+        else:
+            learner.model.load_state(load_file(newest / f"{name}.safetensors"))
+            _restore_optimiser(optimiser, load_file(newest / f"{name}.optimiser.safetensors"))
         learner.updates = state["updates"][name]
     return state["position"]
 
@@ -74,8 +83,12 @@ def load(folder: Path, run: Run, learners: dict[str, LearnerState]) -> int:
 def load_weights(folder: Path, learners: dict[str, LearnerState]) -> None:
     """Give the learners the weights of the newest checkpoint, to measure them: they could not be trained on from these."""
     newest = checkpoints(folder)[-1]
+    frozen = json.loads((newest / "state.json").read_text()).get("frozen", {})
     for name, learner, _ in _trained(learners):
-        learner.model.load_state(load_file(newest / f"{name}.safetensors"))
+        if name in frozen:
+            restore(folder, learner, frozen[name])
+        else:
+            learner.model.load_state(load_file(newest / f"{name}.safetensors"))
 
 
 def load_memory(folder: Path, run: Run, step: int | None = None) -> None:
@@ -107,7 +120,7 @@ def save_reference(folder: Path, reference: Any, step: int) -> None:
     """Write the reference model's weights. They seldom change, so they are not part of each checkpoint."""
     # beside an older one, which stays: a folder cannot be replaced in one go
     with new_folder(folder / (f"reference-{step:06d}" if step else "reference")) as new:
-        save_file(_contiguous(reference.state()), new / "model.safetensors")
+        save_file(contiguous(reference.state()), new / "model.safetensors")
 
 
 def load_reference(folder: Path, reference: Any, step: int) -> None:
@@ -123,11 +136,6 @@ def load_reference(folder: Path, reference: Any, step: int) -> None:
 def checkpoints(folder: Path) -> list[Path]:
     """Complete checkpoints, oldest first."""
     return sorted(folder.glob("step-*"), key=lambda path: int(path.name.removeprefix("step-"))) if folder.is_dir() else []
-
-
-def _contiguous(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    # safetensors refuses tensors that share memory, as views of one matrix or tied weights do: clone each
-    return {k: v.detach().cpu().contiguous().clone() for k, v in state.items()}
 
 
 def _restore_optimiser(optimiser: torch.optim.Optimizer, saved: dict[str, torch.Tensor]) -> None:

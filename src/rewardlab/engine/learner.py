@@ -25,6 +25,7 @@ class LearnerState:
 
     recipe: how it learns.  optimiser: None for a policy whose recipe has no objective.  problems, every: as in `core.Learner`;
     problems(groups, scores, run) returns problems of its own to train on; every = 0 freezes it.  updates: optimiser steps so far.
+    init: what a second model was made from.  began: sums of its weights then, where it never learns.  digest: their hash.
     sampled_at: (training step, updates) when the model first sampled in the latest training step in which it did.
     """
 
@@ -35,11 +36,18 @@ class LearnerState:
     problems: Part | None = None
     every: int = 1
     updates: int = 0
+    init: str = ""
+    began: dict[str, tuple[float, float]] | None = None
+    digest: str = ""
     sampled_at: tuple[int, int] = (-1, -1)  # -1 is no training step: nothing was sampled yet
 
     def __post_init__(self) -> None:
         divided = self.optimiser is not None and any(map(is_divided, self.model.parameters()))
         self.gather = LOCKSTEP.add(self._whole_state) if divided else None
+
+    def begin(self) -> None:
+        """Note the weights of a second model that never learns, so that a change of them is seen."""
+        self.began = sums(self.model)
 
     @property
     def is_policy(self) -> bool:
@@ -82,8 +90,16 @@ def learners_of(recipe: Recipe, run: Run) -> dict[str, LearnerState]:
     learners = {POLICY: LearnerState(POLICY, run.policy, recipe, optimiser_of_policy)}
     for second in recipe.also:
         model, optimiser = run.models[second.name], new_optimiser(run.models[second.name], second.recipe.update)
-        learners[second.name] = LearnerState(second.name, model, second.recipe, optimiser, second.problems, second.every)
+        state = LearnerState(second.name, model, second.recipe, optimiser, second.problems, second.every, init=second.init)
+        if second.every == 0 and optimiser is not None:
+            state.begin()
+        learners[second.name] = state
     return learners
+
+
+def sums(model: Any) -> dict[str, tuple[float, float]]:
+    """Two sums of each weight that trains, by name: they tell a change at a small part of what a hash costs."""
+    return {name: (float(x.sum(dtype=torch.float64)), float(x.norm(dtype=torch.float64))) for name, x in model.state().items()}
 
 
 def new_optimiser(model: Any, update: Update) -> torch.optim.Optimizer | None:

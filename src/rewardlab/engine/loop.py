@@ -12,9 +12,10 @@ from rewardlab.core import Recipe, Run, Task
 from rewardlab.engine import checkpoint
 from rewardlab.engine.distributed import all_gather, is_rank_zero, on_rank_zero, world_size
 from rewardlab.engine.learner import LearnerState
+from rewardlab.engine.overlong import SKIPPED, NothingFits, skip
 from rewardlab.engine.recorded import due, record
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.errors import Stopped
+from rewardlab.errors import Stopped, TooLong
 from rewardlab.report.curves import read_metrics
 from rewardlab.report.divergence import watched
 from rewardlab.report.finding import Curves, Finding
@@ -120,6 +121,13 @@ def _step(ops: Ops, folder: Path) -> None:
     position, memory, weights = ops.position, copy.deepcopy(run.memory), _version(ops)
     try:
         (ops.recipe.loop or standard_loop)(ops.recipe, run, ops)
+        run.memory.pop(SKIPPED, None)
+    except TooLong as error:
+        # what one process cannot read, the others could: only what all of them know is left out together
+        if world_size() > 1 and not isinstance(error, NothingFits):
+            raise
+        ops.step_data = None
+        skip(run, error)
     except Exception:
         saved = [path.name for path in checkpoint.checkpoints(where)[-1:]] == [checkpoint.name_of(run.step)]
         if is_rank_zero() and not saved and not LOCKSTEP.needed and _version(ops) == weights:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from torch import Tensor
@@ -18,6 +18,7 @@ from rewardlab.engine import collate as collating
 from rewardlab.engine.distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank, world_size
 from rewardlab.engine.learner import LearnerState, learners_of
 from rewardlab.engine.missing import why_missing
+from rewardlab.engine.overlong import AllTooLong, NothingFits, fitting, leave_out, measured, note, scored
 from rewardlab.engine.rates import with_rates
 from rewardlab.engine.update import update
 from rewardlab.errors import NotFinite, RewardlabError
@@ -101,9 +102,26 @@ class Ops:
             run = replace(run.detached(), seed=seed_of(run.seed, "process", rank()))
         with self.timed("generate"), self.sharded(), self._further_problems(run, learner, part.across_problems):
             # a rollout that keeps a memory, or compares problems, must see all of them: it cannot be sharded
-            if part.across_problems:
-                return on_rank_zero(lambda: part(problems, run))
-            return map_sharded(lambda own: part(own, run), problems)
+            out: list[int] = []
+
+            def sample(own: list[Problem]) -> list[Group]:
+                groups, left_out = fitting(part, own, run, self._context(learner))
+                out.append(left_out)
+                return groups
+
+            groups = on_rank_zero(lambda: sample(problems)) if part.across_problems else map_sharded(sample, problems)
+        left_out = sum(all_gather(sum(out)))
+        note(self.run, left_out)
+        if left_out and not groups:
+            if learner.is_policy:
+                raise NothingFits(f"{problems[0].question[:80]!r}, for one, is too long with what is written in its row")
+            return AllTooLong()
+        return groups
+
+    def _context(self, learner: LearnerState) -> int:
+        """The most tokens that all can read who learn from what this learner's rollout gives."""
+        others = [x.model for x in self.learners.values() if learner.is_policy and x.problems is None]
+        return min(getattr(model, "context", 1 << 60) for model in (learner.model, *others))
 
     @contextmanager
     def _further_problems(self, run: Run, learner: LearnerState, across: bool) -> Iterator[None]:
@@ -133,14 +151,18 @@ class Ops:
             self.run.log("further_problems", sum(counts))
 
     def score(self, groups: list[Group], learner: LearnerState | None = None) -> Scores | None:
-        """Scores of every trajectory, checked; None if the learner's recipe has no reward."""
+        """Scores of every trajectory, checked; None if the learner's recipe has no reward.
+
+        Groups that are too long for a model which judges them are taken out of `groups`, and have no scores.
+        """
         learner = learner or self.policy
         part = learner.recipe.reward
-        if part is None:
+        if part is None or isinstance(groups, AllTooLong):
             return None
         with self.timed("reward"):
             # on one rank: a judge or a sandbox is asked once, and all ranks learn from the same numbers
-            scores = on_rank_zero(lambda: part(groups, self.run))
+            scores, unread = on_rank_zero(lambda: scored(part, groups, self.run))
+            leave_out(groups, unread, self.run)
             check_finite(groups, scores, str(part))
             if learner.is_policy:
                 self._watch(groups, scores)
@@ -149,13 +171,15 @@ class Ops:
     def collate(
         self, groups: list[Group], scores: Scores | None, learner: LearnerState | None = None, author: str | None = None
     ) -> Batch:
-        """A learner's batch with the columns that its parts need, and its credit.
+        """A learner's batch with the columns that its parts need, and its credit; None of `AllTooLong`.
 
         author: whose decisions it learns from (default: its own). A column that no part declares cannot be read, except `old`,
         which is then NaN where it was not recorded.
         """
         learner = learner or self.policy
         recipe = learner.recipe
+        if isinstance(groups, AllTooLong):
+            return cast(Batch, None)
         with self.timed("train"):
             batch = collating.collate(groups, scores, self.run.policy.device, author or learner.name)
             per_token = recipe.objective.per_token if recipe.objective else ()
@@ -177,6 +201,8 @@ class Ops:
     def update(self, batch: Batch, learner: LearnerState | None = None) -> None:
         """A learner's optimiser steps on one batch."""
         learner = learner or self.policy
+        if batch is None:
+            return
         with self.timed("train"), self.sharded():
             metrics = update(learner, batch, self.run, self.settings.micro_tokens)
         prefix = "" if learner.is_policy else f"{learner.name}/"
@@ -188,10 +214,12 @@ class Ops:
         own = any(turn.author == learner.name for group in groups for t in group for turn in t.turns)
         if learner.problems is None and own:
             # rewards fall on the decisions of who learns
-            learner_batch = self.collate(groups, scores if learner.recipe.reward is None else self.score(groups, learner), learner)
+            of = list(groups)
+            learner_batch = self.collate(of, scores if learner.recipe.reward is None else self.score(of, learner), learner)
         elif learner.problems is None and learner.recipe.reward is not None:
             # what the policy is paid with teaches it nothing: these rewards are the labels that it is to learn
-            learner_batch = self.collate(groups, self.score(groups, learner), learner, author=self.policy.name)
+            of = list(groups)
+            learner_batch = self.collate(of, self.score(of, learner), learner, author=self.policy.name)
         elif learner.problems is None:
             # the columns are copied: its update writes its own loss weights there
             learner_batch = replace(batch, credit=self.credit(batch, learner), columns=dict(batch.columns))
@@ -248,7 +276,7 @@ class Ops:
         if self.recipe.measure is None or not problems:
             return {}
         with self.timed("evaluate"), self.run.unbilled():
-            metrics = self.recipe.measure(problems, self.run.for_evaluation())
+            metrics = measured(self.recipe.measure, problems, self.run.for_evaluation())
         # the first metric selects the best model
         leading = next(iter(metrics))
         if not math.isfinite(metrics[leading]):

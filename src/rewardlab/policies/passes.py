@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, TokenCount, Trajectory
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import TooLong
 from rewardlab.policies.packing import SCORE_TOKENS, by_tokens, pad
 from rewardlab.policies.room import LEAST_TOKENS, fitting_tokens, in_parts
 from rewardlab.policies.vectors import NO_TOKEN, ReadsVectors, tokens_decided
@@ -47,10 +47,10 @@ class Passes(ReadsVectors):
         return self._in_parts(batch, every, wants, per_token)
 
     def _check_width(self, width: int, rows: Sequence[Trajectory]) -> None:
-        """Raise RewardlabError for a text beyond the model's context: it has no positions there, or was never taught them."""
+        """Raise TooLong for a text beyond the model's context: it has no positions there, or was never taught them."""
         long = max(rows, key=len) if width > self.context and rows else None
         if long is not None and len(long) > self.context:
-            raise RewardlabError(
+            raise TooLong(
                 f"a text of {len(long)} tokens exceeds the model's context of {self.context}: {long.problem.question[:80]!r}; "
                 "leave it out, or shorten it"
             )

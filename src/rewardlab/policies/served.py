@@ -14,7 +14,7 @@ from rewardlab.clients.client import Call, Client, client_of
 from rewardlab.clients.messages import Failure, Reply, Request
 from rewardlab.clients.retries import Trouble, checked
 from rewardlab.core import Message, Sampling, TokenCount, Trajectory, Turn
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import RewardlabError, TooLong
 from rewardlab.policies.chat import in_words, rendered
 from rewardlab.policies.replies import seeds_of
 from rewardlab.policies.text import pay_of
@@ -109,7 +109,7 @@ class ServedPolicy:
 
     def check_fits(self, trajectory: Trajectory, max_new: int) -> None:
         if len(trajectory) + max_new > self.context:
-            raise RewardlabError(
+            raise TooLong(
                 f"a prompt of {len(trajectory)} ids and a reply of {max_new} exceed context={self.context} of the served model: "
                 f"{trajectory.problem.question[:80]!r}; shorten it, or lower --max-new"
             )

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.core import Message, Policy, Sampling, TokenCount, Trajectory, Turn
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import RewardlabError, TooLong
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.chat import dialogue, since_reply
 from rewardlab.policies.ends import GENERATION, end_ids, generation_ends, turn_end
@@ -108,7 +108,7 @@ class TextPolicy(HasLayers, Joins):
     def _write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
         end = [self._end]
         # a batched call: the tokenizer is several times faster than row by row
-        encoded = self.tokenizer(list(replies), add_special_tokens=False)["input_ids"]
+        encoded = self.tokenizer(list(replies), add_special_tokens=False, verbose=False)["input_ids"]
         return [
             t.plus(Turn(self.name, np.asarray(ids + end, np.int64), text=text), "end")
             for t, ids, text in zip(trajectories, encoded, replies, strict=True)
@@ -233,7 +233,7 @@ class TextPolicy(HasLayers, Joins):
     def check_fits(self, trajectory: Trajectory, max_new: int) -> None:
         """Refuse a prompt that leaves no room for the reply."""
         if len(trajectory) + max_new > self.context:
-            raise RewardlabError(
+            raise TooLong(
                 f"a prompt of {len(trajectory)} tokens and {max_new} new ones exceed the model's context of {self.context}: "
                 f"{trajectory.problem.question[:80]!r}; shorten it, or lower --max-new"
             )

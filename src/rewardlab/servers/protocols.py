@@ -100,11 +100,48 @@ def read(model: type[BaseModel], document: Any) -> Any:
     try:
         return model.model_validate(document)
     except ValidationError as problem:
-        # of what may be one of several types, the reading that went furthest
-        first = max(problem.errors(include_url=False, include_input=False), key=lambda error: len(error["loc"]))
-        where = ".".join(str(x) for x in first["loc"] if x != "str" and not str(x).startswith("list[")) or "the body"
-        more = f" (and {problem.error_count() - 1} more)" if problem.error_count() > 1 else ""
-        raise Refused(422, f"{where}: {first['msg'].lower()}{more}") from None
+        raise Refused(422, _wrong(model, problem)) from None
+
+
+OBJECT = "must be an object {{...}}, not {input}"
+WORDS = {
+    "missing": "field required", "extra_forbidden": "unknown field", "string_type": "must be a text, not {input}",
+    "list_type": "must be a list, not {input}", "int_type": "must be a whole number, not {input}",
+    "model_type": OBJECT, "model_attributes_type": OBJECT, "dict_type": OBJECT,
+}  # fmt: skip
+"""What is wrong with a field, by pydantic's name for it."""
+TOLD = 5
+"""Wrong fields of a request that are named."""
+
+
+def _wrong(model: type[BaseModel], problem: ValidationError) -> str:
+    """Each wrong field with what is wrong, in the order of the request."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for error in problem.errors(include_url=False):
+        # what may be one of several types is read as each: of a field that has errors below it these say more
+        where = ".".join(str(x) for x in error["loc"] if x != "str" and not str(x).startswith("list["))
+        found.setdefault(where or "the body", []).append(dict(error))
+    deepest = {where: errors for where, errors in found.items() if not any(other.startswith(f"{where}.") for other in found)}
+    told = [f"{where}: {_said(errors)}" for where, errors in deepest.items()]
+    fields = ", ".join((Row if model is Rows and any("." in where for where in deepest) else model).model_fields)
+    unknown = any(error["type"] == "extra_forbidden" for errors in deepest.values() for error in errors)
+    more = f" (and {len(told) - TOLD} more)" if len(told) > TOLD else ""
+    return "; ".join(told[:TOLD]) + more + (f" (fields: {fields})" if unknown else "")
+
+
+def _said(errors: list[dict[str, Any]]) -> str:
+    kinds = {error["type"] for error in errors}
+    if kinds == {"string_type", "list_type"}:
+        return "must be a text or a list of messages"
+    first = errors[0]
+    words = WORDS.get(first["type"])
+    return words.format(input=type_of(first["input"])) if words else str(first["msg"]).lower()
+
+
+def type_of(value: Any) -> str:
+    """What a JSON value is, in words."""
+    kinds = {bool: "true or false", str: "a text", int: "a number", float: "a number", list: "a list", type(None): "null"}
+    return kinds.get(type(value), "an object")
 
 
 def response_of(i: int, query: str, prompt: str) -> str:
@@ -136,12 +173,15 @@ def without_end(text: str) -> str:
 
 def scored(result: Done | Failed, size: int) -> list[dict[str, Any]]:
     """The documents of the rows of one call. Without a score: "score" is null, "why" says why, and "failed" is a word of STATUS."""
+    # a row alone is a group of one rollout, which its sender does not know
+    place = ("rollout 0 of group 0", "this row") if size == 1 else ("", "")
     if isinstance(result, Done):
         return [
-            row if row["score"] is not None else {**row, "failed": "none", "why": row["why"] or "no verdict"}
+            row if row["score"] is not None else {**row, "failed": "none", "why": row["why"].replace(*place) or "no verdict"}
             for row in result.value
         ]
-    empty: dict[str, Any] = {"score": None, "steps": [], "terms": {}, "why": result.why, "extracted": "", "failed": result.kind}
+    why = result.why.replace(*place)
+    empty: dict[str, Any] = {"score": None, "steps": [], "terms": {}, "why": why, "extracted": "", "failed": result.kind}
     return [empty] * size
 
 

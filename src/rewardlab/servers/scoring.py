@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from rewardlab import registry
+from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn
 from rewardlab.core.score import check_finite
 from rewardlab.errors import RewardlabError
@@ -29,6 +30,13 @@ Row = Mapping[str, Any]
 
 TOGETHER = ("group", "groups", "weights")
 """What a reward may be `over` that compares rollouts, or takes all of them in one call."""
+
+
+JUDGES = ("judge", "double_elimination")
+"""Rewards that ask a model for judgements, by their setting `model`."""
+OF_RUNS = ("policy", "reference")
+ASK_TASK = ("correct",)
+"""Rewards that ask the verifier of a task."""
 
 
 class Scorer:
@@ -53,6 +61,7 @@ class Scorer:
         self.reader = Reader(tokenizer)
         self.splitter = splitter
         self.run = Run(self.reader, verify=verify)
+        self._check_asked(verify)
         for part in self.reward.walk():
             # loaded here, models are in memory once, and no fork has to load them again
             named = str(part.settings.get("model", ""))
@@ -60,7 +69,16 @@ class Scorer:
                 scorer_of(self.run, named)
             elif named.startswith(TRAINED):
                 trained_model(self.run, named, written=writes(part))
+            elif part.name in JUDGES and not is_served(named):
+                self.run.models.setdefault(named, _judge(named))
         self.about = {"reward": str(self.reward), "alone": scores_alone(self.reward), "tokens": self.reader.tokens}
+
+    def _check_asked(self, verify: Any) -> None:
+        """Refuse a reward that asks for a task's verifier where no task is named."""
+        if verify is None and (part := next((x for x in self.reward.walk() if x.name in ASK_TASK), None)):
+            raise RewardlabError(
+                f"{part} asks the verifier of a task, and none is named: give --task TASK, or a verifier by name (--reward math)"
+            )
 
     def __call__(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
         """A document for each row. Raises RewardlabError where the reward does, and for NaN and infinity."""
@@ -84,6 +102,20 @@ class Scorer:
         before = Turn(None, np.zeros(1, np.int64), text=problem.question)
         reply = Trajectory(problem, (before, Turn("policy", ids, text=row["response"])), stop="end")
         return reply if given is not None else mark(reply, self.splitter, self.reader.pieces)
+
+
+def _judge(name: str) -> Any:
+    """A judge that is named by a checkpoint. Raises RewardlabError for one that only a run has."""
+    from rewardlab.models.load import load_policy
+
+    if name in OF_RUNS:
+        raise RewardlabError(
+            f"the judge {name!r} is a model of the run that trains, and a reward server has none: name a checkpoint, a run, or a "
+            "model that is served (openai:URL#NAME)"
+        )
+    model: Any = load_policy(name)
+    model.name = name
+    return model
 
 
 def scores_alone(reward: Any) -> bool:
