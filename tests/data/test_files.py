@@ -59,10 +59,10 @@ def test_a_broken_row_of_a_csv_file_keeps_its_place_and_its_text(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("a.jsonl", b'{"a": 1}\n{"a": }\n', "line 2: not JSON: Expecting value, column 7"),
+        ("a.jsonl", b'{"a": 1}\n{"a": }\n', "line 2: not JSON: Expecting value at column 7"),
         # the parser stands on the next line here
-        ("a.jsonl", b'{"a": 1}\n{"a":\r\n', "line 2: not JSON: Expecting value, column 6"),
-        ("a.json", b'[{"a": 1},\n{"a": }]', "line 2: not JSON: Expecting value, column 7; JSON lines have the suffix .jsonl"),
+        ("a.jsonl", b'{"a": 1}\n{"a":\r\n', "line 2: not JSON: Expecting value at column 6"),
+        ("a.json", b'[{"a": 1},\n{"a": }]', "line 2: not JSON: Expecting value at column 7; JSON lines have the suffix .jsonl"),
         ("a.json", b'[{"a": 1},\n{"a": "\xff"}]', "line 2: not UTF-8; convert it (iconv -f latin1 -t utf8)"),
         ("a.csv", b"a,b\n1,2\n3\n", "line 3: 1 cell, but 2 columns"),
         ("a.csv", b"a,b\n\n1,2\n3,\xff\n", "line 4: not UTF-8; convert it (iconv -f latin1 -t utf8)"),

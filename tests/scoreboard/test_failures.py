@@ -235,7 +235,7 @@ def test_one_rater_and_one_benchmark_need_no_list_and_what_is_no_rater_is_refuse
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('{"prompt": }', "not JSON: Expecting value at column 12"), ('{"prompt": "cut off', "at column 20"),
+        ('{"prompt": }', "not JSON: Expecting value at column 12"), ('{"prompt": "cut off', "string starting at column 12"),
         ("{'prompt': 1}", "in double quotes at column 2"),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,3 +28,10 @@ class Entry:
 def not_utf8(first: bytes) -> str:
     """What is wrong with a file that begins so, and the command that mends it."""
     return f"not UTF-8; convert it (iconv -f {'utf16' if first[:2] in UTF16 else 'latin1'} -t utf8)"
+
+
+def of_one_line(problem: ValueError) -> str:
+    """What a JSON parser says of a text without its own number of a line, which is another one than that of the file."""
+    if isinstance(problem, json.JSONDecodeError):
+        return f"{problem.msg.removesuffix(' at')} at column {problem.colno}"
+    return str(problem)

@@ -23,7 +23,7 @@ from rewardlab.util.files import new_file
 from rewardlab.util.nulls import unpadded
 
 from .csv_rows import table
-from .entries import UTF16, Entry, Row, not_utf8
+from .entries import UTF16, Entry, Row, not_utf8, of_one_line
 
 TABLES = (".csv", ".parquet")
 STREAM = "-"
@@ -188,18 +188,11 @@ def _list(file: IO[bytes], name: str) -> Iterator[Entry]:
     try:
         rows = json.loads(text)
     except json.JSONDecodeError as e:
-        raise RewardlabError(f"{name}, line {e.lineno}: {_broken_json(e)}; JSON lines have the suffix .jsonl") from None
+        raise RewardlabError(f"{name}, line {e.lineno}: not JSON: {of_one_line(e)}; JSON lines have the suffix .jsonl") from None
     except UnicodeDecodeError as e:
         raise RewardlabError(f"{name}, line {text[: e.start].count(10) + 1}: {not_utf8(text)}") from None
     for number, row in enumerate(rows, 1):
         yield Entry(f"row {number}", row) if isinstance(row, dict) else Entry(f"row {number}", None, str(row), "not an object")
-
-
-def _broken_json(problem: ValueError) -> str:
-    """What is wrong with a text, without the line number of the parser, which knows nothing of the file around the text."""
-    if isinstance(problem, json.JSONDecodeError):
-        return f"not JSON: {problem.msg}, column {problem.colno}"
-    return f"not JSON: {problem}"
 
 
 def _lines(file: IO[bytes], name: str) -> Iterator[Entry]:
@@ -220,7 +213,7 @@ def _line(line: bytes, place: str) -> Entry:
     except UnicodeDecodeError:
         return Entry(place, None, raw, not_utf8(b""))
     except ValueError as e:
-        return Entry(place, None, raw, _broken_json(e))
+        return Entry(place, None, raw, f"not JSON: {of_one_line(e)}")
     return Entry(place, row) if isinstance(row, dict) else Entry(place, None, raw, "not a JSON object")
 
 

@@ -12,7 +12,6 @@ A method's file of kind "benchmark" makes one. Files in the published format are
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,17 +26,6 @@ from rewardlab.scoreboard.items import Item, Verdict
 
 Asks = Literal["replies", "steps"]
 ROOT = "REWARDLAB_DATA"
-OWN_LINE = re.compile(r"(?<=, line )(\d+: not JSON: .*?)(?: at)?: line 1 column (\d+) \(char \d+\)")
-"""Where a line of a file is broken, as its message has it."""
-
-
-def rows_in(path: Path) -> Iterator[tuple[str, Row]]:
-    """The rows of a file with their places. Raises RewardlabError for one that is broken, with one number of a line."""
-    try:
-        yield from rows_of(path)
-    except RewardlabError as problem:
-        # each line is read by itself, and the parser calls it line 1
-        raise RewardlabError(OWN_LINE.sub(r"\1 at column \2", str(problem))) from None
 
 
 def data_folder() -> Path:
@@ -143,7 +131,7 @@ class Benchmark:
             own = saved(folder)
             named = {folder / split: x for split, x in own.items()} if isinstance(own, dict) else {folder: own}
         else:
-            yield from ((path, self.load(path) if self.load else rows_in(path)) for path in self.files(source))
+            yield from ((path, self.load(path) if self.load else rows_of(path)) for path in self.files(source))
             return
         yield from ((path, stored_rows(dataset)) for path, dataset in named.items())
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.data.csv_rows import delimiter
-from rewardlab.data.entries import not_utf8
+from rewardlab.data.entries import not_utf8, of_one_line
 from rewardlab.data.hub import is_saved, saved
 from rewardlab.errors import RewardlabError
 from rewardlab.util.nulls import unpadded
@@ -105,7 +105,7 @@ def _json_lines(path: Path) -> Iterator[Row]:
         try:
             yield place, _object(json.loads(line.rstrip("\r\n")), place)
         except json.JSONDecodeError as e:
-            yield place, RewardlabError(f"{place}: broken JSON: {e.msg}, column {e.colno}")
+            yield place, RewardlabError(f"{place}: broken JSON: {of_one_line(e)}")
 
 
 def _json(path: Path) -> Iterator[Row]:
@@ -113,7 +113,7 @@ def _json(path: Path) -> Iterator[Row]:
         rows = json.loads("".join(_lines(path, "\n")))
     except json.JSONDecodeError as e:
         hint = "; a file with one object a line is named .jsonl" if e.msg == "Extra data" else ""
-        raise RewardlabError(f"{path}, line {e.lineno}: broken JSON: {e.msg}, column {e.colno}{hint}") from e
+        raise RewardlabError(f"{path}, line {e.lineno}: broken JSON: {of_one_line(e)}{hint}") from e
     for number, row in enumerate(_array(rows, path), 1):
         place = f"{path}, object {number}"
         yield place, _object(row, place)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rewardlab.errors import unknown
-from rewardlab.models.checkpoint import loading
 from rewardlab.prm import load_scorer
 from rewardlab.prm.load import settings_of
 from rewardlab.scoreboard.items import Item, Verdict, flat
@@ -35,8 +34,7 @@ class Steps(Rater):
             raise unknown("way to score a reply by its steps", by, BY)
         self.by, self.splitter, self.dtype = by, splitter, dtype
         self.found, self.convention, self.settings = settings_of(model)
-        with loading(self.found.folder):
-            self.scorer = load_scorer(model, device, dtype)
+        self.scorer = load_scorer(model, device, dtype)
 
     def fingerprint(self) -> str:
         return f"steps {self.found.base.weights} {self.convention} {self.settings} {self.by} {self.splitter} {self.dtype}"
