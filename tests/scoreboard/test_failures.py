@@ -10,6 +10,8 @@ import pytest
 
 from rewardlab.commands.cli import main
 from rewardlab.errors import RewardlabError, Unusable
+from rewardlab.scoreboard import run
+from rewardlab.scoreboard.asked import asked as asked_of
 from rewardlab.scoreboard.items import Item, Verdict, users
 from rewardlab.scoreboard.kept import resumable
 from rewardlab.scoreboard.raters import Rater
@@ -253,3 +255,29 @@ def test_how_many_differences_are_not_printed_is_said(own, capsys):
     (own / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
     assert main(["scoreboard", "outputs:said.jsonl", "--on", "pairs", "--data", "one.jsonl"]) == 0
     assert "40 of 45 differences, of which 0 are clear; all of them: --json, or --out" in capsys.readouterr().out
+
+
+def test_over_a_cluster_the_items_that_end_processes_are_found_one_by_one(own, monkeypatch):
+    """Processes die over those calls that hold an item of `deadly`."""
+    calls, deadly = [], set()
+
+    def spread(what, workers, function, about, asked, sizes, device, hidden, crashed):
+        for _, items in asked:
+            calls.append(len(items))
+            yield (
+                crashed("3 processes died over it")
+                if deadly & {x.id for x in items}
+                else ([Verdict((1.0, 0.0)) for _ in items], {})
+            )
+
+    monkeypatch.setattr(run, "spread", spread)
+    one = asked_of("pairs", own / "pairs.jsonl")
+    names, places = [item.id for item in one.items], range(len(one.items))
+    over = run.Over("ray:2", "long", "cpu", "auto")
+    for of, times, failed in (({names[3]}, [12, *[1] * 12], 1), (set(names), [12, *[1] * run.DEATHS], 12)):
+        calls.clear()
+        deadly |= of
+        found = {place: said[0][k] for part, said in run._over_cluster(over, one, places) for k, place in enumerate(part)}
+        assert calls == times
+        assert sorted(found) == list(places)
+        assert sum(verdict.failed for verdict in found.values()) == failed
