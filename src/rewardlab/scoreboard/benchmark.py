@@ -64,6 +64,7 @@ class Benchmark:
     picture_folder: from which their paths go, where it is not the file's; as a path from there.
     made: items that are made of other data at hand, which takes its time: so many are told without making them.
     own: rows are a user's own: two different ones of one id are an error, where a published file may have them.
+    lacking: what these items do not tell, though all items would: which parts the headline leaves out, "" where it is of all.
     published: figures of papers.  prompt: the benchmark's own prompt for judges of pairs, with {prompt}, {first} and {second}.
     """
 
@@ -88,6 +89,7 @@ class Benchmark:
     picture_folder: str = ""
     made: int = 0
     own: bool = False
+    lacking: Callable[[Sequence[Item]], str] | None = None
 
     @property
     def headline(self) -> str:

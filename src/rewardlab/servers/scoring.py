@@ -17,8 +17,7 @@ from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn
 from rewardlab.core.score import check_finite
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
-from rewardlab.rewards.model import PREFIX as TRAINED
-from rewardlab.rewards.model import trained_model, writes
+from rewardlab.rewards.model import load_named
 from rewardlab.rewards.process import PREFIX, scorer_of
 from rewardlab.rewards.user.external import call_of
 from rewardlab.text.splitters import mark
@@ -53,13 +52,11 @@ class Scorer:
         self.reader = Reader(tokenizer)
         self.splitter = splitter
         self.run = Run(self.reader, verify=verify)
+        # loaded here, models are in memory once, and no fork has to load them again
+        load_named(self.reward, self.run)
         for part in self.reward.walk():
-            # loaded here, models are in memory once, and no fork has to load them again
-            named = str(part.settings.get("model", ""))
-            if named.startswith(PREFIX):
+            if (named := str(part.settings.get("model", ""))).startswith(PREFIX):
                 scorer_of(self.run, named)
-            elif named.startswith(TRAINED):
-                trained_model(self.run, named, written=writes(part))
         self.about = {"reward": str(self.reward), "alone": scores_alone(self.reward), "tokens": self.reader.tokens}
 
     def __call__(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
