@@ -10,6 +10,7 @@ import pytest
 
 from rewardlab.commands.cli import main
 from rewardlab.errors import RewardlabError, Unusable
+from rewardlab.models.embedded import tokenizer
 from rewardlab.scoreboard import run
 from rewardlab.scoreboard.asked import asked as asked_of
 from rewardlab.scoreboard.items import Item, Verdict, users
@@ -17,6 +18,7 @@ from rewardlab.scoreboard.kept import resumable
 from rewardlab.scoreboard.raters import Rater
 from rewardlab.scoreboard.raters.rater import verdicts
 from rewardlab.scoreboard.run import scoreboard
+from tests.helpers.checkpoints import checkpoint
 from tests.helpers.served_model import serving
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -255,6 +257,40 @@ def test_how_many_differences_are_not_printed_is_said(own, capsys):
     (own / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
     assert main(["scoreboard", "outputs:said.jsonl", "--on", "pairs", "--data", "one.jsonl"]) == 0
     assert "40 of 45 differences, of which 0 are clear; all of them: --json, or --out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"question": "q", "good": "a", "bad": "b"}, "no column 'chosen'.* has question, good, bad. A pair has the columns prompt"),
+        ({"question": "q", "chosen": "a", "rejected": "b"}, "no column 'prompt' among question, chosen, rejected"),
+        ({"prompt": "q", "chosen": "a", "rejected": None}, "rejected is a reply, .* and not null"),
+        ({"prompt": "q", "chosen": 7, "rejected": "b"}, "chosen is a reply, .* and not 7"),
+    ],
+)
+def test_a_pair_with_other_columns_says_which_it_has_and_needs(own, row, says):
+    (own / "pairs.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(RewardlabError, match=rf"pairs\.jsonl, line 1.*{says}"):
+        of("length")
+
+
+def test_a_name_of_the_hub_without_its_prefix_is_told_how_it_is_written(own):
+    with pytest.raises(
+        RewardlabError, match="there is no file or folder nobody/pairs; a dataset of the hub is written hf:nobody/pairs"
+    ):
+        scoreboard("length", "pairs", data="nobody/pairs")
+
+
+def test_an_empty_reply_is_told_and_has_no_score_where_there_is_nothing_to_score(own, capsys):
+    checkpoint(own / "model", tokenizer())
+    rows = [{"prompt": "1+1?", "chosen": "2", "rejected": "3"}, {"prompt": "2+2?", "chosen": "4", "rejected": " "}]
+    (own / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = of("length", "model?as=likelihood", "model?as=embedder", device="cpu")["raters"]
+    assert "1 row has an empty reply (first pairs.jsonl, line 2)" in capsys.readouterr().err
+    entries = [found[rater]["pairs"] for rater in found]
+    assert [entry["no_verdict"] for entry in entries[:2]] == [0.0, 0.5]
+    assert entries[1]["why"] == "the reply is empty, and has no step"
+    assert [entry["failed"] for entry in entries] == [0, 0, 0]
 
 
 def test_over_a_cluster_the_items_that_end_processes_are_found_one_by_one(own, monkeypatch):

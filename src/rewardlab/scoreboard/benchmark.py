@@ -21,6 +21,7 @@ from rewardlab.data.files import Row, is_rows, rows_of
 from rewardlab.data.hub import is_named, is_saved, saved, splits_named, stored_rows
 from rewardlab.data.pictures import pictures_in
 from rewardlab.errors import RewardlabError
+from rewardlab.models.hub import is_name
 from rewardlab.scoreboard.figures import Figures, Marks
 from rewardlab.scoreboard.items import Item, Verdict
 
@@ -170,7 +171,8 @@ class Benchmark:
         if source is not None:
             path = Path(source).expanduser()
             if not path.exists():
-                raise RewardlabError(f"there is no file or folder {path}")
+                hub = f"; a dataset of the hub is written hf:{source}" if is_name(str(source)) else ""
+                raise RewardlabError(f"there is no file or folder {path}{hub}")
             found = sorted(p for p in path.rglob("*") if is_rows(p)) if path.is_dir() else [path]
             if not found:
                 raise RewardlabError(f"no file in the folder {path} is called .jsonl, .json, .csv or .parquet (.gz may follow)")

@@ -22,6 +22,8 @@ BY: dict[str, Callable[[Sequence[float]], float]] = {
 }  # fmt: skip
 """How the chances of steps become a score of the reply."""
 
+LONG, EMPTY = "does not fit the context", "the reply is empty, and has no step"
+
 
 class Steps(Rater):
     """by: how a reply is scored by its steps.  splitter: where a benchmark does not say what the steps of a reply are."""
@@ -45,7 +47,8 @@ class Steps(Rater):
         chances = dict(zip(fits, self.scorer.score([solutions[i] for i in fits]), strict=True))
         if benchmark.asks == "replies":
             scores = [BY[self.by](chances[i]) if i in chances else None for i in range(len(solutions))]
-            return verdicts(items, scores, ["" if i in chances else "does not fit the context" for i in range(len(solutions))])
+            why = ["" if i in chances else LONG if steps else EMPTY for i, (_, steps) in enumerate(solutions)]
+            return verdicts(items, scores, why)
         rows = iter([tuple(chances[i]) if i in chances else None for i in range(len(solutions))])
         return [Verdict(steps=tuple(next(rows) for _ in item.replies)) for item in items]
 
