@@ -303,13 +303,17 @@ def test_an_audit_ends_whatever_the_target_does(trouble):
     assert document["unfinished"]
 
 
-def test_the_budget_begins_when_the_target_is_loaded(tmp_path, capsys):
+def test_the_budget_begins_when_the_target_is_loaded_and_it_is_not_loaded_twice(tmp_path, capsys):
+    """It has a thread, so that it cannot be forked, and to load it again would take more time than is left."""
     (tmp_path / "slow.py").write_text(
-        "import time\ntime.sleep(2.5)\n\ndef reward(completion, answer):\n    return float(completion == answer)\n"
+        "import threading, time\ntime.sleep(2.5)\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n\n"
+        "def reward(completion, answer):\n    time.sleep(0.02)\n    return float(completion == answer)\n"
     )
-    document = audits.audit_target(parse(f"{tmp_path / 'slow.py'}:reward"), "slow", budget=2.0, limit=1.0)
+    document = audits.audit_target(parse(f"{tmp_path / 'slow.py'}:reward"), "slow", kind=KINDS[0], budget=2.0, limit=1.0)
     assert document["loading"] > 2.5
     assert document["seconds"] < 2.0 + 2.0
+    assert not document["given_up"]
+    assert document["unfinished"]["trivial"][0] > 0
     show_audit(document)
     assert f"loaded in {document['loading']:.0f} s, and audited for" in capsys.readouterr().out
 
