@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import traceback
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -70,7 +71,5 @@ def _begins(path: Path, text: bytes) -> bool:
 
 def _reads_tokenizer(problem: Exception) -> bool:
     """Whether the error came up in the code of tokenizers."""
-    place = problem.__traceback__
-    while place and place.tb_next:
-        place = place.tb_next
-    return bool(place) and "token" in Path(place.tb_frame.f_code.co_filename).name
+    frames = traceback.extract_tb(problem.__traceback__)
+    return bool(frames) and "token" in Path(frames[-1].filename).name

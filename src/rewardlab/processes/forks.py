@@ -138,7 +138,7 @@ def fork_if_alone() -> int | None:
 
 def _end_of_loading() -> None:
     """Wait for threads that are about to end, and end that of progress bars, which loading a model has begun."""
-    bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
+    bars: Any = getattr(sys.modules.get("tqdm"), "tqdm", None)
     if monitor := getattr(bars, "monitor", None):
         monitor.exit()
         bars.monitor = None
