@@ -102,7 +102,8 @@ MAY_IMPORT = {
     "registry": EVERYWHERE
     | {SLOT, "envs", "rollouts.independent", "rollouts.interactive", "evals.episodes", "evals.passk"}
     | {"rewards.user", "data.columns", "registry"},
-    "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.user", "verifiers", "registry", "audit"},
+    # models that a reward names are loaded before the first call
+    "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.user", "rewards.model", "verifiers", "registry", "audit"},
     # scoring.py is what its worker processes load; functions in chats are told, and their calls read, as in training
     "servers": EVERYWHERE
     | SERVICES

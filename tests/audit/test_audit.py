@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from checkpoints import checkpoint
 from here import Here
 from served_model import serving
 
@@ -23,8 +24,10 @@ from rewardlab.audit.problems import of_task
 from rewardlab.audit.process import TargetProcess
 from rewardlab.audit.replies import FORMATS, HOSTILE, reply_of
 from rewardlab.audit.target import RewardResult, Row
+from rewardlab.audit.terminal import show_audit
 from rewardlab.commands import cli
 from rewardlab.errors import RewardlabError
+from rewardlab.models.embedded import tokenizer
 from tests.helpers.tiers import one_in
 
 TARGETS = Path(__file__).parents[2] / "docs" / "audits" / "targets"
@@ -307,6 +310,26 @@ def test_an_audit_ends_whatever_the_target_does(trouble):
     assert document["unfinished"]
 
 
+def test_the_budget_begins_when_the_target_is_loaded_and_it_is_not_loaded_twice(tmp_path, capsys):
+    """It has a thread, so that it cannot be forked, and to load it again would take more time than is left."""
+    (tmp_path / "slow.py").write_text(
+        "import threading, time\ntime.sleep(2.5)\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n\n"
+        "def reward(completion, answer):\n    time.sleep(0.02)\n    return float(completion == answer)\n"
+    )
+    document = audits.audit_target(parse(f"{tmp_path / 'slow.py'}:reward"), "slow", kind=KINDS[0], budget=2.0, limit=1.0)
+    assert document["loading"] > 2.5
+    assert document["seconds"] < 2.0 + 2.0
+    assert not document["given_up"]
+    assert document["unfinished"]["trivial"][0] > 0
+    show_audit(document)
+    assert f"loaded in {document['loading']:.0f} s, and audited for" in capsys.readouterr().out
+
+
+def test_a_reward_model_is_loaded_before_the_first_call(tmp_path):
+    checkpoint(tmp_path, tokenizer(), "LlamaForSequenceClassification", num_labels=1)
+    assert load(parse(f"model:{tmp_path}")).run.models.keys() == {f"model:{tmp_path}"}
+
+
 def test_the_process_is_gone_and_so_is_what_it_started(tmp_path):
     file = tmp_path / "reward.py"
     file.write_text(
@@ -314,7 +337,7 @@ def test_the_process_is_gone_and_so_is_what_it_started(tmp_path):
         f"    child = subprocess.Popen(['sleep', '100'])\n    open({str(tmp_path / 'pids')!r}, 'a').write(f'{{child.pid}} ')\n"
         "    return 1.0\n"
     )
-    with TargetProcess(parse(f"{file}:reward"), 5.0, time.monotonic() + 20) as served:
+    with TargetProcess(parse(f"{file}:reward"), 5.0, 20) as served:
         (paid,) = served.ask([Row("", "1", "1", {})])
         assert paid.value == 1.0
         mine = served.child.process.pid

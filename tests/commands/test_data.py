@@ -126,10 +126,12 @@ def test_what_is_left_out_is_in_the_other_file_with_place_and_reason(suffix, cap
     assert (document["rows"], document["written"], document["dropped_rows"]) == (6, 2, "out.dropped.jsonl")
     assert [row["prompt"] for row in rows(Path(f"out.{suffix}"))] == ["What is 2+3?", "what is 2 + 3"]
     left = rows(Path("out.dropped.jsonl"))
-    place = "line" if suffix == "jsonl" else "row"
+    # the first line of a CSV file names its columns
+    place, before = {"jsonl": ("line", 0), "csv": ("line", 1), "parquet": ("row", 0)}[suffix]
     assert [(row["place"], row["reason"]) for row in left] == [
-        (f"{place} 3", "pass_rate"), (f"{place} 4", "no answer"), (f"{place} 5", "pass_rate"), (f"{place} 6", "pass_rate"),
-    ]  # fmt: skip
+        (f"{place} {number + before}", reason)
+        for number, reason in ((3, "pass_rate"), (4, "no answer"), (5, "pass_rate"), (6, "pass_rate"))
+    ]
     assert left[0]["why"] == "pass_rate: 1 is above 0.9"
     assert left[0]["row"]["prompt"] == "What is 9+9?"
 

@@ -47,3 +47,35 @@ def test_the_examples_of_help_are_command_lines_that_the_command_takes(name):
     examples = [line.strip() for line in command.__doc__.splitlines() if line.strip().startswith(f"rewardlab {name}")]
     for example in examples:
         cli.parse(command, name, shlex.split(example, comments=True)[2:])
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("train grpo --lerning-rate 1e-4", "--lr"),
+        ("train grpo --modle x", "--model"),
+        ("train grpo --temprature 1", "--temperature"),
+        ("train grpo --max-token 5", "--max-new"),
+        ("train grpo --seeds 3", "--seed"),
+        ("train grpo --batchsize 4", "--problems"),
+        ("train grpo --promptcolumn q", "--prompt-column"),
+        ("reproduce dr_grpo --seed 3", "--seeds"),
+        ("eval embedded:arithmetic --numproblems 4", "--problems"),
+        ("scoreboard length --benchmark llmbar", "--on"),
+        ("scoreboard length --limits 3", "--limit"),
+        ("audit math --second 5", "--seconds"),
+        ("data filter x --passrate 0.1:0.9", "--pass-rate"),
+        ("search best_of_n --n-sample 3", "--sampler or --n"),
+        ("serve math --prot 3", "--port"),
+        # it lacks what it needs too, for the same reason
+        ("verify math --int x --out y", "--in"),
+    ],
+)
+def test_a_near_miss_of_a_flag_is_told_what_it_is_near_and_nothing_else(line, meant, capsys):
+    assert cli.main(shlex.split(line)) == 2
+    assert f"did you mean {meant}?" in capsys.readouterr().err
+
+
+def test_what_is_near_no_flag_is_told_all_flags(capsys):
+    assert cli.main(["scoreboard", "length", "--timeout", "3"]) == 2
+    assert "'--timeout'; known: --against, --data" in capsys.readouterr().err

@@ -124,7 +124,7 @@ def test_a_table_is_rows_of_models_and_ratings(tmp_path):
     assert elo_table(tmp_path / "a.csv") == {"x": 1200.0, "y": 1100.5}
     assert elo_table(tmp_path / "b.json") == {"x": 1273.0}
     (tmp_path / "c.csv").write_text("model,elo\nx,high\n")
-    with pytest.raises(RewardlabError, match=r"c.csv, row 1: a rating is a row with columns model"):
+    with pytest.raises(RewardlabError, match=r"c.csv, line 2: a rating is a row with columns model"):
         elo_table(tmp_path / "c.csv")
 
 

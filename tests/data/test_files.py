@@ -1,5 +1,6 @@
 """Files of rows: what is read, in which order, and that it is written whole."""
 
+import gzip
 import io
 import json
 import os
@@ -7,7 +8,7 @@ import sys
 
 import pytest
 
-from rewardlab.data.files import read, write
+from rewardlab.data.files import read, rows_of, write
 from rewardlab.errors import RewardlabError
 
 ROWS = [{"prompt": "a\nb", "n": 1, "replies": ["x", "y"]}, {"prompt": "1.50", "answer": {"tests": "t"}, "empty": {}}]
@@ -46,12 +47,62 @@ def test_values_of_several_types_are_texts_in_a_parquet_file(tmp_path):
 
 
 def test_a_broken_row_of_a_csv_file_keeps_its_place_and_its_text(tmp_path):
-    (tmp_path / "a.csv").write_text('a,b\n1,2,3\n4,"x\ny"\n5\n6,7\n8\n')
+    (tmp_path / "a.csv").write_text('a,b\n1,2,3\n4,"x\ny"\n5\n\n6,7\n8\n')
     entries = list(read(tmp_path / "a.csv"))
-    assert [entry.place for entry in entries] == [f"row {i}" for i in range(1, 6)]
+    # the line of the file on which a row begins, with its header, line breaks in cells, and blank lines
+    assert [entry.place for entry in entries] == [f"line {i}" for i in (2, 3, 5, 7, 8)]
     assert [entry.raw for entry in entries] == ["1,2,3", "", "5", "", "8"]
     assert [entry.row for entry in entries] == [None, {"a": "4", "b": "x\ny"}, None, {"a": "6", "b": "7"}, None]
     assert entries[0].why == "3 cells, but 2 columns"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.jsonl", b'{"a": 1}\n{"a": }\n', "line 2: not JSON: Expecting value at column 7"),
+        # the parser stands on the next line here
+        ("a.jsonl", b'{"a": 1}\n{"a":\r\n', "line 2: not JSON: Expecting value at column 6"),
+        ("a.json", b'[{"a": 1},\n{"a": }]', "line 2: not JSON: Expecting value at column 7; JSON lines have the suffix .jsonl"),
+        ("a.json", b'[{"a": 1},\n{"a": "\xff"}]', "line 2: not UTF-8; convert it (iconv -f latin1 -t utf8)"),
+        ("a.csv", b"a,b\n1,2\n3\n", "line 3: 1 cell, but 2 columns"),
+        ("a.csv", b"a,b\n\n1,2\n3,\xff\n", "line 4: not UTF-8; convert it (iconv -f latin1 -t utf8)"),
+        # one column, so that the number of cells does not tell
+        (
+            "a.csv",
+            b'a\n1\n"2\n3\n',
+            "line 3: the quote that opens in this row is not closed, so all that follows is taken for one cell",
+        ),
+        ("a.csv", "a,b\n1,2\n".encode("utf-16"), "line 1: not UTF-8; convert it (iconv -f utf16 -t utf8)"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_broken_line_is_told_by_its_one_number(tmp_path, name, content, told, packed):
+    file = tmp_path / f"{name}{'.gz' * packed}"
+    file.write_bytes(gzip.compress(content) if packed else content)
+    with pytest.raises(RewardlabError) as e:
+        list(rows_of(file))
+    assert str(e.value) == f"{file}, {told}"
+
+
+def test_a_row_may_be_longer_than_any_buffer_and_a_quote_may_stand_within_a_cell(tmp_path):
+    write(tmp_path / "a.csv", [{"a": "x" * 3_000_000, "b": '5" pipe'}])
+    assert rows(tmp_path / "a.csv") == [{"a": "x" * 3_000_000, "b": '5" pipe'}]
+    (tmp_path / "b.csv").write_text('\ufeffa,b\n5" pipe,1.50\n', "utf-8")
+    assert rows(tmp_path / "b.csv") == [{"a": '5" pipe', "b": "1.50"}]
+
+
+@pytest.mark.parametrize("content", ["a;b\n1,5;2\n", "a\tb\n1,5\t2\n", '"a","b"\n"1,5",2\n'])
+def test_cells_may_be_separated_as_a_spreadsheet_does(tmp_path, content):
+    (tmp_path / "a.csv").write_text(content)
+    assert rows(tmp_path / "a.csv") == [{"a": "1,5", "b": "2"}]
+
+
+def test_what_cannot_be_read_as_rows_is_refused_at_once(tmp_path):
+    (tmp_path / "a.csv").touch()
+    (tmp_path / "a.jsonl.zip").write_bytes(b"PK")
+    for name, told in (("a.csv", "is empty"), ("a.jsonl.zip", "is packed"), ("b.csv", "there is no file"), ("", "is a folder")):
+        with pytest.raises(RewardlabError, match=told):
+            rows(tmp_path / name)
 
 
 def test_lines_that_are_no_rows_keep_their_place_and_their_text(tmp_path):

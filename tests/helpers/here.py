@@ -15,7 +15,7 @@ class Here:
 
     def __init__(self, spec, budget=30.0):
         self.spec, self.target, self.until = spec, load(spec), time.monotonic() + budget
-        self.given_up, self.spent = False, {}
+        self.given_up, self.spent, self.loading = False, {}, 0.0
         names = ("name", "reads_gold", "messages", "concurrent")
         self.about = {name: getattr(self.target, name) for name in names}
 

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -149,3 +151,13 @@ def test_with_threads_the_whole_process_is_replaced():
 def test_what_cannot_be_loaded_says_why():
     with pytest.raises(RewardlabError, match="RuntimeError: no"):
         Forked("called_in_forks:broken", {}, seconds=1.0).start()
+
+
+def test_threads_that_loading_a_model_has_begun_are_ended_before_a_fork():
+    script = (
+        "import os, threading, time, tqdm\nfrom rewardlab.processes.forks import fork_if_alone\n"
+        "list(tqdm.tqdm(range(3), file=open(os.devnull, 'w')))\nthreading.Thread(target=time.sleep, args=(0.05,)).start()\n"
+        "before, child = threading.active_count(), fork_if_alone()\n"
+        "os._exit(0) if child == 0 else print(before, child is not None)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "3 True\n"

@@ -25,6 +25,7 @@ from rewardlab.models.embedded import untrained
 from rewardlab.prm import labelling
 from rewardlab.processes.cluster import spread
 from rewardlab.processes.pool import Done, Failed
+from rewardlab.scoreboard.raters import Rater
 from rewardlab.scoreboard.run import scoreboard
 
 ray = pytest.importorskip("ray")
@@ -126,9 +127,35 @@ def test_a_model_object_is_refused():
         evaluate(untrained(), "arithmetic", problems=4, workers="ray:1")
 
 
+@pytest.mark.parametrize(
+    ("does", "failed"), [("raise ValueError('seven')", 1), ("os.kill(os.getpid(), signal.SIGKILL)", 1), ("raise OSError", 12)]
+)
+def test_a_rater_that_fails_over_a_cluster_loses_what_it_fails_on_alone(tmp_path, monkeypatch, does, failed):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    where = "True" if failed == 12 else "prompt == 'Question 7'"
+    code = f"import os, signal\n\ndef score(prompt, response):\n    if {where}:\n        {does}\n    return len(response)\n"
+    (tmp_path / "mine.py").write_text(code)
+    rows = [{"prompt": f"Question {i}", "chosen": "long " * (i % 7 + 1), "rejected": "short " * (i % 5)} for i in range(12)]
+    (data := tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    raters, found = ["mine.py:score", "length"], {}
+    for workers in ("ray:2", None)[: 1 + ("kill" not in does)]:
+        # what was kept of the other would be read again
+        monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / str(workers)))
+        found[workers] = scoreboard(raters, "pairs", data=data, workers=workers, device="cpu")
+        if failed < 12:
+            entry = found[workers]["raters"]["mine.py:score"]["pairs"]
+            assert (entry["items"], entry["failed"], entry["failure_where"]) == (12, failed, "pairs.jsonl, line 8")
+        else:
+            assert "failed on all 12 items" in found[workers]["failed"][0]["why"]
+    for entry in (entry for one in found.values() for row in one["raters"].values() for entry in row.values()):
+        entry.pop("seconds", None)
+    assert "kill" in does or {**found["ray:2"], "seconds": 0} == {**found[None], "seconds": 0}
+
+
 def test_a_scoreboard_over_a_cluster_says_what_one_process_says(tmp_path, monkeypatch):
     monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
-    rows = [{"prompt": f"Question {i}", "chosen": "long " * (i % 7), "rejected": "short " * (i % 5)} for i in range(150)]
+    rows = [{"prompt": f"Question {i}", "chosen": "long " * (i % 7 + 1), "rejected": "short " * (i % 5)} for i in range(150)]
     (data := tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     over = scoreboard(["length"], ["pairs"], data=data, workers="ray:2", device="cpu")
     # what was kept of it would be read again
@@ -136,4 +163,4 @@ def test_a_scoreboard_over_a_cluster_says_what_one_process_says(tmp_path, monkey
     here = scoreboard(["length"], ["pairs"], data=data)
     assert over["raters"]["length"]["pairs"]["figures"] == here["raters"]["length"]["pairs"]["figures"]
     with pytest.raises(RewardlabError, match="by its name"):
-        scoreboard([object()], ["pairs"], data=data, workers="ray:2")
+        scoreboard([Rater("mine")], ["pairs"], data=data, workers="ray:2")

@@ -10,11 +10,15 @@ import pytest
 
 from rewardlab.commands.cli import main
 from rewardlab.errors import RewardlabError, Unusable
+from rewardlab.models.embedded import tokenizer
+from rewardlab.scoreboard import run
+from rewardlab.scoreboard.asked import asked as asked_of
 from rewardlab.scoreboard.items import Item, Verdict, users
 from rewardlab.scoreboard.kept import resumable
 from rewardlab.scoreboard.raters import Rater
 from rewardlab.scoreboard.raters.rater import verdicts
 from rewardlab.scoreboard.run import scoreboard
+from tests.helpers.checkpoints import checkpoint
 from tests.helpers.served_model import serving
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -235,7 +239,7 @@ def test_one_rater_and_one_benchmark_need_no_list_and_what_is_no_rater_is_refuse
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('{"prompt": }', "not JSON: Expecting value at column 12"), ('{"prompt": "cut off', "at column 20"),
+        ('{"prompt": }', "not JSON: Expecting value at column 12"), ('{"prompt": "cut off', "string starting at column 12"),
         ("{'prompt': 1}", "in double quotes at column 2"),
     ],
 )  # fmt: skip
@@ -253,3 +257,63 @@ def test_how_many_differences_are_not_printed_is_said(own, capsys):
     (own / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
     assert main(["scoreboard", "outputs:said.jsonl", "--on", "pairs", "--data", "one.jsonl"]) == 0
     assert "40 of 45 differences, of which 0 are clear; all of them: --json, or --out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"question": "q", "good": "a", "bad": "b"}, "no column 'chosen'.* has question, good, bad. A pair has the columns prompt"),
+        ({"question": "q", "chosen": "a", "rejected": "b"}, "no column 'prompt' among question, chosen, rejected"),
+        ({"prompt": "q", "chosen": "a", "rejected": None}, "rejected is a reply, .* and not null"),
+        ({"prompt": "q", "chosen": 7, "rejected": "b"}, "chosen is a reply, .* and not 7"),
+    ],
+)
+def test_a_pair_with_other_columns_says_which_it_has_and_needs(own, row, says):
+    (own / "pairs.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(RewardlabError, match=rf"pairs\.jsonl, line 1.*{says}"):
+        of("length")
+
+
+def test_a_name_of_the_hub_without_its_prefix_is_told_how_it_is_written(own):
+    with pytest.raises(
+        RewardlabError, match="there is no file or folder nobody/pairs; a dataset of the hub is written hf:nobody/pairs"
+    ):
+        scoreboard("length", "pairs", data="nobody/pairs")
+
+
+def test_an_empty_reply_is_told_and_has_no_score_where_there_is_nothing_to_score(own, capsys):
+    checkpoint(own / "model", tokenizer())
+    rows = [{"prompt": "1+1?", "chosen": "2", "rejected": "3"}, {"prompt": "2+2?", "chosen": "4", "rejected": " "}]
+    (own / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = of("length", "model?as=likelihood", "model?as=embedder", device="cpu")["raters"]
+    assert "1 row has an empty reply (first pairs.jsonl, line 2)" in capsys.readouterr().err
+    entries = [found[rater]["pairs"] for rater in found]
+    assert [entry["no_verdict"] for entry in entries[:2]] == [0.0, 0.5]
+    assert entries[1]["why"] == "the reply is empty, and has no step"
+    assert [entry["failed"] for entry in entries] == [0, 0, 0]
+
+
+def test_over_a_cluster_the_items_that_end_processes_are_found_one_by_one(own, monkeypatch):
+    """Processes die over those calls that hold an item of `deadly`."""
+    calls, deadly = [], set()
+
+    def spread(what, workers, function, about, asked, sizes, device, hidden, crashed):
+        for _, items in asked:
+            calls.append(len(items))
+            yield (
+                crashed("3 processes died over it")
+                if deadly & {x.id for x in items}
+                else ([Verdict((1.0, 0.0)) for _ in items], {})
+            )
+
+    monkeypatch.setattr(run, "spread", spread)
+    one = asked_of("pairs", own / "pairs.jsonl")
+    names, places = [item.id for item in one.items], range(len(one.items))
+    over = run.Over("ray:2", "long", "cpu", "auto")
+    for of, times, failed in (({names[3]}, [12, *[1] * 12], 1), (set(names), [12, *[1] * run.DEATHS], 12)):
+        calls.clear()
+        deadly |= of
+        found = {place: said[0][k] for part, said in run._over_cluster(over, one, places) for k, place in enumerate(part)}
+        assert calls == times
+        assert sorted(found) == list(places)
+        assert sum(verdict.failed for verdict in found.values()) == failed

@@ -51,7 +51,7 @@ def test_columns_are_those_of_the_benchmark_and_a_split_goes_by_its_name_as_a_fi
     assert len(asked("judgebench", "hf:nobody/judgebench:gpt+claude").items) >= len(rows)
     with pytest.raises(RewardlabError, match=r"has the splits gpt, claude: name one, .*:gpt, or several, .*:gpt\+claude"):
         asked("judgebench", "hf:nobody/judgebench")
-    with pytest.raises(RewardlabError, match=r"hf:nobody/judgebench/gpt, row 1: no column 'chosen'"):
+    with pytest.raises(RewardlabError, match=r"hf:nobody/judgebench/gpt, row 1.*no column 'chosen'"):
         asked("pairs", "hf:nobody/judgebench:gpt")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from rewardlab.core import Problem, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
 from rewardlab.models.load import load_policy
+from rewardlab.prm.load import CONVENTIONS
 from rewardlab.scoreboard.asked import benchmark_of
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.items import Item, users
@@ -224,6 +226,75 @@ def test_a_checkpoint_that_lacks_a_file_or_has_a_broken_one_says_which(tmp_path,
         path.write_text(holds) if holds else path.unlink()
     with pytest.raises(RewardlabError, match=f"the model in .* cannot be loaded: .*{says}"):
         load_rater(rater.format(tmp_path), "cpu")
+
+
+def _with_a_fault(folder, fault):
+    """The folder of a model with this fault."""
+    checkpoint(folder, tokenizer(), added=["<extra_0>"])
+    weights, config = folder / "model.safetensors", folder / "config.json"
+    changed = {"layers": {"num_hidden_layers": 3}, "sizes": {"hidden_size": 32}}.get(fault, {})
+    config.write_text(json.dumps(json.loads(config.read_text()) | changed))
+    match fault:
+        case "no tokenizer":
+            for path in folder.glob("token*"):
+                path.unlink()
+        case "no config" | "a list":
+            config.unlink() if fault == "no config" else config.write_text("[]")
+        case "no weights":
+            weights.unlink()
+        case "pointer":
+            weights.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n")
+        case "torn":
+            weights.write_bytes(weights.read_bytes()[:-8])
+        case "pickle":
+            weights.unlink()
+            (folder / "pytorch_model.bin").write_bytes(b"none")
+        case "tokenizer.json" | "tokenizer_config.json":
+            (folder / fault).write_text("{broken")
+        case "other tokenizer":
+            (folder / "tokenizer.json").write_text('{"a": 1}')
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("no tokenizer", "it holds no tokenizer; copy"), ("no config", "has no config.json"),
+        ("a list", "config.json holds no settings"), ("no weights", "it holds no weights"), ("pointer", "git lfs pull"),
+        ("torn", r"a file of weights \(model.safetensors\) is broken"), ("pickle", r"pytorch_model.bin\) is broken"),
+        ("tokenizer.json", "its tokenizer.json is not JSON"), ("tokenizer_config.json", "its tokenizer_config.json is not JSON"),
+        ("other tokenizer", "a file of its tokenizer is not as it should be"), ("layers", "lacks the weight"),
+        ("sizes", "its weights have other sizes than its config.json says"),
+    ],
+)  # fmt: skip
+def test_a_fault_of_a_checkpoint_is_told_alike_by_every_convention(tmp_path, fault, says):
+    _with_a_fault(tmp_path / "m", fault)
+    checkpoint(tmp_path / "whole", tokenizer())
+    for convention in (*CONVENTIONS, "embedder"):
+        beside = f"&reference={tmp_path / 'whole'}" if convention == "implicit" else ""
+        with pytest.raises(RewardlabError, match=f"{tmp_path / 'm'}.*{says}"):
+            load_rater(f"{tmp_path / 'm'}?as={convention}{beside}", "cpu")
+    if fault != "no tokenizer":
+        # the reference is the one with the fault, whose tokenizer is not read
+        with pytest.raises(RewardlabError, match=f"{tmp_path / 'm'}.*{says}") if "token" not in fault else nullcontext():
+            load_rater(f"{tmp_path / 'whole'}?as=implicit&reference={tmp_path / 'm'}", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("convention", "lacks"),
+    [("head", "weight score.weight"), ("qwen", "weight score.0"), ("skywork", "v_head"), ("shepherd", "tokens of their own")],
+)
+def test_a_checkpoint_of_another_convention_says_what_it_lacks_and_which_there_are(tmp_path, convention, lacks):
+    checkpoint(tmp_path, tokenizer(), added=["<extra_0>"])
+    with pytest.raises(
+        RewardlabError, match=rf"{tmp_path} cannot score steps as '{convention}': .*{lacks}.*\?as=CONVENTION, one of"
+    ):
+        load_rater(f"{tmp_path}?as={convention}", "cpu")
+
+
+def test_a_language_model_that_says_that_it_scores_steps_needs_nothing_said(tmp_path):
+    checkpoint(tmp_path, tokenizer())
+    (tmp_path / "step_scorer.json").write_text('{"convention": "generative"}')
+    assert load_rater(str(tmp_path), "cpu").convention == "generative"
 
 
 def test_a_file_of_rows_is_no_rater(tmp_path):

@@ -1,4 +1,4 @@
-"""The audit of one target. It ends within a budget of seconds, whatever the target does."""
+"""The audit of one target. Once the target is loaded, it ends within a budget of seconds, whatever the target does."""
 
 from __future__ import annotations
 
@@ -181,10 +181,11 @@ def audit(
 
     items: the user's own questions; without them, built-in ones, of one kind or of every kind that the target can judge.
     questions: how many are probed closely; of the others, only the right and a wrong answer are tried.
-    budget, limit: seconds in all, and of one call.  Raises RewardlabError if the target cannot be loaded or reached.
+    budget, limit: seconds in all, from when the target is loaded, and of one call.  Raises RewardlabError if it cannot be loaded or
+    reached.
     """
-    started = time.monotonic()
-    with TargetProcess(spec, limit, started + budget) as process:
+    with TargetProcess(spec, limit, budget) as process:
+        started = time.monotonic()
         results = (compare if spec["kind"] == "pairwise" else examine)(process, items, kind, questions)
         return describe(results, dict(about or {}), time.monotonic() - started)
 
@@ -262,6 +263,7 @@ def describe(results: Audit | PairAudit, about: dict[str, Any], seconds: float) 
         **({"served": served} if (served := total(results.process.spent.values())) else {}),
         "speed": speed([trial for trial in results.trials if trial.probe != "hostile"]),
         "seconds": round(seconds, 2),
+        "loading": round(results.process.loading, 2),
         "probes": PROBES,
         "findings": [finding.document() for finding in findings],
         "rewardlab": metadata.version("rewardlab"),

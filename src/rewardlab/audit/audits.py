@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -52,7 +51,7 @@ def replay(spec: Spec, which: str, target: str, limit: float = LIMIT) -> dict[st
     The example holds the reply, and where it matters the thread it was scored in or the other replies of its batch.
     """
     example = _record(target, which)
-    with TargetProcess(spec, limit, time.monotonic() + LOADING + 4 * limit) as process:
+    with TargetProcess(spec, limit, LOADING + 4 * limit) as process:
         if batch := example.get("among"):
             # the fault showed only in a batch, so the whole batch is scored again
             rows = [row_of({"prompt": p, "answer": a, "response": r, "meta": m}) for p, a, r, m in batch]

@@ -32,6 +32,7 @@ from rewardlab.core import Message, Problem, Recipe, Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import absolute, called
 from rewardlab.registry.names import TRAINED
+from rewardlab.rewards.model import load_named
 from rewardlab.rewards.user import external, functions
 from rewardlab.rewards.user.conventions import split
 from rewardlab.verifiers.contract import GOLD
@@ -105,6 +106,8 @@ class PartTarget(Target):
     def __init__(self, reward: Any, verify: Any = None):
         self.reward, self.name = reward, str(reward)
         self.run = Run(None, verify=verify)
+        # now, and not in the first call, whose time is limited
+        load_named(reward, self.run)
         self.reads_gold = True if hasattr(reward, "check_all") else None
 
     def score(self, rows: Sequence[Row]) -> list[RewardResult]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -18,11 +19,13 @@ from rewardlab.errors import RewardlabError
 from rewardlab.processes.child import Call, Child, kill_group
 
 LOADING = 30.0
-"""Seconds that a target may take to be imported."""
+"""Seconds that a target may take to be loaded, where its audit may not take longer."""
 DEATHS = 5
 """Hangs and crashes after which a target is not called again."""
 MOST_STRETCH = 4
 """Times the limit that a call may take on a machine whose cores are all busy."""
+FEW = 8
+"""Rows at a time of a target that cannot be forked."""
 SPARE = 2.0
 """Seconds after the end of the audit in which a process may still be replaced."""
 MEMORY = 8 << 30
@@ -32,12 +35,14 @@ MEMORY = 8 << 30
 class TargetProcess:
     """A target in a process of its own. Used in a `with` block, whose end kills the process and all that it started.
 
-    seconds: limit of one call.  until: time (of `time.monotonic`) after which no calls are made.
+    seconds: limit of one call.  budget: seconds from when the target is loaded, after which no calls are made (`until`, of
+    `time.monotonic`).  loading: seconds that it took to load.
     about: the target's own data: name, reads_gold, messages, concurrent.  spent: what a served model was asked, by each fork.
     """
 
-    def __init__(self, spec: Spec, seconds: float, until: float):
-        self.spec, self.seconds, self.until = spec, seconds, until
+    def __init__(self, spec: Spec, seconds: float, budget: float):
+        self.spec, self.seconds, self.budget = spec, seconds, budget
+        self.until, self.loading = math.inf, 0.0
         self.child: Child | None = None
         self.fork: int | None = None
         self.deaths = 0
@@ -45,11 +50,14 @@ class TargetProcess:
         self.spent: dict[int | None, dict[str, Any]] = {}
 
     def __enter__(self) -> Self:
+        begun = time.monotonic()
         try:
             self._start()
         except BaseException:
             self.stop()
             raise
+        self.loading = time.monotonic() - begun
+        self.until = time.monotonic() + self.budget
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -67,8 +75,12 @@ class TargetProcess:
         end = min(self.until, until or self.until)
         remaining = list(range(len(rows)))
         while remaining and not self.given_up and time.monotonic() < end:
-            for place, result in self._once([rows[i] for i in remaining], how, end):
-                results[remaining[place]] = result
+            now, until = remaining, end
+            if self.child is not None and self.fork is None and how != "together":
+                # one that cannot be forked would be loaded again, where it is killed in the middle of many rows
+                now, until = remaining[:FEW], self.until
+            for place, result in self._once([rows[i] for i in now], how, until):
+                results[now[place]] = result
             remaining = [i for i in remaining if results[i] is None]
         return results
 
@@ -120,7 +132,9 @@ class TargetProcess:
         try:
             self._start()
         except RewardlabError:
-            # it could be loaded before: it has broken something since, or there is no time left
+            if time.monotonic() >= self.until:
+                return False
+            # it could be loaded before: it has broken something since
             self.deaths = DEATHS
         return not self.given_up
 
@@ -128,14 +142,14 @@ class TargetProcess:
         begun, self.child = time.monotonic(), Child("-m", "rewardlab.audit.serve")
         machine_memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         self._send({"spec": self.spec, "memory": min(MEMORY, machine_memory // 2)})
-        line = self.child.receive(min(time.monotonic() + LOADING, self.until))
+        line = self.child.receive(min(time.monotonic() + max(LOADING, self.budget), self.until))
         if not line:
             self.stop()
             if line is not None:
                 raise RewardlabError(f"the target {self.spec} brought its process down while it was imported")
             raise RewardlabError(
-                f"the target {self.spec} was not loaded after {time.monotonic() - begun:.0f} s: give the command more time, "
-                f"--seconds S (loading may take {LOADING:g} of them)"
+                f"the target {self.spec} was not loaded after {time.monotonic() - begun:.0f} s: give it more time, --seconds S "
+                f"(loading may take as long as the audit itself, and {LOADING:g} s in any case)"
             )
         answer = json.loads(line)
         if "failed" in answer:

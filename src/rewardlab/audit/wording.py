@@ -12,8 +12,8 @@ CAME = {
     "none": "no verdict (None)", "nan": "NaN", "infinite": "an infinite number", "error": "an exception",
     "hang": "no answer: it hung", "crash": "no answer: its process died", "nothing": "no answer in time",
 }  # fmt: skip
-
-
+TOLD = 1.0
+"""Seconds of loading that are told."""
 PLACES = {1.0: "prefers the first", 0.5: "a tie", 0.0: "prefers the second"}
 
 
@@ -46,6 +46,8 @@ def facts(document: Mapping[str, Any]) -> list[str]:
         told = {"right": "the right reply over a wrong one", "longer": "the longer of two that say the same"}
         lines += [f"preference for {what}: {pairs[name]:.0%}" for name, what in told.items() if name in pairs]
     lines += [bill(usage) for usage in document.get("served", ())]
+    if document.get("loading", 0.0) >= TOLD:
+        lines.append(f"loaded in {document['loading']:.0f} s, and audited for {document['seconds']:.0f} s")
     if document["handed_over_as"] == "messages":
         lines.append("prompts and completions were passed as lists of messages")
     if document["given_up"]:

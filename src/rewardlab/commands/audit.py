@@ -8,8 +8,9 @@
   rewardlab audit grpo --problems arithmetic
   rewardlab audit my_rewards.py:reward --replay 3f9a01c2
 
-It ends within a minute, even if the reward hangs. Exit status: 0 without faults, 1 with faults, 2 if the audit or some of its
-probes could not run. A replay exits with 1 as long as the reply gets the same reward as before.
+Once the reward is loaded, it ends within a minute (--seconds), even if the reward hangs. Exit status: 0 without faults, 1 with
+faults, 2 if the audit or some of its probes could not run. A replay exits with 1 as long as the reply gets the same reward as
+before.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,6 @@ from rewardlab.commands import flags as shared
 from rewardlab.settings.domain import ABOVE_ZERO
 
 HELP = "find replies that a reward wrongly accepts or refuses"
-IMPORTS = 30.0
-"""Seconds. A process that is older than this at its first use was not started for this command (a notebook, a test)."""
 PROBLEMS = "a task, or a file of your own problems (default: built-in problems)"
 TARGET = "a built-in reward, FILE.py:FUNCTION (FILE.py, if it has only one), MODULE:FUNCTION, a judge's address, a method, or a run"
 
@@ -38,7 +36,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.config_flags(parser, shared.DATA[1:])
     parser.add_argument("--kind", metavar="KIND", help="kind of the built-in problems (default: all that the reward can judge)")
     shared.number_flag(parser, "questions", "problems with varied replies (default 24)", default=24)
-    shared.number_flag(parser, "seconds", "seconds for the whole command (default 55)", metavar="S", default=55)
+    shared.number_flag(parser, "seconds", "seconds of the audit, once its target is loaded (default 50)", metavar="S", default=50)
     text = "timeout of one call in seconds (default 5)"
     shared.number_flag(parser, "limit", text, ABOVE_ZERO, metavar="S", default=5.0)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the report to FILE.html, or to audit.html in a folder")
@@ -80,7 +78,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         if args.replay:
             return audits.replay(spec, args.replay, **call)
         return audits.audit_target(
-            spec, task=task, questions=args.questions, kind=args.kind, budget=_left(args.seconds), out=args.out, **call
+            spec, task=task, questions=args.questions, kind=args.kind, budget=args.seconds, out=args.out, **call
         )
     # a wrong request keeps its own message and exit status 2
     except RewardlabError:
@@ -88,15 +86,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     except Exception as problem:
         # exit status 1 means faults of the reward, nothing else
         raise RewardlabError(f"the audit itself failed: {type(problem).__name__}: {problem} (--debug shows where)") from problem
-
-
-def _left(seconds: float) -> float:
-    """Seconds left of this command's time limit: on a busy machine, imports alone may take several."""
-    with open("/proc/self/stat") as file:
-        # field 22 is the start, in clock ticks since boot; counted after the name, which may hold spaces
-        started = int(file.read().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
-    elapsed = time.clock_gettime(time.CLOCK_BOOTTIME) - started
-    return max(1.0, seconds - elapsed) if elapsed < IMPORTS else float(seconds)
 
 
 def _judge(args: argparse.Namespace) -> dict[str, Any]:

@@ -158,9 +158,22 @@ def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
     if {"-h", "--help"} & set(words) and hasattr(command, "help_of"):
         # the help of a command may depend on what it is to be done with
         parser.epilog = command.help_of(words)
-    args = parser.parse(words)
+    try:
+        args = parser.parse(words)
+    except UsageError as problem:
+        raise UsageError(f"{problem}{_misspelt(settings, own)}") from None
     args.settings, args.own_flags, args.flags_given = settings, own, {word.partition("=")[0] for word in words if word[:2] == "--"}
     return args
+
+
+def _misspelt(settings: Mapping[str, str], own: Mapping[str, bool]) -> str:
+    """What is said beside an error of the command's flags, where one that it does not know is nearly one that it has."""
+    if not settings:
+        return ""
+    from rewardlab.commands.flags import nearest
+
+    found = {flag: near for flag in settings if (near := nearest(flag, own))}
+    return "".join(f"; {flag} is no flag of it: did you mean {' or '.join(near)}?" for flag, near in found.items())
 
 
 def split(argv: list[str], own: Mapping[str, bool]) -> tuple[list[str], dict[str, str]]:

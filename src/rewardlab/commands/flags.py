@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import functools
 import operator
 import re
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any
 
-from rewardlab.errors import RewardlabError, unknown
+from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import COLUMNS, RunConfig
 from rewardlab.settings.domain import POSITIVE, SWITCH, WORKERS, Domain, whole
 from rewardlab.settings.old_names import present_name
@@ -28,29 +29,36 @@ LOADED = tuple(name for name in MODEL if name != "lora_rank")
 """MODEL for commands that do not train: adapters that are not trained change nothing."""
 
 PORT = whole("a port, 0 to 65535", lambda n: 0 <= n <= 65535)
-ELSEWHERE = {
-    **dict.fromkeys(("--learning-rate", "--lr-actor", "--actor-lr"), "--lr"),
-    **dict.fromkeys(("--kl", "--kl-coef", "--kl-coeff", "--kl-beta"), "--beta"),
-    **dict.fromkeys(("--num-generations", "--group-size", "--num-samples", "--rollouts", "--num-rollouts"), "--n"),
-    **dict.fromkeys(("--batch-size", "--train-batch-size", "--per-device-train-batch-size", "--prompts"), "--problems"),
-    **dict.fromkeys(("--max-tokens", "--max-new-tokens", "--max-completion-length", "--max-length"), "--max-new"),
-    **dict.fromkeys(("--max-steps", "--num-steps", "--iterations", "--total-steps"), "--steps"),
-    **dict.fromkeys(("--clip", "--epsilon", "--clip-range", "--cliprange", "--clip-eps"), "--eps"),
-    **dict.fromkeys(("--output-dir", "--output", "--save-dir", "--run-dir"), "--out"),
-    **dict.fromkeys(("--num-train-epochs", "--num-epochs", "--ppo-epochs", "--num-iterations"), "--epochs"),
-    **dict.fromkeys(("--dataset", "--data", "--env", "--train-file"), "--task"),
-    **dict.fromkeys(("--max-grad-norm", "--grad-clip", "--clip-grad"), "--clip-norm"),
-    **dict.fromkeys(("--lora-r", "--rank", "--lora"), "--lora-rank"),
-    **dict.fromkeys(("--num-minibatches", "--num-mini-batches", "--mini-batches"), "--minibatches"),
-    **dict.fromkeys(("--model-name", "--model-name-or-path", "--model-path", "--policy"), "--model"),
-    **dict.fromkeys(("--report-to", "--logger", "--wandb"), "--track"),
-    **dict.fromkeys(("--retriever", "--retriever-url", "--search-url", "--docs", "--index"), "--corpus"),
-    "--most": "--questions",
-    "--problems-per-step": "--problems",
+ELSEWHERE: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("--lr", ("--learning-rate", "--lr-actor", "--actor-lr")),
+    ("--beta", ("--kl", "--kl-coef", "--kl-coeff", "--kl-beta")),
+    ("--n", ("--num-generations", "--group-size", "--num-samples", "--rollouts", "--num-rollouts")),
+    ("--problems", ("--batch-size", "--train-batch-size", "--per-device-train-batch-size", "--prompts")),
+    ("--max-new", ("--max-tokens", "--max-new-tokens", "--max-completion-length", "--max-length")),
+    ("--steps", ("--max-steps", "--num-steps", "--iterations", "--total-steps")),
+    ("--eps", ("--clip", "--epsilon", "--clip-range", "--cliprange", "--clip-eps")),
+    ("--out", ("--output-dir", "--output", "--save-dir", "--run-dir")),
+    ("--epochs", ("--num-train-epochs", "--num-epochs", "--ppo-epochs", "--num-iterations")),
+    ("--task", ("--dataset", "--data", "--env", "--train-file", "--train-data")),
+    ("--clip-norm", ("--max-grad-norm", "--grad-clip", "--clip-grad")),
+    ("--lora-rank", ("--lora-r", "--rank", "--lora")),
+    ("--minibatches", ("--num-minibatches", "--num-mini-batches", "--mini-batches")),
+    ("--model", ("--model-name", "--model-name-or-path", "--model-path", "--policy")),
+    ("--track", ("--report-to", "--logger", "--wandb")),
+    ("--corpus", ("--retriever", "--retriever-url", "--search-url", "--docs", "--index")),
+    ("--questions", ("--most",)),
+    ("--problems", ("--problems-per-step",)),
     # where no training step is made, problems are those of a measurement
-    "--problems": "--eval-problems",
-}
-"""What TRL, verl, OpenRLHF and others, and older versions, call a flag, and what it is called here."""
+    ("--eval-problems", ("--problems",)),
+    ("--on", ("--benchmark", "--benchmarks", "--bench")),
+    ("--solutions", ("--train-data", "--data", "--dataset", "--task")),
+    ("--in", ("--input", "--file", "--data")),
+    ("--limit", ("--num-samples", "--max-samples", "--max-items")),
+)
+"""What a flag is called here, and what TRL, verl, OpenRLHF and others, and older versions, call it. Of several the first counts
+that the command has."""
+LIKE, APART = 0.62, 0.1
+"""How alike a flag and one that is suggested are (the ratio of `difflib`, without dashes), and how much less than the nearest."""
 
 
 def config_flags(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
@@ -132,15 +140,40 @@ def setting_names(flags: Mapping[str, str]) -> dict[str, str]:
 def unknown_flag(command: str, flag: str, known: Iterable[str]) -> RewardlabError:
     """The error for an unknown flag; it knows what other libraries call some of them."""
     known = set(known)
-    meant = ELSEWHERE.get(flag.replace("_", "-"))
-    if meant in known:
-        return RewardlabError(f"unknown flag of {command} {flag!r}; did you mean {meant}?")
+    what = f"unknown flag of {command} {flag!r}"
     now = flag_of(present_name(name_of(flag), set(map(name_of, known))))
-    return (
-        RewardlabError(f"unknown flag of {command} {flag!r}; it is called {now} now")
-        if now in known
-        else unknown(f"flag of {command}", flag, known)
-    )
+    if now in known and _foreign(known).get(flag.replace("_", "-")) is None:
+        return RewardlabError(f"{what}; it is called {now} now")
+    if near := nearest(flag, known):
+        return RewardlabError(f"{what}; did you mean {' or '.join(near)}?")
+    return RewardlabError(f"{what}; known: {', '.join(sorted(known))}")
+
+
+def nearest(flag: str, known: Iterable[str]) -> list[str]:
+    """The flags, at most three, of which this is a near miss, by their own names or by those that they have elsewhere."""
+    known, asked, alike = set(known), _plain(flag), dict[str, float]()
+    for written, meant in (*_foreign(known).items(), *zip(known, known, strict=True)):
+        other = _plain(written)
+        # the beginning of a long name is a near miss of it, however long the rest is
+        begins = len(asked) > 3 and other.startswith(asked)
+        ratio = max(difflib.SequenceMatcher(None, asked, other).ratio(), 0.9 * begins)
+        alike[meant] = max(alike.get(meant, 0.0), ratio)
+    best = max(alike.values(), default=0.0)
+    near = [meant for meant, ratio in alike.items() if ratio >= max(LIKE, best - APART)]
+    return sorted(near, key=lambda meant: (-alike[meant], meant))[:3]
+
+
+def _foreign(known: set[str]) -> dict[str, str]:
+    """What others call flags of a command: their name, and the one here."""
+    found: dict[str, str] = {}
+    for meant, others in ELSEWHERE:
+        if meant in known:
+            found |= {other: meant for other in others if other not in found}
+    return found
+
+
+def _plain(flag: str) -> str:
+    return flag.lower().replace("-", "").replace("_", "")
 
 
 def reward_flag(parser: Any, instead: str = "in place of the method's own") -> None:

@@ -120,6 +120,7 @@ def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any])
         return
     published = [row for row in document.get("published", ()) if row["benchmark"] == name]
     _figures(about, entries, published)
+    _untold(about, entries)
     # a table with long names of sources would be cut on most terminals
     for source in dict.fromkeys(row["source"] for row in published):
         print(f"published: {source}{'; figures of papers are of the whole benchmark' if some else ''}")
@@ -130,6 +131,15 @@ def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any])
     if biases:
         rows = [[rater, *(_plain(entry["biases"].get(bias)) for bias in biases)] for rater, entry in entries.items()]
         _narrow(("rater", *(bias.replace("_", " ") for bias in biases)), rows)
+
+
+def _untold(about: Mapping[str, Any], entries: Mapping[str, Mapping[str, Any]]) -> None:
+    """Why the headline is not there, or is not of all that it is of as a rule."""
+    headline, more = about["headline"], "; more items may tell more: a larger --limit" if about["of"] > about["items"] else ""
+    if about["lacking"]:
+        print(f"{about['lacking']}{more}")
+    elif not any(headline in entry["figures"] for entry in entries.values()):
+        print(f"these items do not tell {headline.replace('_', ' ')}, so that it is left out{more}")
 
 
 def _figures(about: Mapping[str, Any], entries: Mapping[str, Mapping[str, Any]], published: Sequence[Mapping[str, Any]]) -> None:

@@ -1,6 +1,7 @@
 """Files of rows: JSON lines, a JSON list, CSV or parquet, read without losing a line and written whole or not at all.
 
-JSON lines and lists may be compressed by gzip (`.jsonl.gz`, `.json.gz`), as much published data is."""
+JSON lines, lists and CSV may be compressed by gzip (`.jsonl.gz`, `.json.gz`, `.csv.gz`), as much published data is. What is said
+of a broken row has one number: its line in the file, as an editor shows it, or its row where a file has no lines (parquet)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,6 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -22,42 +22,34 @@ from rewardlab.text import strict_json
 from rewardlab.util.files import new_file
 from rewardlab.util.nulls import unpadded
 
-Row = dict[str, Any]
+from .csv_rows import table
+from .entries import UTF16, Entry, Row, not_utf8, of_one_line
+
 TABLES = (".csv", ".parquet")
 STREAM = "-"
 """The name that stands for standard input or output."""
 _BOM = b"\xef\xbb\xbf"
-UTF16 = (b"\xff\xfe", b"\xfe\xff")
-"""How a file of UTF-16 begins; no text in UTF-8 does."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What a file holds at one place ("line 7"): a row; or, where row is None, a text that is none, and why; or a blank line."""
-
-    place: str
-    row: Row | None
-    raw: str = ""
-    why: str = ""
-
-    @property
-    def blank(self) -> bool:
-        return self.row is None and not self.why
+PACKED = (".zip", ".zst", ".bz2", ".xz", ".7z", ".tar", ".tgz")
+"""Suffixes of files that hold others, or are compressed otherwise than by gzip."""
 
 
 def read(source: Path | str) -> Iterator[Entry]:
-    """What a file holds, in order: a .csv (all its values stay text) or .parquet file, a .json file that is one list, else JSON
+    """What a file holds, in order: a .csv, .tsv (all values stay text) or .parquet file, a .json file that is one list, else JSON
     lines; "-" is standard input.
 
-    Raises RewardlabError for a table or a list that cannot be read at all, and for a file of UTF-16, of which no line can be read.
+    Raises RewardlabError for a table or a list that cannot be read at all, and for a file of UTF-16 or of an archive, of which no
+    line can be read.
     """
-    if Path(source).suffix.lower() in TABLES:
-        yield from _table(Path(source))
-    elif str(source) == STREAM:
+    path = Path(source)
+    check_source(source)
+    if str(source) == STREAM:
         yield from _lines(sys.stdin.buffer, "standard input")
+    elif path.suffix.lower() == ".parquet":
+        yield from _parquet(path)
     else:
-        with _opened(Path(source)) as file:
-            yield from _list(Path(source), file) if _is_list(Path(source)) else _lines(file, str(source))
+        with _opened(path) as file:
+            form = table if _form(path) in (".csv", ".tsv") else _list if _is_list(path) else _lines
+            yield from form(file, str(source))
 
 
 def rows_of(path: Path) -> Iterator[tuple[str, Row]]:
@@ -72,7 +64,7 @@ def rows_of(path: Path) -> Iterator[tuple[str, Row]]:
 
 def count_rows(source: Path | str) -> int | None:
     """The number of entries that `read` will give; None if reading the source would consume it."""
-    if Path(source).suffix.lower() in TABLES or not Path(source).is_file() or _is_list(Path(source)):
+    if _form(Path(source)) in (*TABLES, ".tsv") or not Path(source).is_file() or _is_list(Path(source)):
         return None
     with _opened(Path(source)) as file:
         return sum(1 for _ in file)
@@ -80,7 +72,7 @@ def count_rows(source: Path | str) -> int | None:
 
 def is_rows(path: Path) -> bool:
     """Whether a file's name says that it holds rows."""
-    return Path(path.name.lower().removesuffix(".gz")).suffix in (*TABLES, ".jsonl", ".json")
+    return _form(path) in (*TABLES, ".tsv", ".jsonl", ".json")
 
 
 def encoded(row: Row) -> str:
@@ -166,9 +158,16 @@ def check_out(out: Path | str) -> None:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
+def _form(path: Path) -> str:
+    """The suffix that says how rows are written, whether the file is compressed or not."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a file, whether it is compressed or not."""
+    if path.suffix.lower() in PACKED or path.name.lower().endswith(".parquet.gz"):
+        raise RewardlabError(f"{path} is packed; unpack it, and give the file of rows in it")
     try:
         with open(path, "rb") as file:
             yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if path.suffix.lower() == ".gz" else file
@@ -178,24 +177,22 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 def _is_list(path: Path) -> bool:
     """Whether a .json file is one list of rows, and not a row on each line."""
-    if not path.name.lower().removesuffix(".gz").endswith(".json") or not path.is_file():
+    if _form(path) != ".json" or not path.is_file():
         return False
     with _opened(path) as file:
         return file.read(64).removeprefix(_BOM).lstrip().startswith(b"[")
 
 
-def _list(path: Path, file: IO[bytes]) -> Iterator[Entry]:
+def _list(file: IO[bytes], name: str) -> Iterator[Entry]:
+    text = file.read().removeprefix(_BOM)
     try:
-        rows = json.loads(file.read().removeprefix(_BOM))
-    except ValueError as e:
-        raise RewardlabError(f"{path} is not JSON: {e}; JSON lines have the suffix .jsonl") from None
+        rows = json.loads(text)
+    except json.JSONDecodeError as e:
+        raise RewardlabError(f"{name}, line {e.lineno}: not JSON: {of_one_line(e)}; JSON lines have the suffix .jsonl") from None
+    except UnicodeDecodeError as e:
+        raise RewardlabError(f"{name}, line {text[: e.start].count(10) + 1}: {not_utf8(text)}") from None
     for number, row in enumerate(rows, 1):
         yield Entry(f"row {number}", row) if isinstance(row, dict) else Entry(f"row {number}", None, str(row), "not an object")
-
-
-def not_utf8(first: bytes) -> str:
-    """What is wrong with a file that begins so, and the command that mends it."""
-    return f"not UTF-8; convert it (iconv -f {'utf16' if first[:2] in UTF16 else 'latin1'} -t utf8)"
 
 
 def _lines(file: IO[bytes], name: str) -> Iterator[Entry]:
@@ -212,61 +209,28 @@ def _line(line: bytes, place: str) -> Entry:
         return Entry(place, None)
     try:
         # a row may hold a long reply, so only memory limits its length
-        row = strict_json.parse(line.decode(), longest=sys.maxsize)
+        row = strict_json.parse(line.decode().rstrip("\r\n"), longest=sys.maxsize)
     except UnicodeDecodeError:
         return Entry(place, None, raw, not_utf8(b""))
     except ValueError as e:
-        return Entry(place, None, raw, f"not JSON: {e}")
+        return Entry(place, None, raw, f"not JSON: {of_one_line(e)}")
     return Entry(place, row) if isinstance(row, dict) else Entry(place, None, raw, "not a JSON object")
 
 
-def _table(path: Path) -> Iterator[Entry]:
+def _parquet(path: Path) -> Iterator[Entry]:
     # imported here: it takes half a second, and most files are JSON lines
     import pyarrow
-
-    try:
-        yield from (_csv if path.suffix.lower() == ".csv" else _parquet)(path)
-    except (pyarrow.ArrowException, OSError) as e:
-        raise RewardlabError(f"{path} cannot be read: {' '.join(str(e).split())}") from e
-
-
-def _csv(path: Path) -> Iterator[Entry]:
-    import pyarrow
-    from pyarrow import csv
-
-    broken: dict[int, Entry] = {}
-
-    def note(row: Any) -> str:
-        # the header is its row 1
-        number, columns = row.number - 1, f"{row.actual_columns} cells, but {row.expected_columns} columns"
-        broken[number] = Entry(f"row {number}", None, row.text, columns)
-        return "skip"
-
-    parse = csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note)
-    # rows have numbers only where one thread reads them all
-    one_thread = csv.ReadOptions(use_threads=False)
-    names = csv.open_csv(path, read_options=one_thread, parse_options=parse).schema.names
-    # "1.50" must not become 1.5
-    as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()))
-    number = 1
-    for batch in csv.open_csv(path, read_options=one_thread, parse_options=parse, convert_options=as_text):
-        for row in batch.to_pylist():
-            while number in broken:
-                yield broken.pop(number)
-                number += 1
-            yield Entry(f"row {number}", row)
-            number += 1
-    yield from (broken[number] for number in sorted(broken))
-
-
-def _parquet(path: Path) -> Iterator[Entry]:
     from pyarrow import parquet
 
-    rows = (row for batch in parquet.ParquetFile(path).iter_batches() for row in batch.to_pylist())
-    for number, row in enumerate(rows, 1):
-        # a missing number is NaN in some tables, which JSON does not know
-        whole = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in unpadded(row).items()}
-        yield Entry(f"row {number}", whole)
+    try:
+        with parquet.ParquetFile(path) as file:
+            rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
+            for number, row in enumerate(rows, 1):
+                # a missing number is NaN in some tables, which JSON does not know
+                whole = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in unpadded(row).items()}
+                yield Entry(f"row {number}", whole)
+    except (pyarrow.ArrowException, OSError) as e:
+        raise RewardlabError(f"{path} cannot be read: {' '.join(str(e).split())}") from e
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------

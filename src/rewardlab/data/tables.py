@@ -11,7 +11,8 @@ from typing import Any
 from rewardlab.errors import RewardlabError
 
 from .drops import Drop
-from .files import STREAM, TABLES, Entry, Row, check_out, check_source, output, read, write
+from .entries import Entry
+from .files import STREAM, TABLES, Row, check_out, check_source, output, read, write
 from .files import encoded as encoded_row
 from .values import MISSING, value_of
 

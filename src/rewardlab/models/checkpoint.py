@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-
 from rewardlab.clients.endpoint import is_served
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models import hub, smollm2
+from rewardlab.models.broken import reason
 from rewardlab.models.formats import fingerprint
 from rewardlab.policies.adapter import Base, config_of
 from rewardlab.runs.metrics import best_step, finite, read_metrics
@@ -36,10 +35,6 @@ NAMES = {
 PREFIXES = ("hf:", "nf4:", "int8:")
 """What may stand before a name: transformers runs the model, as it is or with its matrices in 4 bits, or the lean policy samples
 with weights in 8 bits."""
-TOKENIZERS = (
-    "tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model",
-)  # fmt: skip
-"""Files of which a tokenizer has one."""
 
 
 def parted(name: str) -> tuple[str, str]:
@@ -91,15 +86,13 @@ def loading(folder: Path) -> Iterator[None]:
     """Around the reading of a checkpoint's files: what is missing or broken is told with the folder, and what to do."""
     try:
         yield
-    except (OSError, ValueError, KeyError, SafetensorError) as problem:
-        why = f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0]}"
-        if "tokenizer" in why.lower() and not any((folder / name).is_file() for name in TOKENIZERS):
-            why = "it holds no tokenizer; copy tokenizer.json and tokenizer_config.json of the model that it was made from into it"
-        elif isinstance(problem, SafetensorError):
-            why = f"a file of weights (.safetensors) is broken or was not copied whole ({problem})"
-        elif isinstance(problem, json.JSONDecodeError):
-            why = f"config.json, or another file there, is not JSON: {problem}"
-        raise RewardlabError(f"the model in {folder} cannot be loaded: {why}") from problem
+    except (RewardlabError, MemoryError):
+        raise
+    except Exception as problem:
+        # of torch, which is not imported here: not the files are to blame
+        if type(problem).__name__ == "OutOfMemoryError":
+            raise
+        raise RewardlabError(f"the model in {folder} cannot be loaded: {reason(folder, problem)}") from problem
 
 
 def absolute_name(name: str) -> str:
@@ -140,10 +133,14 @@ def checkpoint_of(folder: Path) -> Path:
         return folder
     config = folder / "config.json"
     if not config.is_file():
-        raise RewardlabError(f"{folder} has no config.json: it is neither a Hugging Face checkpoint nor a run")
+        within = sorted(path.parent.name for path in folder.glob("*/config.json"))
+        hint = f"; {', '.join(within[:3])} in it {'have' if len(within) > 1 else 'has'} one" if within else ""
+        raise RewardlabError(f"{folder} has no config.json: it is neither a Hugging Face checkpoint nor a run{hint}")
     # both a checkpoint and a run have a config.json; only a run's holds a recipe
     with loading(folder):
-        is_run = "recipe" in json.loads(config.read_text("utf-8"))
+        if not isinstance(held := json.loads(config.read_text("utf-8")), dict):
+            raise TypeError(f"{config} holds no settings")
+        is_run = "recipe" in held
     if not is_run:
         return folder
     for which in ("best", "model"):

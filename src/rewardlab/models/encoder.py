@@ -39,7 +39,14 @@ class Encoder:
         # slow tokenizers pad too, but on the right only
         with loading(found.folder):
             self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), trust_remote_code=False)
-            loaded: Any = AutoModel.from_pretrained(str(found.folder), dtype=self.dtype, trust_remote_code=False)
+            kind: Any = AutoModel
+            loaded, told = kind.from_pretrained(
+                str(found.folder), dtype=self.dtype, trust_remote_code=False, output_loading_info=True
+            )
+        # what pools the first token for a classifier is not read here
+        if missing := [key for key in told["missing_keys"] if not key.startswith("pooler.")]:
+            # transformers would fill them with random numbers
+            raise RewardlabError(f"{found.folder}: the checkpoint lacks the weight {min(missing)}")
         self.model = loaded.to(self.device).eval()
         self.most_tokens = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
         self.pooling = _pooling(found.folder)

@@ -279,11 +279,7 @@ def _loaded(found: Checkpoint, dtype: torch.dtype) -> Any:
     from transformers import AutoModelForSequenceClassification
 
     kind: Any = AutoModelForSequenceClassification
-    try:
-        model, told = kind.from_pretrained(str(found.folder), dtype=dtype, trust_remote_code=False, output_loading_info=True)
-    except (OSError, ValueError, KeyError) as problem:
-        why = str(problem).splitlines()[0]
-        raise RewardlabError(f"{found.folder} cannot be loaded as a reward model: {why}") from problem
+    model, told = kind.from_pretrained(str(found.folder), dtype=dtype, trust_remote_code=False, output_loading_info=True)
     if missing := told["missing_keys"]:
         # transformers would fill them with random numbers
         raise RewardlabError(f"{found.folder}: the checkpoint lacks the weight {min(missing)}: it is no reward model")

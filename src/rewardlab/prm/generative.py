@@ -15,9 +15,8 @@ from typing import Any
 
 import torch
 
-from rewardlab.errors import RewardlabError
 from rewardlab.prm.head import chance_of
-from rewardlab.prm.scorer import Encoded, StepScorer, by_row
+from rewardlab.prm.scorer import Encoded, NoScorer, StepScorer, by_row
 from rewardlab.prm.step_tokens import word_logits
 
 PLACE = "\u241fWORD\u241f"
@@ -59,10 +58,10 @@ class RLHFlowScorer(GenerativeScorer):
 def word_ids(tokenizer: Any, words: tuple[str, str] = WORDS) -> tuple[int, int]:
     """The tokens of the wrong and of the right word: the last of each."""
     if not tokenizer.chat_template:
-        raise RewardlabError("a model that says of each step whether it is right needs a chat template, and this one has none")
+        raise NoScorer("a model that says of each step whether it is right needs a chat template, and this one has none")
     right, wrong = (tokenizer(word, add_special_tokens=False)["input_ids"][-1] for word in words)
     if right == wrong:
-        raise RewardlabError(f"the words {' and '.join(words)} end with the same token: they cannot be told apart")
+        raise NoScorer(f"the words {' and '.join(words)} end with the same token: they cannot be told apart")
     return wrong, right
 
 

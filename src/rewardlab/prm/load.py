@@ -21,14 +21,14 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.models.checkpoint import Checkpoint, find
+from rewardlab.models.checkpoint import Checkpoint, find, loading
 from rewardlab.policies.ends import SCORED_AT
 from rewardlab.policies.hf.adapters import with_saved_adapter
 from rewardlab.policies.hf.model import check_head
 from rewardlab.prm.generative import GenerativeScorer, RLHFlowScorer
 from rewardlab.prm.head import HeadScorer
 from rewardlab.prm.implicit import BETA, ImplicitScorer, LikelihoodScorer
-from rewardlab.prm.scorer import StepScorer
+from rewardlab.prm.scorer import NoScorer, StepScorer
 from rewardlab.prm.skywork import SkyworkScorer
 from rewardlab.prm.step_tokens import QwenScorer, ShepherdScorer
 from rewardlab.util.device import device_of, dtype_of
@@ -53,11 +53,15 @@ def load_scorer(name: str, device: str = "auto", dtype: str = "auto") -> StepSco
     found, convention, settings = settings_of(name)
     where = device_of(device)
     number = dtype_of(dtype, where)
-    # one seam for all of them: whatever transformers cannot read is the user's to know
     try:
-        return _loaded(convention, found, where, number, settings)
-    except (OSError, ValueError, KeyError) as problem:
-        raise RewardlabError(f"{name} cannot be loaded as a scorer ({convention}): {str(problem).splitlines()[0]}") from problem
+        # one seam for all of them: whatever transformers cannot read is the user's to know
+        with loading(found.folder):
+            return _loaded(convention, found, where, number, settings)
+    except NoScorer as problem:
+        raise RewardlabError(
+            f"{found.folder} cannot score steps as {convention!r}: {problem}. Name the convention that it was trained in, "
+            f"?as=CONVENTION, one of {', '.join(CONVENTIONS)}; likelihood takes any language model"
+        ) from problem
 
 
 def settings_of(name: str) -> tuple[Checkpoint, str, dict[str, Any]]:
@@ -69,8 +73,9 @@ def settings_of(name: str) -> tuple[Checkpoint, str, dict[str, Any]]:
     found = find(_plain_name(place))
     said = dict(parse_qsl(query, keep_blank_values=True))
     said |= {"convention": said.pop("as")} if "as" in said else {}
-    settings: dict[str, Any] = {**(_written(found.folder) if "convention" not in said else {}), **said}
-    convention = settings.pop("convention", None) or recognised(found, place)
+    with loading(found.folder):
+        settings: dict[str, Any] = {**(_written(found.folder) if "convention" not in said else {}), **said}
+        convention = settings.pop("convention", None) or recognised(found, place)
     if convention not in CONVENTIONS:
         raise unknown("convention of a scorer", convention, CONVENTIONS)
     if extra := sorted(set(settings) - set(SETTINGS.get(convention, ()))):
@@ -127,7 +132,9 @@ def _loaded(convention: str, found: Checkpoint, device: torch.device, dtype: tor
     if convention in CAUSAL:
         return CAUSAL[convention](causal(found, device, dtype), tokenizer, device)
     if convention == "implicit":
-        reference = causal(find(_plain_name(str(settings["reference"]))), device, dtype)
+        beside = find(_plain_name(str(settings["reference"])))
+        with loading(beside.folder):
+            reference = causal(beside, device, dtype)
         return ImplicitScorer(causal(found, device, dtype), tokenizer, device, reference, float(settings.get("beta", BETA)))
     trunk, of_head = _trunk(found, dtype), _head_weights(found.folder)
     if convention == "head":
@@ -207,7 +214,7 @@ def linear(weights: dict[str, Tensor], name: str, dtype: torch.dtype) -> nn.Line
     weight = weights.get(f"{name}.weight")
     bias = weights.get(f"{name}.bias")
     if weight is None:
-        raise RewardlabError(f"the checkpoint has no weight {name}.weight: it is no scorer of this convention")
+        raise NoScorer(f"it has no weight {name}.weight")
     layer = nn.Linear(weight.shape[1], weight.shape[0], bias is not None)
     layer.weight = nn.Parameter(weight)
     if bias is not None:

@@ -21,6 +21,10 @@ Solution = tuple[str, Sequence[str]]
 """A prompt, and the steps of a solution."""
 
 
+class NoScorer(RewardlabError):
+    """A checkpoint is not of the convention that it is loaded in; the message says what it lacks."""
+
+
 @dataclass(frozen=True)
 class Encoded:
     """A solution as a model reads it.

@@ -20,9 +20,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from rewardlab.errors import RewardlabError
 from rewardlab.prm.head import chance_of
-from rewardlab.prm.scorer import Encoded, StepScorer, by_row
+from rewardlab.prm.scorer import Encoded, NoScorer, StepScorer, by_row
 
 _NUMBERED = re.compile(r"step\b", re.IGNORECASE)
 
@@ -38,7 +37,7 @@ class ShepherdScorer(StepScorer):
         # the last token of each, as in the published code: a tokenizer of the Llama family puts a space token before the first
         self.mark_id, right, wrong = (tokenizer(text)["input_ids"][-1] for text in (self.mark, "+ +", "+ -"))
         if len(self._plain(self.mark)) != 1 or len({self.mark_id, right, wrong, tokenizer.unk_token_id}) < 4:
-            raise RewardlabError(f"no Math-Shepherd scorer: its tokenizer has no tokens of their own for {self.mark}, + and -")
+            raise NoScorer(f"its tokenizer has no tokens of their own for {self.mark}, + and -, as Math-Shepherd's has")
         self.words = torch.tensor([wrong, right], device=device)
 
     def encode(self, prompt: str, steps: Sequence[str]) -> Encoded:
@@ -62,7 +61,7 @@ class QwenScorer(StepScorer):
         super().__init__(model, tokenizer, device)
         self.head, self.mark_id = head.to(device), tokenizer.convert_tokens_to_ids(self.mark)
         if self.mark_id in (None, tokenizer.unk_token_id) or not tokenizer.chat_template:
-            raise RewardlabError(f"no Qwen2.5-Math-PRM scorer: its tokenizer lacks the token {self.mark} or a chat template")
+            raise NoScorer(f"its tokenizer lacks the token {self.mark} or a chat template, which Qwen2.5-Math-PRM's has")
 
     def encode(self, prompt: str, steps: Sequence[str]) -> Encoded:
         messages = [

@@ -9,13 +9,17 @@ import json
 import os
 import resource
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
 Send = Callable[[dict[str, Any]], None]
 
 PR_SET_PDEATHSIG = 1
+ENDING = 0.5
+"""Seconds for threads that loading has begun to end."""
 CLOSED = 83
 """Exit code of a fork when there are no more calls."""
 
@@ -116,6 +120,7 @@ def fork_if_alone() -> int | None:
 
     None, and no fork, where threads have begun: they would not be there in the child.
     """
+    _end_of_loading()
     if len(os.listdir("/proc/self/task")) > 1:
         return None
     parent = os.getpid()
@@ -129,6 +134,17 @@ def fork_if_alone() -> int | None:
         if os.getppid() != parent:
             os._exit(1)
     return child
+
+
+def _end_of_loading() -> None:
+    """Wait for threads that are about to end, and end that of progress bars, which loading a model has begun."""
+    bars: Any = getattr(sys.modules.get("tqdm"), "tqdm", None)
+    if monitor := getattr(bars, "monitor", None):
+        monitor.exit()
+        bars.monitor = None
+    due = time.monotonic() + ENDING
+    while threading.active_count() > 1 and time.monotonic() < due:
+        time.sleep(0.01)
 
 
 def die_with_parent() -> None:

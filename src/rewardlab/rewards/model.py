@@ -54,6 +54,13 @@ def trained_model(run: Run, model: str, *, written: bool = False) -> Any:
     return run.models[name]
 
 
+def load_named(reward: Reward, run: Run) -> None:
+    """Load the trained reward models that parts of a reward name (model:PATH) at once, and not when they are first asked."""
+    for part in reward.walk():
+        if (named := str(part.settings.get("model", ""))).startswith(PREFIX):
+            trained_model(run, named, written=writes(part))
+
+
 def writes(part: Any) -> bool:
     """Whether a reward writes what its reward model reads besides prompt and reply, as `principled_score` does."""
     return "principles" in part.settings

@@ -12,7 +12,6 @@ A method's file of kind "benchmark" makes one. Files in the published format are
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,22 +21,12 @@ from rewardlab.data.files import Row, is_rows, rows_of
 from rewardlab.data.hub import is_named, is_saved, saved, splits_named, stored_rows
 from rewardlab.data.pictures import pictures_in
 from rewardlab.errors import RewardlabError
+from rewardlab.models.hub import is_name
 from rewardlab.scoreboard.figures import Figures, Marks
 from rewardlab.scoreboard.items import Item, Verdict
 
 Asks = Literal["replies", "steps"]
 ROOT = "REWARDLAB_DATA"
-OWN_LINE = re.compile(r"(?<=, line )(\d+: not JSON: .*?)(?: at)?: line 1 column (\d+) \(char \d+\)")
-"""Where a line of a file is broken, as its message has it."""
-
-
-def rows_in(path: Path) -> Iterator[tuple[str, Row]]:
-    """The rows of a file with their places. Raises RewardlabError for one that is broken, with one number of a line."""
-    try:
-        yield from rows_of(path)
-    except RewardlabError as problem:
-        # each line is read by itself, and the parser calls it line 1
-        raise RewardlabError(OWN_LINE.sub(r"\1 at column \2", str(problem))) from None
 
 
 def data_folder() -> Path:
@@ -76,6 +65,7 @@ class Benchmark:
     picture_folder: from which their paths go, where it is not the file's; as a path from there.
     made: items that are made of other data at hand, which takes its time: so many are told without making them.
     own: rows are a user's own: two different ones of one id are an error, where a published file may have them.
+    lacking: what these items do not tell, though all items would: which parts the headline leaves out, "" where it is of all.
     published: figures of papers.  prompt: the benchmark's own prompt for judges of pairs, with {prompt}, {first} and {second}.
     """
 
@@ -100,6 +90,7 @@ class Benchmark:
     picture_folder: str = ""
     made: int = 0
     own: bool = False
+    lacking: Callable[[Sequence[Item]], str] | None = None
 
     @property
     def headline(self) -> str:
@@ -143,7 +134,7 @@ class Benchmark:
             own = saved(folder)
             named = {folder / split: x for split, x in own.items()} if isinstance(own, dict) else {folder: own}
         else:
-            yield from ((path, self.load(path) if self.load else rows_in(path)) for path in self.files(source))
+            yield from ((path, self.load(path) if self.load else rows_of(path)) for path in self.files(source))
             return
         yield from ((path, stored_rows(dataset)) for path, dataset in named.items())
 
@@ -180,7 +171,8 @@ class Benchmark:
         if source is not None:
             path = Path(source).expanduser()
             if not path.exists():
-                raise RewardlabError(f"there is no file or folder {path}")
+                hub = f"; a dataset of the hub is written hf:{source}" if is_name(str(source)) else ""
+                raise RewardlabError(f"there is no file or folder {path}{hub}")
             found = sorted(p for p in path.rglob("*") if is_rows(p)) if path.is_dir() else [path]
             if not found:
                 raise RewardlabError(f"no file in the folder {path} is called .jsonl, .json, .csv or .parquet (.gz may follow)")

@@ -10,7 +10,7 @@ resamples of so few say too little about the spread.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -72,6 +72,12 @@ def by_subset(marks: Marks, name: str, overall: str = "micro") -> dict[str, floa
     each = {subset: marks.only(subset).mean(name) for subset in marks.subsets() if subset}
     whole = marks.mean(name) if overall == "micro" or not each else float(np.nanmean(list(each.values())))
     return {"overall": whole, **(each if len(each) > 1 else {})}
+
+
+def mean_of_known(values: Iterable[float]) -> float:
+    """The mean of the numbers that are there, such as figures of subsets; NaN where none is."""
+    known = [x for x in values if not math.isnan(x)]
+    return sum(known) / len(known) if known else math.nan
 
 
 def f1(hits: float, said: float, there: float) -> float:

@@ -18,6 +18,7 @@ from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.figures import Marks, by_subset
 from rewardlab.scoreboard.items import Item, Verdict
 from rewardlab.text.reference import COLUMN, as_text
+from rewardlab.util.progress import console
 
 NAME = "pairs"
 
@@ -27,6 +28,9 @@ def read(row: Mapping[str, Any], file: str, told: Told | None = None) -> Iterato
     prompt (`data/whole_pairs.py`); id, subset, reference, if there are any. Nothing, where two such differ in several turns.
 
     told: is given the pairs that hold their prompts."""
+    if lacking := [name for name in SIDES if name not in row]:
+        names, has = " and no column ".join(map(repr, lacking)), ", ".join(row) or "none"
+        raise ValueError(f"no column {names}: this row has {has}. A pair has the columns prompt, chosen and rejected: rename yours")
     pair = _parted(row)
     if pair and told is not None:
         told.add(pair)
@@ -34,7 +38,7 @@ def read(row: Mapping[str, Any], file: str, told: Told | None = None) -> Iterato
         return
     chosen, rejected = (_texts(row, name) if pair is None else (getattr(pair, name)[0][1],) for name in SIDES)
     if pair is None and "prompt" not in row:
-        raise ValueError(f"no column 'prompt'; {WHOLE}")
+        raise ValueError(f"no column 'prompt' among {', '.join(row)}; {WHOLE}")
     asked = row["prompt"] if pair is None else pair.whole["prompt"]
     if set(chosen) & set(rejected):
         raise ValueError("the same reply is chosen and rejected, so that no rater can be right: leave the row out")
@@ -63,9 +67,10 @@ def _texts(row: Mapping[str, Any], column: str) -> tuple[str, ...]:
     value = decoded(row[column])
     if is_conversation(value):
         value = text_in(first_of(value[-1], WHAT))
-    texts = (value,) if isinstance(value, str) else tuple(value or ())
+    texts = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else ()
     if not texts or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"{column} is a reply, or a list of replies, as text")
+        said = "null" if row[column] is None else f"{row[column]!r:.60}"
+        raise ValueError(f"{column} is a reply, or a list of replies, as text, and not {said}")
     return texts
 
 
@@ -76,7 +81,12 @@ class OwnPairs(Benchmark):
         """As of any benchmark; pairs that differ in several turns are left out."""
         told = Told()
         try:
-            return Benchmark.counted(replace(self, read=partial(read, told=told)), source)
+            items, again = Benchmark.counted(replace(self, read=partial(read, told=told)), source)
+            if empty := [item.place for item in items if not all(map(str.strip, item.replies))]:
+                rows = f"{len(empty):,} rows have" if len(empty) > 1 else "1 row has"
+                text = f"{rows} an empty reply (first {empty[0]}): it is asked about as any other; leave it out if it is a mistake"
+                console.print(text, markup=False, highlight=False, soft_wrap=True)
+            return items, again
         finally:
             told.tell(", and are left out (rewardlab eval MODEL --task FILE reads them)")
 

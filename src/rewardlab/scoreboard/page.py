@@ -97,6 +97,7 @@ def section(name: str, about: Mapping[str, Any], document: Document, shown: str)
     entries = {rater: row[name] for rater, row in document["raters"].items() if name in row}
     figures = list(dict.fromkeys((about["headline"], *(f for entry in entries.values() for f in entry["figures"]))))
     lacks = f" Without {escape(about['lacks'])}." if about["lacks"] else ""
+    lacks += f" Note: {escape(about['lacking'])}." if about["lacking"] else ""
     some = f" of {about['of']:,}" if about["of"] > about["items"] else ""
     body = "".join(figures_row(rater, entry, figures) for rater, entry in entries.items())
     beside = [*((p["rater"], p["figures"], p["source"]) for p in document.get("published", ()) if p["benchmark"] == name)]

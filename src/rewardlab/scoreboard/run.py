@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ from rewardlab.util.progress import Bar
 FIRST, BATCH, PACE = 4, 64, 10.0
 """Items that are rated together, at first and at most, and the seconds that this should take: so often the progress is told, and so
 much a kill costs."""
+DEATHS = 4
+"""Items in a row over which processes of a cluster die, after which no other is asked."""
 
 
 def scoreboard(
@@ -150,8 +153,11 @@ Rated = tuple[list[Verdict], Mapping[str, float]]
 """Verdicts on items, and what they cost of a served model."""
 
 
-def rating(rater: str, device: str, dtype: str) -> Callable[[str, Sequence[Item]], Rated]:
-    """What a process of a cluster does: rate items of the benchmark of this name."""
+def rating(rater: str, device: str, dtype: str, folder: str) -> Callable[[str, Sequence[Item]], Rated]:
+    """What a process of a cluster does: rate items of the benchmark of this name.  folder: in which the rater's name was given."""
+    if Path(folder).is_dir():
+        # a cluster that runs already was started in another one
+        os.chdir(folder)
     one = load_rater(rater, device, dtype)
     return lambda name, items: _rated(one, items, benchmark_of(name))
 
@@ -182,11 +188,40 @@ def _in_turn(rater: Rater, asked: Asked, places: Sequence[int]) -> Rounds:
 
 
 def _over_cluster(cluster: Over, asked: Asked, places: Sequence[int]) -> Rounds:
-    parts = [list(places[start : start + BATCH]) for start in range(0, len(places), BATCH)]
-    about, sizes = (cluster.rater, cluster.device, cluster.dtype), [len(part) for part in parts]
+    again: list[int] = []
+    for part, said in _sent(cluster, asked, [list(places[start : start + BATCH]) for start in range(0, len(places), BATCH)]):
+        if isinstance(said, str):
+            again += part
+        else:
+            yield part, said
+    # each by itself, to find the item over which processes die; where they die of any, not of all again
+    in_a_row = 0
+    for (place,), said in _sent(cluster, asked, [[i] for i in again]):
+        in_a_row = in_a_row + 1 if isinstance(said, str) else 0
+        yield [place], _died(said) if isinstance(said, str) else said
+        again.remove(place)
+        if in_a_row == DEATHS:
+            break
+    for place in again:
+        yield [place], _died(f"not asked, since processes died over {DEATHS} others in a row")
+
+
+def _sent(cluster: Over, asked: Asked, parts: Sequence[list[int]]) -> Iterator[tuple[list[int], Rated | str]]:
+    """What was said of each part; a text, the reason, where processes died over it."""
+    if not parts:
+        return
+    about, sizes = (cluster.rater, cluster.device, cluster.dtype, os.getcwd()), [len(part) for part in parts]
     calls = [(asked.name, [asked.items[i] for i in part]) for part in parts]
-    answers = spread(cluster.rater, cluster.workers, f"{__name__}:rating", about, calls, sizes, cluster.device, hidden=True)
-    yield from zip(parts, answers, strict=True)
+    function = f"{__name__}:rating"
+    yield from zip(
+        parts, spread(cluster.rater, cluster.workers, function, about, calls, sizes, cluster.device, hidden=True, crashed=str),
+        strict=True,
+    )  # fmt: skip
+
+
+def _died(why: str) -> Rated:
+    """Of an item over which processes died, as where native code crashes or memory runs out."""
+    return [Verdict(why=why, failed=True)], {}
 
 
 def _answered(rater: Rater, asked: Asked, kept: Kept, cluster: Over | None = None) -> Answered:

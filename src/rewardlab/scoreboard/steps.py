@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from rewardlab.core import Message
 from rewardlab.data.solutions import Solution
 from rewardlab.evals.process import Judged, confusion, first_errors, prm_score
-from rewardlab.scoreboard.figures import Marks
+from rewardlab.scoreboard.figures import Marks, mean_of_known
 from rewardlab.scoreboard.items import Item, Verdict, users
 
 COUNTS = ("tp", "fp", "tn", "fn")
@@ -68,8 +66,8 @@ def prm_figures(marks: Marks, groups: Mapping[str, Sequence[str]]) -> dict[str, 
     scores = {group: [each[name] for name in names if name in each] for group, names in groups.items()}
     steps = sum(marks.total(name) for name in COUNTS)
     return {
-        "prm_score": whole["prm_score"], "mean_of_categories": float(np.mean(list(each.values()))),
-        **{group: float(np.mean(row)) for group, row in scores.items() if row}, **each,
+        "prm_score": whole["prm_score"], "mean_of_categories": mean_of_known(each.values()),
+        **{group: mean_of_known(row) for group, row in scores.items() if row}, **each,
         "f1": whole["f1"], "negative_f1": whole["negative_f1"], "first_error": marks.mean("first"),
         "step_accuracy": (marks.total("tp") + marks.total("tn")) / steps if steps else float("nan"),
     }  # fmt: skip

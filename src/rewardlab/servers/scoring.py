@@ -19,7 +19,7 @@ from rewardlab.core.score import check_finite
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.model import PREFIX as TRAINED
-from rewardlab.rewards.model import trained_model, writes
+from rewardlab.rewards.model import load_named
 from rewardlab.rewards.process import PREFIX, scorer_of
 from rewardlab.rewards.user.external import call_of
 from rewardlab.text.splitters import mark
@@ -62,14 +62,12 @@ class Scorer:
         self.splitter = splitter
         self.run = Run(self.reader, verify=verify)
         self._check_asked(verify)
+        # loaded here, models are in memory once, and no fork has to load them again
+        load_named(self.reward, self.run)
         for part in self.reward.walk():
-            # loaded here, models are in memory once, and no fork has to load them again
-            named = str(part.settings.get("model", ""))
-            if named.startswith(PREFIX):
+            if (named := str(part.settings.get("model", ""))).startswith(PREFIX):
                 scorer_of(self.run, named)
-            elif named.startswith(TRAINED):
-                trained_model(self.run, named, written=writes(part))
-            elif part.name in JUDGES and not is_served(named):
+            elif not named.startswith(TRAINED) and part.name in JUDGES and not is_served(named):
                 self.run.models.setdefault(named, _judge(named))
         self.about = {"reward": str(self.reward), "alone": scores_alone(self.reward), "tokens": self.reader.tokens}
 

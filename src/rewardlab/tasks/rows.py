@@ -6,11 +6,11 @@ import csv
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rewardlab.data.files import not_utf8
+from rewardlab.data.csv_rows import delimiter
+from rewardlab.data.entries import not_utf8, of_one_line
 from rewardlab.data.hub import is_saved, saved
 from rewardlab.errors import RewardlabError
 from rewardlab.util.nulls import unpadded
@@ -23,7 +23,6 @@ Row = tuple[str, Mapping[str, Any] | RewardlabError]
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 HELD_OUT = ("test", "validation", "valid", "val", "dev")
 """Names of splits that are held out; the first that the data has is used."""
-DELIMITERS = (",", ";", "\t", "|")
 HUB = "hub:"
 
 
@@ -106,7 +105,7 @@ def _json_lines(path: Path) -> Iterator[Row]:
         try:
             yield place, _object(json.loads(line.rstrip("\r\n")), place)
         except json.JSONDecodeError as e:
-            yield place, RewardlabError(f"{place}: broken JSON: {e.msg}, column {e.colno}")
+            yield place, RewardlabError(f"{place}: broken JSON: {of_one_line(e)}")
 
 
 def _json(path: Path) -> Iterator[Row]:
@@ -114,7 +113,7 @@ def _json(path: Path) -> Iterator[Row]:
         rows = json.loads("".join(_lines(path, "\n")))
     except json.JSONDecodeError as e:
         hint = "; a file with one object a line is named .jsonl" if e.msg == "Extra data" else ""
-        raise RewardlabError(f"{path}, line {e.lineno}: broken JSON: {e.msg}, column {e.colno}{hint}") from e
+        raise RewardlabError(f"{path}, line {e.lineno}: broken JSON: {of_one_line(e)}{hint}") from e
     for number, row in enumerate(_array(rows, path), 1):
         place = f"{path}, object {number}"
         yield place, _object(row, place)
@@ -139,7 +138,9 @@ def _csv(path: Path) -> Iterator[Row]:
     # the default limit, 131,072 characters, is less than a long solution
     csv.field_size_limit(2**31 - 1)
     header: list[str] = []
-    reader = csv.reader(_lines(path, ""), delimiter="\t" if path.suffix == ".tsv" else _delimiter(path), strict=True)
+    reader = csv.reader(
+        _lines(path, ""), delimiter="\t" if path.suffix == ".tsv" else delimiter(lambda: _lines(path, "")), strict=True
+    )
     while True:
         # a cell may hold line breaks: a row is named by its first line
         place = f"{path}, line {reader.line_num + 1}"
@@ -156,18 +157,6 @@ def _csv(path: Path) -> Iterator[Row]:
             yield place, RewardlabError(f"{place}: {len(cells)} cells, but {len(header)} columns: {', '.join(header)}")
         elif cells:
             yield place, dict(zip(header, map(decoded, cells), strict=True))
-
-
-def _delimiter(path: Path) -> str:
-    """What separates the cells: the first that divides header and first row into as many cells, more than one."""
-    for delimiter in DELIMITERS:
-        try:
-            counts = [len(cells) for cells in islice(csv.reader(_lines(path, ""), delimiter=delimiter, strict=True), 2)]
-        except csv.Error:
-            continue
-        if counts and counts[0] > 1 and counts[0] == counts[-1]:
-            return delimiter
-    return ","
 
 
 def _parquet(path: Path) -> Iterator[Row]:

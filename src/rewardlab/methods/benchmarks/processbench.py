@@ -12,7 +12,7 @@ it is said to be, which is higher and is also reported under the name of Process
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from rewardlab.core import Recipe, Run, study
 from rewardlab.data.published import from_processbench
 from rewardlab.evals.process import THRESHOLD, harmonic
 from rewardlab.scoreboard.benchmark import Benchmark, Published
-from rewardlab.scoreboard.figures import Marks, f1
+from rewardlab.scoreboard.figures import Marks, f1, mean_of_known
 from rewardlab.scoreboard.items import Item, Verdict
 from rewardlab.scoreboard.planted import told_apart
 from rewardlab.scoreboard.steps import first_error_mark, item_of, judged
@@ -47,13 +47,14 @@ def marks(item: Item, verdict: Verdict) -> dict[str, float]:
 
 
 def figures(marks: Marks) -> dict[str, float]:
-    """f1: the mean over the sets, each set's, and the two accuracies that it is made of (means over the sets)."""
+    """f1: the mean over the sets, each set's, and the two accuracies that it is made of (means over the sets). A set without
+    solutions of one kind, as some items of it may be, is in no mean that needs them."""
     each = {name: _f1(marks.only(name)) for name in marks.subsets()}
     parts = {name: [marks.only(s).mean(name) for s in marks.subsets()] for name in ("error", "correct")}
     flawed, said = marks["flawed"], marks["said"]
     return {
-        "f1": float(np.mean(list(each.values()))), **(each if len(each) > 1 else {}),
-        "error_accuracy": float(np.mean(parts["error"])), "correct_accuracy": float(np.mean(parts["correct"])),
+        "f1": mean_of_known(each.values()), **(each if len(each) > 1 else {}),
+        "error_accuracy": mean_of_known(parts["error"]), "correct_accuracy": mean_of_known(parts["correct"]),
         "pooled_f1": _f1(marks), "detection_f1": f1(float((flawed * said).sum()), float(said.sum()), float(flawed.sum())),
     }  # fmt: skip
 
@@ -62,10 +63,24 @@ def _f1(marks: Marks) -> float:
     return harmonic(marks.mean("error"), marks.mean("correct"))
 
 
+def lacking(items: Sequence[Item]) -> str:
+    """Which sets are not in the F1, since all of their solutions that are asked about are right, or all wrong."""
+    kinds: dict[str, set[bool]] = {}
+    for item in items:
+        kinds.setdefault(item.subset, set()).add(item.worth[0] < 1.0)
+    lone = {name: "right" if True in known else "wrong" for name, known in kinds.items() if len(known) == 1}
+    if not lone:
+        return ""
+    told = ", ".join(f"{name} has no {kind} solution here" for name, kind in lone.items())
+    left = len(kinds) - len(lone)
+    return f"f1 is {f'the mean of {left} of {len(kinds)} sets' if left else 'left out'}: {told}"
+
+
 _PAGES = "Ann reads 12 pages on Monday and twice as many on Tuesday. How many in all?"
 
 benchmark = Benchmark(
     title="ProcessBench", data="processbench", hub="Qwen/ProcessBench", read=read, marks=marks, figures=figures, asks="steps",
+    lacking=lacking,
     published=(
         Published("o1-mini (critic)", {"f1": 0.879}, "arXiv:2412.06559, table 3"),
         Published("QwQ-32B-Preview (critic, majority of 8)", {"f1": 0.715}, "arXiv:2412.06559, table 3"),

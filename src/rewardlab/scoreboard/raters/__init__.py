@@ -105,15 +105,19 @@ def _of_language_model(kind: str, name: str, rest: str, device: str, dtype: str)
 
 def _of_checkpoint(name: str, device: str, dtype: str) -> Rater:
     from rewardlab.models.checkpoint import find
+    from rewardlab.prm.load import FILE as SCORER
 
     place, _, query = name.removeprefix("prm:").partition("?")
     said = dict(parse_qsl(query, keep_blank_values=True))
-    architecture = str((find(place).config.get("architectures") or [""])[0])
-    if architecture.endswith("ForSequenceClassification") and "as" not in said and not name.startswith("prm:"):
+    found = find(place)
+    architecture = str((found.config.get("architectures") or [""])[0])
+    # a checkpoint of ours says itself that it scores steps, whatever model it is
+    steps = "as" in said or name.startswith("prm:") or (found.folder / SCORER).is_file()
+    if architecture.endswith("ForSequenceClassification") and not steps:
         from rewardlab.scoreboard.raters.classifier import Classifier
 
         return Classifier(name, device, dtype)
-    if not architecture.endswith("ForCausalLM") or "as" in said or name.startswith("prm:"):
+    if not architecture.endswith("ForCausalLM") or steps:
         from rewardlab.scoreboard.raters.steps import Steps
 
         own = {k: said.pop(k) for k in SETTINGS["steps"] if k in said}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rewardlab.scoreboard.benchmark import Benchmark
 
 ANSWERS = ("no", "yes")
+EMPTY = "the reply is empty, and has no vector"
 
 
 class Embedder(Rater):
@@ -66,7 +67,11 @@ class Embedder(Rater):
     def _verdict(self, item: Item, question: str) -> Verdict:
         replies = np.stack([self.known[reply] for reply in item.replies])
         found = self.head.rewards(self.known[question], replies) if self.head else replies @ self.known[question]
-        (verdict,) = verdicts([item], found.astype(float).tolist(), cut=[reply in self.cut for reply in item.replies])
+        # a text of which the tokenizer makes nothing has no direction
+        none = [not np.isfinite(vector).all() for vector in replies]
+        scores = [None if gone else score for gone, score in zip(none, found.astype(float).tolist(), strict=True)]
+        why, cut = [EMPTY if gone else "" for gone in none], [reply in self.cut for reply in item.replies]
+        (verdict,) = verdicts([item], scores, why, cut=cut)
         return verdict
 
     def _vectors(self, texts: Sequence[str]) -> np.ndarray:

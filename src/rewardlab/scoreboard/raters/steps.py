@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rewardlab.errors import unknown
-from rewardlab.models.checkpoint import loading
 from rewardlab.prm import load_scorer
 from rewardlab.prm.load import settings_of
 from rewardlab.scoreboard.items import Item, Verdict, flat
@@ -23,6 +22,8 @@ BY: dict[str, Callable[[Sequence[float]], float]] = {
 }  # fmt: skip
 """How the chances of steps become a score of the reply."""
 
+LONG, EMPTY = "does not fit the context", "the reply is empty, and has no step"
+
 
 class Steps(Rater):
     """by: how a reply is scored by its steps.  splitter: where a benchmark does not say what the steps of a reply are."""
@@ -35,8 +36,7 @@ class Steps(Rater):
             raise unknown("way to score a reply by its steps", by, BY)
         self.by, self.splitter, self.dtype = by, splitter, dtype
         self.found, self.convention, self.settings = settings_of(model)
-        with loading(self.found.folder):
-            self.scorer = load_scorer(model, device, dtype)
+        self.scorer = load_scorer(model, device, dtype)
 
     def fingerprint(self) -> str:
         return f"steps {self.found.base.weights} {self.convention} {self.settings} {self.by} {self.splitter} {self.dtype}"
@@ -47,7 +47,8 @@ class Steps(Rater):
         chances = dict(zip(fits, self.scorer.score([solutions[i] for i in fits]), strict=True))
         if benchmark.asks == "replies":
             scores = [BY[self.by](chances[i]) if i in chances else None for i in range(len(solutions))]
-            return verdicts(items, scores, ["" if i in chances else "does not fit the context" for i in range(len(solutions))])
+            why = ["" if i in chances else LONG if steps else EMPTY for i, (_, steps) in enumerate(solutions)]
+            return verdicts(items, scores, why)
         rows = iter([tuple(chances[i]) if i in chances else None for i in range(len(solutions))])
         return [Verdict(steps=tuple(next(rows) for _ in item.replies)) for item in items]
 

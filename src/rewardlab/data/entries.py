@@ -1,0 +1,37 @@
+"""What a file of rows holds at each of its places, whatever its form."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+Row = dict[str, Any]
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""How a file of UTF-16 begins; no text in UTF-8 does."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a file holds at one place ("line 7"): a row; or, where row is None, a text that is none, and why; or a blank line."""
+
+    place: str
+    row: Row | None
+    raw: str = ""
+    why: str = ""
+
+    @property
+    def blank(self) -> bool:
+        return self.row is None and not self.why
+
+
+def not_utf8(first: bytes) -> str:
+    """What is wrong with a file that begins so, and the command that mends it."""
+    return f"not UTF-8; convert it (iconv -f {'utf16' if first[:2] in UTF16 else 'latin1'} -t utf8)"
+
+
+def of_one_line(problem: ValueError) -> str:
+    """What a JSON parser says of a text without its own number of a line, which is another one than that of the file."""
+    if isinstance(problem, json.JSONDecodeError):
+        return f"{problem.msg.removesuffix(' at')} at column {problem.colno}"
+    return str(problem)
