@@ -1,5 +1,6 @@
 """`rewardlab data`: every tool on files, and no row is lost."""
 
+import gzip
 import importlib
 import io
 import json
@@ -47,6 +48,14 @@ def test_the_help_names_every_tool_and_each_has_its_own(capsys):
     assert "unknown command of data 'dedup'; did you mean dedupe?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["in.json", "in.tsv", "in.jsonl.gz"])
+def test_every_form_of_rows_that_is_read_is_a_tools_input(name, tmp_path):
+    text = {"in.json": '[{"prompt": "a"}, {"prompt": "a"}]', "in.tsv": "prompt\tn\na\t1\na\t1\n"}.get(name, '{"prompt": "a"}\n' * 2)
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    assert say("dedupe", str(tmp_path / name), "--out", str(tmp_path / "out.jsonl")) == 0
+    assert [json.loads(line)["prompt"] for line in (tmp_path / "out.jsonl").read_text().splitlines()] == ["a"]
+
+
 @pytest.mark.parametrize("tool", data.SUBCOMMANDS)
 def test_the_examples_of_help_are_command_lines_that_the_tool_takes(tool):
     examples = [line for line in TOOLS[tool].__doc__.splitlines() if line.startswith("rewardlab data")]
@@ -62,8 +71,9 @@ def test_the_examples_of_help_are_command_lines_that_the_tool_takes(tool):
     [
         ("filter no.jsonl --out out.jsonl", "there is no file no.jsonl"),
         ("filter . --out out.jsonl", ". is a folder; give one file"),
-        ("filter in.json --out out.jsonl", "the data tools read and write JSON lines, .csv and .parquet files, not .json"),
-        ("filter in.jsonl --out out.json", "the data tools read and write JSON lines, .csv and .parquet files, not .json"),
+        ("filter in.zip --out out.jsonl", "in.zip"),
+        ("filter in.jsonl --out out.json", "the data tools write JSON lines, .csv and .parquet files, not .json"),
+        ("filter in.jsonl --out in.jsonl.gz", "the data tools write JSON lines, .csv and .parquet files, not .gz"),
         ("dedupe in.jsonl --out t.jsonl --against t.jsonl", "t.jsonl is read, and would be replaced"),
         ("mix in.jsonl t.jsonl --out t.jsonl", "t.jsonl is read, and would be replaced"),
         ("filter in.jsonl --out no/out.jsonl", "no to write out.jsonl into"),
@@ -96,13 +106,13 @@ def test_the_examples_of_help_are_command_lines_that_the_tool_takes(tool):
 def test_a_mistake_is_said_before_anything_is_written(line, message, tmp_path, capsys):
     write("in.jsonl", [{"prompt": "a", "answer": 1}])
     write("t.jsonl", [{"prompt": "t", "answer": 1}])
-    Path("in.json").write_text("[]")
+    Path("in.zip").write_bytes(b"PK")
     Path("broken.jsonl").write_text('{"prompt": "b"}\nbroken\n')
     if "--out -" in line and "pass-rate" in line:
         line += " --dropped d.jsonl"
     assert cli.main(["data", *line.split()]) == 2
     assert message in capsys.readouterr().err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.jsonl", "in.json", "in.jsonl", "t.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.jsonl", "in.jsonl", "in.zip", "t.jsonl"]
 
 
 # ---- the tools -------------------------------------------------------------------------------------------------------

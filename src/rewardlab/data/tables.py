@@ -18,7 +18,8 @@ from .values import MISSING, value_of
 
 BROKEN = "broken"
 """The reason of lines that cannot be read."""
-ELSEWHERE = (".json", ".tsv", ".gz", ".zip", ".zst")
+UNWRITTEN = (".json", ".tsv", ".gz", ".zip", ".zst")
+"""Suffixes of files in which no rows are written, though some are read."""
 
 
 @dataclass
@@ -69,9 +70,9 @@ class Places:
         inputs = (*self.sources, *self.kept)
         for source in inputs:
             check_source(source)
-        for file in (*inputs, self.out, self.for_dropped):
-            if (suffix := Path(file).suffix.lower()) in ELSEWHERE:
-                raise RewardlabError(f"{file}: the data tools read and write JSON lines, .csv and .parquet files, not {suffix}")
+        for file in (self.out, self.for_dropped):
+            if (suffix := Path(file).suffix.lower()) in UNWRITTEN:
+                raise RewardlabError(f"{file}: the data tools write JSON lines, .csv and .parquet files, not {suffix}")
         if sum(str(source) == STREAM for source in inputs) > 1:
             raise RewardlabError("standard input (-) can be read once only")
         check_out(self.out)
