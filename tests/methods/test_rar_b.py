@@ -82,7 +82,7 @@ def test_a_released_table_is_read_with_the_pool_of_all_its_answers(tmp_path):
     with pytest.raises(RewardlabError, match="labels is the place"):
         benchmark.items(tmp_path / "bad.csv")
     table(tmp_path / "worse.csv", [["", "q", "['a', 'b']", 0], ["", "r", "['a', 'b", 0]])
-    with pytest.raises(RewardlabError, match=r"row 2 .*list of texts"):
+    with pytest.raises(RewardlabError, match=r"line 3 .*list of texts"):
         benchmark.items(tmp_path / "worse.csv")
 
 

@@ -71,8 +71,9 @@ def count_rows(source: Path | str) -> int | None:
 
 
 def is_rows(path: Path) -> bool:
-    """Whether a file's name says that it holds rows."""
-    return _form(path) in (*TABLES, ".tsv", ".jsonl", ".json")
+    """Whether a file's name says that it holds rows. A .tsv is read where it is named; in a folder it is mostly a table beside the
+    rows, as BEIR's judgements are."""
+    return _form(path) in (*TABLES, ".jsonl", ".json")
 
 
 def encoded(row: Row) -> str:
