@@ -292,6 +292,8 @@ check = Check(
     problems=200, steps=60, judge=Within("pair_accuracy", low=0.6, says="held-out episodes above their near miss"),
     tried="one run of 100 problems: .65, by tree search .64, at random .38, greedily .31; where the agent slips at random alone, "
     "so that greedily all is right, .98 after 40 steps",
+    finding="the best of 8 episodes by the model learnt from hindsight succeeds in 53%, any one in 38%; one of the five seeds has "
+    "most of the difference (88%), so that they do not decide. It ranks 89% of held-out episodes above their near miss",
 )  # fmt: skip
 baseline = "bradley_terry"
 kind = "reward-model"

@@ -181,4 +181,6 @@ check = Check(
     settings=LEARNT, versus_settings=LEARNT, by=accuracy_by_turn(), problems=500, steps=60,
     fault=Within("sign", high=0.95, says="replies on the right side of 0"),
     moved=Within("sign", low=0.02, says="replies on the right side of 0"),
+    finding="90% of held-out pairs are ranked right with the absolute terms and 85% without, at equal tokens; seeds differ by more "
+    "(72% to 98% without), so that five do not decide",
 )  # fmt: skip

@@ -236,5 +236,7 @@ check = Check(
     versus=None, task="queries:languages=1,candidates=16", measure="orm", direction="higher", margin=0.03, against="executable",
     settings=LEARNT, problems=300, steps=30,
     fault=Within("majority", high=0.9, says="right results that most candidates return"),
+    finding="of 8 candidates the one that the reward model takes is right in 67% of questions, the first that runs in 43% and the "
+    "most frequent result in 37%; in 83% one of the eight is right",
 )  # fmt: skip
 baseline = "bradley_terry"

@@ -151,5 +151,8 @@ check = Check(
     "easily had",
     versus=None, task="smelly_tests", measure="all", direction="higher", margin=0.1, against="before.all",
     settings={"tests": 1000, "problems": 64}, steps=20,
+    finding="10% of the tests have all seven properties after PPO and 4% before; the share of the properties that they have rises "
+    "from .57 to .70, but not of an assertion, without which a test tests nothing (43% to 36%). Five "
+    "seeds do not decide",
 )  # fmt: skip
 baseline = "ppo"

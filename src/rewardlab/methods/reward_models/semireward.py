@@ -287,4 +287,7 @@ check = Check(
     "alone); angles (100 labels, one repeat): kept ones off by 7.0 and 8.3 degrees, held-out ones by 8.1 and 7.5. The reward tells "
     "right classes from wrong ones with an AUC of .44 to .50, confidence with .84 to .88: after 100 or 300 updates on 20 rows the "
     "rewarder knows little (reward alone, without confidence: half of the digits wrong)",
+    finding="of the pseudo-labels that the rewarder keeps 8% are wrong, of those that a sure student keeps 5%, and it keeps a "
+    "third as many (12% of the images, 33%): in five seeds no sign that it filters better here, where 27% are wrong for a student "
+    "that learns from the labels alone",
 )  # fmt: skip
