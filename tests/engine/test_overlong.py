@@ -6,7 +6,8 @@ import pytest
 
 import rewardlab
 from rewardlab import RewardlabError
-from rewardlab.core import Group, Problem, Run, Score, ask, measure, rollout
+from rewardlab.core import Group, Learner, Part, Problem, Run, Score, ask, measure, rollout
+from rewardlab.core.part import decorator
 from rewardlab.engine.overlong import PATIENCE, NothingFits, fitting, leave_out, measured, scored, skip
 from rewardlab.errors import TooLong
 from rewardlab.methods.baselines.sft import sft
@@ -130,3 +131,27 @@ def test_a_run_goes_on_past_a_row_too_long_and_past_a_step_of_such_rows(tmp_path
     by_step = {line["step"]: line for line in found}
     assert [by_step[i].get("overlong") for i in (1, 2, 3, 4)] == [None, 1.0, 2.0, None]
     assert ["loss" in by_step[i] for i in (1, 2, 3, 4)] == [True, True, False, True]
+
+
+def test_a_second_learner_that_can_read_nothing_of_a_step_learns_nothing_and_the_policy_does(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps({"prompt": f"say {i}", "answer": "x", "solution": "x"}) + "\n" for i in range(12)))
+
+    @rollout(rows=lambda **_: 1)
+    def criticised(problems: list[Problem], run: Run) -> list[Group]:
+        """What the second learner learns: in step 2 it is too long for it, whatever the row."""
+        groups = recorded_pairs([(p, [LONG if run.step == 1 else "ab"]) for p in problems], run)
+        for group in groups:
+            run.policy.check_fits(group[0], 0)
+        return groups
+
+    @decorator(Part)
+    def same(groups, scores, run):
+        return [group[0].problem for group in groups]
+
+    second = Learner("critic", "copy:policy", sft(problems=2).but(rollout=criticised()), problems=same())
+    found = lines(rewardlab.train(sft(problems=2).but(also=(second,)), task=str(rows), steps=3, out=tmp_path / "run", **SMALL).out)
+    by_step = {line["step"]: line for line in found}
+    assert ["loss" in by_step[i] for i in (1, 2, 3)] == [True, True, True]
+    assert ["critic/loss" in by_step[i] for i in (1, 2, 3)] == [True, False, True]
+    assert by_step[2]["overlong"] == 2.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from rewardlab.core import Group, Problem, Rollout, Run, Scores
@@ -25,10 +26,6 @@ PATIENCE = 10
 
 class NothingFits(TooLong):
     """Not one row of a step can be read."""
-
-
-class AllTooLong(list[Group]):
-    """No groups: all that a second learner was to learn from is too long."""
 
 
 def fitting(part: Rollout, problems: list[Problem], run: Run, context: int) -> tuple[list[Group], int]:
@@ -69,7 +66,7 @@ def scored(part: Callable[[list[Group], Run], Scores], groups: list[Group], run:
     try:
         return part(groups, run), []
     except TooLong:
-        unread = [i for i, group in enumerate(groups) if _unreadable(part, group, run)]
+        unread = [i for i, group in enumerate(groups) if not _reads(part, [group], run)]
     known = [group for i, group in enumerate(groups) if i not in unread]
     return (part(known, run) if known else []), unread
 
@@ -84,35 +81,25 @@ def leave_out(groups: list[Group], places: Sequence[int], run: Run) -> None:
         raise NothingFits(f"what judges the replies to {said[:80]!r}, for one, cannot read them")
 
 
-def _unreadable(part: Callable[[list[Group], Run], Scores], group: Group, run: Run) -> bool:
-    try:
-        part([group], run.detached())
-    except TooLong:
-        return True
-    except RewardlabError:
-        # one group alone may not be scored, such as by a correlation
-        return False
-    return False
-
-
 def measured(part: Callable[[list[Problem], Run], dict[str, float]], problems: Sequence[Problem], run: Run) -> dict[str, float]:
     """The measure of the held-out problems that its models can read; `overlong`, how many they cannot, where there are any."""
     try:
         return part(list(problems), run)
     except TooLong:
-        kept = [p for p in problems if _readable(part, p, run)]
+        kept = [p for p in problems if _reads(part, [p], run)]
     if not kept:
         raise RewardlabError(f"{part} can measure none of {len(problems)} held-out problems: each is too long for the context")
     return part(kept, run) | {LOGGED: float(len(problems) - len(kept))}
 
 
-def _readable(part: Callable[[list[Problem], Run], dict[str, float]], problem: Problem, run: Run) -> bool:
-    try:
-        part([problem], run.detached())
-    except TooLong:
-        return False
-    except RewardlabError:
-        return True
+def _reads(part: Callable[[list[Any], Run], Any], one: list[Any], run: Run) -> bool:
+    """Whether the models that a part asks can read this one group or problem."""
+    # alone it may be refused for something else, as by a correlation, and still be read among others
+    with suppress(RewardlabError):
+        try:
+            part(one, run.detached())
+        except TooLong:
+            return False
     return True
 
 

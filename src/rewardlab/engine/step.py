@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -18,7 +18,7 @@ from rewardlab.engine import collate as collating
 from rewardlab.engine.distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank, world_size
 from rewardlab.engine.learner import LearnerState, learners_of
 from rewardlab.engine.missing import why_missing
-from rewardlab.engine.overlong import AllTooLong, NothingFits, fitting, leave_out, measured, note, scored
+from rewardlab.engine.overlong import NothingFits, fitting, leave_out, measured, note, scored
 from rewardlab.engine.rates import with_rates
 from rewardlab.engine.update import update
 from rewardlab.errors import NotFinite, RewardlabError
@@ -113,9 +113,7 @@ class Ops:
         left_out = sum(all_gather(sum(out)))
         note(self.run, left_out)
         if left_out and not groups:
-            if learner.is_policy:
-                raise NothingFits(f"{problems[0].question[:80]!r}, for one, is too long with what is written in its row")
-            return AllTooLong()
+            raise NothingFits(f"{problems[0].question[:80]!r}, for one, is too long with what is written in its row")
         return groups
 
     def _context(self, learner: LearnerState) -> int:
@@ -157,7 +155,7 @@ class Ops:
         """
         learner = learner or self.policy
         part = learner.recipe.reward
-        if part is None or isinstance(groups, AllTooLong):
+        if part is None:
             return None
         with self.timed("reward"):
             # on one rank: a judge or a sandbox is asked once, and all ranks learn from the same numbers
@@ -171,15 +169,13 @@ class Ops:
     def collate(
         self, groups: list[Group], scores: Scores | None, learner: LearnerState | None = None, author: str | None = None
     ) -> Batch:
-        """A learner's batch with the columns that its parts need, and its credit; None of `AllTooLong`.
+        """A learner's batch with the columns that its parts need, and its credit.
 
         author: whose decisions it learns from (default: its own). A column that no part declares cannot be read, except `old`,
         which is then NaN where it was not recorded.
         """
         learner = learner or self.policy
         recipe = learner.recipe
-        if isinstance(groups, AllTooLong):
-            return cast(Batch, None)
         with self.timed("train"):
             batch = collating.collate(groups, scores, self.run.policy.device, author or learner.name)
             per_token = recipe.objective.per_token if recipe.objective else ()
@@ -201,8 +197,6 @@ class Ops:
     def update(self, batch: Batch, learner: LearnerState | None = None) -> None:
         """A learner's optimiser steps on one batch."""
         learner = learner or self.policy
-        if batch is None:
-            return
         with self.timed("train"), self.sharded():
             metrics = update(learner, batch, self.run, self.settings.micro_tokens)
         prefix = "" if learner.is_policy else f"{learner.name}/"
@@ -210,27 +204,34 @@ class Ops:
             self.run.log(prefix + key, value)
 
     def learn(self, learner: LearnerState, batch: Batch, groups: list[Group], scores: Scores | None) -> None:
-        """Update a second learner on the policy's rollouts, with its own reward and credit, or on rollouts of its own problems."""
+        """Update a second learner on the policy's rollouts, with its own reward and credit, or on rollouts of its own problems.
+
+        Where it can read nothing of this step, it learns nothing from it, which `overlong` counts.
+        """
+        with suppress(NothingFits):
+            if (own := self._batch_of(learner, batch, groups, scores)) is not None:
+                self.update(own, learner)
+
+    def _batch_of(self, learner: LearnerState, batch: Batch, groups: list[Group], scores: Scores | None) -> Batch | None:
+        """What a second learner learns from; None where nothing of this step teaches it."""
         own = any(turn.author == learner.name for group in groups for t in group for turn in t.turns)
         if learner.problems is None and own:
             # rewards fall on the decisions of who learns
             of = list(groups)
-            learner_batch = self.collate(of, scores if learner.recipe.reward is None else self.score(of, learner), learner)
-        elif learner.problems is None and learner.recipe.reward is not None:
+            return self.collate(of, scores if learner.recipe.reward is None else self.score(of, learner), learner)
+        if learner.problems is None and learner.recipe.reward is not None:
             # what the policy is paid with teaches it nothing: these rewards are the labels that it is to learn
             of = list(groups)
-            learner_batch = self.collate(of, self.score(of, learner), learner, author=self.policy.name)
-        elif learner.problems is None:
+            return self.collate(of, self.score(of, learner), learner, author=self.policy.name)
+        if learner.problems is None:
             # the columns are copied: its update writes its own loss weights there
-            learner_batch = replace(batch, credit=self.credit(batch, learner), columns=dict(batch.columns))
-        else:
-            problems = learner.problems(groups, scores, self.run)
-            if not problems:
-                # nothing of this step teaches it; a batch without rows cannot be padded
-                return
-            rollouts = self.rollout(problems, learner)
-            learner_batch = self.collate(rollouts, self.score(rollouts, learner), learner)
-        self.update(learner_batch, learner)
+            return replace(batch, credit=self.credit(batch, learner), columns=dict(batch.columns))
+        problems = learner.problems(groups, scores, self.run)
+        if not problems:
+            # a batch without rows cannot be padded
+            return None
+        rollouts = self.rollout(problems, learner)
+        return self.collate(rollouts, self.score(rollouts, learner), learner)
 
     def learn_due(self, batch: Batch, groups: list[Group], scores: Scores | None) -> None:
         """Update every second learner whose turn it is."""
