@@ -41,7 +41,8 @@ def benchmark_rows_file(
     if not rows:
         told = ", ".join(f"{n:,} {why}" for why, n in left_out.items())
         raise RewardlabError(f"{name} has no pair of replies to learn from: {told or 'no item has two of different worth'}")
-    folder, splits = Path(out).expanduser(), {"train": [], "test": []}  # type: ignore[var-annotated]
+    folder = Path(out).expanduser()
+    splits: dict[str, list[dict[str, Any]]] = {"train": [], "test": []}
     for item, row in rows:
         splits["test" if held_out(Problem(item.prompt), share) else "train"].append(row)
     folder.mkdir(parents=True, exist_ok=True)

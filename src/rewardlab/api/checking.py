@@ -12,18 +12,13 @@ from rewardlab.data.columns import Data
 from rewardlab.data.rated_rows import read_by
 from rewardlab.data.values import is_missing
 from rewardlab.errors import RewardlabError
+from rewardlab.registry.names import ASK_VERIFIER
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.user.external import call_of, check_arguments
 from rewardlab.rollouts.independent import independent
 from rewardlab.tasks.row_columns import OTHER_NAMES
 from rewardlab.tasks.sources import Listed
 from rewardlab.verifiers.contract import Verifier
-
-ASK_VERIFIER = (
-    "correct", "solved_between", "monte_carlo_steps", "binary_search_steps", "chance_from_here", "self_denoised_steps",
-    "reachable_steps", "sampled_pass_rate",
-)  # fmt: skip
-"""Parts that need the task's verifier."""
 
 
 def without_answers(task: Task) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rewardlab import registry
-from rewardlab.api.checking import ASK_VERIFIER
 from rewardlab.api.ruler import Ruler, harmless, is_tried, run_with
 from rewardlab.core import Environment, Part, Problem, Recipe, Run, Scores, Task, Trajectory, Turn
 from rewardlab.core.part import Expression
@@ -17,6 +16,7 @@ from rewardlab.envs.external import from_file
 from rewardlab.errors import RewardlabError, TooLong
 from rewardlab.models.load import Policy
 from rewardlab.policies.text import TextPolicy
+from rewardlab.registry.names import ASK_VERIFIER
 from rewardlab.rewards.returned import is_ours
 from rewardlab.runs.config import RunConfig
 

@@ -10,11 +10,8 @@ from rewardlab.core import Learner, Part, Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES, absolute_name, find, kind_of, parted
 from rewardlab.models.load import named_start
+from rewardlab.registry.names import JUDGES, OF_RUNS
 from rewardlab.registry.playing import changed_in
-
-JUDGES = ("judge", "double_elimination")
-"""Rewards that ask a model for judgements, by their setting `model`."""
-OWN = ("policy", "reference")
 
 
 def with_judges(recipe: Recipe) -> Recipe:
@@ -39,7 +36,7 @@ def _with_models(recipe: Recipe, reward: Any) -> Recipe:
     names: dict[str, str] = {}
     for part in reward.walk():
         model = part.settings.get("model") if part.name in JUDGES else None
-        if not isinstance(model, str) or model in (*OWN, *known) or is_served(model) or model in names:
+        if not isinstance(model, str) or model in (*OF_RUNS, *known) or is_served(model) or model in names:
             continue
         init = _placed(model)
         names[model] = next(name for i in range(1, 99) if (name := "judge" + str(i) * (i > 1)) not in known)

@@ -20,6 +20,15 @@ PREFIX = "prm:"
 """Before the checkpoint of a process reward model that is to be the reward."""
 TRAINED = "model:"
 """Before the checkpoint of a reward model, a sequence classifier."""
+JUDGES = ("judge", "double_elimination")
+"""Rewards that ask a model for judgements, by their setting `model`."""
+OF_RUNS = ("policy", "reference")
+"""Names of models that a run has of itself."""
+ASK_VERIFIER = (
+    "correct", "solved_between", "monte_carlo_steps", "binary_search_steps", "chance_from_here", "self_denoised_steps",
+    "reachable_steps", "sampled_pass_rate",
+)  # fmt: skip
+"""Parts that need the task's verifier."""
 
 PLAYED = {
     "env": "what answers replies: FILE.py:NAME, or an environment of rewardlab, NAME or NAME(x=1)",

@@ -18,6 +18,7 @@ from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn
 from rewardlab.core.score import check_finite
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
+from rewardlab.registry.names import ASK_VERIFIER, JUDGES, OF_RUNS
 from rewardlab.rewards.model import PREFIX as TRAINED
 from rewardlab.rewards.model import load_named
 from rewardlab.rewards.process import PREFIX, scorer_of
@@ -30,13 +31,6 @@ Row = Mapping[str, Any]
 
 TOGETHER = ("group", "groups", "weights")
 """What a reward may be `over` that compares rollouts, or takes all of them in one call."""
-
-
-JUDGES = ("judge", "double_elimination")
-"""Rewards that ask a model for judgements, by their setting `model`."""
-OF_RUNS = ("policy", "reference")
-ASK_TASK = ("correct",)
-"""Rewards that ask the verifier of a task."""
 
 
 class Scorer:
@@ -73,7 +67,7 @@ class Scorer:
 
     def _check_asked(self, verify: Any) -> None:
         """Refuse a reward that asks for a task's verifier where no task is named."""
-        if verify is None and (part := next((x for x in self.reward.walk() if x.name in ASK_TASK), None)):
+        if verify is None and (part := next((x for x in self.reward.walk() if x.name in ASK_VERIFIER), None)):
             raise RewardlabError(
                 f"{part} asks the verifier of a task, and none is named: give --task TASK, or a verifier by name (--reward math)"
             )
