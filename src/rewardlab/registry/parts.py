@@ -72,6 +72,7 @@ RENAMED = {
     "objective:each_step_end_once": "weighting:each_step_end_once",
     "objective:best_right_once": "weighting:best_right_once",
     "loop:ctrl_critic/hinted_first": "loop:trained_judge/imitated_first",
+    "loop:mix_grm/styles_first": "loop:trained_judge/imitated_first",
     "loop:rl_tango/verifier_alone": "loop:trained_judge/learner_alone",
 }
 """Old name to present name, both as `slot:name`."""

@@ -212,17 +212,18 @@ def revised(
 
 def ctrl_critic(
     base: Recipe | None = None, *, generator: str = "copy:policy", ask: str = ASK, hinted: str = HINTED, revise: str = REVISE,
-    parts: tuple[str, ...] = PARTS, by: Reward | None = None, first: int = 20, n: int = 5, beta: float = 0.001,
-    unformed: float = -1.0, rounds: int = 1, votes: int = 1, problems: int = 16, lr: float | None = None,
+    parts: tuple[str, ...] = PARTS, by: Reward | None = None, first: int = 20, sft_lr_scale: float = 10.0, n: int = 5,
+    beta: float = 0.001, unformed: float = -1.0, rounds: int = 1, votes: int = 1, problems: int = 16, lr: float | None = None,
     revisions: NonNegativeInt = 0, candidates: PositiveInt = 1, critic: str = "copy:policy",
 ) -> Recipe:  # fmt: skip
-    """generator: who drafts, revises and is told hints, openai:URL#NAME or a model.  ask, hinted, revise: what critic, who is told
-    hints, and generator read, with {question}, {attempt}, {hint}, {critique}.  parts: headings of a critique.  by: a reward for the
-    verifier; 1 passes.  first: steps of imitation.  n: critiques of a draft.  beta: weight of the KL.  unformed: pay of a critique
-    without its parts.  rounds: of critique and revision, held out.  votes: critiques of an answer, of which one with the
-    judgment of most is read, held out or answering.  problems: of a step.  revisions, candidates: 0 and 1 train a critic; else
-    nothing is trained, and `rewardlab answer` gives the policy's answers after so many rounds, from the one of `candidates` that
-    most critiques judge right.  critic: who criticises these, such as a run of this method."""
+    """generator: who drafts, revises and is told hints, openai:URL#NAME or a model.  ask, hinted, revise: what critic, who is
+    told hints, and generator read, with {question}, {attempt}, {hint}, {critique}.  parts: headings of a critique.  by: a
+    reward for the verifier; 1 passes.  first, sft_lr_scale: steps of imitation, and their learning rate as a multiple of the
+    recipe's.  n: critiques of a draft.  beta: weight of the KL.  unformed: pay of a critique without its parts.  rounds: of
+    critique and revision, held out.  votes: critiques of an answer, of which one with the judgment of most is read, held out or
+    answering.  problems: of a step.  revisions, candidates: 0 and 1 train a critic; else nothing is trained, and `rewardlab
+    answer` gives the policy's answers after so many rounds, from the one of `candidates` that most critiques judge
+    right.  critic: who criticises these, such as a run of this method."""
     if revisions or candidates > 1:
         asked: dict[str, Any] = {"ask": ask, "parts": parts, "votes": votes}
         answering = best_of_n(base, n=candidates)
@@ -237,8 +238,8 @@ def ctrl_critic(
         rollout=critiques_of_drafts(inner=base.rollout or independent(n=n), ask=ask),
         reward=revision_passes(unformed=unformed, **revising),
         measure=critique_revision(ask=ask, rounds=rounds, votes=votes, **revising),
-        loop=imitated_first(first=first, kept=kept, inner=base.loop) if first else base.loop,
-        also=(*base.also, Learner(GENERATOR, generator, Recipe(), every=0)), problems=problems, lr=lr,
+        loop=imitated_first(first=first, kept=kept, sft_lr_scale=sft_lr_scale, inner=base.loop) if first else base.loop,
+        also=(*base.also, Learner(GENERATOR, generator, Recipe(), every=0)), problems=problems, lr=lr, small_lr=1e-4,
     )  # fmt: skip
 
 
@@ -255,7 +256,7 @@ data = Data(
     ],
 )  # fmt: skip
 
-SMALL = {"ask": VERIFY, "hinted": VERIFY, "revise": REFINE, "parts": ("Conclusion:",), "n": 8, "lr": 3e-4}
+SMALL = {"ask": VERIFY, "hinted": VERIFY, "revise": REFINE, "parts": ("Conclusion:",), "n": 8}
 check = Check(
     says="a critic that is rewarded for revisions that pass makes more answers right than one that imitates its own critiques "
     "whose revisions passed, after as many steps",

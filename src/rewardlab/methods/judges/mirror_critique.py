@@ -59,7 +59,7 @@ from rewardlab.methods.baselines.trained_judge import imitated_first, judge_besi
 from rewardlab.rewards.critiques import answers
 from rewardlab.rewards.judge import judge
 from rewardlab.rollouts.judgements import nothing_accepted
-from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Share
 from rewardlab.text.votes import answer_of
 from rewardlab.util.ranking import auc_of
 from rewardlab.worlds.mirrors import FORM as SMALL
@@ -119,11 +119,11 @@ def _right(question: Problem, critique: str, form: Form) -> bool:
 @loop(wraps="inner")
 def mirrored_first(
     recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, form: str = VERIFY, shown: str = MIRROR, n: PositiveInt = 2,
-    writer: str = CRITIC, inner: Loop | None = None,
+    writer: str = CRITIC, sft_lr_scale: PositiveFloat = 10.0, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Imitate mirrored critiques in the first `first` training steps, and then train by the recipe, as `imitated_first` does."""
     kept = mirrored_critiques(form=form, shown=shown, n=n, writer=writer)
-    imitated_first(first=first, kept=kept, inner=inner)(recipe, run, ops)
+    imitated_first(first=first, kept=kept, sft_lr_scale=sft_lr_scale, inner=inner)(recipe, run, ops)
 
 
 # ---- scores of candidates, votes and abstention ----------------------------------------------------------------------------
@@ -222,23 +222,25 @@ def weighed_vote(
 
 def mirror_critique(
     base: Recipe | None = None, *, critic: str = "copy:policy", form: str = VERIFY, shown: str = MIRROR, first: int = 20,
-    tries: int = 2, n: int = 8, problems: int = 16, critiques: int = 16, threshold: float = 0.5, lr: float | None = None,
-    candidates: NonNegativeInt = 0, checker: str = "", unsure: str = "",
+    sft_lr_scale: float = 10.0, tries: int = 2, n: int = 8, problems: int = 16, critiques: int = 16, threshold: float = 0.5,
+    lr: float | None = None, candidates: NonNegativeInt = 0, checker: str = "", unsure: str = "",
 ) -> Recipe:  # fmt: skip
-    """critic: who writes the critiques to imitate, openai:URL#NAME or a model (`Learner.init`).  form: what the verifier is asked,
-    with {prompt} and {reply}.  shown: what the critic is, with {solution} too; empty: the same.  first: steps that imitate.
-    tries: critiques of a candidate.  n: the verifier's, in RL.  problems: rows of a step.  critiques: of a candidate, held
-    out or answered.  threshold: of the score below which no answer is given.  candidates: more than 0: so many replies to a prompt,
-    of which the weighed vote chooses one (`rewardlab answer`; the paper takes 16), and nothing is trained.  checker: who
-    criticises them, a trained verifier beside the policy; empty: the policy itself.  unsure: what is replied below the threshold;
-    empty: the answer all the same."""
+    """critic: who writes the critiques to imitate, openai:URL#NAME or a model (`Learner.init`).  form: what the verifier is
+    asked, with {prompt} and {reply}.  shown: what the critic is, with {solution} too; empty: the same.  first, sft_lr_scale:
+    steps that imitate, and their learning rate as a multiple of the recipe's.  tries: critiques of a candidate.  n: the
+    verifier's, in RL.  problems: rows of a step.  critiques: of a candidate, held out or answered.  threshold: of the score
+    below which no answer is given.  candidates: more than 0: so many replies to a prompt, of which the weighed vote chooses one
+    (`rewardlab answer`; the paper takes 16), and nothing is trained.  checker: who criticises them, a trained verifier beside
+    the policy; empty: the policy itself.  unsure: what is replied below the threshold; empty: the answer all the same."""
     if candidates:
         return _by_vote(base, candidates, checker, form, critiques, threshold, unsure)
     base = base or grpo(n=n)
     base = trained_judge(base, form=form, kind=KIND, n=n, problems=problems, wrong=0.0, lr=lr)
     return base.but(
         credit=center() >> to_go(),
-        loop=mirrored_first(first=first, form=form, shown=shown, n=tries, inner=base.loop) if first else base.loop,
+        loop=mirrored_first(first=first, form=form, shown=shown, n=tries, sft_lr_scale=sft_lr_scale, inner=base.loop)
+        if first
+        else base.loop,
         measure=verified_votes(form=form, critiques=critiques, threshold=threshold),
         also=(*base.also, Learner(CRITIC, critic, Recipe(), every=0)) if first else base.also,
     )
@@ -284,7 +286,7 @@ data = Data(
     ],
 )  # fmt: skip
 
-SETTINGS = {"form": SMALL, "first": 20, "critiques": 4, "lr": 3e-4}
+SETTINGS = {"form": SMALL, "first": 20, "critiques": 4}
 check = Check(
     says="a verifier that first imitates critiques written with the gold solution in view gives more right verdicts than one that "
     "imitates its own accepted critiques, after as many steps of imitation and of RL",

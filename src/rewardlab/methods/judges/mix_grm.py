@@ -28,13 +28,10 @@ from rewardlab.checks.claim import Check, Within
 from rewardlab.core import (
     Group,
     Learner,
-    Loop,
     Problem,
     Recipe,
-    Rollout,
     Run,
     Trajectory,
-    loop,
     measure,
     rollout,
     seed_of,
@@ -47,10 +44,9 @@ from rewardlab.judges.cases import WORTH, Case, agrees, cases_of, label_of, to_j
 from rewardlab.judges.forms import Form, Kind
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.baselines.sft import sft
-from rewardlab.methods.baselines.trained_judge import go_on, trained_judge
+from rewardlab.methods.baselines.trained_judge import imitated_first, trained_judge
 from rewardlab.rollouts.judgements import nothing_accepted
-from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
+from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.verifiers.match import final_answer
 from rewardlab.worlds.duels import FORM as SMALL_FORM
 
@@ -185,25 +181,6 @@ def _agrees(form: Form, t: Trajectory) -> bool | None:
     return None if values is None else agrees(values, t.problem.meta[WORTH])
 
 
-@loop(wraps="inner")
-def styles_first(
-    recipe: Recipe, run: Run, ops: Any, *, first: PositiveInt, kept: Rollout, sft_lr_scale: PositiveFloat = 20.0,
-    inner: Loop | None = None,
-) -> None:  # fmt: skip
-    """Imitate the judgements of `kept` in the first `first` training steps. Then the policy so far becomes the reference, if there
-    is one, and training goes on by the recipe.
-
-    sft_lr_scale: the learning rate of these steps, as a multiple of the recipe's.  inner: how the others are taken.
-    """
-    if run.step >= first:
-        inner(recipe, run, ops) if inner else ops.standard_step(recipe)
-        return
-    lr = sft_lr_scale * recipe.update.rate
-    ops.standard_step(sft(problems=recipe.update.problems).but(rollout=kept, lr=lr, measure=None))
-    if run.step == first - 1:
-        go_on(ops)
-
-
 @measure
 def styles(
     problems: Sequence[Problem], run: Run, *, form: str = FORM, kind: Kind = "pairwise", unit: str = UNIT,
@@ -249,7 +226,7 @@ def mix_grm(
         form=form, kind=kind, breadth_form=breadth_form or form, depth_form=depth_form or form, n=n, unit=unit,
         solution=solution, tags=tags, match=match, merge=merge, filtered=filtered, rare=rare,
     )  # fmt: skip
-    first = styles_first(first=distil, kept=kept, sft_lr_scale=sft_lr_scale, inner=base.loop) if distil else base.loop
+    first = imitated_first(first=distil, kept=kept, sft_lr_scale=sft_lr_scale, inner=base.loop) if distil else base.loop
     also = (*base.also, Learner("writer", writer, Recipe(), every=0)) if distil else base.also
     return base.but(loop=first, measure=styles(form=form, kind=kind, unit=unit, tags=tags), also=also)
 

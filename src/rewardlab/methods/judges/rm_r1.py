@@ -132,19 +132,19 @@ def _parted(run: Run, by: Reward, asked: Sequence[Problem], texts: Sequence[str]
 
 
 def rm_r1(
-    base: Recipe | None = None, *, form: str = "rm_r1", distil: int = 20, again: str = AGAIN, tail: int = 80, n: int = 7,
-    beta: float = 1e-3, problems: int = 16, votes: int = 1, lr: float | None = None,
+    base: Recipe | None = None, *, form: str = "rm_r1", distil: int = 20, sft_lr_scale: float = 5.0, again: str = AGAIN,
+    tail: int = 80, n: int = 7, beta: float = 1e-3, problems: int = 16, votes: int = 1, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
-    """form: what the judge is asked (`judges/named.py`).  distil: first steps that imitate right judgements.  again: told behind
-    the question to a writer whose judgement was wrong, with {verdict} and {judgement}; empty: nobody is asked again.  tail:
-    characters at the end in which the verdict must stand.  n: judgements of a row.  beta: of the KL to the start.  problems, votes:
-    as in `trained_judge`."""
+    """form: what the judge is asked (`judges/named.py`).  distil, sft_lr_scale: first steps, which imitate right judgements,
+    and their learning rate as a multiple of the recipe's.  again: told behind the question to a writer whose judgement was
+    wrong, with {verdict} and {judgement}; empty: nobody is asked again.  tail: characters at the end in which the verdict must
+    stand.  n: judgements of a row.  beta: of the KL to the start.  problems, votes: as in `trained_judge`."""
     base = base or grpo(n=n, beta=beta)
     base = trained_judge(base, form=form, n=n, problems=problems, votes=votes, lr=lr)
     paid = right_at_the_end(form=form, tail=tail)
     kept = distilled_judgements(by=paid, form=form, again=again)
-    first = judgements_first(first=distil, by=paid, form=form, kept=kept, inner=base.loop) if distil else base.loop
-    return base.but(reward=paid, loop=first)
+    first = judgements_first(first=distil, by=paid, form=form, kept=kept, sft_lr_scale=sft_lr_scale, inner=base.loop)
+    return base.but(reward=paid, loop=first if distil else base.loop)
 
 
 fidelity = "core"

@@ -154,22 +154,24 @@ def won_against_start(
 
 
 def think_rm(
-    base: Recipe | None = None, *, form: str = "think_rm", distil: int = 20, written_each: int = 4, n: NonNegativeInt = 0,
-    beta: float = 1e-4, problems: int = 16, votes: int = 1, lr: float | None = None, judge: str = "", by_length: bool = True,
-    max_judgement: PositiveInt | None = None,
+    base: Recipe | None = None, *, form: str = "think_rm", distil: int = 20, sft_lr_scale: float = 10.0, written_each: int = 4,
+    n: NonNegativeInt = 0, beta: float = 1e-4, problems: int = 16, votes: int = 1, lr: float | None = None, judge: str = "",
+    by_length: bool = True, max_judgement: PositiveInt | None = None,
 ) -> Recipe:  # fmt: skip
-    """form: what the judge is asked (`judges/named.py`).  distil: first steps that imitate the longest right judgements, of
-    written_each that the policy writes where a row has none.  n: judgements of a row, or replies to a prompt (G); 0: 8 and 4.
-    beta: of the KL.  problems, votes: as in `trained_judge`.  judge: a trained judge, a model or openai:URL#NAME: it
-    is then a policy that is trained.  by_length: as in `preferred`; False suits think_rm_graded.  max_judgement: tokens of its
-    judgements, if not 2048."""
+    """form: what the judge is asked (`judges/named.py`).  distil, sft_lr_scale: first steps, which imitate the longest right
+    judgements, of written_each that the policy writes where a row has none, and their learning rate as a multiple of the
+    recipe's.  n: judgements of a row, or replies to a prompt (G); 0: 8 and 4.  beta: of the KL.  problems, votes: as in
+    `trained_judge`.  judge: a trained judge, a model or openai:URL#NAME: it is then a policy that is trained.  by_length: as in
+    `preferred`; False suits think_rm_graded.  max_judgement: tokens of its judgements, if not 2048."""
     n = n or (4 if judge else 8)
     base = base or grpo(n=n, beta=beta)
     if judge:
         return _by_preferences(base, judge, form, by_length, max_judgement or TOKENS).but(problems=problems, lr=lr)
     base = trained_judge(base, form=form, n=n, problems=problems, votes=votes, lr=lr)
     paid = right_strength(form=form)
-    first = judgements_first(first=distil, by=paid, form=form, n=written_each, keep="longest", inner=base.loop)
+    first = judgements_first(
+        first=distil, by=paid, form=form, n=written_each, keep="longest", sft_lr_scale=sft_lr_scale, inner=base.loop
+    )
     return base.but(reward=paid, loop=first if distil else base.loop)
 
 

@@ -190,12 +190,13 @@ def _unlabelled(count: int, said: str | None) -> str:
 
 def trm_thinking_supervised_rm(
     base: Recipe | None = None, *, form: str = FORM, line: str = LINE, pattern: str = PATTERN, first: int = 20,
-    faithful: float = 1.0, n: int = 8, problems: int = 16, lr: float | None = None, trm: str = "", useful: Reward | None = None,
-    max_judgement: int | None = None,
+    sft_lr_scale: float = 10.0, faithful: float = 1.0, n: int = 8, problems: int = 16, lr: float | None = None, trm: str = "",
+    useful: Reward | None = None, max_judgement: int | None = None,
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked, with {prompt}, {reply} and columns such as {documents}.  line: a sentence's part of the
-    judgements to imitate.  pattern: a regular expression of it, with groups `faithful` and `correct`.  first: steps of imitation.
-    faithful: weight of its labels, w.  n, problems, lr: of RL.
+    judgements to imitate.  pattern: a regular expression of it, with groups `faithful` and `correct`.  first, sft_lr_scale:
+    steps of imitation, and their learning rate as a multiple of the recipe's.  faithful: weight of its labels, w.  n, problems,
+    lr: of RL.
 
     trm: a trained judge, as a run (`Learner.init`): then the policy answers the questions, and is paid by it.  useful: the reward
     for usefulness that is added, such as 0.5 * model_score().  max_judgement: tokens of a judgement then; None: 1024."""
@@ -212,9 +213,10 @@ def trm_thinking_supervised_rm(
         rollout=sentence_judgements(inner=base.rollout or independent(n=n), form=form),
         reward=right,
         measure=sentence_errors(form=form, pattern=pattern),
-        loop=judgements_first(first=first, by=right, kept=kept, inner=base.loop) if first else base.loop,
+        loop=judgements_first(first=first, by=right, kept=kept, sft_lr_scale=sft_lr_scale, inner=base.loop) if first else base.loop,
         problems=problems,
         lr=lr,
+        small_lr=1e-4,
     )
 
 
