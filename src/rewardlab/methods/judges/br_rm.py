@@ -224,6 +224,7 @@ def br_rm(
         measure=rethought_accuracy(form=form, second=second, strict=strict),
         problems=problems,
         lr=lr,
+        small_lr=1e-4,
     )
 
 
