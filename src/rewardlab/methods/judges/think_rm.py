@@ -9,11 +9,11 @@ Long judgements are kept since they try hypotheses and take verdicts back; GRPO 
 
 Hong et al. 2025, arXiv:2505.16265, and IlgeeHong/Think-RM at 823375b (run_binary_max_sft.sh, run_binary_max_grpo.sh,
 naive-reasoning-binary.py and -multiclass.py, core_algos.compute_grpo_difference_advantage, call_gen_prm_*.py): n = 8 judgements, KL
-.0001, imitation at 1e-5 and RL at 2e-6, eps = 1e-6, G = 4; a preference with strength is paid 1 where it is exact and 1/2 where its side is right. In the release
-each pair is judged in one order, 0 where it cannot be read, and a verdict without strength counts 1 / length of the judgement in
-characters: what was long in the balance says less. (inferred): a group of which nothing can be read has no verdict; the same text
-twice is a tie that nobody is asked about; 20 steps of imitation; a judgement is kept where its side is right. There QwQ-32B wrote
-the judgements: here the rows bring them, or the policy writes them.
+.0001, imitation at 1e-5 and RL at 2e-6, eps = 1e-6, G = 4; a preference with strength is paid 1 where it is exact and 1/2 where its
+side is right. In the release each pair is judged in one order, 0 where it cannot be read, and a verdict without strength counts 1 /
+length of the judgement in characters: what was long in the balance says less. (inferred): a group of which nothing can be read has
+no verdict; the same text twice is a tie that nobody is asked about; 20 steps of imitation; a judgement is kept where its side is
+right. There QwQ-32B wrote the judgements: here the rows bring them, or the policy writes them.
 
 `think_rm` trains a judge; with `judge`, the policy that this one prefers.
 """
