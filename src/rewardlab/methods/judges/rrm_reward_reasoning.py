@@ -123,5 +123,7 @@ check = Check(
     "its verdicts",
     versus=None, task="duels", measure="pair_accuracy", direction="higher", margin=0.03, against="judged",
     settings={"form": FORM}, problems=200, steps=40,
+    finding="after 40 steps of rewards one judgement is right in 72% of cases, and five in each order rank 80% of the pairs "
+    "right; before them 66% and 77%: votes gain more than these rewards, and gain less after them",
 )  # fmt: skip
 baseline = "trained_judge"
