@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from rewardlab import api, registry
 from rewardlab.core import Message
 from rewardlab.scoreboard.items import Item
@@ -49,7 +51,10 @@ def test_a_run_is_evaluated_as_a_judge_with_gold_answers_or_without(tmp_path):
 def test_it_imitates_first_and_then_learns_from_verdicts(tmp_path):
     run = run_of(tmp_path, distil=1).out
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    assert ["accepted" in row for row in rows if "loss" in row] == [True, False]
+    steps = [row for row in rows if "loss" in row]
+    assert ["accepted" in row for row in steps] == [True, False]
+    # imitation learns at five times the rate, and small judges from their verdicts at less than small policies from rewards
+    assert [row["lr"] for row in steps] == pytest.approx([5e-4, 1e-4])
     assert {"eval/judged", "eval/pair_accuracy", "eval/unread"} <= rows[-1].keys()
     # rows of pairs have no other truth than the verdicts that are paid
     assert "truth" not in json.loads((run / "summary.json").read_text())

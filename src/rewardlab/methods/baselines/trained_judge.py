@@ -29,13 +29,13 @@ from rewardlab.worlds.duels import FORM
 def judgements_first(
     recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, by: Reward, form: str = "", kind: Kind = "pairwise",
     n: PositiveInt = 4, writer: str = "policy", keep: Keep = "first", easy: bool = True, kept: Rollout | None = None,
-    sft_lr_scale: PositiveFloat = 10.0, inner: Loop | None = None,
+    sft_lr_scale: PositiveFloat = 5.0, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Imitate accepted judgements (`accepted_judgements`) in the first `first` training steps. Then the policy so far becomes the
     reference, if there is one, and training goes on by the recipe.
 
     kept: the rollout of what is imitated, in place of accepted judgements.  sft_lr_scale: the learning rate of these steps, as a
-    multiple of the recipe's.  inner: how a step of the recipe is taken.
+    multiple of the recipe's; that of RM-R1 and of Think-RM, whose releases tell it.  inner: how a step of the recipe is taken.
     """
     if run.step >= first:
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
@@ -59,7 +59,7 @@ def go_on(ops: Any) -> None:
 
 @loop(wraps="inner")
 def imitated_first(
-    recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, kept: Rollout, sft_lr_scale: PositiveFloat = 10.0,
+    recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, kept: Rollout, sft_lr_scale: PositiveFloat = 5.0,
     inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Imitate what `kept` keeps in the first `first` training steps, and then train by the recipe; the policy so far becomes the
@@ -106,7 +106,7 @@ def trained_judge(
     distil: int = 0, keep: Keep = "first", votes: int = 1, wrong: float = -1.0, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked, a published form by name, a file, or a text with {prompt}, {first} and {second}.  kind: of a
-    text.  n: judgements of a row.  problems: rows of a step.  distil: first steps that imitate right judgements, at ten times lr.
+    text.  n: judgements of a row.  problems: rows of a step.  distil: first steps that imitate right judgements, at five times lr.
     keep: which of several right ones.  votes: judgements of a held-out row in each order.  wrong: what a wrong verdict is
     paid."""
     base = base or grpo(n=n)

@@ -252,5 +252,7 @@ check = Check(
     says="rewarded for the verdict of its second turn alone, a judge that looks twice is right more often than at its start",
     versus=None, task="second_looks", measure="judged", direction="higher", margin=0.05, against="before.judged",
     settings={"form": FORM, "second": "Look.", "strict": False}, problems=200, steps=40,
+    finding="paid for the verdict of its second turn alone, it goes from 57% to 71% right verdicts, though in its first turn "
+    "it names no more wishes to look at than before (2.9 tokens, 2.8 before)",
 )  # fmt: skip
 baseline = "trained_judge"

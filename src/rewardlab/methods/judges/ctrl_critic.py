@@ -212,7 +212,7 @@ def revised(
 
 def ctrl_critic(
     base: Recipe | None = None, *, generator: str = "copy:policy", ask: str = ASK, hinted: str = HINTED, revise: str = REVISE,
-    parts: tuple[str, ...] = PARTS, by: Reward | None = None, first: int = 20, sft_lr_scale: float = 10.0, n: int = 5,
+    parts: tuple[str, ...] = PARTS, by: Reward | None = None, first: int = 20, sft_lr_scale: float = 5.0, n: int = 5,
     beta: float = 0.001, unformed: float = -1.0, rounds: int = 1, votes: int = 1, problems: int = 16, lr: float | None = None,
     revisions: NonNegativeInt = 0, candidates: PositiveInt = 1, critic: str = "copy:policy",
 ) -> Recipe:  # fmt: skip
@@ -256,7 +256,7 @@ data = Data(
     ],
 )  # fmt: skip
 
-SMALL = {"ask": VERIFY, "hinted": VERIFY, "revise": REFINE, "parts": ("Conclusion:",), "n": 8}
+SMALL = {"ask": VERIFY, "hinted": VERIFY, "revise": REFINE, "parts": ("Conclusion:",), "n": 8, "sft_lr_scale": 3.0}
 check = Check(
     says="a critic that is rewarded for revisions that pass makes more answers right than one that imitates its own critiques "
     "whose revisions passed, after as many steps",

@@ -114,7 +114,7 @@ def held_right(
 
 
 def libra_rm(
-    base: Recipe | None = None, *, form: str = VERIFY, distil: int = 20, sft_lr_scale: float = 10.0, tries: int = 8,
+    base: Recipe | None = None, *, form: str = VERIFY, distil: int = 20, sft_lr_scale: float = 5.0, tries: int = 8,
     easy: bool = False, n: int = 8, problems: int = 16, votes: int = 1, lr: float | None = None, judge: str = "",
     max_judgement: PositiveInt | None = None,
 ) -> Recipe:  # fmt: skip
@@ -169,7 +169,9 @@ check = Check(
     says="a verifier that first imitates right judgements of replies that it does not always judge right, and then is rewarded for "
     "its verdicts, gives more right verdicts without a reference than at its start",
     versus=None, task="mirrors", measure="judged", direction="higher", margin=0.05, against="before.judged",
-    settings={"form": SMALL}, problems=150, steps=120,
+    settings={"form": SMALL, "sft_lr_scale": 3.0}, problems=150, steps=120,
     tried="40 steps at 3e-4, of which 20 imitate, one run: 62% to 63%; of right replies 42% to 63%, of wrong ones 81% to 64%",
+    version=2, replaces="20 steps of imitating its own judgements at ten times the rate left it at chance, whence rewards did not "
+    "take it",
 )  # fmt: skip
 baseline = "trained_judge"

@@ -211,5 +211,7 @@ check = Check(
     versus_settings={**OF_NOTES, "origin": "translated"}, problems=200, steps=60,
     moved=Within("decoded", low=0.0, says="what choosing the best of four by grade gains"),
     tried="once, on two development seeds: .575 and .635 right on native rows, .608 and .606 on translated ones, from .42: none",
+    finding="60 steps on either kind of row take it from 45% right verdicts to 53%; the rows that were translated with errors "
+    "teach as much here, and choosing the best of four by grade gains less, from 25% to 41% and 46%",
 )  # fmt: skip
 baseline = "prometheus"

@@ -119,7 +119,7 @@ def _right(question: Problem, critique: str, form: Form) -> bool:
 @loop(wraps="inner")
 def mirrored_first(
     recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, form: str = VERIFY, shown: str = MIRROR, n: PositiveInt = 2,
-    writer: str = CRITIC, sft_lr_scale: PositiveFloat = 10.0, inner: Loop | None = None,
+    writer: str = CRITIC, sft_lr_scale: PositiveFloat = 5.0, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Imitate mirrored critiques in the first `first` training steps, and then train by the recipe, as `imitated_first` does."""
     kept = mirrored_critiques(form=form, shown=shown, n=n, writer=writer)
@@ -222,7 +222,7 @@ def weighed_vote(
 
 def mirror_critique(
     base: Recipe | None = None, *, critic: str = "copy:policy", form: str = VERIFY, shown: str = MIRROR, first: int = 20,
-    sft_lr_scale: float = 10.0, tries: int = 2, n: int = 8, problems: int = 16, critiques: int = 16, threshold: float = 0.5,
+    sft_lr_scale: float = 5.0, tries: int = 2, n: int = 8, problems: int = 16, critiques: int = 16, threshold: float = 0.5,
     lr: float | None = None, candidates: NonNegativeInt = 0, checker: str = "", unsure: str = "",
 ) -> Recipe:  # fmt: skip
     """critic: who writes the critiques to imitate, openai:URL#NAME or a model (`Learner.init`).  form: what the verifier is
@@ -286,7 +286,7 @@ data = Data(
     ],
 )  # fmt: skip
 
-SETTINGS = {"form": SMALL, "first": 20, "critiques": 4}
+SETTINGS = {"form": SMALL, "first": 20, "critiques": 4, "sft_lr_scale": 3.0}
 check = Check(
     says="a verifier that first imitates critiques written with the gold solution in view gives more right verdicts than one that "
     "imitates its own accepted critiques, after as many steps of imitation and of RL",

@@ -205,9 +205,9 @@ check = Check(
     says="a judge that imitated the longest of its right judgements for 10 steps is right more often after 50 of reinforcement "
     "than one that imitated the first",
     versus="trained_judge", task="duels", measure="judged", direction="higher", margin=0.03,
-    settings={"form": FORM, "distil": 10, "sft_lr_scale": 10.0}, versus_settings={"form": FORM, "distil": 10}, problems=300,
-    steps=60, version=2, replaces="its rival imitated at twice its rate, which made verdicts worse",
+    settings={"form": FORM, "distil": 10}, versus_settings={"form": FORM, "distil": 10}, problems=300, steps=60,
     tried="40 steps of imitation alone on duels:kinds=wishes, one run: right 65% at the start, 50% with the longest, of which many "
     "ramble (27 tokens instead of 16), and 55% with the first",
+    version=2, replaces="its rival imitated at twice its rate, which made verdicts worse",
 )  # fmt: skip
 baseline = "trained_judge"

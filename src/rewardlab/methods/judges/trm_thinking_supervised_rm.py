@@ -190,7 +190,7 @@ def _unlabelled(count: int, said: str | None) -> str:
 
 def trm_thinking_supervised_rm(
     base: Recipe | None = None, *, form: str = FORM, line: str = LINE, pattern: str = PATTERN, first: int = 20,
-    sft_lr_scale: float = 10.0, faithful: float = 1.0, n: int = 8, problems: int = 16, lr: float | None = None, trm: str = "",
+    sft_lr_scale: float = 5.0, faithful: float = 1.0, n: int = 8, problems: int = 16, lr: float | None = None, trm: str = "",
     useful: Reward | None = None, max_judgement: int | None = None,
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked, with {prompt}, {reply} and columns such as {documents}.  line: a sentence's part of the

@@ -58,7 +58,7 @@ def imitable(trajectory: Trajectory, *, form: str = PROMPT, filtered: bool = Fal
 
 
 def webarbiter(
-    base: Recipe | None = None, *, form: str = PROMPT, distil: int = 20, sft_lr_scale: float = 10.0, filtered: bool = False,
+    base: Recipe | None = None, *, form: str = PROMPT, distil: int = 20, sft_lr_scale: float = 5.0, filtered: bool = False,
     beta: float = 1e-3, n: int = 8, problems: int = 16, votes: int = 1, lr: float | None = None, candidates: NonNegativeInt = 0,
     judge: str = "",
 ) -> Recipe:  # fmt: skip
