@@ -167,6 +167,11 @@ def test_every_setting_reaches_the_recipe(name):
         ), f"{key} of {name} changes nothing"
 
 
+def test_its_defaults_are_values_that_its_flags_take(name):
+    defaults = {key: value for key, value in hyperparameters(registry.method(name)).items() if value is not None}
+    assert registry.build(name, defaults) == registry.build(name)
+
+
 def test_its_docstring_names_idea_and_source(name):
     said = read_docstring(registry.module_of(name).__doc__ or "")
     assert said["title"]
@@ -193,6 +198,8 @@ def test_its_claim_can_be_run(name):
     assert claim.says
     assert claim.versus is None or claim.versus in METHODS
     assert named_task(claim.task).name
+    assert registry.build(name, claim.settings)
+    assert claim.versus is None or registry.build(claim.versus, claim.versus_settings)
     assert claim.direction in ("higher", "lower")
     assert math.isfinite(claim.margin)
     assert claim.margin >= 0

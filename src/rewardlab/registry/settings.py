@@ -205,9 +205,10 @@ def _setting(function: Callable, name: str) -> Setting:
     """What is known of a setting: from its annotation; without one, from its default."""
     setting, default = settings_of(function)[name], inspect.signature(function).parameters[name].default
     if setting.domain in (WHOLE, NUMBER) and name in OF_PACKAGE and function.__code__.co_filename.startswith(OWN_METHODS):
-        # a whole number is no share: the width of a tree is not that of an interval
         domain = OF_PACKAGE[name]
-        return setting if setting.domain is WHOLE and domain is SHARE else setting._replace(domain=domain)
+        # a whole number is no share: the width of a tree is not that of an interval; nor may a name refuse the default
+        other = (setting.domain is WHOLE and domain is SHARE) or not (default is None or domain.holds(default))
+        return setting if other else setting._replace(domain=domain)
     if setting.kind or inspect.signature(function).parameters[name].annotation is not inspect.Parameter.empty:
         return setting
     return setting_of(type(default))

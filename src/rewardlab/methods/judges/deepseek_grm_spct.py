@@ -274,5 +274,8 @@ check = Check(
     settings={"form": BY_QUESTION, "rft": 5, "rft_lr_scale": 1.0, "temperature": 1.0}, problems=200, steps=30,
     tried="`guided` against `voted` of four votes, on this world: after 30 steps the meta RM tells right samples from wrong ones "
     "no better than chance (AUC .46), and half of the votes do worse (.54) than all of them (.65)",
+    finding="one sample finds the best of three notes in 48% of cases, eight summed in 63% (43% and 60% before training); the "
+    "half of them that the meta RM chooses in 60%: it tells right samples at an AUC of .61, which is worth less than "
+    "the votes that it leaves out",
 )  # fmt: skip
 baseline = "trained_judge"

@@ -230,5 +230,7 @@ check = Check(
     settings={"by": rough_quality(), "thinks": False, "within": 0.1},
     versus_settings={"by": rough_quality(), "thinks": False, "within": 0.1, "alone": rough_quality()},
     by=beyond_exemplars(by=right_words(), thinks=False), problems=300, steps=40, learns=None,
+    finding="verdicts beside exemplars with errors teach as much as a rough judge's scores alone: better than the exemplar in "
+    "44% with both, worse in 17% (18% and 54% at first)",
 )  # fmt: skip
 baseline = "grpo"

@@ -293,5 +293,8 @@ check = Check(
     versus="mirror_critique", task="mirrors", measure="verified", direction="higher", margin=0.03,
     settings={**SETTINGS, "shown": SMALL_SHOWN, "critic": "embedded:mirrors:shown=true"}, versus_settings={**SETTINGS, "shown": ""},
     problems=150, steps=40, learns=None,
+    finding="imitating critiques that were written with the solution in view leads to 64% right verdicts, imitating its own "
+    "accepted ones to 67%, from 61%; the vote that they weigh is right in 67% of questions either way, the plain "
+    "majority in 55%",
 )  # fmt: skip
 baseline = "trained_judge"

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewardlab.checks.claim import Check
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Trajectory, measure, rollout, seed_of
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
@@ -287,11 +287,13 @@ data = Data(
     ],
 )  # fmt: skip
 
-SMALL = {"write": SMALL_WRITE, "judge": SMALL_JUDGE, "n": 4, "temperature": 1.0, "lr": 3e-4}
+SMALL = {"write": SMALL_WRITE, "judge": SMALL_JUDGE, "n": 4, "temperature": 1.0, "lr": 1e-3}
 check = Check(
     says="a model that learns from rubrics by which the label comes out judges held-out pairs right more often, by rubrics that it "
     "writes itself, than one that learns from any rubric of the pair",
     versus="openrubrics", task="occasions", measure="pair_accuracy", direction="higher", margin=0.03,
-    settings=SMALL, versus_settings={**SMALL, "filtered": False}, problems=300, steps=60, learns=None,
+    settings=SMALL, versus_settings={**SMALL, "filtered": False}, problems=300, steps=400,
+    judge=Within("pair_accuracy", low=0.55, says="right verdicts by rubrics of its own"), learns=None,
+    version=2, replaces="after 60 steps neither side had learnt who wishes for what: both at chance, on three rates",
 )  # fmt: skip
 baseline = "trained_judge"

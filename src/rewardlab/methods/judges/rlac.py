@@ -276,9 +276,8 @@ fidelity = "reading"
 left_out = "tools of the validator, such as a search over documents for facts; warming the critic up; its schedules and rates"
 data = Data(
     checklist=Column(
-        "demands of which the critic names one: a list of texts, or of objects with `item` and `program`, Python that defines "
-        "verify_requirement(text); without it the critic says the demand in its own words",
-        optional=True, setting="column", needed_with=("choice", "random", "all"),
+        "demands of which the critic names one: texts, or objects with `item` and `program`, Python with verify_requirement(text); "
+        "without it the critic uses its own words", optional=True, setting="column", needed_with=("choice", "random", "all"),
     ),
     rows=[
         {"prompt": "Write two sentences on the life of Ada Lovelace."},
@@ -296,5 +295,7 @@ check = Check(
     settings={**SMALL, "critic": "embedded:failings:judged=true", "ask": ASK, "critic_lr": 1e-4, "each": 1, "max_critique": 6},
     versus_settings={**SMALL, "choice": "random", "n": 8}, by=accuracy(), problems=300, steps=40, learns=None,
     tried="its own side once: all wishes fulfilled in 23% and 45%, 119 checks in the last step; failures_found 12% there",
+    finding="with demands chosen by the critic all wishes are fulfilled in 53%, by chance in 62% (28% at first): its demands "
+    "tell the replies of a prompt apart in 57% of groups, by chance in 78%",
 )  # fmt: skip
 baseline = "dpo"

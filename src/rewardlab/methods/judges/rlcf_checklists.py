@@ -240,5 +240,8 @@ check = Check(
     "judge labels by one score of the whole",
     versus="rlcf_checklists", task="wishes", measure="pass@1", direction="higher", margin=0.05,
     settings=SMALL, versus_settings={**SMALL, "overall": WHOLE}, problems=300, steps=40, learns=None,
+    finding="pairs labelled item by item teach it to fulfil all wishes in 64%, those labelled by one score of the whole in 70% "
+    "(33% at first): a small judge of single wishes is no finer here than its score of the whole, and its pairs need "
+    "more judgements",
 )  # fmt: skip
 baseline = "dpo"

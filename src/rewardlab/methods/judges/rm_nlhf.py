@@ -275,10 +275,7 @@ left_out = (
 )
 data = Data(
     chosen="the better reply", rejected="the worse reply",
-    critique=Column(
-        "a person's critique of the two, where the better reply stands first (A); without it the MetaRM scores judgements",
-        optional=True,
-    ),
+    critique=Column("a person's critique, where the better reply stands first (A); without it the MetaRM scores", optional=True),
     critique_reversed=Column("the same where the worse reply stands first", optional=True),
     rows=[
         {
@@ -296,5 +293,7 @@ check = Check(
     "for its verdicts alone",
     versus="rm_nlhf", task="criticised_duels:kinds=wishes", measure="judged", direction="higher", margin=0.03, settings=OF_WISHES,
     versus_settings={**OF_WISHES, "weight": 0.0, "meta": False}, problems=300, steps=60,
+    finding="paid for critiques too, it names more of what people named (.34; .31 without, .24 at first), and fewer of its "
+    "right verdicts are spurious (.42, .46, .55); it becomes right as often, in 77% and 76% from 65%",
 )  # fmt: skip
 baseline = "trained_judge"

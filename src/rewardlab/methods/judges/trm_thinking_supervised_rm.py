@@ -257,5 +257,7 @@ check = Check(
     settings=OF_PEOPLE, problems=300, steps=60,
     tried="correctness labels against faithfulness labels of the same judge: .70 and .52 before any training, as its warm-up makes "
     "it; taught by one who trusts documents more (trusts=0.6, error=0.2) it had not learnt the facts, .50 and .52 after 60 steps",
+    finding="20 steps of imitation and 40 of rewards take the F1 of incorrect sentences from .69 to .90; its faithfulness "
+    "labels were right from the start",
 )  # fmt: skip
 baseline = "trained_judge"
