@@ -281,7 +281,7 @@ data = Data(
     ),
     rows=[
         {"prompt": "Write two sentences on the life of Ada Lovelace."},
-        {"prompt": "Write a slogan for a bakery in six words.",
+        {"prompt": "Write a slogan in six words.",
          "checklist": [{"item": "six words", "program": "def verify_requirement(text):\n    return len(text.split()) == 6"}]},
         {"prompt": "Name three rivers of Europe, one a line.", "checklist": ["three rivers of Europe", "one a line"]},
     ],
@@ -295,7 +295,6 @@ check = Check(
     settings={**SMALL, "critic": "embedded:failings:judged=true", "ask": ASK, "critic_lr": 1e-4, "each": 1, "max_critique": 6},
     versus_settings={**SMALL, "choice": "random", "n": 8}, by=accuracy(), problems=300, steps=40, learns=None,
     tried="its own side once: all wishes fulfilled in 23% and 45%, 119 checks in the last step; failures_found 12% there",
-    finding="with demands chosen by the critic all wishes are fulfilled in 53%, by chance in 62% (28% at first): its demands "
-    "tell the replies of a prompt apart in 57% of groups, by chance in 78%",
+    finding="all wishes are fulfilled in 53%, by random demands in 62% (28% before); they differ in 57% and 78% of groups",
 )  # fmt: skip
 baseline = "dpo"
