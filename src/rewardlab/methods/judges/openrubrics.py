@@ -294,6 +294,7 @@ check = Check(
     versus="openrubrics", task="occasions", measure="pair_accuracy", direction="higher", margin=0.03,
     settings=SMALL, versus_settings={**SMALL, "filtered": False}, problems=300, steps=400,
     judge=Within("pair_accuracy", low=0.55, says="right verdicts by rubrics of its own"), learns=None,
+    finding="by rubrics of its own it judges 63% of pairs right, 60% after learning from any, 53% at first",
     version=2, replaces="after 60 steps neither side had learnt who wishes for what: both at chance, on three rates",
 )  # fmt: skip
 baseline = "trained_judge"

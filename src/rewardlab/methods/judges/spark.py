@@ -266,5 +266,8 @@ check = Check(
     versus="grpo", task="drafts", measure="judged", direction="higher", margin=0.05, settings={**SMALL, "problems": 8},
     versus_settings={"problems": 16, "beta": 1e-3}, by=self_reflection(point=SMALL["point"], reflect=SMALL["reflect"], whole=True),
     problems=300, steps=40, guard=Within("pass@1", low=-0.05),
+    finding="at first it is right in 40% and tells that in 98%; after learning to solve (82%, GRPO 84%) it tells it in 64% "
+    "with judging tasks and in 71% without: what errors stay are those that it cannot see, and tasks made of its "
+    "replies do not teach it to",
 )  # fmt: skip
 baseline = "grpo"
