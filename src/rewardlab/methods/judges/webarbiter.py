@@ -113,5 +113,7 @@ check = Check(
     settings={**SMALL, "distil": 20}, versus_settings={**SMALL, "distil": 60}, problems=300, steps=60,
     tried="once, all at 3e-4, on two development seeds: .725 and .745 right with reinforcement, .671 and .683 by imitation alone; "
     "before it, in a world that gave places in coordinates, the small judge stayed at chance",
+    finding="from 64% right verdicts on actions, 20 steps of imitation and 40 of reinforcement lead to 75%, and 60 of "
+    "imitation of the biased teacher to 68%",
 )  # fmt: skip
 baseline = "trained_judge"
