@@ -199,5 +199,7 @@ check = Check(
     versus_settings={"form": SMALL_FORM, "gamma": 0.0}, problems=300, steps=60, moved=Within("verdict_margin", low=0.5),
     tried="a rate of 1e-3, with a margin to the wrong verdict alone: right verdicts fell from 64% to 47%, to 52% without it; as "
     "it is now, once on wishes alone: 57% before, 61% with the margin and 61% without it, 1.9 and 1.5 apart",
+    finding="the margin parts the two verdicts by 4.0 nats, likelihood by 3.3 (3.0 at first), and verdicts are right as often, "
+    "68 and 69% from 66%: it is surer, and no more often right",
 )  # fmt: skip
 baseline = "trained_judge"
