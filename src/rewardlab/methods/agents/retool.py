@@ -118,7 +118,7 @@ check = Check(
     problems=400, steps=16, guard=Within("pass@1", low=0.0), guard_from="start",
     tried="one run of two development seeds, with 1000 problems: when 0.030 and -0.110 before, -0.003 and -0.002 after; pass@1 "
     "rises by 0.47. Fixed before it was run, and not changed after it",
-    finding="the policy comes to run code everywhere, where it knows the answer too, since a call costs nothing and is always "
-    "right: it is right 47 points more often, and no choosier",
+    finding="it comes to run code everywhere, where it knows the answer too (in 99.7%, 41% at first), since a call costs "
+    "nothing and is always right: 81% right instead of 38%, and no choosier",
 )  # fmt: skip
 baseline = "ppo"
