@@ -290,5 +290,7 @@ check = Check(
     guard=Within("pass@1", low=-0.1), fault=Within("spent", low=5.0, says="what two calls cost at first"),
     tried="one development seed, questions without numbers: 2.6 a question against 17.7, but right in 41 points fewer of them, far "
     "beyond the guard: at a = .5 the cheap expert is asked whatever is wanted, for wrong answers are paid for being cheap, too",
+    finding="paid for low cost it spends 3.3 a question, else 15.6 (11.4 at first), and is right in 17%, else in 35% (32% at "
+    "first): wrong answers are paid for being cheap, too, so that the cheap expert is asked whatever is wanted",
 )  # fmt: skip
 baseline = "ppo"
