@@ -134,7 +134,10 @@ data = Data(
 check = Check(
     says="rewarded for its verdicts alone, a judge names more of what it has to check, and its verdicts are right more often",
     versus=None, task="duels", measure="judged", direction="higher", margin=0.1, against="before.judged",
-    settings={"form": FORM}, problems=300, steps=160, version=2,
+    settings={"form": FORM}, problems=300, steps=160,
+    finding="from 67% right verdicts to 75% in 160 steps, and from 56 to 64% of pairs that both orders rank alike; it names "
+    "hardly more of what it has to check (22.7 tokens a judgement, 21.8 at first)",
+    version=2,
     replaces="60 steps at 3e-4, the rate of small policies elsewhere: right verdicts stayed at 65%, and rewards fell, while on "
     "development seeds they rose at 1e-4 and at 3e-5, most of all within 80 steps",
 )  # fmt: skip
