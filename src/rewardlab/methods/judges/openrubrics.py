@@ -295,6 +295,6 @@ check = Check(
     settings=SMALL, versus_settings={**SMALL, "filtered": False}, problems=300, steps=400,
     judge=Within("pair_accuracy", low=0.55, says="right verdicts by rubrics of its own"), learns=None,
     finding="by rubrics of its own it judges 63% of pairs right, 60% after learning from any, 53% at first",
-    version=2, replaces="after 60 steps neither side had learnt who wishes for what: both at chance, on three rates",
+    version=2, replaces="after 60 steps, at three rates, both sides were at chance; 400 took one development seed to .62",
 )  # fmt: skip
 baseline = "trained_judge"

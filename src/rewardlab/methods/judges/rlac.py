@@ -295,6 +295,6 @@ check = Check(
     settings={**SMALL, "critic": "embedded:failings:judged=true", "ask": ASK, "critic_lr": 1e-4, "each": 1, "max_critique": 6},
     versus_settings={**SMALL, "choice": "random", "n": 8}, by=accuracy(), problems=300, steps=40, learns=None,
     tried="its own side once: all wishes fulfilled in 23% and 45%, 119 checks in the last step; failures_found 12% there",
-    finding="all wishes are fulfilled in 53%, by random demands in 62% (28% before); they differ in 57% and 78% of groups",
+    finding="all wishes are fulfilled in 53%, by random demands in 62% (28% before); rewards differ in 57%, 78% of groups",
 )  # fmt: skip
 baseline = "dpo"
