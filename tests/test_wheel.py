@@ -31,6 +31,7 @@ def installed(tmp_path_factory):
     return folder / "site"
 
 
+@pytest.mark.slow
 def test_a_wheel_knows_every_method_and_its_verdict(installed, tmp_path):
     env = {**os.environ, "PYTHONPATH": str(installed), "REWARDLAB_CACHE": str(tmp_path)}
     done = subprocess.run(

@@ -10,6 +10,7 @@ import pytest
 import rewardlab
 from rewardlab import RewardlabError, registry
 from rewardlab.api import planning
+from tests.helpers.tiers import one_in
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"model": "untrained", "steps": 1, "max_new": 6, "device": "cpu", "eval_problems": 2}
@@ -79,7 +80,7 @@ def refusal(method, kind, place, tasks):
     return ""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", one_in(2, KINDS))
 def test_the_table_of_methods_by_environment_is_what_planning_says(kind, place, monkeypatch):
     package = page.BY_TASK[kind][1] if kind in page.BY_TASK else ""
     if package and importlib.util.find_spec(package) is None:

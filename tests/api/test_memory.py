@@ -50,6 +50,7 @@ def plan(model, method="grpo", **more):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", ["", "hf:"])
 def test_a_config_alone_is_enough_and_kept_bytes_are_those_computed_by_hand(bare, prefix):
     found = plan(f"{prefix}{bare}", devices=4, settings={"n": 4, "problems": 8, "beta": 0.1})
@@ -148,6 +149,7 @@ def test_what_does_not_fit_is_told_with_the_first_change(bare):
     assert plan(deep, memory="1GB")["change"].startswith("no layout")
 
 
+@pytest.mark.slow
 def test_gradient_checkpointing_is_counted_beside_the_run_as_asked(bare):
     found = plan(f"hf:{bare}", micro_tokens=64)["memory"]
     plain, again = found["whole"], found["whole, recomputed"]

@@ -11,7 +11,8 @@ ROWS = [{"prompt": f"{i}+1=?", "chosen": f"{i + 1}", "rejected": f"{i + 7}"} for
 
 def dry_run(tmp_path, capsys, rows, *more):
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    code = main(["train", "bradley_terry", "--task", str(tmp_path / "pairs.jsonl"), "--dry-run", *more])
+    given = ["--task", str(tmp_path / "pairs.jsonl"), "--model", "untrained", "--dry-run"]
+    code = main(["train", "bradley_terry", *given, *more])
     told = capsys.readouterr()
     return code, " ".join((told.out + told.err).split())
 

@@ -197,12 +197,12 @@ def test_an_evaluation_tells_the_share_of_replies_that_were_cut_off(capsys):
 def test_a_measure_on_part_of_a_file_says_so(tmp_path, capsys):
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps({"prompt": f"{i}+1=?", "answer": i + 1}) + "\n" for i in range(30)))
     task = str(tmp_path / "rows.jsonl")
-    tested = api.evaluate("embedded", task, k=(1,), max_new=2)["n"]
+    tested = api.evaluate("untrained", task, k=(1,), max_new=2)["n"]
     told = " ".join(capsys.readouterr().err.split())
     assert tested < 30
     assert f"measured on the {tested} of 30 rows" in told
     assert f"--test {task}" in told
-    assert api.evaluate("embedded", task, k=(1,), max_new=2, test=task)["n"] == 30
+    assert api.evaluate("untrained", task, k=(1,), max_new=2, test=task)["n"] == 30
     assert "measured on the" not in capsys.readouterr().err
 
 

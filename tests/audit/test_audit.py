@@ -200,6 +200,7 @@ def test_signatures_of_trl_verl_and_rewardlab(tmp_path):
         assert document["handed_over_as"] == ("messages" if name == "trl" else "text")
 
 
+@pytest.mark.slow
 def test_the_users_own_problems(tmp_path):
     rows = [{"q": f"What is {n} plus 3?", "gold": f"We add. #### {n + 3}"} for n in range(11, 41)]
     rows += [{"q": "And what is it in words?", "gold": "forty"}]

@@ -98,6 +98,7 @@ def test_our_own_rewards_pay_no_twin(name):
         assert [f["failed"] for f in found.values()] == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_questions_of_the_users_own(rewards, tmp_path):
     rows = [{"prompt": f"What is {n} plus 3?", "answer": str(n + 3)} for n in range(11, 19)]
     rows += [{"prompt": "What percentage of 50 is 20?", "answer": "40"}]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -155,16 +156,30 @@ def said(text: str) -> list[dict[str, str]]:
     return [{"role": "assistant", "content": text}]
 
 
-def test_verifiers_functions(caplog):
+@contextmanager
+def logged():
+    """What is logged as an error meanwhile."""
+    texts = []
+    handler = logging.Handler(logging.ERROR)
+    handler.emit = lambda record: texts.append(record.getMessage())
+    logging.getLogger().addHandler(handler)
+    try:
+        yield texts
+    finally:
+        logging.getLogger().removeHandler(handler)
+
+
+def test_verifiers_functions():
     f = as_verifiers_reward(judged_unless_asked() + length_penalty(per_token=0.1))
     asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2?"}]
     assert f(prompt=asked, completion=said("4"), answer="4", info={}) == pytest.approx(0.9)
-    assert math.isnan(f(prompt=asked, completion=said("?"), answer="4"))
-    assert not caplog.records
-    with caplog.at_level(logging.ERROR):
+    with logged() as errors:
+        assert math.isnan(f(prompt=asked, completion=said("?"), answer="4"))
+    assert not errors
+    with logged() as errors:
         assert math.isnan(as_verifiers_reward(hinted())(prompt=asked, completion=said("4"), answer="4", info={}))
-    assert "hinted" in caplog.text
-    assert "reply '4'" in caplog.text
+    assert "hinted" in errors[0]
+    assert "reply '4'" in errors[0]
     of_group = as_verifiers_reward(rarity())
     assert of_group([asked] * 2, [said("a"), said("a")], ["4"] * 2, [{}] * 2) == [0.5, 0.5]
 

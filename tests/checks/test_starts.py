@@ -40,6 +40,7 @@ def comparable(done):
     return {k: v for k, v in done.numbers.items() if not k.startswith("train.seconds")}
 
 
+@pytest.mark.slow
 def test_the_start_is_measured_once_and_changes_no_other_number(job):
     plain = run(job(lr=1e-3))
     assert comparable(run(with_known_start(job()))).keys() == comparable(plain).keys()

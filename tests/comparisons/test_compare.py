@@ -79,6 +79,7 @@ def test_a_setting_for_all_reaches_methods_that_build_on_one_that_has_it():
     assert [arm.recipe.rollout.innermost.settings["n"] for arm in arms_of(["grpo", "hapo", "rloo"], {"n": 16})] == [16, 16, 16]
 
 
+@pytest.mark.slow
 def test_methods_get_what_the_first_spends_and_every_run_is_kept(methods, config, tmp_path):
     out = tmp_path / "out"
     how = {"seeds": range(2), "measure": "train.entropy", "equal": "tokens", "out": out}
@@ -219,6 +220,7 @@ def test_problems_of_a_step_are_set_for_all_methods_or_for_one(methods, config, 
 # ---- methods that train nothing --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_method_that_trains_nothing_is_compared_by_its_answers_at_their_own_cost(methods, config, tmp_path):
     found = compare.compare(["best_of_n", "few"], config, settings={"best_of_n.n": 3}, seeds=[0], out=tmp_path / "out")
     searched, trained = found["methods"]

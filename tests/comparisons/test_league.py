@@ -132,6 +132,7 @@ def test_seeds_are_divided_among_warm_starts():
 # ---- a league is run ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_league_is_run_once_and_read_after_that(tiny, tmp_path, monkeypatch):
     assert forecast(tiny, None)[0]["missing"] == forecast(tiny, None)[0]["runs"] == 3 * (2 + 2) + 2
     record = results.run_league("tiny", tiny)

@@ -102,6 +102,7 @@ def test_what_the_samples_come_to(items):
         assert own.mean("pass_at_n") == pytest.approx(reached)
 
 
+@pytest.mark.slow
 def test_the_best_of_32_of_one_model_by_four_rules(items):
     path = Path(benchmark.files()[0]).parent / "steps_qwen_prm_math500.jsonl.gz"
     known = {}

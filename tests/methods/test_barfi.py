@@ -116,6 +116,7 @@ def test_the_outer_gradient_agrees_with_finite_differences_of_the_solved_inner_p
     assert found.tolist() == pytest.approx(numeric, rel=0.02, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_chance_teaches_nothing():
     """Both rewards are one draw at the end of each episode, whatever was done: nothing is to be learnt from either.
 

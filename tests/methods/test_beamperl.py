@@ -58,6 +58,7 @@ def test_reactions_by_hand():
     assert reactions((0, 4), [(8, 1), (4, 3)]) == (7, 5)
 
 
+@pytest.mark.slow
 def test_kinds_differ_in_the_number_of_loads_and_the_place_of_supports():
     task = beams()
     counts = {kind: sum(p.meta["kind"] == kind for p in task.test) for kind in KINDS}
@@ -73,6 +74,7 @@ def test_kinds_differ_in_the_number_of_loads_and_the_place_of_supports():
     assert {one[i].meta["kind"] for i in range(100)} == {"one"}
 
 
+@pytest.mark.slow
 def test_a_mistake_about_moved_supports_cannot_be_seen_on_one_load():
     task = beams(biased=1.0, error=0.0)
     check = registry.part("reward", "coefficients").check

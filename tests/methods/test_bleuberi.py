@@ -106,6 +106,7 @@ def test_hard_prompts_are_a_setting():
 # ---- agreement --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_agreement_with_a_known_quality_grows_with_references():
     task = registry.task("notes:references=8", test_size=300)
     whole = registry.module_of("bleuberi").check.by.settings["inner"]

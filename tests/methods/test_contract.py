@@ -34,7 +34,7 @@ from rewardlab.util.extras import MissingExtra
 from tests.helpers.chromium import BROWSER, MISSING
 from tests.helpers.shrunk import shrunk
 from tests.helpers.steps import BY_ROAD
-from tests.helpers.tiers import only
+from tests.helpers.tiers import one_in, only
 
 METHODS = sorted(registry.methods())
 CLAIM = [f.name for f in fields(Claim)]
@@ -290,6 +290,7 @@ def needs_data(name) -> bool:
         return True
 
 
+@pytest.mark.parametrize("name", one_in(2, METHODS))
 def test_what_is_studied_is_finite_and_a_seed_repeats_it(name, twice, thorough, monkeypatch):
     recipe = registry.build(name)
     if recipe.study is None:

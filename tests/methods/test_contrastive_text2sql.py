@@ -87,6 +87,7 @@ def test_question_and_query_are_read_apart():
         contrastive_texts(field="gold")([problem], Run(policy))
 
 
+@pytest.mark.slow
 def test_the_encoder_is_taught_before_the_first_step_and_then_stays():
     task = registry.task("queries", test_size=2)
     policy = untrained(hidden=32, task=task)

@@ -139,6 +139,7 @@ def test_a_judge_of_ones_own_and_the_credit():
     assert credit[:, 0].tolist() == pytest.approx([0.5**0.5, -(0.5**0.5)], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_both_traces_of_a_pair_are_right_and_by_the_rules_the_worse_is_never_worse():
     task = registry.task("traces", test_size=60)
     pairs = [totals(p.meta["chosen"], p.meta["rejected"], problem=p, faith=0.0) for p in task.test]

@@ -104,6 +104,7 @@ def test_options_without_the_end_token_are_the_chances_of_the_next_token(tmp_pat
         load_rater(f"likelihood:{tmp_path}?end=perhaps")
 
 
+@pytest.mark.slow
 def test_a_network_trained_with_the_score_abstains_where_nothing_can_be_known():
     rng = np.random.default_rng(0)
     seen, _, known = sampled(rng, 1000)

@@ -100,6 +100,7 @@ def test_credit_of_nodes(monkeypatch):
     assert grown_subgraph()([[written(policy, "B", ask("?"))]], run)[0][0].value is None
 
 
+@pytest.mark.slow
 def test_the_network_learns_to_tell_modules():
     task = registry.task("modules", test_size=2)
     samples = [pair for i in range(48) for pair in Graph.of(task.train[i].meta).samples()]

@@ -195,6 +195,7 @@ def test_a_broken_episode_is_named(tmp_path):
 # ---- the method ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_q_learns_which_segments_are_preferred(tmp_path):
     """After a few hundred updates the implied reward agrees with what was really paid, which it never saw."""
     task = registry.task("pointmass", pairs=200, segment=8, episodes=60, test_size=40)

@@ -52,6 +52,7 @@ def lead_after(objective, steps: int) -> float:
     return float((logits[0] - logits[1]).detach())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [0.25, 1.0])
 def test_of_certain_preferences_it_learns_a_lead_that_stays_where_that_of_dpo_grows(strength):
     assert lead_after(ipo_loss(tau=strength), 200) == pytest.approx(1 / (2 * strength), abs=1e-4)

@@ -73,6 +73,7 @@ def test_a_winner_is_the_first_or_the_second():
         list(read(case(human_answer={"accuracy": "A", "relevance": "B", "comprehensiveness": "A"}), "eye"))
 
 
+@pytest.mark.slow
 def test_the_check_finds_who_never_looks_and_who_gives_one_verdict():
     told = hidden_faults_found()(Run(None))
     assert told["blind"] == pytest.approx(0.5, abs=0.08)

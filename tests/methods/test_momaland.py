@@ -96,6 +96,7 @@ def test_the_value_is_the_discounted_return_of_the_team():
     assert value(Button, lambda copies: np.ones((file.EPISODES, 2), int), 0) == pytest.approx([2 + 2 * GAMMA, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paid", ["team", "individual"])
 def test_a_policy_learns_what_its_weights_ask_for(paid):
     press, not_press = (policy(Button, np.array(w), 0, updates=15, paid=paid) for w in ([1.0, 0.0], [0.0, 1.0]))

@@ -88,6 +88,7 @@ def test_pictures_stand_beside_the_file_and_a_missing_one_is_told(tmp_path):
         benchmark.items(path)
 
 
+@pytest.mark.slow
 def test_who_does_not_look_stays_near_chance_where_the_picture_decides():
     told = blind_raters_found()(Run(None))
     assert told["blind"] == pytest.approx(0.5, abs=0.06)

@@ -127,6 +127,7 @@ def stages(folder):
     return [line["pretraining"] for line in read_metrics(folder) if "pretraining" in line]
 
 
+@pytest.mark.slow
 def test_the_first_half_tells_policies_apart_and_a_run_that_is_extended_does_not_go_back(tmp_path):
     run(tmp_path / "run")
     assert stages(tmp_path / "run") == [1, 1, 0, 0]
@@ -137,6 +138,7 @@ def test_the_first_half_tells_policies_apart_and_a_run_that_is_extended_does_not
         assert stages(tmp_path / name) == of
 
 
+@pytest.mark.slow
 def test_rows_for_one_stage_alone_give_it_the_whole_run(tmp_path):
     def without(*names):
         return [replace(p, meta={k: v for k, v in p.meta.items() if k not in names}) for p in ROWS]

@@ -128,6 +128,7 @@ def test_ties_of_people_are_left_out_and_pairs_without_a_difference_are_refused(
         benchmark.items(tmp_path / "math.jsonl")
 
 
+@pytest.mark.slow
 def test_accuracy_and_not_the_ranking_of_models_tells_what_picks_are_worth():
     found = proxies()(Run(policy=None, seed=2))
     assert found["accuracy"] > 0.85

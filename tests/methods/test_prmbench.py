@@ -58,6 +58,7 @@ def test_an_error_beyond_the_last_step_marks_nothing():
     assert item("1", "circular", [2, 9]).labels == ((1.0, 0.0, 1.0, 1.0),)
 
 
+@pytest.mark.slow
 def test_the_published_set_is_read_whole():
     try:
         files = benchmark.files()

@@ -79,6 +79,7 @@ def test_the_loss_has_the_released_kl_and_entropy():
     assert "entropy" not in str(registry.build("reform_dafny", {"entropy": 0.0}).objective)
 
 
+@pytest.mark.slow
 def test_empty_contracts_of_the_world_are_kept_and_honest_ones_say_more():
     task = contracts(slips=0.0, test_size=1)
     problems = [task.train[i] for i in range(40)]

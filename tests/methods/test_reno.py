@@ -62,6 +62,7 @@ def test_a_step_of_the_ascent_by_hand(still):
     assert np.allclose(np.diff(noise, axis=0), [[0.03, 0.0], [0.035, 0.0]], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_regulariser_holds_the_noise_where_noise_is(still):
     """Reward x / 2 + K: it stands still where 1/2 + 1/x - x = 0, at x = (1/2 + sqrt(1/4 + 4)) / 2 = 1.28078; else it runs off."""
     held, _ = iterates(still, n=400, lr=0.1, momentum=0.0, clip=10.0, regular=1.0)

@@ -99,6 +99,7 @@ def test_a_broken_row_is_told(change, says):
         list(read(row | change, "test"))
 
 
+@pytest.mark.slow
 def test_the_figures_find_the_planted_faults():
     found = predicts_best_of_n()(Run(policy=None, seed=0))
     assert found["best_of_four"] > found["pairs"] + 0.04

@@ -58,6 +58,7 @@ def test_a_reward_model_is_taught_where_no_reward_is_given():
     assert str(registry.build("simpo+rip", {"score": note_quality()}).objective) == str(registry.build("simpo").objective)
 
 
+@pytest.mark.slow
 def test_poor_prompts_of_the_world_do_not_say_what_their_notes_are_judged_by():
     task, clear = notes(poor=0.5), notes()
     problems = [task.train[i] for i in range(400)]

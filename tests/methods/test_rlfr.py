@@ -62,6 +62,7 @@ def test_each_token_pays_for_the_rest_of_its_reply_and_rows_without_a_verdict_do
     assert torch.equal(along_the_flow(by=deviations(), coef=0.0)(a, batch, Run(policy=Known())), a)
 
 
+@pytest.mark.slow
 def test_the_flow_learns_states_and_finds_others_off():
     g = torch.Generator().manual_seed(0)
     table = torch.randn(8, 6, 4, generator=g)

@@ -198,6 +198,7 @@ def test_the_first_wrong_reply_is_where_it_leaves_the_gold_answer():
     assert first_wrong([*gold[:4], "Search: b", "y", "Answer: c"], gold) == 3
 
 
+@pytest.mark.slow
 def test_attempts_are_labelled_by_where_they_go_wrong():
     task = repairs(shown="attempts", misjudged=0.0, test_size=60)
     for p in task.test:

@@ -42,6 +42,7 @@ def test_similarity_of_numbers_falls_with_their_distance():
     assert float(step) == pytest.approx((np.exp(-0.25) + 1) / 2, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_the_rewarder_learns_how_like_a_label_is_to_the_true_one():
     torch.manual_seed(0)
     problem = blobs()

@@ -69,6 +69,7 @@ def test_the_pattern_is_that_of_the_category_or_else_of_the_file():
     assert np.isnan(found["lowest_pattern"])
 
 
+@pytest.mark.slow
 def test_an_unseen_pattern_is_found_by_its_own_score_and_hidden_by_the_aggregate():
     found = unseen_patterns()(Run(None, seed=7))
     assert found["unseen"] < 0.6 < 0.8 < found["seen"]

@@ -62,6 +62,7 @@ def taught(spread: str) -> float:
 TASK = bargaining(noise=0.1, test_size=300)
 
 
+@pytest.mark.slow
 def test_the_reward_model_learns_what_utterances_do():
     """From one utterance each of 640 talks, in one pass."""
     assert taught("attributed") > 0.7

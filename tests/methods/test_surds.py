@@ -86,6 +86,7 @@ def test_files_are_read_as_the_released_code_writes_them(tmp_path):
     assert len({item.cluster for item in found}) == 1
 
 
+@pytest.mark.slow
 def test_the_check_finds_who_does_not_read_which_way_round_is_asked():
     found = ways_read()(Run(None))
     assert (found["pairs"], found["single"]) == (0.0, 0.5)

@@ -84,6 +84,7 @@ def test_value_models_answer_together_each_by_its_weight():
     assert not recipe.learns
 
 
+@pytest.mark.slow
 def test_what_training_has_learnt_is_exported_and_answers(tmp_path):
     recipe = value_augmented_sampling(n=2).but(reward=length_penalty(), problems=2)
     trained = api.train(recipe, "untrained", "arithmetic", steps=1, out=tmp_path / "run", max_new=8, eval_problems=2)

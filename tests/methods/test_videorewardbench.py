@@ -89,6 +89,7 @@ def test_drawn_claims_hold_or_not_and_no_frame_alone_shows_a_motion():
     assert holds((draw(np.full((4, 4), -1)),), "A nice picture.") is None
 
 
+@pytest.mark.slow
 def test_the_check_finds_who_looks_at_one_frame_and_the_published_table_comes_out():
     told = frames_tell()(Run(None))
     assert told["published"] == 1.0

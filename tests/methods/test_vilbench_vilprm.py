@@ -61,6 +61,7 @@ def test_the_indicator_by_hand():
     assert indicator((1, 1), (0.8, 0.1), (0.5, 1.0)) == 0.0
 
 
+@pytest.mark.slow
 def test_what_pilots_find_holds_for_others_and_what_noise_finds_does_not():
     found = steps_where_they_matter()(Run(None))
     assert found["met"] > found["control"] + 0.1

@@ -250,6 +250,7 @@ def digits(trajectory):
     return sum(c.isdigit() for c in trajectory.reply) / 12
 
 
+@pytest.mark.slow
 def test_it_learns_through_the_engine(task, policy, tmp_path):
     """Two steps of the whole recipe, pictures and reference included; once more from the same seed is the same."""
     lines = []

@@ -91,6 +91,7 @@ def test_pictures_lie_where_the_repository_has_them(tmp_path):
     assert np.array_equal(np.asarray(benchmark.items(path)[0].pictures[0]), PICTURE)
 
 
+@pytest.mark.slow
 def test_the_check_finds_who_does_not_look():
     found = blind_checkers_found()(Run(None))
     assert found["met"] > 0.9

@@ -136,6 +136,7 @@ def test_the_process_that_has_loaded_may_die_too(process):
     assert values(process.ask(calls(1))) == [1]
 
 
+@pytest.mark.slow
 def test_with_threads_the_whole_process_is_replaced():
     process = Forked("called_in_forks:load", {"threads": 1}, seconds=0.3)
     assert process.start() == {"threads": 1}

@@ -121,6 +121,7 @@ def pairs_to_stack(alone: dict[str, Recipe], bases: dict[str, Recipe], thorough:
     return sorted({*STACKED, *REFUSED, *by_kind, *drawn})
 
 
+@pytest.mark.slow
 def test_every_part_of_two_methods_is_in_their_stack_or_the_stack_is_refused(thorough):
     alone, bases = {n: f() for n, f in METHODS.items()}, {n: base_of(f) for n, f in METHODS.items()}
     stacked, refused = set(), {}

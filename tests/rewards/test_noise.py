@@ -53,6 +53,7 @@ def alike(a, b) -> float:
     return float(np.corrcoef(a, b)[0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "least"), [(imperfect(inner=wrong()), 0.75), (noisy_verdict(false_positive=0.5, spread=0.0), 0.5)]
 )

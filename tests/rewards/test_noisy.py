@@ -51,6 +51,7 @@ def test_right_replies_are_rejected_and_wrong_ones_accepted_at_their_rates():
     assert (again == [right, wrong]).all()
 
 
+@pytest.mark.slow
 def test_rates_are_those_of_the_kind_of_prompt():
     part = noisy_verdict(false_negative=0.4, spread=1.0, by="kind")
     rates = {}

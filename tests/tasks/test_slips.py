@@ -114,6 +114,7 @@ def test_a_habit_makes_one_of_several_right_ways_the_usual_one():
     assert ways[0].startswith(str(numbers[-1]))
 
 
+@pytest.mark.slow
 def test_a_biased_searcher_is_wrong_where_it_searches_most_often_too():
     task = registry.task("facts:hops=4,error=0.5,biased=0.75", test_size=1)
     asked = Counter()

@@ -50,6 +50,7 @@ def better(problems) -> float:
     return statistics.mean(p.meta["qualities"][0] > p.meta["qualities"][1] for p in problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "right"), [({}, 1.0), ({"flip": 0.25}, 0.75), ({"noise": 0.2}, 0.73)])
 def test_training_labels_are_wrong_as_often_as_asked_and_test_labels_never(options, right):
     task = notes(**options)

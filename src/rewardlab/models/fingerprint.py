@@ -18,7 +18,7 @@ def fingerprint(tasks: Iterable[str], makers: Iterable[str], settings: Any = Non
     It covers the definitions that the tasks reach in the rooms FOLLOWED; the makers (paths in the package of the modules that train
     the policy); and `settings`. Comments, docstrings, layout, and the files that things are in do not count.
     """
-    made_by = [registry.PACKAGE / maker for maker in makers]
+    made_by = {registry.PACKAGE / maker for maker in makers}
     starts = [(registry.task_files()[task], task) for task in tasks]
     return hash_of(
         [*starts, *((path, None) for path in made_by)], settings, lambda path: room_of(path) in FOLLOWED or path in made_by

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 
@@ -17,7 +18,13 @@ def builds_on(tree: ast.Module, name: str) -> str | None:
 
 def plain_base(path: Path, name: str) -> str | None:
     """The method of a plain `base = base or grpo()`, with no setting of its own: the method alone is the stack `grpo+NAME`."""
-    match _base(ast.parse(path.read_text("utf-8"), str(path)), name):
+    return _plain_base(path.read_text("utf-8"), str(path), name)
+
+
+@functools.lru_cache(1024)
+def _plain_base(text: str, path: str, name: str) -> str | None:
+    """Of one text, once: a file is asked for its base a dozen times before a run begins."""
+    match _base(ast.parse(text, path), name):
         case ast.Call(func=ast.Name(method), args=[], keywords=[]):
             return method
     return None

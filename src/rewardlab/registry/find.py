@@ -52,14 +52,15 @@ def methods() -> dict[str, Path]:
 def _files() -> Mapping[str, list[Path]]:
     """Name to files that are named so."""
     roots = tuple(method_roots())
-    changed = tuple(folder.stat().st_mtime_ns for root in roots for folder in (root, *_folders(root)))
+    changed = tuple(stamp for root in roots for stamp in _changed(root))
     # a folder that changed just now may change again within one tick of its time stamp
     return (_files_in if time.time_ns() - max(changed) > SETTLED else _files_in.__wrapped__)(roots, changed)
 
 
-def _folders(root: Path) -> list[Path]:
+def _changed(root: Path) -> list[int]:
+    """When a folder of methods and each folder in it were last changed, in nanoseconds."""
     with os.scandir(root) as found:
-        return [Path(one.path) for one in found if one.is_dir()]
+        return [os.stat(root).st_mtime_ns, *(one.stat().st_mtime_ns for one in found if one.is_dir())]
 
 
 @functools.lru_cache(4)
