@@ -48,6 +48,7 @@ def test_a_wheel_knows_every_method_and_its_verdict(installed, tmp_path):
     assert {"holds", "sanity"} & {known[name] for name in recorded}
 
 
+@pytest.mark.slow
 def test_a_wheel_has_every_file_of_the_package(installed):
     def files(root: Path) -> set[str]:
         return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts}

@@ -76,6 +76,7 @@ def test_trl_is_given_what_is_below_adapters_in_float32(bare):
     assert plan(f"hf:{bare}", engine="trl")["format"] == "bfloat16"
 
 
+@pytest.mark.slow
 def test_passes_by_hand(bare):
     found = plan(f"hf:{bare}", devices=4, micro_tokens=64)["memory"]
     whole, divided = found["whole"], found["divided by 4"]
@@ -94,6 +95,7 @@ def test_passes_by_hand(bare):
     assert whole["total"] == max(whole["training"], whole["sampling"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", ["", "hf:"])
 def test_a_critic_is_counted_with_its_optimiser(bare, prefix):
     whole = plan(f"{prefix}{bare}", "ppo", settings={"n": 4, "problems": 8})["memory"]["whole"]
@@ -238,6 +240,7 @@ def test_amounts_of_memory():
             bytes_of(wrong)
 
 
+@pytest.mark.slow
 def test_a_division_without_a_number_of_devices_is_refused(bare):
     with pytest.raises(RewardlabError, match="--devices 8"):
         plan(bare, shard=True)

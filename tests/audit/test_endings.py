@@ -14,6 +14,7 @@ from rewardlab.audit.endings import ENDINGS, RIGHT, _next, endings
 from rewardlab.audit.loading import parse
 from rewardlab.audit.problems import number_item, of_task
 from rewardlab.audit.replies import FORMATS
+from tests.helpers.tiers import one_in
 
 REWARDS = r"""
 import re
@@ -89,7 +90,7 @@ def test_a_reward_that_pays_a_twin(rewards):
     assert (example["response"], example["answer"], example["reward"]) == ("Therefore, the total is 43 after 5 days.", "42", 1.0)
 
 
-@pytest.mark.parametrize("name", ["math", "final_number", "final_answer"])
+@pytest.mark.parametrize("name", one_in(3, ["math", "final_number", "final_answer"]))
 def test_our_own_rewards_pay_no_twin(name):
     found = told(name)
     assert found["twins"]["severity"] == "ok"

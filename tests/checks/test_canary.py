@@ -47,6 +47,7 @@ def test_a_record_of_this_code_gets_its_first_steps_and_they_are_the_same_again(
     assert last(record)["canary"] == kept
 
 
+@pytest.mark.slow
 def test_equal_steps_confirm_a_record_of_other_code_and_other_steps_do_not(record):
     canary.canary(NAME, record)
     older(record)

@@ -54,6 +54,7 @@ def test_the_start_is_measured_once_and_changes_no_other_number(job):
     assert files() == [file]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [
     {"config": CONFIG.but(seed=1)}, {"config": CONFIG.but(eval_problems=3)}, {"config": CONFIG.but(task="arithmetic:test_size=9")},
     {"config": CONFIG.but(max_new=5)}, {"by": coverage(n=2, k=2)}, {"method": "ppo"},

@@ -46,6 +46,7 @@ def tiny(tmp_path, monkeypatch):
     return tmp_path / "worlds" / "tiny.json"
 
 
+@pytest.mark.slow
 def test_a_world_is_measured_and_its_record_shown(tiny, monkeypatch, capsys):
     monkeypatch.setattr(probe, "RATES", (1e-3, 1e-4))
     record = probe.check(TINY, seeds=(0, 1), updates=1, problems=10)

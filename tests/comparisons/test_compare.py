@@ -180,6 +180,7 @@ def test_a_run_that_fails_is_named_and_what_was_run_is_kept(methods, config, tmp
     assert len(compare.resume(tmp_path / "out")["methods"]) == 2
 
 
+@pytest.mark.slow
 def test_a_method_whose_runs_fail_is_left_out(methods, config, tmp_path, monkeypatch):
     found = compare.compare(["few", "half", "best_of_n"], config, seeds=[0], settings={"best_of_n.n": 2}, out=tmp_path / "out")
     assert len(found["methods"]) == 3

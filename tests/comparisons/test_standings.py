@@ -132,6 +132,7 @@ def simulated(rng, members, pairs, effects=None, collapse=None):
 LEAGUES = 400
 
 
+@pytest.mark.slow
 def test_of_leagues_of_alike_members_one_in_twenty_finds_a_difference():
     rng = np.random.default_rng(0)
     wrong = sum(

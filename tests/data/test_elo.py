@@ -83,6 +83,7 @@ def network_offsets(scores, elo, steps: int) -> torch.Tensor:
     return (o - o.mean()).detach()
 
 
+@pytest.mark.slow
 def test_the_network_of_the_released_code_ends_at_the_same_offsets():
     found = calibrating_offsets(SCORES, ELO)
     network = network_offsets(SCORES, ELO, steps=100)

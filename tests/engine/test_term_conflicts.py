@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from rows import outcome, score_of, steps
 
 from rewardlab import registry
@@ -61,6 +62,7 @@ def second_letter(trajectory):
     return float(ord(trajectory.reply[1:2] or "a"))
 
 
+@pytest.mark.slow
 def test_a_run_logs_them_and_a_run_with_one_term_does_not(tmp_path):
     grpo, settings = registry.build("grpo", {"problems": 2}), {"task": "arithmetic", "steps": 1, "eval_problems": 4}
     for name, paid in (("many", tokens() + length_penalty() + second_letter()), ("one", second_letter())):

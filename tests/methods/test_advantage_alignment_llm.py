@@ -101,6 +101,7 @@ def test_expected_payoffs_by_hand():
     assert mean_payoff(half, half, 3) == pytest.approx((3 + 0 + 5 + 1) / 4)
 
 
+@pytest.mark.slow
 def test_aligned_players_learn_to_answer_in_kind_and_plain_ones_to_defect():
     measure = check.by.function
     found = measure([], Run(None, seed=3), **{**check.by.settings, "games": 48, "updates": 60, "lr": 0.1})

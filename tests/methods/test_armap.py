@@ -179,6 +179,7 @@ def trained(tmp_path_factory, task):
     return done, folder
 
 
+@pytest.mark.slow
 def test_a_run_measures_its_plans_and_learns_to_tell_episodes_apart(trained):
     done, folder = trained
     assert {"best", "tree", "random", "greedy", "pair_accuracy"} <= done.summary["after"].keys()

@@ -108,6 +108,7 @@ def test_what_starts_from_nothing_learns_the_labels_first(tmp_path):
     assert "first" not in str(registry.build("charm", {"init": str(tmp_path)}).loop)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_resumed_learns_from_the_same_pairs_and_is_a_reward_model(tmp_path):
     given = {"eval_problems": 8, "device": "cpu", "settings": {"problems": 2}, "checkpoint_every": 1}
     task = "authored_notes:size=12,test_size=8"

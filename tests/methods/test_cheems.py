@@ -141,6 +141,7 @@ def test_pairs_of_one_kind_alone_are_refused(policy):
         step(begun(policy, [pair(i) for i in range(10, 14)]))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_resumed_learns_from_the_same_pairs_and_is_a_reward_model(tmp_path):
     given = {"eval_problems": 2, "device": "cpu", "settings": {"problems": 2}, "checkpoint_every": 1}
     task = "verified_notes:gold=0.5,flip=0.25,writers=3,size=8,test_size=4"

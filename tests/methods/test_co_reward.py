@@ -140,6 +140,7 @@ class Careless(Replies):
         return [t.plus(Turn("policy", np.zeros(1, np.int64), text=text), "end") for t, text in zip(trajectories, said, strict=True)]
 
 
+@pytest.mark.slow
 def test_in_the_world_the_other_majority_tells_right_from_wrong_better_than_the_own_one():
     paid = with_majority().named("other") + with_majority(voters="own").named("own")
     measured = told_apart(reward=paid, truth=verify(), rollout=with_rewrites(inner=independent(n=8)))

@@ -23,6 +23,7 @@ from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Listed
 from tests.helpers.checkpoints import checkpoint
 from tests.helpers.reward_runs import saved
+from tests.helpers.tiers import one_in
 
 PAIRS = [
     ask(f"{kind}: what is {i} + 1?", "", chosen=f"It is {i + 1}.", rejected=f"It is {i + 2}, sir.")
@@ -74,7 +75,7 @@ def test_models_of_other_starts_are_refused():
         merged(reward_model, language_model, 0.5)
 
 
-@pytest.mark.parametrize("kind", ["Llama", "Qwen2"])
+@pytest.mark.parametrize("kind", one_in(2, ["Llama", "Qwen2"]))
 def test_folders_are_merged_into_a_reward_model_that_others_load(kind, tmp_path):
     words = tokenizer()
     checkpoint(tmp_path / "lm", words, f"{kind}ForCausalLM", seed=1)
@@ -139,6 +140,7 @@ def test_each_parent_learns_from_its_own_questions():
     assert all(torch.equal(w, start[name]) for name, w in run.policy.state().items())
 
 
+@pytest.mark.slow
 def test_runs_are_merged_into_a_run(tmp_path):
     start = untrained()
     general = train(bradley_terry(problems=4, reward_lr=1e-2), start.copy("policy"), TASK, out=tmp_path / "rm", steps=2, **SHORT)

@@ -170,6 +170,7 @@ def test_the_expert_of_a_file_is_fitted_to_its_training_rows_alone(tmp_path):
             salient_file(train, out, **{"yes": "high", **bad})
 
 
+@pytest.mark.slow
 def test_the_expert_of_the_world_is_good_though_not_perfect():
     problems = charts().test
     right = np.mean([expert().predicts(p.meta["values"]) == (p.answer == "high") for p in problems])
@@ -179,6 +180,7 @@ def test_the_expert_of_the_world_is_good_though_not_perfect():
     assert 0.7 < hits < 0.95
 
 
+@pytest.mark.slow
 def test_the_shortcut_holds_in_training_and_not_where_habits_change():
     task = charts()
 

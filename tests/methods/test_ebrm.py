@@ -21,6 +21,7 @@ from rewardlab.scoreboard.raters.classifier import Classifier
 from rewardlab.tasks.sources import Listed
 from tests.helpers.checkpoints import checkpoint
 from tests.helpers.reward_runs import saved
+from tests.helpers.tiers import one_in
 
 PAIRS = [ask(f"What is {i} + 1?", "", chosen=f"It is {i + 1}.", rejected=f"Perhaps {i + 2}, sir.") for i in range(8)]
 TASK = Task("pairs", Listed(PAIRS), PAIRS[:4], "final_number")
@@ -83,7 +84,7 @@ def test_without_a_step_that_helps_a_score_stays():
     assert torch.allclose(energy.refined(states, own, steps=0), own)
 
 
-@pytest.mark.parametrize("kind", ["Llama", "Qwen2"])
+@pytest.mark.parametrize("kind", one_in(2, ["Llama", "Qwen2"]))
 def test_the_head_trains_on_a_reward_model_that_stays(kind, tmp_path):
     words = tokenizer()
     checkpoint(tmp_path / "lm", words, f"{kind}ForCausalLM", seed=1)
@@ -109,6 +110,7 @@ def test_the_head_trains_on_a_reward_model_that_stays(kind, tmp_path):
     assert all(math.isfinite(x) for x in refined)
 
 
+@pytest.mark.slow
 def test_a_reward_model_is_taught_first_and_resuming_keeps_the_head(tmp_path):
     recipe = ebrm(pairs=8, negatives=8, problems=4, rm_lr=1e-2)
     result = train(recipe, untrained(), TASK, out=tmp_path / "run", steps=4, **SHORT)

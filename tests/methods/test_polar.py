@@ -156,6 +156,7 @@ def test_rows_for_one_stage_alone_give_it_the_whole_run(tmp_path):
         registry.build("polar", {"layout": "{prompt}"})
 
 
+@pytest.mark.slow
 def test_a_new_stage_begins_with_a_fresh_optimiser(tmp_path, monkeypatch):
     from rewardlab.engine.learner import LearnerState
 

@@ -105,6 +105,7 @@ def test_an_agent_decides_what_it_looks_up_and_reads_it_before_it_judges():
     assert query_in("No search") is None
 
 
+@pytest.mark.slow
 def test_the_world_is_remembered_wrongly_and_can_be_looked_up():
     task = registry.task("recalled", test_size=40)
     policy, rng = untrained(hidden=32, layers=1), random.Random(0)

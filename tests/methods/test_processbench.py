@@ -45,6 +45,7 @@ def test_no_verdict_is_wrong_and_a_chance_of_one_half_says_wrong():
     assert figures_of(items, [(0.9, 0.1, 0.9), (0.51, 0.9, 0.5)])["f1"] == 0.0
 
 
+@pytest.mark.slow
 def test_of_few_items_the_headline_is_of_the_sets_that_have_both_kinds_and_says_which_are_left_out(tmp_path, monkeypatch, capsys):
     whole = [item("gsm8k-0", 1), item("gsm8k-1", -1)]
     few = [*whole, item("math-0", 1), item("omnimath-0", -1)]

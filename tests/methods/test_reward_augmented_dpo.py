@@ -82,6 +82,7 @@ def test_an_own_system_message_stays_and_where_steps_end_moves_with_the_prompt(p
         assert all(t.mask[at] for at in t.steps)
 
 
+@pytest.mark.slow
 def test_held_out_problems_are_asked_for_the_best_and_the_two_goals_pull_apart(policy):
     task = registry.task("notes", test_size=4)
     quality = registry.part("reward", "note_quality")

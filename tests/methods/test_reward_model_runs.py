@@ -45,7 +45,7 @@ def recorded(run):
     return [row for file in sorted((run / "rollouts").glob("*.parquet")) for row in pq.read_table(file).to_pylist()]
 
 
-@pytest.mark.parametrize("method", one_in(2, ROOM))
+@pytest.mark.parametrize("method", one_in(3, ROOM))
 def test_a_run_is_read_as_its_model_was_taught_or_refused_with_words(method, run_of):
     run, rows, task = run_of(method)
     plain = {row["prompt"] for row in rows}

@@ -164,6 +164,7 @@ def test_pairs_are_missed_by_their_columns(policy):
         step(begun(policy, plain))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_resumed_learns_from_the_same_pairs_and_is_a_reward_model(tmp_path):
     given = {"eval_problems": 2, "device": "cpu", "settings": {"problems": 2, "votes": 2}, "checkpoint_every": 1}
     for name, steps in (("whole", 3), ("cut", 1)):

@@ -108,6 +108,7 @@ def test_a_student_learns_from_few_labels_with_every_filter(classes):
         assert (done.kept > 0) == (name != "labelled")
 
 
+@pytest.mark.slow
 def test_the_study_reads_rows_of_ones_own_and_writes_pseudo_labels(tmp_path):
     rng = np.random.default_rng(0)
     rows = [{"a": float(x), "b": float(y), "kind": "up" if x > 0 else "down"} for x, y in rng.normal(size=(60, 2))]

@@ -87,6 +87,7 @@ def test_on_cue_each_reply_follows_its_own_prompt_with_the_other_reply_in_it(pol
     assert (bad.problem.question, bad.reply) == ("Worse than 5: 2+3?", "61")
 
 
+@pytest.mark.slow
 def test_a_copy_learns_to_write_on_cue_and_then_tells_the_replies_apart():
     problems = [ask(f"{i}+{i}=?", str(2 * i), chosen=f"{i}7", rejected=f"{i}3") for i in range(10, 18)]
     recipe = registry.build("t_reg", CUES | {"cued": 200, "problems": 4, "lr": 1e-3})

@@ -56,6 +56,7 @@ def test_a_reply_without_a_verdict_teaches_nothing_at_its_end():
     assert not whole_text_error()(Outputs(value=torch.ones(1, 3)), batch, None).any()
 
 
+@pytest.mark.slow
 def test_values_alone_learn_and_then_raise_the_reward_of_what_is_sampled():
     ops = begun(n=8, value_lr=1e-2, value_epochs=4, beta=30.0, temperature=1.0)
     policy = [w.clone() for w in ops.run.policy.state().values()]

@@ -89,6 +89,7 @@ def test_a_start_is_measured_by_the_verifier_and_the_teacher_with_it():
     assert found.teacher == pytest.approx(0.47, abs=0.15)
 
 
+@pytest.mark.slow
 def test_episodes_are_measured_by_playing_them_and_unknown_ones_not_at_all():
     task = registry.task("facts", test_size=1, hops=1)
     policy = embedded.untrained(task=task)

@@ -15,6 +15,7 @@ from rewardlab.engine.collate import collate
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.rewards.reward import reward
+from tests.helpers.tiers import one_in
 
 RANK = 3
 GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256, "tie_word_embeddings": True}
@@ -145,7 +146,7 @@ def evenness(trajectory) -> float:
     return float(np.mean(trajectory.ids[trajectory.mask] % 2 == 0))
 
 
-@pytest.mark.parametrize("kind", ["lean", "hf"])
+@pytest.mark.parametrize("kind", one_in(2, ["lean", "hf"]))
 def test_a_run_goes_on_bit_for_bit_and_is_exported_in_the_checkpoints_format(kind, make, tmp_path):
     name, *_ = make(kind)
     recipe = registry.build("grpo", {"n": 4, "problems": 2, "lr": 1e-2})

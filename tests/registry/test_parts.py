@@ -273,6 +273,7 @@ def test_a_recipe_that_was_saved_before_its_settings_were_renamed_is_read(name):
     assert load_recipe(old) == recipe
 
 
+@pytest.mark.slow
 def test_an_old_name_of_a_setting_stands_for_one_setting_of_each_part():
     definitions = [made for _, made in parts.shared_definitions()]
     definitions += [made for path in registry.methods().values() for made in parts_in(path)]

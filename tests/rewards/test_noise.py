@@ -77,6 +77,7 @@ def test_z_at_d_steps_correlates_by_the_root_of_what_is_left():
     assert abs(alike(*apart.T)) < 0.05
 
 
+@pytest.mark.slow
 def test_what_reads_all_beginnings_does_not_average_the_noise_away():
     # log-odds are linear in z:  the mean of five independent ones would have a variance of .2, here of about .76
     part = imperfect(inner=wrong())
@@ -86,12 +87,14 @@ def test_what_reads_all_beginnings_does_not_average_the_noise_away():
     assert odds.mean(0).var() / odds[0].var() > 0.6
 
 
+@pytest.mark.slow
 def test_a_mistake_is_not_given_away_by_the_fall_of_a_shared_error():
     right, off = ([written(i, [f"w{i}", f"b{i}"]) for i in range(N)] for _ in range(2))
     said, other = told(imperfect(auc=0.8, inner=sound()), right), told(imperfect(auc=0.8, inner=wrong()), off)
     assert (said > other).mean() == pytest.approx(0.8, abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     [

@@ -12,6 +12,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.tasks.few_labels import digits, from_file, rotated
 
 
+@pytest.mark.slow
 def test_digits_have_as_many_labels_of_each_class():
     pytest.importorskip("sklearn")
     problem = digits("class", 20, np.random.default_rng(0))

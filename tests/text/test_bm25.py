@@ -74,6 +74,7 @@ def test_documents_must_be_there_to_be_searched():
         search().start(ask("2+2=?", 4), 0)
 
 
+@pytest.mark.slow
 def test_the_teacher_goes_wrong_about_as_often_as_he_is_told_to():
     task = facts(test_size=1)
     rng = random.Random(0)

@@ -251,6 +251,7 @@ def test_changed_solutions_are_judged_as_by_humanevals_own_executor(problems, tm
     assert 100 < theirs.count(False) < 164
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs(problems, monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     monkeypatch.setenv("REWARDLAB_BENCH_THREADS", "1")

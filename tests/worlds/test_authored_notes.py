@@ -19,6 +19,7 @@ def wins(problems) -> dict[str, float]:
     return {name: won[name] / played[name] for name in played}
 
 
+@pytest.mark.slow
 def test_the_annotator_overrates_the_policy_that_praises_and_the_truth_does_not():
     task = authored_notes(size=400, test_size=600)
     train, test = [task.train[i] for i in range(400)], task.test[:600]
@@ -42,6 +43,7 @@ def test_rows_say_who_wrote_which_reply_and_what_both_are_rated():
         assert {"chosen_model", "rejected_elo"} <= set(task.columns)
 
 
+@pytest.mark.slow
 def test_without_quirk_and_taste_nobody_is_overrated():
     task = authored_notes(quirk=0, taste=0.0, size=300)
     assert all(p.meta["qualities"][0] > p.meta["qualities"][1] for p in (task.train[i] for i in range(300)))

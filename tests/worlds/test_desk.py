@@ -35,6 +35,7 @@ def test_gold_talks_are_right_and_the_tools_say_what_stands_in_them():
         assert p.answer == ("yes" if result > bound else "no")
 
 
+@pytest.mark.slow
 def test_the_careless_teacher_is_right_oftener_than_its_calls():
     verifier, rng = registry.part("reward", TASK.verifier), random.Random(0)
     problems = [TASK.train[i] for i in range(1500)]

@@ -1,5 +1,7 @@
 """Generated tests: wrong at their rate, and often as the careless programmer is."""
 
+import pytest
+
 from rewardlab import registry
 from rewardlab.worlds.poor_tests import poor_tests
 
@@ -12,6 +14,7 @@ def share_passed(task, program_of) -> float:
     return sum(passed) / len(passed)
 
 
+@pytest.mark.slow
 def test_right_programs_pass_most_tests_and_all_if_none_is_wrong():
     assert share_passed(poor_tests(wrong=0.0, tests=8, test_size=40), lambda p: p.meta["solution"]) == 1.0
     # a wrong output may happen to be right, where the careless program is

@@ -31,6 +31,7 @@ def phrased(meta):
     return meta["chosen"].startswith(PHRASE)
 
 
+@pytest.mark.slow
 def test_cues_go_with_quality_in_training_and_say_nothing_in_the_test():
     task = preferences(writer="several", longer=0.9, style=0.8, first=0.7)
     for says, asked in ((longer, 0.9), (phrased, 0.8), (lambda m: m["first"] == "chosen", 0.7)):

@@ -46,6 +46,7 @@ def test_a_teacher_makes_each_mistake_where_it_can(query, written):
     assert slip(query, random.Random(1), biased=0.0, error=1.0) != str(query)
 
 
+@pytest.mark.slow
 def test_some_wrong_queries_are_right_by_luck_on_few_rows_and_hardly_any_on_the_suite():
     pytest.importorskip("sqlglot")
     sql, task = registry.part("reward", "sql"), queries(test_size=1)

@@ -85,6 +85,7 @@ def test_noise_levels_by_position(constant):
     assert np.allclose(constant.noise_at(3), want[:3])
 
 
+@pytest.mark.slow
 def test_stochastic_steps_keep_the_spread_of_the_flow():
     """Data N(0, 1) and noise N(0, 1) mix to variance (1-t)^2 + t^2; the exact velocity is x (2t - 1) / that. With many steps,
     ODE and SDE must both end at variance 1."""
