@@ -82,6 +82,12 @@ def test_what_is_told_names_the_rate_and_its_origin():
     assert told(registry.build("best_of_n"), SMALL, {}) == {}
 
 
+def test_the_rate_of_imitation_before_rewards_is_told():
+    imitates = told(registry.build("trained_judge", {"distil": 20}), PRETRAINED, {})["policy"]
+    assert imitates == "lr 1e-06: pretrained, all weights; --lr sets it; the first 20 steps imitate at 5e-06 (--sft-lr-scale)"
+    assert "imitate" not in told(registry.build("trained_judge", {"distil": 0}), PRETRAINED, {})["policy"]
+
+
 def test_a_recipe_saved_without_kinds_loads_with_the_rate_it_had():
     """Recipes of older versions say a number and no kind of loss."""
     saved = registry.build("sft", {"lr": 1e-3}).to_json()

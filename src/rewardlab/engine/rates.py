@@ -82,7 +82,9 @@ def told(recipe: Recipe, policy: Any, models: Mapping[str, Any]) -> dict[str, st
 
     A second learner that is not among the models is as large as the policy, if it begins as the policy.
     """
-    rows = {"policy": _words(recipe.update, policy, "; --lr sets it")} if recipe.objective is not None else {}
+    rows = {}
+    if recipe.objective is not None:
+        rows["policy"] = _words(recipe.update, policy, "; --lr sets it") + _first_words(recipe, policy)
     for learner in recipe.also:
         if learner.recipe.objective is not None and learner.every:
             model = models.get(learner.name, policy if learner.init.startswith(("copy:policy", "value-head")) else None)
@@ -105,6 +107,17 @@ def _words(update: Update, model: Any, how: str = "") -> str:
         return f"lr: what suits the model that it begins as, for a loss of the kind {update.loss_kind}"
     family = {"small": "small model", "whole": "pretrained, all weights", "adapters": "pretrained, adapters"}[_family(model)]
     return f"lr {rate_of(update, model):g}: {family}{how}"
+
+
+def _first_words(recipe: Recipe, policy: Any) -> str:
+    """Of a recipe whose loop imitates before it reinforces: for how long, and at which rate."""
+    loop = recipe.loop
+    while loop is not None and "sft_lr_scale" not in loop.settings:
+        loop = loop.settings.get("inner")
+    if loop is None or not loop.settings["first"]:
+        return ""
+    rate = loop.settings["sft_lr_scale"] * rate_of(recipe.update, policy)
+    return f"; the first {loop.settings['first']} steps imitate at {rate:g} (--sft-lr-scale)"
 
 
 def _family(model: Any) -> str:

@@ -92,6 +92,6 @@ claim = Claim(
     fault=Within("train.truth", high=0.8, says="right programs in training where a failed test is paid nearly all"),
     tried="one seed each: PPO .739 at 1e-4, .769 at 3e-4, and with CodeRL's tiers .865 at 1e-4, more than DPO; DPO at 1e-4 "
     ".794, with beta=.1 .558, and .72 with n=8, at 3e-4 it diverges (.17 to .41, with beta from .1 to 1)",
-    finding="58% of programs right before; 73% with DPO and 76% with PPO, although its tiers pay a failed test nearly all. Five "
-    "pairs of runs cannot tell the two apart; DPO spends a fifth of the tokens",
+    finding="58% of programs right before, 74% with DPO and 73% with PPO, although its tiers pay a failed test nearly all: over "
+    "twenty pairs of runs they are alike. DPO spends a fifth of the tokens",
 )  # fmt: skip

@@ -127,7 +127,7 @@ claim = Claim(
     guard=Within("pass@1", low=-0.03),
     fault=Within("lucky", low=0.1, says="share of right answers after other calls, where the answer alone is paid"),
     learns="the_way", start=None,
-    finding="of right answers 57% come from the right calls before, 95% where calls are paid too and 86% where the answer alone "
-    "is; over eight pairs of runs the difference varies too much to be decided. Both are right more often: 64% to 91% and 86%",
+    finding="of right answers 57% come from the right calls before, 95% where calls are paid too and 87% where the answer alone "
+    "is, over twelve pairs of runs that vary much. Paying calls costs no right answers: 64% before, 92 and 87% after",
 )  # fmt: skip
 baseline = "grpo"
