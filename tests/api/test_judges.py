@@ -12,7 +12,7 @@ from rewardlab.audit.loading import parse
 from rewardlab.core import Learner, Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer, untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.registry.formula import read_reward
 from tests.helpers.checkpoints import checkpoint
 from tests.helpers.served_model import serving

@@ -14,7 +14,7 @@ from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.evals.judges import judge_auc
 from rewardlab.evals.pairs import pair_accuracy
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.recorded import recorded

@@ -15,7 +15,7 @@ from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import pair_accuracy, pair_agreement, preference_margins, ranked_pairs
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.objectives.pairs import margin, preference_loss, row_sum
 from rewardlab.policies.energy import WithEnergy
 from rewardlab.runs.config import RunConfig

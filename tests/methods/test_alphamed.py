@@ -12,7 +12,7 @@ from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.verifiers.alphamed import CHOSEN, LEVELS, composed, level_of
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Listed

@@ -18,7 +18,7 @@ from rewardlab.evals.pairs import end_values
 from rewardlab.methods.reward_models import armap as method
 from rewardlab.methods.reward_models.armap import explored, in_hindsight, intents, near_miss
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.rewards.model import model_score
 from rewardlab.runs.metrics import read_metrics
 from rewardlab.worlds.errands import shop

@@ -19,7 +19,7 @@ from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.reward_models import cheems as method
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.models.reward_model import load_reward_model
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled

@@ -14,7 +14,7 @@ from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.shaping.contrastive_text2sql import MODEL, contrastive_texts, info_nce
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.rewards.similarity import nearer_to_question
 from rewardlab.runs.config import RunConfig
 

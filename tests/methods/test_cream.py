@@ -16,7 +16,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.intrinsic import cream
 from rewardlab.methods.intrinsic.cream import consistency
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.objectives.pairs import dpo_loss, soft_dpo_loss
 from rewardlab.rewards.implicit import implicit_reward
 from rewardlab.rewards.reward import reward

@@ -20,7 +20,7 @@ from rewardlab.methods.judges.ctrl_critic import (
     revision_passes,
 )
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.runs.config import RunConfig

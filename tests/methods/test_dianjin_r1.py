@@ -14,7 +14,7 @@ from rewardlab.engine.collate import collate
 from rewardlab.engine.step import Ops
 from rewardlab.methods.imitation.dianjin_r1 import HARD, TRACES, in_tags
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Listed
 from rewardlab.verifiers.choice.rationale import rationale_agrees

@@ -15,7 +15,7 @@ from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.shaping.dr_irl_grpo_s import MEMORY, difficulty, distance, rewards_first, weights_of
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 

@@ -13,7 +13,7 @@ from rewardlab.core import Run
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.rewards.intrinsic import likelihood
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.outputs import last_values

@@ -16,7 +16,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.sampling.malt import ROLES, Said, by_role, chains_accuracy, credited, malt, role_tree
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled

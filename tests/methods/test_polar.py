@@ -20,7 +20,8 @@ from rewardlab.evals.pairs import end_values
 from rewardlab.methods.reward_models import polar as method
 from rewardlab.methods.reward_models.polar import against_reference, gathered, laid_out, ranked, triple
 from rewardlab.models.layouts import layout_of
-from rewardlab.models.load import learner_model, load_policy
+from rewardlab.models.learners import learner_model
+from rewardlab.models.load import load_policy
 from rewardlab.models.reward_model import load_reward_model
 from rewardlab.registry.formula import read_reward
 from rewardlab.runs.metrics import read_metrics

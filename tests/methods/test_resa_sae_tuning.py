@@ -12,7 +12,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.imitation import resa_sae_tuning as autoencoder
 from rewardlab.methods.imitation.resa_sae_tuning import SAE, _layer_of, with_answers
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled

@@ -13,7 +13,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.on_benchmarks import on_benchmarks
 from rewardlab.models.checkpoint import find
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.models.reads import reads_of
 from rewardlab.models.reward_model import load_reward_model
 from rewardlab.registry.formula import read_reward

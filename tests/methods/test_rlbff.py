@@ -17,7 +17,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import end_values
 from rewardlab.methods.reward_models.rlbff import answer_of, entailment, satisfied, told, under_principle
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.rollouts.recorded import recorded
 
 

@@ -14,7 +14,7 @@ from rewardlab.core import Learner, Run, Task, ask
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled
 from rewardlab.util.outputs import last_values

@@ -13,7 +13,7 @@ from rewardlab.engine.step import Ops
 from rewardlab.evals.pairs import pair_accuracy
 from rewardlab.methods.shaping.sotopia_rl import attributed_score, data
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.runs.config import RunConfig
 from rewardlab.worlds.bargaining import KINDS, bargaining, kind_of, value
 

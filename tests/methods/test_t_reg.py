@@ -18,7 +18,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import decisive_tokens
 from rewardlab.methods.objectives.t_reg import BETTER, asked, follow_tokens, on_cue, t_reg
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.objectives.pairs import dpo_loss
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.runs.config import RunConfig

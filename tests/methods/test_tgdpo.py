@@ -15,7 +15,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.sft import other_first
 from rewardlab.methods.objectives.tgdpo import tgdpo
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.objectives.pairs import dpo_loss
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled

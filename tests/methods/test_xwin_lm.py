@@ -9,7 +9,7 @@ from rewardlab import registry
 from rewardlab.core import Run, Task, ask
 from rewardlab.engine.step import Ops
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.sources import Shuffled

@@ -10,7 +10,8 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models import embedded, judge
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model, load_policy
+from rewardlab.models.learners import learner_model
+from rewardlab.models.load import load_policy
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.objectives.ratio import imitate
 from rewardlab.util.outputs import last_values

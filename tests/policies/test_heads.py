@@ -10,7 +10,7 @@ import torch
 from rewardlab.core import Learner, Recipe, Sampling, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.policies.heads import Heads
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.llama.policy import LlamaPolicy

@@ -13,7 +13,7 @@ from rewardlab import RewardlabError, load_policy, registry
 from rewardlab.api.inputs import begin_run, policy_of
 from rewardlab.core import Learner, Recipe
 from rewardlab.models.embedded import tokenizer
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.runs.config import RunConfig

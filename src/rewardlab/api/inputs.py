@@ -13,7 +13,8 @@ from rewardlab.api.arguments import check_config, check_task
 from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
-from rewardlab.models.load import Policy, learner_model, load_policy
+from rewardlab.models.learners import learner_model
+from rewardlab.models.load import Policy, load_policy
 from rewardlab.policies.text import TextPolicy
 from rewardlab.rewards.model import PREFIX as TRAINED
 from rewardlab.rewards.model import writes

@@ -9,7 +9,7 @@ from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Learner, Part, Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES, absolute_name, find, kind_of, parted
-from rewardlab.models.load import named_start
+from rewardlab.models.learners import named_start
 from rewardlab.registry.names import JUDGES, OF_RUNS
 from rewardlab.registry.playing import changed_in
 

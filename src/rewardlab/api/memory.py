@@ -25,7 +25,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from rewardlab.core import Learner, Recipe
 from rewardlab.engine.learner import fitting_tokens
 from rewardlab.errors import RewardlabError
-from rewardlab.models.load import ENERGY, HEADS, PREFIX, WORDS, Policy, learner_model
+from rewardlab.models.learners import ENERGY, HEADS, PREFIX, WORDS, learner_model
+from rewardlab.models.load import Policy
 from rewardlab.policies.head import CHUNK_ELEMENTS
 from rewardlab.policies.hf.model import decoder_layers, layer_matrices
 from rewardlab.policies.hf.policy import HFPolicy
@@ -37,7 +38,7 @@ NF4 = 1 / 2 + FLOAT32 / 64
 """Bytes of a weight in 4 bits, with a float32 scale for each 64 (bitsandbytes, without double quantisation)."""
 UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 COPIED = ("copy:policy", "value-head", ENERGY, WORDS, HEADS, PREFIX)
-"""How learners begin that are made from the policy itself (`models/load.py`)."""
+"""How learners begin that are made from the policy itself (`models/learners.py`)."""
 LEAST_TOKENS = 512
 
 

@@ -20,7 +20,8 @@ from rewardlab.api.streaming import Answers, answers_file
 from rewardlab.core import Problem, Recipe, Run, Score, Task, seed_of
 from rewardlab.data.work import key_of
 from rewardlab.errors import RewardlabError
-from rewardlab.models.load import Policy, learner_model
+from rewardlab.models.learners import learner_model
+from rewardlab.models.load import Policy
 from rewardlab.prm import StepScorer, load_scorer
 from rewardlab.report.searches import page as page_of
 from rewardlab.rewards.reward import Reward

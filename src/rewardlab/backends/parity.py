@@ -28,7 +28,7 @@ from rewardlab.engine.distributed import all_reduce
 from rewardlab.engine.step import Ops
 from rewardlab.engine.update import backward
 from rewardlab.errors import RewardlabError
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.scores import add

@@ -12,7 +12,8 @@ from rewardlab.core import Learner, Recipe, Sampling, Trajectory
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
-from rewardlab.models.load import learner_model, load_policy
+from rewardlab.models.learners import learner_model
+from rewardlab.models.load import load_policy
 from rewardlab.objectives.labels import label_cross_entropy, language_model
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.llama.layout import Layout, layout

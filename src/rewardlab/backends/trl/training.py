@@ -34,7 +34,7 @@ from rewardlab.engine.stats import Stats, mean_of
 from rewardlab.engine.step import Ops
 from rewardlab.engine.update import check_losses, output_gradients
 from rewardlab.errors import RewardlabError
-from rewardlab.models.load import learner_model
+from rewardlab.models.learners import learner_model
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
