@@ -143,7 +143,7 @@ def test_the_script_for_a_gpu_runs_from_end_to_end_on_a_cpu(monkeypatch):
     module = benchmark("_gpu")
     monkeypatch.setattr(module, "in_own_process", lambda script, side, settings, limit: module.SIDES[side](**settings))
     monkeypatch.setenv("REWARDLAB_BENCH_DEVICE", "cpu")
-    result = module.run("cpu", True, 500, False)
+    *_, (_, result) = module.run("cpu", True, 500, False)
     sides = result["qwen2-tiny"]
     assert set(sides) == {side for side in module.SIDES if not {"machine", "models"} & {side} and "vllm" not in side} - {
         "sample hf: compiled", "train by transformers, compiled",

@@ -32,8 +32,10 @@ ON_ANY_ENVIRONMENT = {
     "reason_act_tool_grpo", "spear", "stepsearch", "retool", "endless_terminals",
 }  # fmt: skip
 """Methods that play the environment of the method below; their own rollout and measure are only used without one."""
-AS_MANY_AS_BELOW = {"retool", "endless_terminals"}
+AS_MANY_AS_BELOW = {"retool", "endless_terminals", "rlac"}
 """Methods that sample as many episodes of a problem as the method below samples replies: alone it is another number."""
+PAID_AS_BELOW = {"rip"}
+"""Methods that rank replies by the reward of the method below; alone they teach a reward model for it."""
 PLACES = ("rollout", "reward", "credit", "objective", "weighting", "select", "measure", "loop", "study", "update", "learner")
 
 
@@ -137,6 +139,8 @@ def test_every_part_of_two_methods_is_in_their_stack_or_the_stack_is_refused(tho
             gone = [x for x in gone if x[0] not in ("rollout", "measure")]
         if high in AS_MANY_AS_BELOW:
             gone = [x for x in gone if x[0] not in ("rollout", "measure")]
+        if high in PAID_AS_BELOW and alone[low].reward is not None:
+            gone = [x for x in gone if x not in pieces(alone[high])]
         assert gone == [], f"{low}+{high}"
     assert stacked >= STACKED
     assert refused.keys() >= REFUSED
