@@ -84,8 +84,13 @@ def test_what_is_told_names_the_rate_and_its_origin():
 
 def test_the_rate_of_imitation_before_rewards_is_told():
     imitates = told(registry.build("trained_judge", {"distil": 20}), PRETRAINED, {})["policy"]
-    assert imitates == "lr 1e-06: pretrained, all weights; --lr sets it; the first 20 steps imitate at 5e-06 (--sft-lr-scale)"
+    assert imitates == "lr 1e-06: pretrained, all weights; --lr sets it; the first 20 steps imitate at 5e-06"
     assert "imitate" not in told(registry.build("trained_judge", {"distil": 0}), PRETRAINED, {})["policy"]
+
+
+@pytest.mark.parametrize("name", sorted(registry.methods()))
+def test_what_is_told_of_every_method_is_a_line(name):
+    assert all("\n" not in words for words in told(registry.build(name), PRETRAINED, {}).values())
 
 
 def test_a_recipe_saved_without_kinds_loads_with_the_rate_it_had():

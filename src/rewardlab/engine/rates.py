@@ -110,14 +110,17 @@ def _words(update: Update, model: Any, how: str = "") -> str:
 
 
 def _first_words(recipe: Recipe, policy: Any) -> str:
-    """Of a recipe whose loop imitates before it reinforces: for how long, and at which rate."""
+    """Of a recipe whose loop imitates first, at a rate of its own: at which, and for how long where it says so."""
     loop = recipe.loop
     while loop is not None and "sft_lr_scale" not in loop.settings:
         loop = loop.settings.get("inner")
-    if loop is None or not loop.settings["first"]:
+    if loop is None:
+        return ""
+    steps = loop.settings.get("first", loop.settings.get("steps"))
+    if steps == 0:
         return ""
     rate = loop.settings["sft_lr_scale"] * rate_of(recipe.update, policy)
-    return f"; the first {loop.settings['first']} steps imitate at {rate:g} (--sft-lr-scale)"
+    return f"; the first {'' if steps is None else f'{steps} '}steps imitate at {rate:g}"
 
 
 def _family(model: Any) -> str:
