@@ -28,7 +28,7 @@ def noting(folder: str, seconds: float = 0.02):
 
 def solver_that_dies_once(folder: str, *about):
     """The solver of `prm label`; the first process that has labelled batch 2 is killed before it can say so."""
-    from rewardlab.prm.batches import solver_of
+    from rewardlab.prm.labels import solver_of
 
     solver = solver_of(*about)
 

@@ -17,7 +17,7 @@ from rewardlab.data.solutions import Solution
 from rewardlab.data.step_formats import read_solutions, write_solutions
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
-from rewardlab.prm.batches import BY
+from rewardlab.prm.labels import BY
 from rewardlab.prm.training import written
 from rewardlab.rewards import monte_carlo
 from rewardlab.tasks.sources import Listed

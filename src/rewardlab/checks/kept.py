@@ -36,14 +36,9 @@ from rewardlab.util.files import cache, new_folder, write_json
 STARTS, UNFINISHED = "starts", "unfinished"
 """Folders of the cache for what runs measure before they train, and for outcomes that are in no record yet."""
 ALWAYS = (
-    "engine/loop.py",
-    "engine/step.py",
-    "models/load.py",
-    "models/learners.py",
-    "models/embedded.py",
-    "api/training.py",
+    "engine/loop.py", "engine/step.py", "models/load.py", "models/learners.py", "models/embedded.py", "api/training.py",
     "checks/runs.py",
-)
+)  # fmt: skip
 """What every run reaches by name and not by import."""
 NOT_OF_NUMBERS = ("report", "commands", "checks", "comparisons", "leagues")
 """Rooms whose code decides how a run is shown or compared."""

@@ -84,7 +84,7 @@ def told(recipe: Recipe, policy: Any, models: Mapping[str, Any]) -> dict[str, st
     """
     rows = {}
     if recipe.objective is not None:
-        rows["policy"] = _words(recipe.update, policy, "; --lr sets it") + _first_words(recipe, policy)
+        rows["policy"] = _words(recipe.update, policy, "; --lr sets it") + _imitation(recipe, policy)
     for learner in recipe.also:
         if learner.recipe.objective is not None and learner.every:
             model = models.get(learner.name, policy if learner.init.startswith(("copy:policy", "value-head")) else None)
@@ -109,18 +109,14 @@ def _words(update: Update, model: Any, how: str = "") -> str:
     return f"lr {rate_of(update, model):g}: {family}{how}"
 
 
-def _first_words(recipe: Recipe, policy: Any) -> str:
-    """Of a recipe whose loop imitates first, at a rate of its own: at which, and for how long where it says so."""
+def _imitation(recipe: Recipe, policy: Any) -> str:
+    """Of a recipe some of whose steps imitate, at a rate of their own: at which."""
     loop = recipe.loop
     while loop is not None and "sft_lr_scale" not in loop.settings:
         loop = loop.settings.get("inner")
-    if loop is None:
+    if loop is None or loop.settings.get("first") == 0:
         return ""
-    steps = loop.settings.get("first", loop.settings.get("steps"))
-    if steps == 0:
-        return ""
-    rate = loop.settings["sft_lr_scale"] * rate_of(recipe.update, policy)
-    return f"; the first {'' if steps is None else f'{steps} '}steps imitate at {rate:g}"
+    return f"; steps that imitate take {loop.settings['sft_lr_scale'] * rate_of(recipe.update, policy):g}"
 
 
 def _family(model: Any) -> str:

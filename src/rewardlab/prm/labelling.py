@@ -1,4 +1,4 @@
-"""Step labels for solutions, sampled or from a file: by continuations, a judge, a tool or a reference (`batches.py`)."""
+"""Step labels for solutions, sampled or from a file: by continuations, a judge, a tool or a reference (`labels.py`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rewardlab.data.step_formats import AUTO, read_solutions, row_in
 from rewardlab.data.work import key_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
-from rewardlab.prm.batches import CONTINUED, VERIFIER, Labels, Solved, any_task, problem_in, solver_of
+from rewardlab.prm.labels import CONTINUED, VERIFIER, Labels, Solved, any_task, problem_in, solver_of
 from rewardlab.prm.training import problems_by_question
 from rewardlab.processes.cluster import check_named, spread
 from rewardlab.rewards.monte_carlo import COMPLETIONS, PREFIX_TOKENS
@@ -172,7 +172,7 @@ def _over(workers: str, about: tuple[Any, ...], batches: list[tuple[int, Sequenc
     labels, config, task, *rest = about
     # its problems come with the batches
     task = task and replace(task, train=Listed([ask("?")]), test=())
-    function, sizes = "rewardlab.prm.batches:solver_of", [len(batch) for _, batch in batches]
+    function, sizes = "rewardlab.prm.labels:solver_of", [len(batch) for _, batch in batches]
     said = f"labelling by {labels.by}"
     return spread(said, workers, function, (labels, config, task, *rest), batches, sizes, config.device, hidden=True)
 
