@@ -58,8 +58,11 @@ MAY_IMPORT = {
     # a task may be made of what a small policy says, which is sampled when a problem is first asked for
     # one of games, or of environments of others, asks the environment for its problems and what they earned
     "tasks": EVERYWHERE | SERVICES | {SLOT, "verifiers.contract", "tasks", "envs", "models.samples"},
-    # a small world, in one file: what a method pays there may be written with it
-    "worlds": EVERYWHERE | SERVICES | {"rewards", "verifiers.contract", "tasks", "worlds", "rollouts", "evals", "models.samples"},
+    # a small world, in one file: what a method pays there may be written with it; it may be a small corner of an environment of
+    # others
+    "worlds": EVERYWHERE
+    | SERVICES
+    | {"rewards", "verifiers.contract", "tasks", "envs", "worlds", "rollouts", "evals", "models.samples"},
     "runs": EVERYWHERE | {"runs"},
     "report": EVERYWHERE | {"runs", "report"},
     # it logs how many different answers are right

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,14 +27,15 @@ from rewardlab.comparisons.own import of_task, only
 from rewardlab.comparisons.own_check import check
 from rewardlab.comparisons.season import Season, beyond, chosen, model_of
 from rewardlab.comparisons.standings import fitness, told_apart
-from rewardlab.comparisons.telling import advice, remedies, sentences
-from rewardlab.comparisons.words import BASELINE, FAILED, INERT
+from rewardlab.comparisons.telling import advice, remedies, sentences, standing_words
+from rewardlab.comparisons.words import ABSENT, BASELINE, FAILED, INERT
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.models.embedded import tokenizer
 from rewardlab.registry.formula import read_reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.strictprm.problems import problems as strictprm_problems
+from rewardlab.util.extras import MissingExtra
 from tests.helpers import in_process
 from tests.helpers.checkpoints import checkpoint
 
@@ -60,8 +62,10 @@ def test_every_member_can_be_made_in_every_world(name, tmp_path):
     found = league(name)
     under_way = Season(found, RunConfig(), tmp_path)
     for world in found.worlds:
-        registry.task(world.task)
-        for member in found.members:
+        # an environment of others needs its package
+        with suppress(MissingExtra):
+            registry.task(world.task)
+        for member in found.members_of(world):
             recipe = under_way.recipe(member, world)
             # without a measure of the league each is measured by its own
             assert recipe.measure == (found.measure or recipe.measure)
@@ -188,6 +192,36 @@ def test_a_member_whose_runs_fail_is_told_and_the_others_go_on(tiny, monkeypatch
     assert [row["member"] for row in world["rows"]] == ["hapo", "grpo", "rloo"]
 
 
+def test_a_member_that_cannot_play_in_a_world_is_not_run_there_and_told(tiny, monkeypatch):
+    asked = []
+
+    def outcome(job):
+        asked.append((job.method, job.config.task))
+        right = 0.5 + job.config.seed % 7 / 100 + (0.1 if job.method == "hapo" else 0.0)
+        return Done({"pass@1": right, "before.pass@1": 0.2, "auc.truth": right, "tokens": 10.0, "updates": 1.0}, [], 1.0)
+
+    games = World("games", "countdown", "a game", model="untrained", absent={"rloo": "it reads answers"})
+    both = replace(tiny, pairs=8, league=replace(TINY, worlds=(*TINY.worlds, games)))
+    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
+    record = results.run_league("tiny", both)
+    assert ("rloo", "arithmetic") in asked
+    assert ("rloo", "countdown") not in asked
+    assert standing_words(record)["rloo"] == {"sums": record["worlds"][0]["rows"][-1]["standing"]["word"], "games": ABSENT}
+    assert [row["member"] for row in record["worlds"][1]["rows"]] == ["hapo", "grpo"]
+    said = "Not there: rloo (it reads answers)."
+    assert said in page(record, "Which?")
+    assert said in leagues_doc.document("tiny", both.league, record)
+    assert said in "\n".join(sentences(record))
+    assert said.removesuffix(".") not in page({**record, "worlds": record["worlds"][:1]}, "Which?")
+    assert f"| rloo | {record['worlds'][0]['rows'][-1]['standing']['word']} | not there | " in leagues_doc.overview(record)
+    assert forecast(both, None)[1]["runs"] == 2 * (2 + 8) + 3
+    assert league_records._terms(record["worlds"][1]) == both.terms(games)
+    with pytest.raises(RewardlabError, match="unknown member that is absent"):
+        replace(TINY, worlds=(replace(games, absent={"grpo": "a baseline must be there"}),))
+    # of some members those that are left out are absent nowhere
+    assert only(both.league, ["hapo"], []).worlds[1].absent == {}
+
+
 def test_where_the_baseline_fails_nothing_can_be_compared(tiny, monkeypatch):
     monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [Failed("RewardlabError: no memory left") for _ in jobs])
     with pytest.raises(RewardlabError, match="sums: the baseline grpo fails: no rate could be chosen"):
@@ -280,6 +314,14 @@ def test_without_the_data_of_recorded_replies_the_record_is_shown(tmp_path, monk
     assert "majority_vote" in said
     assert "it cannot be run again here: the data file strictprm/candidates_gsm8k.jsonl.gz is missing" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_a_world_whose_package_is_missing_is_told_with_the_worlds_that_run_without_it(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda module: None)
+    lacks = command.data_missing(league("agents"))
+    assert "pip install 'rewardlab[babyai]'" in lacks
+    assert lacks.endswith("--worlds 'a habit,articles'")
+    assert command.data_missing(only(league("agents"), [], ["articles"])) == ""
 
 
 # ---- on one's own problems ----------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from rewardlab.verifiers.pages import browser
 from rewardlab.worlds.preferences import preferences
 
 NAMES = sorted(registry.task_files())
-NEED_OPTIONS = {"records", "reasoning_gym", "strictprm", "verifiers", "textworld", "babyai", "gym_text", "openenv"}
+NEED_OPTIONS = {"records", "reasoning_gym", "strictprm", "verifiers", "textworld", "babyai", "rooms", "gym_text", "openenv"}
 WHOLE_EPISODES = {"screens", "inspections", "errands", "terminals"}
 """Tasks in which the last turn alone is not the answer."""
 NO_BEST = {

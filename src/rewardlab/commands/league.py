@@ -14,7 +14,8 @@ problems instead: the same comparison for your case, without a record in the pac
 each world is decided by itself, and the record keeps both.
 
 A run's outcome is kept under a hash of all that decides it, its code among it: a member that is added later meets kept runs.
-A league on recorded replies needs their data (REWARDLAB_DATA); without it, its record is shown.
+A league on recorded replies needs their data (REWARDLAB_DATA), a world that is an environment of others its package; without them,
+the league's record is shown.
 
 DIR holds league.json and league.html; without --out it is runs/league-NAME.
 """
@@ -180,17 +181,22 @@ def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, An
 
 
 def data_missing(found: Any) -> str:
-    """What data lacks that worlds of recorded replies are read from, in words; "" if nothing does."""
+    """What is missing that a world needs, an optional package or recorded replies, in words; "" if nothing is."""
     from rewardlab import registry
+    from rewardlab.comparisons.league import OWN as ONES_OWN
 
-    for world in found.worlds:
+    lacks: dict[str, str] = {}
+    # one's own problems were read already
+    for world in (world for world in found.worlds if world.name != ONES_OWN):
         try:
-            if not world.sampled:
-                # recorded replies are read when the first problem is asked for
-                _ = registry.task(world.task).test[0]
+            task = registry.task(world.task)
+            # recorded replies are read when the first problem is asked for
+            _ = None if world.sampled else task.test[0]
         except RewardlabError as e:
-            return str(e)
-    return ""
+            lacks[world.name] = str(e)
+    rest = [world.name for world in found.worlds if world.name not in lacks]
+    instead = f"; without it: --worlds {shlex.quote(','.join(rest))}" if lacks and rest else ""
+    return f"{next(iter(lacks.values()))}{instead}" if lacks else ""
 
 
 def show(document: Mapping[str, Any]) -> None:
@@ -246,7 +252,7 @@ def to_do(world: Mapping[str, Any]) -> str:
 
 def show_record(document: Mapping[str, Any]) -> None:
     from rewardlab.commands.tables import heading, lines, table
-    from rewardlab.comparisons.telling import remedies, unmet
+    from rewardlab.comparisons.telling import absences, remedies, unmet
 
     outcome, guard = document["outcome"], document["guard"]
     kept = [guard["says"]] if guard else []
@@ -258,6 +264,8 @@ def show_record(document: Mapping[str, Any]) -> None:
         for condition in (*world["conditions"], world["told_apart"]):
             if not condition["ok"]:
                 lines(f"not met: {unmet(condition)}")
+        if absent := absences(world):
+            lines(absent)
         for remedy in remedies(world):
             lines(f"try: {remedy}")
     if document.get("unrun"):

@@ -30,7 +30,7 @@ def forecast(season: Season, record: Record | None) -> list[dict[str, Any]]:
 
 
 def of_world(season: Season, world: World, noise: float | None) -> dict[str, Any]:
-    plans = [planned(season, member, world) for member in season.league.members]
+    plans = [planned(season, member, world) for member in season.league.members_of(world)]
     jobs = [job for plan in plans for some in plan.values() for job in some]
     done = {id(job): found for job in jobs if (found := known(job)) is not None}
     seconds = typical([one.seconds for one in done.values()])
@@ -40,7 +40,7 @@ def of_world(season: Season, world: World, noise: float | None) -> dict[str, Any
     }
     costs = [of_member[job.method] or seconds for job in missing]
     took = None if None in costs else sum(cost or 0 for cost in costs) / (season.processes or cores())
-    rivals, pairs = len(season.league.rivals), sorted({*PAIRS, season.pairs})
+    rivals, pairs = len(season.league.rivals_of(world)), sorted({*PAIRS, season.pairs})
     sees = {n: detectable(noise, n, rivals) for n in pairs} if noise else None
     return {
         "world": world.name, "runs": len(jobs), "of": {what: sum(len(plan[what]) for plan in plans) for what in plans[0]},

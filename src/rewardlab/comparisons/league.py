@@ -100,6 +100,7 @@ class World:
     sampled: whether seeds change what a member does there. Where replies were recorded they do not: members are run once, and
     compared problem by problem.
     tokens: of all models together, that each run may spend, in place of steps: where methods differ in what an update costs them.
+    absent: members that cannot play there, and why.
     """
 
     name: str
@@ -116,6 +117,7 @@ class World:
     starts: int = PAIRS
     sampled: bool = True
     tokens: int | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,9 @@ class League:
         places = [world.name for world in self.worlds]
         if len(set(places)) < len(places) or not places:
             raise RewardlabError("a league needs worlds, of distinct names")
+        absent = [name for world in self.worlds for name in world.absent]
+        if missing := [name for name in absent if name not in names or name == self.baseline]:
+            raise unknown("member that is absent from a world", missing[0], [name for name in names if name != self.baseline])
 
     def member(self, name: str) -> Member:
         return next(member for member in self.members if member.name == name)
@@ -175,9 +180,13 @@ class League:
         """The setting that is a member's learning rate."""
         return member.rate or self.rate
 
-    @property
-    def rivals(self) -> tuple[Member, ...]:
-        return tuple(member for member in self.members if member.name != self.baseline)
+    def members_of(self, world: World) -> tuple[Member, ...]:
+        """The members that play in a world."""
+        return tuple(member for member in self.members if member.name not in world.absent)
+
+    def rivals_of(self, world: World) -> tuple[Member, ...]:
+        """Those that are compared with the baseline there."""
+        return tuple(member for member in self.members_of(world) if member.name != self.baseline)
 
 
 def leagues() -> dict[str, Path]:

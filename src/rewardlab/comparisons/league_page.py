@@ -10,7 +10,7 @@ from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.levels import NOTHING, change, percent, shown, span, times
 from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.plots import curves, scatter
-from rewardlab.comparisons.telling import remedies, unmet
+from rewardlab.comparisons.telling import absences, remedies, unmet
 from rewardlab.comparisons.words import BASELINE, WORDS
 
 Record = Mapping[str, Any]
@@ -99,6 +99,7 @@ def world_section(world: Record, record: Record) -> str:
         f"<h2>{escape(world['name'])}</h2><p>{escape(world['says'])}. ",
         f"<code>{escape(world['task'])}</code>, {escape(world['model'])}, {starts}.{unseen}</p>",
         cautions(world),
+        noted(absences(world)),
         forest_of(world, record["outcome"]),
         wide(standings_table(world, record)),
         titled("Right replies in training", curves(learning, record["members"], "updates", "right")),
@@ -117,6 +118,10 @@ def parted(world: Record, drop: float) -> str:
     found = {row["member"]: parting(row["curves"], row["updates"] or 0.0, drop) for row in world["rows"]}
     told = ", ".join(f"{name} (update {at:.0f})" for name, at in found.items() if at is not None)
     return f'<p class="note">The reward did not fall while right replies became fewer: {escape(told)}.</p>' if told else ""
+
+
+def noted(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>' if text else ""
 
 
 def titled(title: str, drawn: str) -> str:

@@ -14,7 +14,7 @@ from rewardlab.comparisons.league_page import by_problem, differences, facts, po
 from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
 from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.plots import scatter
-from rewardlab.comparisons.telling import advice, sentences, standing_words, summary
+from rewardlab.comparisons.telling import absences, advice, sentences, standing_words, summary
 from rewardlab.comparisons.words import BASELINE, WORDS
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import describe as catalogue
@@ -173,10 +173,11 @@ def of_world(name: str, world: Record, record: Record) -> str:
     cautions = "".join(f"\n- Not met: {one['what']}; needed {one['needs']}." for one in unmet)
     plots = "".join(f"\n![{kind} of {world['name']}]({file})\n" for kind, file, _ in plots_of(name, world, record))
     unseen = " No method of this league had been tested in this world before." if world["new"] else ""
+    absent = f" {told}" if (told := absences(world)) else ""
     return f"""
 ## {world["name"]}
 
-{world["says"].capitalize()}.{unseen} `{world["task"]}`, {of_what(world)}.
+{world["says"].capitalize()}.{unseen} `{world["task"]}`, {of_what(world)}.{absent}
 {cautions}{plots}
 {table(world, record)}
 {rates(world)}"""

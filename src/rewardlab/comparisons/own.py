@@ -28,7 +28,9 @@ def only(league: League, members: Sequence[str], worlds: Sequence[str]) -> Leagu
     kept = tuple(m for m in league.members if not members or m.name in members or m.name == league.baseline)
     if len(kept) < 2:
         raise RewardlabError(f"nothing is left to compare with {league.baseline}: name a member beside it")
-    return replace(league, members=kept, worlds=tuple(w for w in league.worlds if not worlds or w.name in worlds))
+    there = {member.name for member in kept}
+    places = (replace(w, absent={name: why for name, why in w.absent.items() if name in there}) for w in league.worlds)
+    return replace(league, members=kept, worlds=tuple(w for w in places if not worlds or w.name in worlds))
 
 
 def _scorer(league: League, reward: Reward | None) -> Reward | None:

@@ -21,12 +21,12 @@ def check(season: Season) -> None:
         check_decides(f"what decides, {league.outcome.says},", task)
     policy = policy_of(None, config, task)
     # the baseline first: what fails it fails all
-    for member in sorted(league.members, key=lambda one: one.name != league.baseline):
+    for member in sorted(league.members_of(world), key=lambda one: one.name != league.baseline):
         try:
             recipe = season.recipe(member, world)
             check_columns(recipe, task)
             fit_prompts(task, policy, config, recipe)
         except RewardlabError as e:
-            others = [one.name for one in league.rivals if one is not member]
+            others = [one.name for one in league.rivals_of(world) if one is not member]
             out = f"; to leave it out: --members {','.join(others)}" if member.name != league.baseline and others else ""
             raise RewardlabError(f"{member.name}: {e}{out}") from e

@@ -59,7 +59,7 @@ def world_record(season: Season, played: Played) -> Record:
     found = standings(whole, league.baseline, league.outcome, league.guard, starts)
     conditions = fitness(whole[league.baseline], league.learns)
     fit = all(condition["ok"] for condition in conditions)
-    rows = [row(season, played, member.name, found.get(member.name, Standing(FAILED))) for member in league.members]
+    rows = [row(season, played, member.name, found.get(member.name, Standing(FAILED))) for member in league.members_of(world)]
     if not fit:
         for one in rows:
             one["standing"]["word"] = one["standing"]["word"] if one["standing"]["word"] in (BASELINE, FAILED) else UNFIT
@@ -67,7 +67,8 @@ def world_record(season: Season, played: Played) -> Record:
         "name": world.name, "task": world.task, "says": world.says, "new": world.new, "model": world.model or "embedded",
         "starts": len(set(starts)) if starts else 1, "steps": world.steps or league.steps, "budget": world.tokens,
         "fit": fit, "conditions": conditions, "paired": SEEDS if world.sampled else PROBLEMS, "pairs": len(whole[league.baseline]),
-        "told_apart": told_apart(whole, league.outcome), "rows": sorted(rows, key=lambda one: place(one["standing"])),
+        "absent": dict(world.absent), "told_apart": told_apart(whole, league.outcome),
+        "rows": sorted(rows, key=lambda one: place(one["standing"])),
         "seconds": round(sum(one.seconds for runs in played.runs.values() for one in runs if isinstance(one, Done))),
     }  # fmt: skip
 

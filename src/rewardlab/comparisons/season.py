@@ -89,7 +89,7 @@ class Season:
 
     def terms(self, world: World) -> dict[str, Any]:
         """What a world is run by, as its record has it: by other terms its outcomes are not comparable."""
-        formulas = {member.name: str(self.recipe(member, world)) for member in self.league.members}
+        formulas = {member.name: str(self.recipe(member, world)) for member in self.league.members_of(world)}
         return {"task": world.task, "steps": world.steps or self.league.steps, "budget": world.tokens, "formulas": formulas}
 
     def seeds(self, world: World) -> range:
@@ -130,7 +130,7 @@ def choose_rates(season: Season, world: World) -> tuple[dict[str, Levels], dict[
     """The levels of every member that trains, at every rate of the list, and beyond an edge where the best is at it; and of those
     with a run that failed, why the first of these did.
     """
-    members = [member for member in season.league.members if trains(season, member, world)]
+    members = [member for member in season.league.members_of(world) if trains(season, member, world)]
     levels: dict[str, Levels] = {member.name: {} for member in members}
     todo = {member.name: list(season.rates(member, world)) for member in members}
     failed: dict[str, str] = {}
@@ -215,11 +215,11 @@ def play(season: Season, world: World, dear: float) -> Played:
     member is run again at equal tokens."""
     levels, why = choose_rates(season, world)
     rates = {name: chosen(found) for name, found in levels.items()}
-    fit = [m for m in season.league.members if m.name not in rates or rates[m.name] is not None]
+    fit = [m for m in season.league.members_of(world) if m.name not in rates or rates[m.name] is not None]
     runs = _meet(season, world, fit, rates)
     runs |= {
         m.name: [Failed(f"no rate could be chosen: {why.get(m.name, f'its runs log no {season.league.chosen_by} to choose by')}")]
-        for m in season.league.members
+        for m in season.league.members_of(world)
         if m not in fit
     }
     if failed := next((one for one in runs[season.league.baseline] if isinstance(one, Failed)), None):
@@ -247,7 +247,11 @@ def _at_equal_tokens(
         # all spent as much already
         return {}
     base = [int(one.numbers["tokens"]) for one in runs[season.league.baseline] if isinstance(one, Done)]
-    costly = [m for m in season.league.rivals if m.name in rates and (cost := tokens(runs[m.name])) and cost > dear * np.mean(base)]
+    costly = [
+        m
+        for m in season.league.rivals_of(world)
+        if m.name in rates and (cost := tokens(runs[m.name])) and cost > dear * np.mean(base)
+    ]
     jobs = [
         season.job(m, world, seed, _rate(season, rates, m), tokens=base[i])
         for m in costly

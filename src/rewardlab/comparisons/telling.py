@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rewardlab.comparisons.league import OWN
 from rewardlab.comparisons.levels import change, shown, times
 from rewardlab.comparisons.words import (
+    ABSENT,
     AT_A_COST,
     BASELINE,
     BETTER,
@@ -76,6 +77,17 @@ def of_world(world: Record, record: Record) -> Iterator[str]:
             yield f"{word.capitalize()}: {', '.join(told(row, base, record) for row in rows)}."
     if not world["told_apart"]["ok"]:
         yield "All together they differ by no more than alike ones would by chance."
+    if absent := absences(world):
+        yield absent
+
+
+def absences(world: Record) -> str:
+    """Who cannot play in a world, and why; "" where all do."""
+    by_reason: dict[str, list[str]] = {}
+    for member, why in world.get("absent", {}).items():
+        by_reason.setdefault(why, []).append(member)
+    told = "; ".join(f"{', '.join(members)} ({why})" for why, members in by_reason.items())
+    return f"{ABSENT.capitalize()}: {told}." if told else ""
 
 
 def told(row: Record, base: Record, record: Record) -> str:
@@ -101,13 +113,18 @@ def row_of(world: Record, member: str) -> Record:
     return next(row for row in world["rows"] if row["member"] == member)
 
 
+def word_of(world: Record, member: str) -> str:
+    """Where a member stands in a world, in which it may not be."""
+    return next((row["standing"]["word"] for row in world["rows"] if row["member"] == member), ABSENT)
+
+
 def advice(league: League, record: Record) -> str:
     """The league's advice with the levels of the record in it. Raises RewardlabError for a world or member that is not there."""
     worlds = {world["name"]: world for world in record["worlds"]}
 
     def level(match: re.Match[str]) -> str:
         name, member, what = match.groups()
-        if name not in worlds or member not in record["members"]:
+        if name not in worlds or word_of(worlds[name], member) == ABSENT:
             raise RewardlabError(f"the advice names {match[0]}, which is not in the record")
         row = row_of(worlds[name], member)
         if what == "effect":
@@ -122,10 +139,7 @@ def advice(league: League, record: Record) -> str:
 
 def standing_words(record: Record) -> dict[str, dict[str, str]]:
     """By member, its word in each world."""
-    return {
-        member: {world["name"]: row_of(world, member)["standing"]["word"] for world in record["worlds"]}
-        for member in record["members"]
-    }
+    return {member: {world["name"]: word_of(world, member) for world in record["worlds"]} for member in record["members"]}
 
 
 def stands(method: str, records: Mapping[str, Record]) -> list[str]:
@@ -147,6 +161,6 @@ def stands(method: str, records: Mapping[str, Record]) -> list[str]:
 
 def summary(member: str, words: Mapping[str, str]) -> str:
     """Of a member: in how many of the fit worlds it is better, equal and worse."""
-    fit = [word for word in words.values() if word not in (UNFIT, BASELINE)]
+    fit = [word for word in words.values() if word not in (UNFIT, BASELINE, ABSENT)]
     counts = [f"{word} in {fit.count(word)}" for word in ORDER if word in fit]
     return f"{', '.join(counts)} of {len(fit)} worlds" if counts else "not compared"

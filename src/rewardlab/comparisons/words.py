@@ -8,7 +8,7 @@ DEAR = 1.25
 """Times the baseline's tokens above which a member is shown at equal tokens too."""
 
 BASELINE, BETTER, EQUAL, WORSE, UNDECIDED = "baseline", "better", "equal", "worse", "undecided"
-AT_A_COST, INERT, FAILED, UNFIT = "at a cost", "inert here", "failed", "unfit world"
+AT_A_COST, INERT, FAILED, UNFIT, ABSENT = "at a cost", "inert here", "failed", "unfit world", "not there"
 WORDS = {
     BETTER: "the difference from the baseline is above 0, by its p value corrected for the number of methods (Holm, 5% a world), "
     "and all of the guard's interval is within its bound",
@@ -22,4 +22,5 @@ WORDS = {
     FAILED: "a run failed",
     UNFIT: "the baseline does not learn there by four standard errors, or ends where there is no room: nothing is said about any "
     "method",
+    ABSENT: "the method cannot play in this world",
 }

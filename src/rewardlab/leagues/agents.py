@@ -1,7 +1,8 @@
 """Agents that search: what credit of turns, rewards of searches and other shapes of episodes add to the outcome alone.
 
-All play the same search in the documents of each problem, with as many replies at most, and are paid for right answers. The guard
-is how many replies an episode takes, since whoever searches without end finds more.
+In two worlds all play the same search in the documents of each problem, with as many replies at most, and are paid for right
+answers; in the third they walk through rooms. The guard is how many replies an episode takes, since whoever searches without end
+finds more.
 """
 
 from rewardlab.comparisons.league import Guard, League, Member, Outcome, World
@@ -39,8 +40,17 @@ league = League(
             "chains and comparisons over articles whose titles and sentences share words; the policy's habit is to search for one "
             "of them, and so to err", new=True,
         ),
+        World(
+            "rooms of BabyAI", "rooms:GoToLocalS5N2",
+            "a real environment: MiniGrid's rooms with two things, of which one is to be found, told in words; the policy's habit "
+            "is to turn left, also where it must turn right", starts=3, new=True,
+            absent={
+                **dict.fromkeys(("igpo", "stepsearch", "im_rag"), "it reads gold answers or documents, which a game has not"),
+                **dict.fromkeys(("reseek", "parallelsearch", "r3_rag"), "what it adds is about searches"),
+            },
+        ),
     ),
-    outcome=Outcome("pass@1", "higher", "right answers", margin=0.03),
+    outcome=Outcome("pass@1", "higher", "right answers, or missions fulfilled", margin=0.03),
     guard=Guard("turns", at_most=0.5, says="replies of an episode", scale="plain"),
     measure=episode_accuracy(rollout=interactive(env=search(), n=1, turns=TURNS)),
     settings={"n": 8, "problems": 8, "turns": TURNS, "epochs": 1, "minibatches": 1},
