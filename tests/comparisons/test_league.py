@@ -222,6 +222,26 @@ def test_a_member_that_cannot_play_in_a_world_is_not_run_there_and_told(tiny, mo
     assert only(both.league, ["hapo"], []).worlds[1].absent == {}
 
 
+def test_a_cost_is_shown_beside_and_the_outcome_plotted_against_it(tiny, monkeypatch):
+    def outcome(job):
+        right = 0.5 + job.config.seed % 7 / 100 + (0.1 if job.method == "hapo" else 0.0)
+        numbers = {"pass@1": right, "before.pass@1": 0.2, "auc.truth": right, "tokens": 10.0, "updates": 1.0, "calls": 3.25}
+        return Done(numbers, [], 1.0)
+
+    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
+    costly = replace(TINY, costs={"calls": "calls of an episode"})
+    record = results.run_league("tiny", replace(tiny, league=costly))
+    for text in (page(record, "Which?"), leagues_doc.document("tiny", costly, record)):
+        assert "calls of an episode" in text
+        assert "3.25" in text
+    plots = {kind: svg for kind, _, svg in leagues_doc.plots_of("tiny", record["worlds"][0], record)}
+    assert "calls of an episode" in plots["frontier"]
+    # a record of an earlier version names no costs, and is plotted against what is guarded
+    plain = {name: value for name, value in record.items() if name != "costs"}
+    assert "calls of an episode" not in page(plain, "Which?")
+    assert any(kind == "frontier" for kind, _, _ in leagues_doc.plots_of("tiny", record["worlds"][0], plain))
+
+
 def test_where_the_baseline_fails_nothing_can_be_compared(tiny, monkeypatch):
     monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [Failed("RewardlabError: no memory left") for _ in jobs])
     with pytest.raises(RewardlabError, match="sums: the baseline grpo fails: no rate could be chosen"):

@@ -135,6 +135,7 @@ class League:
     scorer: the process reward model that members read, by name; on rows of one's own it is the one of --reward prm:PATH.
     rate: the setting that is the learning rate of what members train.  pairs: seeds on which members meet.
     answers: whether what decides needs answers in rows of one's own.
+    costs: further numbers of a run that are shown, with what they are; against the first of them the outcome is plotted.
     """
 
     question: str
@@ -159,6 +160,7 @@ class League:
     rate: str = "lr"
     pairs: int = PAIRS
     answers: bool = True
+    costs: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = [member.name for member in self.members]

@@ -179,17 +179,29 @@ def standings_row(row: Record, outcome: Record, guard: Record | None) -> str:
 
 
 def frontier(world: Record, record: Record) -> str:
-    """The outcome against what is guarded: where a member stands on both, and where its settings take it."""
-    outcome, guard = record["outcome"], record["guard"]
-    if guard is None:
-        return ""
-    points = [point for row in world["rows"] for point in points_of(row)]
-    drawn = scatter(
-        points, record["members"], f"{outcome['says']} ({outcome['better']} is better), {outcome['number']}", guard["says"]
-    )
+    """The outcome against a cost, or against what is guarded: where a member stands on both, and where its settings take it."""
+    outcome = record["outcome"]
+    drawn = plotted(world, record, f"{outcome['says']} ({outcome['better']} is better), {outcome['number']}")
     several = any(row["knob"] for row in world["rows"])
     note = '<p class="note">Small points: other values of a setting, on fewer seeds, not decided.</p>' if several else ""
     return titled("Frontier", drawn) + note if drawn else ""
+
+
+def plotted(world: Record, record: Record, across: str) -> str:
+    """The plot of the outcome against the league's first cost; against what is guarded, where it names none."""
+    costs, guard = costs_of(record), record["guard"]
+    if costs:
+        number, says = next(iter(costs.items()))
+        points = [{"member": row["member"], "x": row["mean"], "y": row["beside"].get(number), "at": None} for row in world["rows"]]
+        return scatter(points, record["members"], across, says)
+    if guard is None:
+        return ""
+    return scatter([point for row in world["rows"] for point in points_of(row)], record["members"], across, guard["says"])
+
+
+def costs_of(record: Record) -> Mapping[str, str]:
+    """Further numbers that a league shows; a record of an earlier version has none."""
+    return record.get("costs") or {}
 
 
 def points_of(row: Record) -> list[dict[str, Any]]:
@@ -201,8 +213,10 @@ def points_of(row: Record) -> list[dict[str, Any]]:
 def cost_table(world: Record, record: Record) -> str:
     base = next(row for row in world["rows"] if row["member"] == record["baseline"])
     passes = list(base["pass_at"])[:6] if len(base["pass_at"]) > 1 else []
-    names = ["member", "rate", "tokens", "against the baseline", "at equal tokens", "seconds", "length", "entropy", "KL", *passes]
-    lines = [cost_row(row, base, record["outcome"], passes) for row in world["rows"]]
+    names = ["member", "rate", "tokens", "against the baseline", "at equal tokens", "seconds", "length", "entropy", "KL"]
+    costs = costs_of(record)
+    names += [*costs.values(), *passes]
+    lines = [cost_row(row, base, record["outcome"], list(costs), passes) for row in world["rows"]]
     # what no member has, as the KL of methods without a reference, is no column
     shows = [i for i in range(len(names)) if any(line[i] != NOTHING for line in lines)]
     header = cells([names[i] for i in shows], "th")
@@ -210,7 +224,7 @@ def cost_table(world: Record, record: Record) -> str:
     return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def cost_row(row: Record, base: Record, outcome: Record, passes: Sequence[str]) -> list[str]:
+def cost_row(row: Record, base: Record, outcome: Record, costs: Sequence[str], passes: Sequence[str]) -> list[str]:
     equal, beside = row["equal_tokens"], row["beside"]
     seconds = sum(row["seconds"]) / len(row["seconds"]) if row["seconds"] else None
     return [
@@ -219,7 +233,7 @@ def cost_row(row: Record, base: Record, outcome: Record, passes: Sequence[str]) 
         f"{row['tokens']:,.0f}" if row["tokens"] else NOTHING,
         times(row["tokens"], base["tokens"]),
         shown(equal["mean"], outcome) if equal else NOTHING,
-        *(number(value) for value in (seconds, beside["length"], beside["entropy"], beside["kl"])),
+        *(number(value) for value in (seconds, beside["length"], beside["entropy"], beside["kl"], *map(beside.get, costs))),
         *(percent(row["pass_at"].get(name)) for name in passes),
     ]
 

@@ -10,10 +10,9 @@ from typing import Any
 from rewardlab.checks.levels import levels
 from rewardlab.comparisons import league_records
 from rewardlab.comparisons.league import League, league, leagues
-from rewardlab.comparisons.league_page import by_problem, differences, facts, points_of
+from rewardlab.comparisons.league_page import by_problem, costs_of, differences, facts, plotted
 from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
 from rewardlab.comparisons.parting import parting
-from rewardlab.comparisons.plots import scatter
 from rewardlab.comparisons.telling import absences, advice, sentences, standing_words, summary
 from rewardlab.comparisons.words import BASELINE, WORDS
 from rewardlab.errors import RewardlabError
@@ -191,7 +190,8 @@ def table(world: Record, record: Record) -> str:
     outcome, guard = record["outcome"], record["guard"]
     kept = [guard["says"]] if guard else []
     names = ["method", outcome["says"], "difference", "95% interval (not corrected)", "p, corrected", *kept, "stands"]
-    names += ["learning rate", "tokens, of all models", "at the baseline's tokens", "KL", "length", PARTS]
+    names += ["learning rate", "tokens, of all models", "at the baseline's tokens", "KL", "length"]
+    names += [*costs_of(record).values(), PARTS]
     base = next(row for row in world["rows"] if row["member"] == record["baseline"])
     rows = [list(cells(row, base, record)) for row in world["rows"]]
     # what no method has, as the learning rate of a search, is no column
@@ -216,7 +216,7 @@ def cells(row: Record, base: Record, record: Record) -> Iterator[str]:
     yield from (standing["word"], f"{row['rate']:g}" if row["rate"] else NOTHING, times(row["tokens"], base["tokens"]))
     yield shown(row["equal_tokens"]["mean"], outcome) if row["equal_tokens"] else ""
     parts = parting(row["curves"], row["updates"] or 0.0, outcome["margin"])
-    for value in (row["beside"]["kl"], row["beside"]["length"], parts):
+    for value in (row["beside"]["kl"], row["beside"]["length"], *map(row["beside"].get, costs_of(record)), parts):
         yield NOTHING if value is None else f"{value:.3g}"
 
 
@@ -236,11 +236,8 @@ def plots_of(name: str, world: Record, record: Record) -> Iterator[tuple[str, st
     file, outcome = f"{name}-{world['name'].replace(' ', '-')}", record["outcome"]
     if drawn := differences(world, outcome):
         yield "differences", f"{file}.svg", drawn
-    if record["guard"]:
-        points = [point for row in world["rows"] for point in points_of(row)]
-        drawn = scatter(points, record["members"], f"{outcome['number']} ({outcome['better']} is better)", record["guard"]["says"])
-        if drawn:
-            yield "frontier", f"{file}-frontier.svg", drawn
+    if drawn := plotted(world, record, f"{outcome['number']} ({outcome['better']} is better)"):
+        yield "frontier", f"{file}-frontier.svg", drawn
 
 
 def documents(folder: Path) -> dict[Path, str]:

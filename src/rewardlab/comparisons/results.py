@@ -36,7 +36,8 @@ def run_league(name: str, season: Season) -> Record:
         "when": datetime.now(UTC).isoformat(timespec="seconds"), "name": name, "baseline": league.baseline,
         "members": [member.name for member in league.members],
         "outcome": asdict(league.outcome),
-        "guard": guard_record(league), "steps": league.steps, "problems": league.problems, "rate_seeds": league.rate_seeds,
+        "guard": guard_record(league), "costs": dict(league.costs),
+        "steps": league.steps, "problems": league.problems, "rate_seeds": league.rate_seeds,
         "chosen_by": league.chosen_by, "seeds": list(range(FIRST, FIRST + season.pairs)), "settings": dict(league.settings),
         "worlds": worlds, "versions": api.versions(), "machine": {"cores": season.processes or 0},
     }  # fmt: skip
@@ -93,7 +94,7 @@ def row(season: Season, played: Played, name: str, standing: Standing) -> Record
         "standing": standing.to_json(), **of_world(world, done, league.outcome.number), "start": level(done, before)["mean"],
         "guard": of_world(world, done, league.guard.number) if league.guard else None,
         "tokens": tokens(runs), "updates": average(done, "updates"), "seconds": [one.seconds for one in done],
-        "beside": {key: beside(done, key) for key in BESIDE}, "pass_at": pass_at(done),
+        "beside": {key: beside(done, key) for key in (*BESIDE, *league.costs)}, "pass_at": pass_at(done),
         "curves": curves(done),
         "equal_tokens": at_equal(season, played, name), "knob": knob(season, played, name),
     }  # fmt: skip

@@ -1,7 +1,7 @@
 """Judges that write, trained on pairs: which training makes verdicts right, in either order of the replies, and at what length.
 
 A judgement names what it checks and ends in a verdict. The rows bring judgements by a teacher who is not always right; held out,
-each pair is judged in both orders by one judgement each. What a judgement costs is judgement_tokens of each run.
+each pair is judged in both orders by one judgement each. What a judgement costs is shown beside.
 """
 
 from rewardlab.comparisons.league import Guard, League, Member, Outcome, World
@@ -51,6 +51,7 @@ league = League(
     problems=200,
     pairs=5,
     answers=False,
+    costs={"judgement_tokens": "tokens of a judgement"},
     needs="Your rows need the columns prompt, chosen and rejected, and, where judgements are to be imitated, judgement or "
     "judgement_reversed; s2j also answer. Each judge is asked in its own published form there, and measured in it.",
     advice="Begin with trained_judge: what the others add was checked for each alone, and this league was not run yet.",
