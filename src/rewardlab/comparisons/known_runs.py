@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import api, registry
+from rewardlab.api.inputs import policy_of, task_of
 from rewardlab.checks.kept import keepable, outcome_of
 from rewardlab.checks.runs import Done, Job, drop_weights, run
 from rewardlab.checks.workers import Failed, run_all
 from rewardlab.registry.code import hash_of
+from rewardlab.runs.config import RunConfig
 from rewardlab.util.files import cache, write_json
 from rewardlab.util.progress import Bar
 
@@ -105,10 +107,27 @@ def run_known(job: Job) -> Done:
     return done
 
 
+def warm_starts(what: str, jobs: Sequence[Job], processes: int | None) -> None:
+    """Make the small policies from which these jobs start, side by side: a run whose policy another one is making only waits."""
+    configs = list({(job.config.task, job.config.model): job.config for job in jobs if not job.keep}.values())
+    if len(configs) < 2:
+        return
+    with Bar(f"{what}: warm starts", len(configs)) as bar, closing(run_all(warm, configs, processes)) as ends:
+        for position, _ in ends:
+            # one that fails is told by its run
+            bar.advance(configs[position].model or "embedded")
+
+
+def warm(config: RunConfig) -> None:
+    """Make the policy of a run, if it is not there."""
+    policy_of(None, config, task_of(None, config))
+
+
 def run_jobs(what: str, jobs: Sequence[Job], processes: int | None) -> list[Outcome]:
     """The outcomes of jobs, in their order; those that are known are read first."""
     found: dict[int, Outcome] = {i: done for i, job in enumerate(jobs) if (done := known(job)) is not None}
     missing = [i for i in range(len(jobs)) if i not in found]
+    warm_starts(what, [jobs[i] for i in missing], processes)
     runs = run_all(run_known, [jobs[i] for i in missing], processes)
     with Bar(what, len(jobs), done=len(found)) as bar, closing(runs) as outcomes:
         for position, outcome in outcomes:
