@@ -54,7 +54,17 @@ league = League(
     costs={"judgement_tokens": "tokens of a judgement"},
     needs="Your rows need the columns prompt, chosen and rejected, and, where judgements are to be imitated, judgement or "
     "judgement_reversed; s2j also answer. Each judge is asked in its own published form there, and measured in it.",
-    advice="Begin with trained_judge: what the others add was checked for each alone, and this league was not run yet.",
+    advice="**Begin with `trained_judge`: no way is shown to be better, at the same updates, with five seeds.** Three things help "
+    "to choose. If your rows bring judgements, imitation alone (`compassjudger_2`) takes verdicts to {sums and "
+    "wishes/compassjudger_2} and {next actions/compassjudger_2}, where the baseline's imitation and rewards take them to {sums and "
+    "wishes/trained_judge} and {next actions/trained_judge}, for {sums and wishes/compassjudger_2.tokens} of the tokens: try that "
+    "first, and see whether rewards add what they cost. If your rows bring none, `--distil 0` is as good: rewards alone end at "
+    "{sums and wishes/from rewards alone} and {next actions/from rewards alone}, for {sums and wishes/from rewards alone.tokens} "
+    "the tokens. And where an answer can be checked, `s2j`, paid for its own solution too, has the highest mean in both worlds "
+    "({sums and wishes/s2j}, {next actions/s2j}), by less than can be told from chance. A judgement costs as many tokens in all of "
+    "them. `mix_grm` is worse in both worlds: it imitates at twenty times the rate of its rewards, as its paper does, which small "
+    "judges do not bear (in its own check the ratio is 3). `rrm`, which differs from rewards alone by votes, was measured without "
+    "them, and trains exactly as that does.",
     left_out={
         "br_rm": "it judges in two turns, and the small judges of these worlds were taught one",
         "openrubrics, rewardanything, prometheus, m_prometheus, mr3": "they read or write rubrics, which these pairs have not",
