@@ -6,8 +6,9 @@
   rewardlab league length --task mine.jsonl --model Qwen/Qwen3-0.6B --lora-rank 16 --seeds 5
   rewardlab league length --worlds overthinking --members hapo,laser
 
-Without NAME it lists the leagues, and who is better in them. What has been run already is read, what was stopped resumes. --dry-run
-says how long a league will take, and which differences it will be able to see.
+Without NAME it lists the leagues, and who is better in them. What has been run already is read, what was stopped resumes.
+--dry-run says how many runs a league will make; how long they take is told after the first, and which differences can be seen
+once the baseline's rate is chosen.
 
 The worlds, the outcome and the rates are fixed in leagues/NAME.py for all members. With --task (and --model) members meet on your
 problems instead: the same comparison for your case, without a record in the package. --worlds runs some now and the others later:

@@ -14,6 +14,8 @@ from rewardlab.comparisons.telling import absences, remedies, unmet
 from rewardlab.comparisons.words import BASELINE, WORDS
 
 Record = Mapping[str, Any]
+OVER = 1.1
+"""Times the baseline's tokens above which a run that was to spend as many is told to have spent more."""
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:#1f2328;max-width:60rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.6rem;margin-bottom:.2rem}
@@ -41,9 +43,9 @@ def page(record: Record, question: str) -> str:
 
 def facts(record: Record) -> str:
     guard, outcome = record["guard"], record["outcome"]
-    kept = f" Guarded: {guard['says']}, {bound(guard)} of {record['baseline']}'s." if guard else ""
+    kept = f" A method is better only if {guard['says']} are {bound(guard)} the baseline's." if guard else ""
     trained = any(row["rate"] for world in record["worlds"] for row in world["rows"])
-    alike = f", {spent(record)}, each at its own rate" if trained else ", nothing is trained"
+    alike = f", {spent(record)}, each at the learning rate chosen for it" if trained else ", nothing is trained"
     return (
         f"{len(record['members'])} methods, {pairs_of(record)}{alike}. Decided by {outcome['says']}, "
         f"{outcome['better']} is better; a difference of {matters(outcome)} would matter.{kept} {ran(record)}"
@@ -53,7 +55,7 @@ def facts(record: Record) -> str:
 def ran(record: Record) -> str:
     """When its worlds were run, and which were not."""
     days = sorted({world.get("when", record["when"])[:10] for world in record["worlds"]})
-    unrun = f" Not run yet: {', '.join(record['unrun'])}." if record.get("unrun") else ""
+    unrun = f" Not run yet: {'; '.join(record['unrun'])}." if record.get("unrun") else ""
     return f"Run {' to '.join(dict.fromkeys((days[0], days[-1])))}.{unrun}"
 
 
@@ -88,7 +90,7 @@ def bound(guard: Record) -> str:
     below = "at_least" in guard
     most = abs(guard["at_least"] if below else guard["at_most"])
     amount = f"{100 * most:g} points" if guard["scale"] == "share" else f"{most:g} {guard['unit']}".rstrip()
-    return f"at most {amount} {'below' if below else 'above'} that"
+    return f"at most {amount} {'below' if below else 'above'}"
 
 
 def world_section(world: Record, record: Record) -> str:
@@ -225,17 +227,26 @@ def cost_table(world: Record, record: Record) -> str:
 
 
 def cost_row(row: Record, base: Record, outcome: Record, costs: Sequence[str], passes: Sequence[str]) -> list[str]:
-    equal, beside = row["equal_tokens"], row["beside"]
+    beside = row["beside"]
     seconds = sum(row["seconds"]) / len(row["seconds"]) if row["seconds"] else None
     return [
         row["member"],
         f"{row['rate']:g}" if row["rate"] else NOTHING,
         f"{row['tokens']:,.0f}" if row["tokens"] else NOTHING,
         times(row["tokens"], base["tokens"]),
-        shown(equal["mean"], outcome) if equal else NOTHING,
+        at_equal(row, base, outcome) or NOTHING,
         *(number(value) for value in (seconds, beside["length"], beside["entropy"], beside["kl"], *map(beside.get, costs))),
         *(percent(row["pass_at"].get(name)) for name in passes),
     ]
+
+
+def at_equal(row: Record, base: Record, outcome: Record) -> str:
+    """The level at the baseline's tokens; with what it spent, where its first update alone cost more."""
+    equal = row["equal_tokens"]
+    if not equal:
+        return ""
+    over = equal["tokens"] and base["tokens"] and equal["tokens"] > OVER * base["tokens"]
+    return shown(equal["mean"], outcome) + (f" (spent {times(equal['tokens'], base['tokens'])})" if over else "")
 
 
 def rates(world: Record) -> str:

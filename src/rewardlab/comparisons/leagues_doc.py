@@ -10,7 +10,7 @@ from typing import Any
 from rewardlab.checks.levels import levels
 from rewardlab.comparisons import league_records
 from rewardlab.comparisons.league import League, league, leagues
-from rewardlab.comparisons.league_page import by_problem, costs_of, differences, facts, plotted
+from rewardlab.comparisons.league_page import at_equal, by_problem, costs_of, differences, facts, plotted
 from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
 from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.telling import absences, advice, sentences, standing_words, summary
@@ -28,25 +28,33 @@ INTRODUCTION = """# Which method for what
 
 Written from the records of the leagues by `make docs`; do not edit it.
 
-You know TRL or verl, you have a model, rows and a reward, and you want to know which of three hundred published methods is worth
-your GPU hours. Each section answers one wish. Where it says "compared", that was measured here, under these rules: all methods of a
-family meet in the same worlds, which were fixed before the league was run, one of them new to all of their checks; each learns
-at the learning rate that suits it, chosen on other seeds (other settings are the method's own); updates and rollouts are equal;
-eight runs each, from eight initial policies, where a section says no other number; all differences from the baseline in a world
-are decided together, so that in one world of twenty one of them is false. Only differences from the baseline are decided: the
-order of two other methods is not. The other sections say which method is for what, and what the check of each measured in a world
-of its own, which is no comparison.
+You know TRL or verl, you have a model, rows and a reward, and you want to know which of 250 published methods is worth your GPU
+hours. Each section answers one wish. Where it says "compared", that was measured here, under these rules. All methods of a family
+meet in the same worlds (a world is a task with a small policy of known faults), which were fixed before the league was run. Each
+method learns at the learning rate that did best on two other seeds; other settings are its own. All make as many updates on as many
+rollouts, or spend as many tokens where a section says so. Every difference is paired with the baseline, over eight seeds from eight
+initial policies where a section gives no other number. *Better* and *worse* are corrected for the number of methods (Holm): the
+chance that any of them in a world is wrong is at most 5%. *Equal* means that the 95% interval, not corrected, is smaller than what
+would matter. *Undecided* means that these runs do not tell; it is not "equal". The order of two methods that are no baseline is
+never decided. Where a section says "Not run yet", these are often the worlds in which none of the methods had been tested before.
+The other sections say which method is for what, and what the check of each measured in a world of its own, which is no comparison.
 
-The worlds are small: a policy of a million parameters, problems whose every step can be checked, a minute a run. They show what
-a method does and where it breaks. Annotators and scorers are simulated, so that the truth is known; where replies and scores were
-recorded of real models instead, the section says so, and methods are compared problem by problem. What a method gains on your model
-they do not show. For that, each section ends with the command that runs the same comparison on your own rows.
+The worlds are small: a policy of a million parameters, problems whose every step can be checked, a minute a run. Next to
+nothing here was compared on a pretrained model. They show what a method does and where it breaks. Annotators and scorers are
+simulated, so that the truth is known; where replies and scores were recorded of real models instead, the section says so, and
+methods are compared problem by problem. What a method gains on your model they do not show. For that, each section ends with
+the command that runs the same comparison on your own rows, with your model, here or in TRL and verl ([engines](ENGINES.md)).
 
 {contents}
 """
 
 
 PARTS = "reward and right replies part at update"
+CHECKS = """What the check of each measured, in a world chosen for its claim. The word in bold is the verdict ([what it
+means](methods.md)): "unfit world" means that the run says nothing about the method. A positive difference favours the method,
+also where lower is better. `pass@1` is the share of right replies, `auc.truth` its mean over training, `reranked` the share of
+problems for which the model picks a right reply, `judged` that of right verdicts. World, start and updates differ from one to
+the next, so that they are no comparison of methods."""
 
 
 def guide(folder: Path) -> str:
@@ -78,7 +86,8 @@ def section(name: str, found: League, record: Record) -> str:
 
     rewardlab league {name} --task mine.jsonl --model path/to/checkpoint {option}
 
-{found.needs} With `--dry-run` it first says how long it will take, and which differences it will be able to see.
+{found.needs} `--dry-run` says how many runs it will make; how long they take is told after the first, and the smallest difference
+that it can find once the baseline's rate is chosen. On a large model cut it down: `--members`, `--rates`, `--seeds 5`.
 """
 
 
@@ -106,17 +115,19 @@ def chapter(name: str, found: League) -> str:
     """What is written of a league's family, and what the check of each of its methods measured."""
     if not (text := written(name)):
         return ""
-    methods = dict.fromkeys(method for member in found.members for method in member.stack.split("+"))
+    rivals = (member for member in found.members if member.name != found.baseline)
+    methods = dict.fromkeys(method for member in rivals for method in member.stack.split("+"))
     known = {method: told for method in methods if (told := checked(method))}
-    lines = [f"- {method}: {told}" for method, told in known.items()]
+    verdicts = {row["name"]: row["verdict"] for row in catalogue.rows()}
+    lines = [f"- {method}, **{verdicts[method]}**: {told}" for method, told in known.items()]
     if unknown := [method for method in methods if method not in known]:
         lines.append(f"- not measured: {', '.join(unknown)}")
-    heading = "What the check of each of them measured, in the world of its own claim:"
+    heading = CHECKS
     return "\n\n".join([text, heading, "\n".join(lines)]) + "\n\n"
 
 
 def checked(method: str) -> str:
-    """The levels, and the difference with its 95% interval, of the last run of a method's check; "" without one."""
+    """The levels, and the difference with its interval, of the last run of a method's check; "" without one."""
     file = catalogue.record_of(file_of(method))
     last = last_of(json.loads(file.read_text("utf-8"))) if file else {}
     low, high = last.get("interval") or last.get("ci95") or (None, None)
@@ -214,7 +225,7 @@ def cells(row: Record, base: Record, record: Record) -> Iterator[str]:
     if record["guard"]:
         yield shown(row["guard"]["mean"], record["guard"])
     yield from (standing["word"], f"{row['rate']:g}" if row["rate"] else NOTHING, times(row["tokens"], base["tokens"]))
-    yield shown(row["equal_tokens"]["mean"], outcome) if row["equal_tokens"] else ""
+    yield at_equal(row, base, outcome)
     parts = parting(row["curves"], row["updates"] or 0.0, outcome["margin"])
     for value in (row["beside"]["kl"], row["beside"]["length"], *map(row["beside"].get, costs_of(record)), parts):
         yield NOTHING if value is None else f"{value:.3g}"

@@ -106,7 +106,7 @@ def guarded(row: Record, record: Record) -> str:
     """What it does to a guarded share; a guarded cost is told as a cost."""
     guard = record["guard"]
     told = guard is not None and guard["scale"] == "share" and row["guard"]
-    return f" with {shown(row['guard']['mean'], guard)} {guard['says']}" if told else ""
+    return f", {guard['says']} {shown(row['guard']['mean'], guard)}" if told else ""
 
 
 def row_of(world: Record, member: str) -> Record:

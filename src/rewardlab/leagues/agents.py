@@ -55,8 +55,8 @@ league = League(
     measure=episode_accuracy(rollout=interactive(env=search(), n=1, turns=TURNS)),
     settings={"n": 8, "problems": 8, "turns": TURNS, "epochs": 1, "minibatches": 1},
     chosen_by="pass@1",
-    needs="Your rows need the columns prompt and answer, and documents to search in the column facts; `rewardlab show NAME` lists "
-    "what a member reads besides.",
+    needs="Your rows need the columns prompt, answer and facts (documents to search), and also searches (stepsearch) and "
+    "supporting (im_rag). Without these two: `--members igpo,spa_rl,spear,hdpo_metis,otc_po,reseek,parallelsearch,r3_rag`.",
     left_out={
         "ppr_renorm, atom_searcher": "they need a judge of searches, and the others have none",
         "search_r2, agent_r": "they replay episodes from where they went wrong, so that an update costs several times as many",

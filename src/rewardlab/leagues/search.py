@@ -49,9 +49,10 @@ league = League(
     advice="The scorers are simulated, not trained: the truth about the steps so far, through noise that stays the same along a "
     "reply. At the tokens of sixteen whole replies, of which the best by the same scorer is right in {good "
     "scorer/best_of_n}, REBASE gets {good scorer/rebase}; beams, particles, DVTS, PRISM and speculative rejection are "
-    "better than best-of-n too. With the poor scorer, on longer chains, REBASE and PRISM are shown to be better ({poor "
+    "better than best-of-n too. With the poor scorer, on longer chains, only REBASE and PRISM are decided to be better ({poor "
     "scorer, longer chains/rebase} and {poor scorer, longer chains/prism} against {poor scorer, longer chains/best_of_n}); "
-    "the others are undecided. A vote without the scorer ({good scorer/majority_vote}), early_rejection and MCTS were worse"
-    " than best-of-n with the good scorer; MCTS stopped at {good scorer/mcts.tokens} of the tokens, which is no fair trial "
-    "of it. A trained scorer has errors that a search can exploit, which these have not.",
+    "differences under about nine points are not found there. A vote without the scorer ({good "
+    "scorer/majority_vote}), early_rejection and MCTS were worse than best-of-n with the good scorer; "
+    "MCTS stopped at {good scorer/mcts.tokens} of the tokens, so that it was not tested at the full budget. Real scorers have systematic errors that a search finds and exploits; these "
+    "have none.",
 )  # fmt: skip

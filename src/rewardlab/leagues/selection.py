@@ -53,9 +53,10 @@ league = League(
     "models; the seven worlds of GSM8K are the same replies under seven scorers. On GSM8K, where a single sample is right "
     "in {gsm8k qwen_prm/one sample} and a vote of 32 in {gsm8k qwen_prm/majority_vote}, best-of-32 by the mean of step "
     "scores gets {gsm8k qwen_prm/best_of_n mean} with qwen_prm and {gsm8k skywork_prm/best_of_n mean} with skywork_prm; "
-    "of their ten forms six and five are shown to be better than the vote. With the other five scorers no form is shown "
+    "of the ten ways to use step scores (five aggregations, each for best-of-n and a weighted vote) six are better than the "
+    "vote with qwen_prm, and five with skywork_prm. With the other five scorers none is shown "
     "to be better, and none to be worse. On MATH-500 qwen_prm takes the vote's {math500 qwen_prm/majority_vote} to "
-    "{math500 qwen_prm/best_of_n product} by the product of step scores, which is undecided on 477 problems. Which form "
+    "{math500 qwen_prm/best_of_n product} by the product of step scores, which is undecided on 477 problems. Which way "
     "is best differs between scorers, and this league does not decide it. A vote weighted by scores was at least {gsm8k "
     "math_shepherd/weighted_vote mean} on GSM8K with every scorer, best-of-n fell to {gsm8k internlm2_7b_reward/best_of_n "
     "min}. Tokens are those of the replies alone: what the scorer reads comes on top.",
