@@ -53,6 +53,6 @@ league = League(
     "scorer, longer chains/rebase} and {poor scorer, longer chains/prism} against {poor scorer, longer chains/best_of_n}); "
     "differences under about nine points are not found there. A vote without the scorer ({good "
     "scorer/majority_vote}), early_rejection and MCTS were worse than best-of-n with the good scorer; "
-    "MCTS stopped at {good scorer/mcts.tokens} of the tokens, so that it was not tested at the full budget. Real scorers have systematic errors that a search finds and exploits; these "
-    "have none.",
+    "MCTS stopped at {good scorer/mcts.tokens} of the tokens, so that it was not tested at the full budget. Real scorers have "
+    "systematic errors that a search finds and exploits; these have none.",
 )  # fmt: skip
