@@ -49,6 +49,25 @@ def long(n: int) -> list:
     """
     return list(range(n))
 
+def leaves(code: int) -> str:
+    """Leave, as a parser of arguments does.
+
+    Args:
+        code: of the exit
+    """
+    raise SystemExit(code)
+
+def mute(n: int) -> str:
+    """Fail without words.
+
+    Args:
+        n: any
+    """
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError
+    raise Mute
+
 def undocumented(x: int) -> int:
     return x
 
@@ -102,7 +121,7 @@ def file(tmp_path_factory):
 
 @pytest.fixture
 def env(file):
-    return functions(tools=tuple(f"{file}:{name}" for name in ("add", "wait", "breaks", "long")), seconds=0.5, shown=80)
+    return functions(tools=tuple(f"{file}:{name}" for name in ("add", "wait", "breaks", "long", "leaves", "mute")), seconds=0.5, shown=80)
 
 
 def said(env, text, state=None):
@@ -154,11 +173,13 @@ def test_a_reply_without_a_call_is_final(env, reply):
 @pytest.mark.parametrize(
     ("call", "answer"),
     [
-        ('{"name": "subtract", "arguments": {}}', "there is no function 'subtract'; there are add, wait, breaks, long"),
+        ('{"name": "subtract", "arguments": {}}', "there is no function 'subtract'; there are add, wait, breaks, long, leaves, mute"),
         ('{"name": "add", "arguments": {"a": "three"}}', "a: 'three' is not of type 'integer'"),
         ('{"name": "add", "arguments": {"b": 2}}', "missing a required argument: 'a'"),
         ('{"name": "add", "arguments": {"a": 1, "c": 2}}', "unexpected keyword argument 'c'"),
         ('{"name": "breaks", "arguments": {"name": "x"}}', "KeyError: 'x'"),
+        ('{"name": "leaves", "arguments": {"code": 2}}', "error: SystemExit: 2"),
+        ('{"name": "mute", "arguments": {"n": 1}}', "error: Mute: an error without words"),
         ('{"name": "wait", "arguments": {"seconds": 9}}', "longer than 0.5 seconds"),
         ('{"name": "add"', "cannot be read"),
     ],

@@ -161,9 +161,17 @@ def _called(known: dict[str, Tool], call: Call, shown: int) -> str:
     try:
         value = tool(call)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    except Exception as problem:
-        return f"{ERROR}{type(problem).__name__}: {problem}"[:shown]
+    # also what ends a program: a parser of arguments exits, and only this thread would end
+    except BaseException as problem:
+        return f"{ERROR}{type(problem).__name__}: {_says(problem)}"[:shown]
     return text if len(text) <= shown else text[:shown] + CUT.format(n=len(text) - shown)
+
+
+def _says(problem: BaseException) -> str:
+    try:
+        return str(problem)
+    except Exception:
+        return "an error without words"
 
 
 def _results(works: Sequence[Callable[[], str]], seconds: float) -> list[str]:
