@@ -14,6 +14,7 @@ from rewardlab.errors import RewardlabError
 
 FILE = '''
 import asyncio, time
+from typing import Literal, Optional
 
 def add(a: int, b: int = 1) -> int:
     """Add two numbers.
@@ -48,6 +49,16 @@ def long(n: int) -> list:
         n: how many
     """
     return list(range(n))
+
+def greet(name: Optional[str] = None, unit: Literal["km", "m"] | None = None, numbers: list[int | None] | str | None = None):
+    """Greet.
+
+    Args:
+        name: perhaps
+        unit: perhaps
+        numbers: perhaps
+    """
+    return f"{name} {unit} {numbers}"
 
 def leaves(code: int) -> str:
     """Leave, as a parser of arguments does.
@@ -121,7 +132,9 @@ def file(tmp_path_factory):
 
 @pytest.fixture
 def env(file):
-    return functions(tools=tuple(f"{file}:{name}" for name in ("add", "wait", "breaks", "long", "leaves", "mute")), seconds=0.5, shown=80)
+    return functions(
+        tools=tuple(f"{file}:{name}" for name in ("add", "wait", "breaks", "long", "leaves", "mute")), seconds=0.5, shown=80
+    )
 
 
 def said(env, text, state=None):
@@ -173,7 +186,10 @@ def test_a_reply_without_a_call_is_final(env, reply):
 @pytest.mark.parametrize(
     ("call", "answer"),
     [
-        ('{"name": "subtract", "arguments": {}}', "there is no function 'subtract'; there are add, wait, breaks, long, leaves, mute"),
+        (
+            '{"name": "subtract", "arguments": {}}',
+            "there is no function 'subtract'; there are add, wait, breaks, long, leaves, mute",
+        ),
         ('{"name": "add", "arguments": {"a": "three"}}', "a: 'three' is not of type 'integer'"),
         ('{"name": "add", "arguments": {"b": 2}}', "missing a required argument: 'a'"),
         ('{"name": "add", "arguments": {"a": 1, "c": 2}}', "unexpected keyword argument 'c'"),
@@ -195,6 +211,20 @@ def test_a_default_is_the_functions_own_and_long_results_are_cut(env):
     assert text.startswith("[0, 1, 2, 3")
     # 10 numbers of one digit and 20 of two, with ", " between them, in brackets: 110 characters
     assert text.endswith(" ... (30 more characters)")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ('{"name": null, "unit": null, "numbers": null}', "None None None"),
+        ('{"unit": "km", "numbers": [1, null]}', "None km [1, None]"),
+        ('{"name": 3}', "error: TypeError: name: 3 is not of type 'string', 'null'"),
+        ('{"unit": "mile"}', "error: TypeError: unit: 'mile' is not one of ['km', 'm', None]"),
+    ],
+)
+def test_an_optional_argument_may_be_null(file, arguments, answer):
+    env = functions(tools=(f"{file}:greet",))
+    assert said(env, f'<tool_call>{{"name": "greet", "arguments": {arguments}}}</tool_call>')[0].text.startswith(answer)
 
 
 def test_calls_of_one_reply_run_at_the_same_time(env):

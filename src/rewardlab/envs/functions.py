@@ -47,15 +47,19 @@ class Tool:
     """A function that the policy may call.  schema: as chat templates take it, {"type": "function", "function": ...}."""
 
     def __init__(self, function: Callable, path: Path):
+        import jsonschema
+
         self.function, self.name = function, function.__name__
         self.path, self.schema = path, schema_of(function, path)
+        # made here, since its import would count among the seconds of the first call
+        self.check = jsonschema.Draft202012Validator(_with_null(self.schema["function"]["parameters"]))
 
     def __call__(self, call: Call) -> Any:
         """What it returns. Raises TypeError where the arguments do not fit, and whatever the function raises."""
         given = call.bound(tools_from([self.schema]), defaults=False).arguments
         # before it runs, so that a TypeError within it is not taken for wrong arguments
         inspect.signature(self.function).bind(**given)
-        _check_types(given, self.schema["function"]["parameters"])
+        _check_types(given, self.check)
         made = self.function(**given)
         # of asynchronous tools all run in one loop, to which their clients belong
         return wait_for(made, "tools") if asyncio.iscoroutine(made) else made
@@ -191,10 +195,25 @@ def _results(works: Sequence[Callable[[], str]], seconds: float) -> list[str]:
     return [f"{ERROR}it took longer than {seconds:g} seconds" if text is None else text for text in found]
 
 
-def _check_types(given: Mapping[str, Any], schema: dict[str, Any]) -> None:
-    """Raise TypeError where an argument is not of the type that its hint says."""
-    import jsonschema
+def _with_null(schema: Any) -> Any:
+    """The schema as it is checked. `nullable`, by which models are told of Optional, is no word of JSON Schema."""
+    if isinstance(schema, list):
+        return [_with_null(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {name: _with_null(value) for name, value in schema.items()}
+    # True: an argument may be called nullable
+    if inner.get("nullable") is True:
+        types = inner.get("type", ())
+        more = {"type": [*([types] if isinstance(types, str) else types), "null"], "enum": [*inner.get("enum", ()), None]}
+        more["anyOf"] = [*inner.get("anyOf", ()), {"type": "null"}]
+        inner |= {name: value for name, value in more.items() if name in inner}
+    return inner
 
-    found = jsonschema.Draft202012Validator(schema).iter_errors(given)
-    if problem := jsonschema.exceptions.best_match(found):
+
+def _check_types(given: Mapping[str, Any], check: Any) -> None:
+    """Raise TypeError where an argument is not of the type that its hint says.  check: the tool's validator of jsonschema."""
+    from jsonschema.exceptions import best_match
+
+    if problem := best_match(check.iter_errors(given)):
         raise TypeError(f"{'.'.join(map(str, problem.absolute_path)) or 'the arguments'}: {problem.message[:200]}")
