@@ -60,6 +60,35 @@ def greet(name: Optional[str] = None, unit: Literal["km", "m"] | None = None, nu
     """
     return f"{name} {unit} {numbers}"
 
+def table(kind: str) -> str:
+    """Things that are no texts.
+
+    Args:
+        kind: of thing
+    """
+    import pathlib
+
+    class Table:
+        def __str__(self):
+            return "a  b\\n1  2"
+
+    return {"table": Table(), "path": pathlib.Path("/x"), "keys": {(1, 2): "é"}, "dict": {"é": [1, None]}, "nothing": None}[kind]
+
+def yields(n: int) -> str:
+    """Yield.
+
+    Args:
+        n: how often
+    """
+    yield "1"
+
+def of_set(names: set[str]) -> str:
+    """A hint that no JSON knows.
+
+    Args:
+        names: some
+    """
+
 def leaves(code: int) -> str:
     """Leave, as a parser of arguments does.
 
@@ -214,6 +243,15 @@ def test_a_default_is_the_functions_own_and_long_results_are_cut(env):
 
 
 @pytest.mark.parametrize(
+    ("kind", "text"),
+    [("table", "a  b\n1  2"), ("path", "/x"), ("keys", "{(1, 2): 'é'}"), ("dict", '{"é": [1, null]}'), ("nothing", "null")],
+)
+def test_a_result_that_is_no_text_is_told_as_one_reads_it(file, kind, text):
+    call = f'<tool_call>{{"name": "table", "arguments": {{"kind": "{kind}"}}}}</tool_call>'
+    assert said(functions(tools=(f"{file}:table",)), call)[0].results == (text,)
+
+
+@pytest.mark.parametrize(
     ("arguments", "answer"),
     [
         ('{"name": null, "unit": null, "numbers": null}', "None None None"),
@@ -257,6 +295,8 @@ def test_calls_above_the_budget_are_not_run(file):
         (":half", "the docstring has no description for the argument 'b'[.] A tool"),
         (":own_type", "the type hint <class 'Own'> to a JSON schema, likely because it is a custom class or object[.] A tool"),
         (":gathers", "[*]names names none"),
+        (":yields", "it yields, and a tool returns its result[.] A tool"),
+        (":of_set", "be a tool: Couldn't parse this type hint, likely due to a custom class or object: set.str.[.] A tool"),
         (":by_place", "a comes before a /"),
         (":nothing", "unknown function in .*nothing"),
         ("", "FILE.py:NAME, not '.*mine.py'; there are mine.py:add, "),
