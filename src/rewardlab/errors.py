@@ -8,6 +8,7 @@ import signal
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 
 class RewardlabError(Exception):
@@ -66,16 +67,27 @@ def located(error: Exception, file: str) -> str:
     return f"{file}{f', line {line}' if line else ''}: {kind}{says}"
 
 
+_PLACE: ContextVar[str] = ContextVar("place", default="")
+"""Where the environment is that is asked now."""
+
+
 @contextmanager
-def naming(function: Callable, name: str, place: str) -> Iterator[None]:
-    """Around a call of an environment's function: an exception in one that is the user's names file, line and place."""
+def naming(function: Callable, name: str, place: str) -> Iterator[str]:
+    """Around a call of an environment's function: an exception in one that is the user's names file, line and place.
+
+    Gives the place: without one that of the environment around this one, since an environment in a file is called by ours.
+    """
+    before = _PLACE.set(place or _PLACE.get())
     try:
-        yield
-    except Exception as e:
+        yield _PLACE.get()
+    # an exit too, which would end the run without a word
+    except (Exception, SystemExit) as e:
         if function.__module__.startswith("rewardlab."):
             raise
         file = inspect.unwrap(function).__code__.co_filename
         lines = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == file]
         line = f", line {lines[-1]}" if lines else ""
         says = " ".join(str(e).split())
-        raise RewardlabError(f"the environment {name} of {file}{line}: {type(e).__name__}: {says} ({place})") from e
+        raise RewardlabError(f"the environment {name} of {file}{line}: {type(e).__name__}: {says} ({_PLACE.get()})") from e
+    finally:
+        _PLACE.reset(before)

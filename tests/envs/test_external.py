@@ -3,6 +3,7 @@
 import pytest
 
 from rewardlab.core import Turn, ask
+from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_environment
 
 MINE = """
@@ -39,3 +40,44 @@ def test_what_an_environment_of_the_users_own_says_of_itself_holds(file):
     plain = read_environment(f"{file}:plain")
     assert not plain.waits
     assert plain.logged(["an episode"]) == {}
+
+
+BROKEN = """
+from rewardlab.core import environment
+
+
+@environment(start=lambda problem, seed: (None, 0))
+def broken(state, turn):
+    return 1 // 0
+
+
+@environment(start=lambda problem, seed: (None, 0))
+def leaves(state, turn):
+    raise SystemExit(4)
+
+
+@environment(start=lambda problem, seed: (None, 0))
+def untold(state, turn):
+    return "hello"
+
+
+@environment(start=lambda problem, seed: exit(5))
+def never(state, turn):
+    return None, state
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("broken", r"broken of .*broken[.]py, line 7: ZeroDivisionError: .*\(problem 'Who[?]', turn 3\)"),
+        ("leaves", r"leaves of .*broken[.]py, line 12: SystemExit: 4 \(problem 'Who[?]', turn 3\)"),
+        ("untold", r"untold must return a message.* it returned 'hello' \(problem 'Who[?]', turn 3\)"),
+        ("never", r"never of .*broken[.]py, line 20: SystemExit: 5 \(problem 'Who[?]', its start\)"),
+    ],
+)
+def test_an_error_in_a_users_file_names_the_line_and_where_the_episode_was(tmp_path, name, says):
+    (tmp_path / "broken.py").write_text(BROKEN)
+    env = read_environment(f"{tmp_path / 'broken.py'}:{name}")
+    with pytest.raises(RewardlabError, match=says):
+        env(env.start(ask("Who?"), 0)[1], Turn("policy", None, text="hello"), "problem 'Who?', turn 3")

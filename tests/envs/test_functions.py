@@ -14,6 +14,7 @@ from rewardlab.errors import RewardlabError
 
 FILE = '''
 import asyncio, time
+from typing import Literal, Optional
 
 def add(a: int, b: int = 1) -> int:
     """Add two numbers.
@@ -48,6 +49,64 @@ def long(n: int) -> list:
         n: how many
     """
     return list(range(n))
+
+def greet(name: Optional[str] = None, unit: Literal["km", "m"] | None = None, numbers: list[int | None] | str | None = None):
+    """Greet.
+
+    Args:
+        name: perhaps
+        unit: perhaps
+        numbers: perhaps
+    """
+    return f"{name} {unit} {numbers}"
+
+def table(kind: str) -> str:
+    """Things that are no texts.
+
+    Args:
+        kind: of thing
+    """
+    import pathlib
+
+    class Table:
+        def __str__(self):
+            return "a  b\\n1  2"
+
+    return {"table": Table(), "path": pathlib.Path("/x"), "keys": {(1, 2): "é"}, "dict": {"é": [1, None]}, "nothing": None}[kind]
+
+def yields(n: int) -> str:
+    """Yield.
+
+    Args:
+        n: how often
+    """
+    yield "1"
+
+def of_set(names: set[str]) -> str:
+    """A hint that no JSON knows.
+
+    Args:
+        names: some
+    """
+
+def leaves(code: int) -> str:
+    """Leave, as a parser of arguments does.
+
+    Args:
+        code: of the exit
+    """
+    raise SystemExit(code)
+
+def mute(n: int) -> str:
+    """Fail without words.
+
+    Args:
+        n: any
+    """
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError
+    raise Mute
 
 def undocumented(x: int) -> int:
     return x
@@ -102,7 +161,9 @@ def file(tmp_path_factory):
 
 @pytest.fixture
 def env(file):
-    return functions(tools=tuple(f"{file}:{name}" for name in ("add", "wait", "breaks", "long")), seconds=0.5, shown=80)
+    return functions(
+        tools=tuple(f"{file}:{name}" for name in ("add", "wait", "breaks", "long", "leaves", "mute")), seconds=0.5, shown=80
+    )
 
 
 def said(env, text, state=None):
@@ -154,11 +215,16 @@ def test_a_reply_without_a_call_is_final(env, reply):
 @pytest.mark.parametrize(
     ("call", "answer"),
     [
-        ('{"name": "subtract", "arguments": {}}', "there is no function 'subtract'; there are add, wait, breaks, long"),
+        (
+            '{"name": "subtract", "arguments": {}}',
+            "there is no function 'subtract'; there are add, wait, breaks, long, leaves, mute",
+        ),
         ('{"name": "add", "arguments": {"a": "three"}}', "a: 'three' is not of type 'integer'"),
         ('{"name": "add", "arguments": {"b": 2}}', "missing a required argument: 'a'"),
         ('{"name": "add", "arguments": {"a": 1, "c": 2}}', "unexpected keyword argument 'c'"),
         ('{"name": "breaks", "arguments": {"name": "x"}}', "KeyError: 'x'"),
+        ('{"name": "leaves", "arguments": {"code": 2}}', "error: SystemExit: 2"),
+        ('{"name": "mute", "arguments": {"n": 1}}', "error: Mute: an error without words"),
         ('{"name": "wait", "arguments": {"seconds": 9}}', "longer than 0.5 seconds"),
         ('{"name": "add"', "cannot be read"),
     ],
@@ -174,6 +240,29 @@ def test_a_default_is_the_functions_own_and_long_results_are_cut(env):
     assert text.startswith("[0, 1, 2, 3")
     # 10 numbers of one digit and 20 of two, with ", " between them, in brackets: 110 characters
     assert text.endswith(" ... (30 more characters)")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("table", "a  b\n1  2"), ("path", "/x"), ("keys", "{(1, 2): 'é'}"), ("dict", '{"é": [1, null]}'), ("nothing", "null")],
+)
+def test_a_result_that_is_no_text_is_told_as_one_reads_it(file, kind, text):
+    call = f'<tool_call>{{"name": "table", "arguments": {{"kind": "{kind}"}}}}</tool_call>'
+    assert said(functions(tools=(f"{file}:table",)), call)[0].results == (text,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ('{"name": null, "unit": null, "numbers": null}', "None None None"),
+        ('{"unit": "km", "numbers": [1, null]}', "None km [1, None]"),
+        ('{"name": 3}', "error: TypeError: name: 3 is not of type 'string', 'null'"),
+        ('{"unit": "mile"}', "error: TypeError: unit: 'mile' is not one of ['km', 'm', None]"),
+    ],
+)
+def test_an_optional_argument_may_be_null(file, arguments, answer):
+    env = functions(tools=(f"{file}:greet",))
+    assert said(env, f'<tool_call>{{"name": "greet", "arguments": {arguments}}}</tool_call>')[0].text.startswith(answer)
 
 
 def test_calls_of_one_reply_run_at_the_same_time(env):
@@ -206,6 +295,8 @@ def test_calls_above_the_budget_are_not_run(file):
         (":half", "the docstring has no description for the argument 'b'[.] A tool"),
         (":own_type", "the type hint <class 'Own'> to a JSON schema, likely because it is a custom class or object[.] A tool"),
         (":gathers", "[*]names names none"),
+        (":yields", "it yields, and a tool returns its result[.] A tool"),
+        (":of_set", "be a tool: Couldn't parse this type hint, likely due to a custom class or object: set.str.[.] A tool"),
         (":by_place", "a comes before a /"),
         (":nothing", "unknown function in .*nothing"),
         ("", "FILE.py:NAME, not '.*mine.py'; there are mine.py:add, "),

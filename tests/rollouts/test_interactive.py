@@ -108,17 +108,31 @@ def test_a_message_longer_than_the_context_ends_the_episode(policy):
     assert collate(groups, paid()(groups, run), small.device).reward.sum(1).tolist() == [0.5] * 4
 
 
+@environment(start=lambda problem, seed: (Message("user", "go \ud800"), 0))
+def half_a_pair(state, turn):
+    return Message("tool", "cut \ud83d\n\n\udc00", results=("cut \ud83d", "\udc00")), state
+
+
+def test_half_of_a_surrogate_pair_from_an_environment_stops_no_run(policy):
+    groups, _ = episodes(policy, env=half_a_pair(), n=1, turns=2)
+    for (t,) in groups:
+        assert [turn.text for turn in t.turns if turn.author is None][:2] == [f"{t.problem.question}\ngo ?", "cut ?\n\n?"]
+    message, _ = half_a_pair()(0, None)
+    assert message.results == ("cut ?", "?")
+
+
 ANSWERS = [
     (None, "must return a message, or None, and its state"),
     (Message("user", "no state"), "must return a message, or None, and its state"),
     (("hello", 0), "must return a Message or None before its state, not 'hello'"),
     ((Message("user", 5), 0), "whose role or text is no text"),
+    ((Message("tool", "5", results=(5,)), 0), "whose role or text is no text"),
     ((Message("user", "x", reward=float("nan")), 0), "whose reward is nan, not a finite number"),
     ((Message("user", "x", reward="1"), 0), "whose reward is '1', not a finite number"),
 ]
 
 
-@pytest.mark.parametrize(("answer", "says"), ANSWERS, ids=[says for _, says in ANSWERS])
+@pytest.mark.parametrize(("answer", "says"), ANSWERS, ids=[f"{i} {says}" for i, (_, says) in enumerate(ANSWERS)])
 def test_a_mistake_in_an_environment_names_it_the_problem_and_the_turn(policy, answer, says):
     @environment(start=lambda problem, seed: answer)
     def at_the_start(state, turn):

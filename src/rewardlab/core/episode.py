@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from rewardlab.core.problem import Message, Problem
@@ -33,11 +34,18 @@ def check_answer(answer: Any, name: str, place: str) -> tuple[Message | None, An
         return None, state
     if not isinstance(message, Message):
         raise refuse(f"must return a Message or None before its state, not {repr(message)[:60]}: Message('user', text)")
-    if not isinstance(message.role, str) or not isinstance(message.text, str):
+    if not all(isinstance(text, str) for text in (message.role, message.text, *message.results)):
         raise refuse(f"returned a message whose role or text is no text: {repr((message.role, message.text))[:80]}")
     if message.reward is not None and not _finite(message.reward):
         raise refuse(f"returned a message whose reward is {message.reward!r}, not a finite number or None")
-    return message, state
+    return _encodable(message), state
+
+
+def _encodable(message: Message) -> Message:
+    """The message with ? for each half of a surrogate pair, which web pages and cut texts hold, and no tokenizer reads."""
+    texts = (message.text, *message.results)
+    said = [text.encode("utf-8", "replace").decode() for text in texts]
+    return message if [*texts] == said else replace(message, text=said[0], results=tuple(said[1:]))
 
 
 def _finite(x: Any) -> bool:

@@ -79,8 +79,8 @@ class Environment(Part):
     options: EnvironmentOptions
 
     def start(self, problem: Any, seed: int) -> tuple[Any, Any]:
-        start, place = self.options.start, start_of(problem)
-        with naming(start, self.name, place):
+        start = self.options.start
+        with naming(start, self.name, start_of(problem)) as place:
             opening = start(problem, seed, **self.settings)
         return check_answer(opening, self.name, place)
 
@@ -101,7 +101,7 @@ class Environment(Part):
 
     def __call__(self, state: Any, turn: Any, place: str = "") -> tuple[Any, Any]:
         """One step. place: of the episode, for messages."""
-        with naming(self.function, self.name, place):
+        with naming(self.function, self.name, place) as place:
             answer = self.function(state, turn, **self.settings)
         return check_answer(answer, self.name, place)
 

@@ -16,7 +16,6 @@ read in every form that models write (`tool_messages.py`). What goes wrong is to
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 import re
@@ -25,6 +24,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from rewardlab.core import Message, Problem, Trajectory, Turn, environment
@@ -40,6 +40,7 @@ State = dict[str, Any]
 
 ERROR = "error: "
 OVER = "no call is left: answer with what you know"
+JSON = (dict, list, tuple, int, float, bool, NoneType)
 CUT = " ... ({n} more characters)"
 
 
@@ -47,18 +48,22 @@ class Tool:
     """A function that the policy may call.  schema: as chat templates take it, {"type": "function", "function": ...}."""
 
     def __init__(self, function: Callable, path: Path):
+        import jsonschema
+
         self.function, self.name = function, function.__name__
         self.path, self.schema = path, schema_of(function, path)
+        # made here, since its import would count among the seconds of the first call
+        self.check = jsonschema.Draft202012Validator(_with_null(self.schema["function"]["parameters"]))
 
     def __call__(self, call: Call) -> Any:
         """What it returns. Raises TypeError where the arguments do not fit, and whatever the function raises."""
         given = call.bound(tools_from([self.schema]), defaults=False).arguments
         # before it runs, so that a TypeError within it is not taken for wrong arguments
         inspect.signature(self.function).bind(**given)
-        _check_types(given, self.schema["function"]["parameters"])
+        _check_types(given, self.check)
         made = self.function(**given)
         # of asynchronous tools all run in one loop, to which their clients belong
-        return wait_for(made, "tools") if asyncio.iscoroutine(made) else made
+        return wait_for(made, "tools") if inspect.iscoroutine(made) else made
 
 
 def schema_of(function: Callable, path: Path) -> dict[str, Any]:
@@ -70,8 +75,10 @@ def schema_of(function: Callable, path: Path) -> dict[str, Any]:
         if not lacking:
             return get_json_schema(function)
     except Exception as problem:
+        # some of its errors hold the words and the hint apart
+        says = "".join(map(str, problem.args)).replace(f"{function.__module__}.", "")
         # its first sentence: the others advise what cannot be done here
-        lacking, cause = re.split(r"[.!] |[.!]?$", str(problem).replace(f"{function.__module__}.", ""), maxsplit=1)[0], problem
+        lacking, cause = re.split(r"[.!] |[.!]?$", says, maxsplit=1)[0], problem
     raise RewardlabError(
         f"{function.__name__} of {path} cannot be a tool: {lacking}. A tool has type hints (int, str, list[str], Literal ...), and "
         "a docstring that says what it does and, under Args:, what each argument is (`name: what it is`)"
@@ -87,6 +94,8 @@ def _lacks(function: Callable) -> str:
         return f"its arguments are given by name, and {by_place[0]} comes before a /"
     if bare := [p.name for p in arguments if p.annotation is p.empty]:
         return f"the argument {bare[0]} has no type hint"
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        return "it yields, and a tool returns its result"
     return "" if inspect.getdoc(function) else "it has no docstring"
 
 
@@ -160,10 +169,29 @@ def _called(known: dict[str, Tool], call: Call, shown: int) -> str:
     tool = known[call.name]
     try:
         value = tool(call)
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    except Exception as problem:
-        return f"{ERROR}{type(problem).__name__}: {problem}"[:shown]
+        text = _told(value)
+    # also what ends a program: a parser of arguments exits, and only this thread would end
+    except BaseException as problem:
+        return f"{ERROR}{type(problem).__name__}: {_says(problem)}"[:shown]
     return text if len(text) <= shown else text[:shown] + CUT.format(n=len(text) - shown)
+
+
+def _told(value: Any) -> str:
+    """What a function returned, as a text: in JSON what JSON knows, and any other thing (a table, an array) as Python shows it."""
+    if isinstance(value, str) or not isinstance(value, JSON):
+        return str(value)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError):
+        # keys that are no texts, or a list within itself
+        return str(value)
+
+
+def _says(problem: BaseException) -> str:
+    try:
+        return str(problem)
+    except Exception:
+        return "an error without words"
 
 
 def _results(works: Sequence[Callable[[], str]], seconds: float) -> list[str]:
@@ -183,10 +211,25 @@ def _results(works: Sequence[Callable[[], str]], seconds: float) -> list[str]:
     return [f"{ERROR}it took longer than {seconds:g} seconds" if text is None else text for text in found]
 
 
-def _check_types(given: Mapping[str, Any], schema: dict[str, Any]) -> None:
-    """Raise TypeError where an argument is not of the type that its hint says."""
-    import jsonschema
+def _with_null(schema: Any) -> Any:
+    """The schema as it is checked. `nullable`, by which models are told of Optional, is no word of JSON Schema."""
+    if isinstance(schema, list):
+        return [_with_null(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {name: _with_null(value) for name, value in schema.items()}
+    # True: an argument may be called nullable
+    if inner.get("nullable") is True:
+        types = inner.get("type", ())
+        more = {"type": [*([types] if isinstance(types, str) else types), "null"], "enum": [*inner.get("enum", ()), None]}
+        more["anyOf"] = [*inner.get("anyOf", ()), {"type": "null"}]
+        inner |= {name: value for name, value in more.items() if name in inner}
+    return inner
 
-    found = jsonschema.Draft202012Validator(schema).iter_errors(given)
-    if problem := jsonschema.exceptions.best_match(found):
+
+def _check_types(given: Mapping[str, Any], check: Any) -> None:
+    """Raise TypeError where an argument is not of the type that its hint says.  check: the tool's validator of jsonschema."""
+    from jsonschema.exceptions import best_match
+
+    if problem := best_match(check.iter_errors(given)):
         raise TypeError(f"{'.'.join(map(str, problem.absolute_path)) or 'the arguments'}: {problem.message[:200]}")
