@@ -15,6 +15,7 @@ from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.user.external import from_file
 from rewardlab.runs.metrics import read_metrics
+from rewardlab.runs.sources import fingerprints
 
 SMALL = {"max_new": 6, "eval_problems": 2, "eval_every": 2, "checkpoint_every": 1, "device": "cpu"}
 ENTERED, GO_ON = threading.Event(), threading.Event()
@@ -89,6 +90,13 @@ def test_files_are_known_wherever_they_sit_in_a_recipe(policy, tmp_path):
     (tmp_path / "run" / "config.json").write_text(json.dumps(document))
     (tmp_path / "b.py").write_text("def b(completion): return 1.0\n")
     assert rewardlab.resume("run", own_task(), policy.copy("policy"), steps=3).summary["steps"] == 3
+
+
+def test_the_files_of_tools_are_among_them(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text(f'def {name}() -> str:\n    """Tell."""\n    return "1"\n')
+    recipe = build("grpo", {"tools": f"{tmp_path}/a.py:a,{tmp_path}/b.py:b"})
+    assert list(fingerprints(recipe)) == [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
 
 
 def test_a_method_of_ones_own_is_among_the_files(policy, tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ def start_of(problem: Problem) -> str:
 
 
 def check_answer(answer: Any, name: str, place: str) -> tuple[Message | None, Any]:
-    """The message and the state that an environment returned. Raises RewardlabError for anything else."""
+    """The message, with ? for each half of a surrogate pair, and the state that an environment returned, or a RewardlabError."""
 
     def refuse(says: str) -> RewardlabError:
         return RewardlabError(f"the environment {name} {says} ({place})")
@@ -38,14 +38,8 @@ def check_answer(answer: Any, name: str, place: str) -> tuple[Message | None, An
         raise refuse(f"returned a message whose role or text is no text: {repr((message.role, message.text))[:80]}")
     if message.reward is not None and not _finite(message.reward):
         raise refuse(f"returned a message whose reward is {message.reward!r}, not a finite number or None")
-    return _encodable(message), state
-
-
-def _encodable(message: Message) -> Message:
-    """The message with ? for each half of a surrogate pair, which web pages and cut texts hold, and no tokenizer reads."""
-    texts = (message.text, *message.results)
-    said = [text.encode("utf-8", "replace").decode() for text in texts]
-    return message if [*texts] == said else replace(message, text=said[0], results=tuple(said[1:]))
+    text, *results = (said.encode("utf-8", "replace").decode() for said in (message.text, *message.results))
+    return replace(message, text=text, results=tuple(results)), state
 
 
 def _finite(x: Any) -> bool:

@@ -1,6 +1,6 @@
-"""Source files of a recipe's parts outside rewardlab: reward functions, and the user's methods.
+"""Source files of a recipe's parts outside rewardlab: reward functions, environments, tools, and the user's methods.
 
-Their hashes are in config.json, so that a run is not resumed with a reward that is another one by now.
+Their hashes are in config.json, so that a run is not resumed with a reward or a tool that is another one by now.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ def changes(recorded: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 def _files(recipe: Recipe) -> Iterator[Path]:
     for part in _all_parts(recipe):
-        # such as the `path` of from_file
-        named = part.settings.get("path")
-        if isinstance(named, str) and Path(named).is_file():
-            yield Path(named).resolve()
+        # such as the `path` of from_file, and the `tools` of functions, FILE.py:NAME
+        named = [part.settings.get("path"), *(str(tool).rpartition(":")[0] for tool in part.settings.get("tools") or ())]
+        yield from (Path(file).resolve() for file in named if isinstance(file, str) and Path(file).is_file())
         # a part of a method's own file is saved as `slot:method/part`; one of the package cannot change without its version
         if not isinstance(part, Expression) and "/" in saved_name(part.slot, part.function):
             file = Path(inspect.getfile(part.function)).resolve()
