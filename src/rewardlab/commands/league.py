@@ -154,7 +154,7 @@ def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, An
     from rewardlab.comparisons.league_page import page
     from rewardlab.util.files import check_writable, write_json, write_text
 
-    if lacks := data_missing(season.league):
+    if lacks := "" if args.task else data_missing(season.league):
         record = None if changed else league_records.read(args.league)
         if record is None:
             raise RewardlabError(lacks)
@@ -182,22 +182,18 @@ def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, An
 
 
 def data_missing(found: Any) -> str:
-    """What is missing that a world needs, an optional package or recorded replies, in words; "" if nothing is."""
+    """What is missing that a league's own worlds need, an optional package or recorded replies, in words; "" if nothing is."""
     from rewardlab import registry
-    from rewardlab.comparisons.league import OWN as ONES_OWN
 
     lacks: dict[str, str] = {}
-    # one's own problems were read already
-    for world in (world for world in found.worlds if world.name != ONES_OWN):
+    for world in found.worlds:
         try:
-            task = registry.task(world.task)
             # recorded replies are read when the first problem is asked for
-            _ = None if world.sampled else task.test[0]
+            _ = registry.task(world.task).test[: int(not world.sampled)]
         except RewardlabError as e:
             lacks[world.name] = str(e)
-    rest = [world.name for world in found.worlds if world.name not in lacks]
-    instead = f"; without it: --worlds {shlex.quote(','.join(rest))}" if lacks and rest else ""
-    return f"{next(iter(lacks.values()))}{instead}" if lacks else ""
+    rest = ",".join(world.name for world in found.worlds if world.name not in lacks)
+    return "; without it: --worlds ".join([*list(lacks.values())[:1], *([shlex.quote(rest)] if lacks and rest else [])])
 
 
 def show(document: Mapping[str, Any]) -> None:

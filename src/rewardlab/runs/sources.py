@@ -42,7 +42,8 @@ def changes(recorded: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 def _files(recipe: Recipe) -> Iterator[Path]:
     for part in _all_parts(recipe):
         # such as the `path` of from_file, and the `tools` of functions, FILE.py:NAME
-        named = [part.settings.get("path"), *(str(tool).rpartition(":")[0] for tool in part.settings.get("tools") or ())]
+        tools = part.settings.get("tools")
+        named = [part.settings.get("path"), *(str(tool).rpartition(":")[0] for tool in (tools if isinstance(tools, tuple) else ()))]
         yield from (Path(file).resolve() for file in named if isinstance(file, str) and Path(file).is_file())
         # a part of a method's own file is saved as `slot:method/part`; one of the package cannot change without its version
         if not isinstance(part, Expression) and "/" in saved_name(part.slot, part.function):
