@@ -1,162 +1,26 @@
-"""docs/GUIDE.md, which method for what, and a page for each league in docs/leagues. `make docs` writes them from the records."""
+"""docs/GUIDE.md and a page for each league in docs/leagues. `make docs` writes them from the records."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rewardlab.checks.levels import levels
 from rewardlab.comparisons import league_records
+from rewardlab.comparisons.guide import guide
 from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.league_page import at_equal, by_problem, costs_of, differences, facts, plotted
 from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
 from rewardlab.comparisons.parting import parting
-from rewardlab.comparisons.telling import absences, advice, sentences, standing_words, summary
+from rewardlab.comparisons.telling import absences
 from rewardlab.comparisons.words import BASELINE, WORDS
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import describe as catalogue
-from rewardlab.registry.find import file_of
-from rewardlab.registry.verdicts import last_of
 from rewardlab.util.files import write_text
 
 GUIDE, FOLDER = Path("docs") / "GUIDE.md", Path("docs") / "leagues"
 Record = Mapping[str, Any]
-
-INTRODUCTION = """# Which method for what
-
-Written from the records of the leagues by `make docs`; do not edit it.
-
-You know TRL or verl, you have a model, rows and a reward, and you want to know which of 250 published methods is worth your GPU
-hours. Each section answers one wish. Where it says "compared", that was measured here, under these rules. All methods of a family
-meet in the same worlds (a world is a task with a small policy of known faults), which were fixed before the league was run. Each
-method learns at the learning rate that did best on two other seeds; other settings are its own. All make as many updates on as many
-rollouts, or spend as many tokens where a section says so. Every difference is paired with the baseline, over eight seeds from eight
-initial policies where a section gives no other number. *Better* and *worse* are corrected for the number of methods (Holm): the
-chance that any of them in a world is wrong is at most 5%. *Equal* means that the 95% interval, not corrected, is smaller than what
-would matter. *Undecided* means that these runs do not tell; it is not "equal". The order of two methods that are no baseline is
-never decided. Where a section says "Not run yet", these are often the worlds in which none of the methods had been tested before.
-The other sections say which method is for what, and what the check of each measured in a world of its own, which is no comparison.
-
-The worlds are small: a policy of a million parameters, problems whose every step can be checked, a minute a run. Next to
-nothing here was compared on a pretrained model. They show what a method does and where it breaks. Annotators and scorers are
-simulated, so that the truth is known; where replies and scores were recorded of real models instead, the section says so, and
-methods are compared problem by problem. What a method gains on your model they do not show. For that, each section ends with
-the command that runs the same comparison on your own rows, with your model, here or in TRL and verl ([engines](ENGINES.md)).
-
-{contents}
-"""
-
-
 PARTS = "reward and right replies part at update"
-CHECKS = """What the check of each measured, in a world chosen for its claim. The word in bold is the verdict ([what it
-means](methods.md)): "unfit world" means that the run says nothing about the method. A positive difference favours the method,
-also where lower is better. `pass@1` is the share of right replies, `auc.truth` its mean over training, `reranked` the share of
-problems for which the model picks a right reply, `judged` that of right verdicts. World, start and updates differ from one to
-the next, so that they are no comparison of methods."""
-
-
-def guide(folder: Path) -> str:
-    known = {name: (league(name), league_records.read(name, folder)) for name in leagues()}
-    told = {name: (found, record) for name, (found, record) in known.items() if record or written(name)}
-    contents = "\n".join(
-        f"- [I want {found.want}](#{anchor(found)}){': compared' if record else ''}" for found, record in told.values()
-    )
-    sections = (section(name, found, record) if record else unrun(name, found) for name, (found, record) in told.items())
-    return INTRODUCTION.format(contents=contents) + "\n".join(sections) + ending()
-
-
-def anchor(found: League) -> str:
-    return f"i-want-{found.want}".replace(" ", "-").replace(",", "")
-
-
-def section(name: str, found: League, record: Record) -> str:
-    told = "\n".join(f"- {sentence}" for sentence in sentences(record))
-    named = ("--lora-rank 16" if found.learns else "", "--reward prm:path/to/scorer" if found.scorer or not found.learns else "")
-    option = " ".join(filter(None, named))
-    said = f"{advice(found, record)}\n\n" if found.advice else ""
-    return f"""
-## I want {found.want}
-
-{chapter(name, found)}{said}{told}
-
-{overview(record)}
-{facts(record)} The whole table, with costs and rates: [{name}](leagues/{name}.md).
-
-    rewardlab league {name} --task mine.jsonl --model path/to/checkpoint {option}
-
-{found.needs} `--dry-run` says how many runs it will make; how long they take is told after the first, and the smallest difference
-that it can find once the baseline's rate is chosen. On a large model cut it down: `--members`, `--rates`, `--seeds 5`.
-"""
-
-
-def unrun(name: str, found: League) -> str:
-    """The section of a league that has a chapter and no record."""
-    return f"""
-## I want {found.want}
-
-{chapter(name, found)}**Which of them is better was not measured here:** they have not been compared with one another. The league
-that compares them is defined, and `rewardlab league {name}` runs it; on your own rows:
-
-    rewardlab league {name} --task mine.jsonl --model path/to/checkpoint --lora-rank 16
-
-{found.needs}
-"""
-
-
-def written(name: str) -> str:
-    """What stands in `leagues/NAME.md`; "" where there is no such file."""
-    file = leagues()[name].with_suffix(".md")
-    return file.read_text("utf-8").strip() if file.is_file() else ""
-
-
-def chapter(name: str, found: League) -> str:
-    """What is written of a league's family, and what the check of each of its methods measured."""
-    if not (text := written(name)):
-        return ""
-    rivals = (member for member in found.members if member.name != found.baseline)
-    methods = dict.fromkeys(method for member in rivals for method in member.stack.split("+"))
-    known = {method: told for method in methods if (told := checked(method))}
-    verdicts = {row["name"]: row["verdict"] for row in catalogue.rows()}
-    lines = [f"- {method}, **{verdicts[method]}**: {told}" for method, told in known.items()]
-    if unknown := [method for method in methods if method not in known]:
-        lines.append(f"- not measured: {', '.join(unknown)}")
-    heading = CHECKS
-    return "\n\n".join([text, heading, "\n".join(lines)]) + "\n\n"
-
-
-def checked(method: str) -> str:
-    """The levels, and the difference with its interval, of the last run of a method's check; "" without one."""
-    file = catalogue.record_of(file_of(method))
-    last = last_of(json.loads(file.read_text("utf-8"))) if file else {}
-    low, high = last.get("interval") or last.get("ci95") or (None, None)
-    if low is None or high is None:
-        return ""
-    pairs = len(last["effects"])
-    return f"{levels(method, last)} Difference {last['effect']:+.3g} [{low:+.3g}, {high:+.3g}], from {pairs} pairs of runs."
-
-
-def overview(record: Record) -> str:
-    """A row for each member: where it stands in each world."""
-    worlds = [world["name"] for world in record["worlds"]]
-    lines = [f"| against {record['baseline']} | {' | '.join(worlds)} | in all |", f"| --- | {'--- | ' * len(worlds)}--- |"]
-    for member, words in standing_words(record).items():
-        if member != record["baseline"]:
-            lines.append(f"| {member} | {' | '.join(words[world] for world in worlds)} | {summary(member, words)} |")
-    return "\n".join(lines) + "\n"
-
-
-def ending() -> str:
-    return """
-## I want something else
-
-`rewardlab list` shows all methods, [methods](methods.md) what the check of each found. A check tests a mechanism
-under the conditions that its paper is about; only a league says that one method is better than another.
-"""
-
-
-# ---- The page of a league -----------------------------------------------------------------------------------------------
 
 
 def document(name: str, found: League, record: Record) -> str:

@@ -63,21 +63,33 @@ def remedies(world: Record) -> list[str]:
 
 
 def of_world(world: Record, record: Record) -> Iterator[str]:
-    outcome = record["outcome"]
+    """What the baseline reaches, who stands where, and what speaks against reading more into it."""
     base = row_of(world, record["baseline"])
-    start = f" from {shown(base['start'], outcome)}" if base["start"] is not None else ""
-    yield f"{record['baseline']} takes {outcome['says']}{start} to {shown(base['mean'], outcome)}{guarded(base, record)}."
+    yield of_baseline(world, record)
+    if world["fit"]:
+        for word in ORDER:
+            rows = [row for row in world["rows"] if row["standing"]["word"] == word]
+            if rows:
+                yield f"{word.capitalize()}: {', '.join(told(row, base, record) for row in rows)}."
+    yield from cautions(world)
+
+
+def of_baseline(world: Record, record: Record) -> str:
+    outcome, base = record["outcome"], row_of(world, record["baseline"])
+    ends, beside = shown(base["mean"], outcome), guarded(base, record)
+    if base["start"] is None:
+        return f"With {record['baseline']}, {outcome['says']}: {ends}{beside}."
+    return f"With {record['baseline']}, {outcome['says']} went from {shown(base['start'], outcome)} to {ends}{beside}."
+
+
+def cautions(world: Record) -> Iterator[str]:
+    """Of a world that tells nothing, or of no difference among members, and of those that cannot play there."""
     if not world["fit"]:
         unmet = "; ".join(one["what"] for one in world["conditions"] if not one["ok"])
         yield f"This world tells nothing of the others: it is not so that {unmet}."
-        return
-    for word in ORDER:
-        rows = [row for row in world["rows"] if row["standing"]["word"] == word]
-        if rows:
-            yield f"{word.capitalize()}: {', '.join(told(row, base, record) for row in rows)}."
-    if not world["told_apart"]["ok"]:
+    elif not world["told_apart"]["ok"]:
         yield "All together they differ by no more than alike ones would by chance."
-    if absent := absences(world):
+    if world["fit"] and (absent := absences(world)):
         yield absent
 
 
@@ -92,21 +104,30 @@ def absences(world: Record) -> str:
 
 def told(row: Record, base: Record, record: Record) -> str:
     """A member with its level, its difference, what it does to the guard, and its cost where that is another."""
+    level = reached(row, base, record)
+    return f"{row['member']} ({level})" if level else str(row["member"])
+
+
+def reached(row: Record, base: Record, record: Record, guard: str = "") -> str:
+    """A level, its difference, the guard's level and the cost: "30 tokens, -14%, right replies 58.2%, for 2x the tokens".
+
+    "" for a member without a measurement.  guard: a form in which the guard's level is put, in place of its words.
+    """
     outcome = record["outcome"]
     if row["mean"] is None or row["standing"]["effect"] is None:
-        return str(row["member"])
+        return ""
     cost = row["tokens"] / base["tokens"] if row["tokens"] and base["tokens"] else 1.0
     dear = f", for {times(row['tokens'], base['tokens'])} the tokens" if not 1 / DEAR < cost < DEAR else ""
-    return (
-        f"{row['member']} ({shown(row['mean'], outcome)}, {change(row['standing']['effect'], outcome)}{guarded(row, record)}{dear})"
-    )
+    return f"{shown(row['mean'], outcome)}, {change(row['standing']['effect'], outcome)}{guarded(row, record, guard)}{dear}"
 
 
-def guarded(row: Record, record: Record) -> str:
+def guarded(row: Record, record: Record, form: str = "") -> str:
     """What it does to a guarded share; a guarded cost is told as a cost."""
     guard = record["guard"]
-    told = guard is not None and guard["scale"] == "share" and row["guard"]
-    return f", {guard['says']} {shown(row['guard']['mean'], guard)}" if told else ""
+    if guard is None or guard["scale"] != "share" or not row["guard"]:
+        return ""
+    level = shown(row["guard"]["mean"], guard)
+    return form.format(level) if form else f", {guard['says']} {level}"
 
 
 def row_of(world: Record, member: str) -> Record:
