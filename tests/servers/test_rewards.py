@@ -413,12 +413,22 @@ def test_a_process_reward_model_is_loaded_before_the_first_row_and_scores_the_st
     assert told["score"] == pytest.approx(sum(chances), abs=1e-5)
 
 
-def test_a_reward_that_reads_more_than_text_says_what_it_lacks():
-    scorer = Scorer(["self_certainty()"])
-    with pytest.raises(RewardlabError, match="--tokenizer"):
-        scorer([{**row("a"), "meta": {}}])
-    with pytest.raises(RewardlabError, match="asks the policy itself"):
-        scorer.reader.evaluate(None)
+@pytest.mark.parametrize(
+    ("reward", "lacks"),
+    [
+        ("self_certainty()", "--tokenizer"),
+        ("math() + 0.1 * answer_confidence()", r"asks the policy itself \(score\)"),
+        ("likelihood()", r"asks the policy itself \(its log-probs\)"),
+        ("math() + self_alignment()", r"asks the policy itself \(read\)"),
+    ],
+)
+def test_a_reward_that_reads_more_than_text_is_refused_before_anything_is_served(reward, lacks):
+    with pytest.raises(RewardlabError, match=lacks):
+        Scorer([reward])
+
+
+def test_a_reward_whose_columns_a_made_up_reply_lacks_is_served():
+    assert Scorer(["guidance()"]).about["alone"] is True
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------

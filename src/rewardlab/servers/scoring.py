@@ -29,8 +29,18 @@ from rewardlab.verifiers.contract import GOLD
 Row = Mapping[str, Any]
 """prompt: a text, or messages {"role", "content"}.  response.  answer.  meta: columns.  ids: tokens of the response, or None."""
 
+TRIAL: Row = {"prompt": "1 + 1 =", "response": "2", "answer": "2", "meta": {}}
+
 TOGETHER = ("group", "groups", "weights")
 """What a reward may be `over` that compares rollouts, or takes all of them in one call."""
+
+
+class MoreThanText(RewardlabError):
+    """A reward reads something that a server does not get."""
+
+
+def of_policy(what: str) -> MoreThanText:
+    return MoreThanText(f"this reward asks the policy itself ({what}), and a reward server has only its text: score it in training")
 
 
 class Scorer:
@@ -63,6 +73,7 @@ class Scorer:
                 scorer_of(self.run, named)
             elif not named.startswith(TRAINED) and part.name in JUDGES and not is_served(named):
                 self.run.models.setdefault(named, _judge(named))
+        self._check_text_is_enough()
         self.about = {"reward": str(self.reward), "alone": scores_alone(self.reward), "tokens": self.reader.tokens}
 
     def _check_asked(self, verify: Any) -> None:
@@ -71,6 +82,21 @@ class Scorer:
             raise RewardlabError(
                 f"{part} asks the verifier of a task, and none is named: give --task TASK, or a verifier by name (--reward math)"
             )
+
+    def _check_text_is_enough(self) -> None:
+        """Refuse a reward that reads more than a server gets, before training meets it: ours are tried on a made-up reply."""
+        for part in self.reward.walk():
+            if part.name == "likelihood":
+                raise of_policy("its log-probs")
+            # a user's function, a judge or another model is not called for nothing
+            named = str(part.settings.get("model", "policy"))
+            if list(part.walk()) == [part] and call_of(part) is None and named == "policy":
+                try:
+                    part([[self._trajectory(TRIAL)]], self.run)
+                except MoreThanText:
+                    raise
+                except Exception:  # the made-up row lacks what the reward reads of real ones
+                    continue
 
     def __call__(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
         """A document for each row. Raises RewardlabError where the reward does, and for NaN and infinity."""
@@ -139,10 +165,8 @@ class Reader:
         if name.startswith("__"):
             raise AttributeError(name)
         if name == "tokenizer":
-            raise RewardlabError("this reward reads tokens: name the tokenizer of the policy that is trained, --tokenizer NAME")
-        raise RewardlabError(
-            f"this reward asks the policy itself ({name}), and a reward server has only its text: score it in training"
-        )
+            raise MoreThanText("this reward reads tokens: name the tokenizer of the policy that is trained, --tokenizer NAME")
+        raise of_policy(name)
 
     @property
     def _characters(self) -> bool:
