@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from rewardlab.core import Message
-from rewardlab.models.embedded import tokenizer
+from rewardlab.core import Message, Problem, Trajectory
+from rewardlab.evals.pairs import end_values
+from rewardlab.models.embedded import tokenizer, untrained
 from rewardlab.models.lean_scorer import common
 from rewardlab.models.reward_model import load_reward_model
 from rewardlab.policies.packing import by_tokens
@@ -66,3 +67,18 @@ def test_rows_of_a_group_stay_together_where_they_fit():
     # what does not fit is split, and without groups rows are sorted by length
     assert by_tokens([4, 4, 4], 8, [0, 0, 0]) == [[0, 1], [2]]
     assert by_tokens([1, 3, 2], 6) == [[1, 2], [0]]
+
+
+def test_a_head_that_reads_surprise_scores_as_it_did_in_training(tmp_path, capfd):
+    policy = untrained(3)
+    judge = policy.copy("judge", value_head=True).read_surprise(policy)
+    with torch.no_grad():
+        judge.model.value_head.normal_()
+    judge.save(tmp_path)
+    model = load_reward_model(f"{tmp_path}?layout=ours", "cpu", "bfloat16")
+    prompts = judge.read([Trajectory(Problem(p)) for p, _ in ROWS], [p for p, _ in ROWS])
+    expected = end_values(judge, judge.write(prompts, [reply for _, reply in ROWS])).tolist()
+    assert max(expected) - min(expected) > 1e-2
+    assert model.score(ROWS) == pytest.approx(expected, abs=1e-5)
+    # transformers would warn of a type that it does not know
+    assert "rewardlab_surprise" not in capfd.readouterr().err

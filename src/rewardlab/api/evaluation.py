@@ -13,15 +13,21 @@ from rewardlab import registry
 from rewardlab.api.arguments import named_model
 from rewardlab.api.checking import need_answers, undecided
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
+from rewardlab.api.judges import with_judges
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.api.scorers import evaluate_as_trained
-from rewardlab.core import Environment, Group, Problem, Recipe, Run, Sampling, Task, Trajectory
+from rewardlab.core import Environment, Group, Problem, Recipe, Run, Sampling, Scores, Task, Trajectory
+from rewardlab.core.score import check_finite
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.best_of import best_at, kl_of_best
 from rewardlab.evals.passk import mean_interval, pass_at
 from rewardlab.models.load import Policy
 from rewardlab.processes.cluster import check_named, spread
+from rewardlab.registry.formula import read_reward
 from rewardlab.registry.playing import TURNS
+from rewardlab.rewards.model import load_named
+from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE, WORKERS
@@ -36,18 +42,20 @@ BATCH = 32
 def evaluate(
     model: str | Path | Result | Policy, task: Task | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
     temperature: float = 1.0, judge: str | None = None, workers: str | None = None, env: Environment | None = None,
-    turns: int = TURNS, **settings: Any,
+    turns: int = TURNS, best_of: Reward | str | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """pass@k on held-out problems, with 95% intervals over problems; of a run that trained a reward model or a judge, its
     method's own measure; of another reward model (an export, a sequence classifier), the share of held-out pairs ranked right.
 
     task: None means that of the run that `model` names, with its columns, system message and length of replies.
-    judge: the verifier in place of the task's own: a name, or openai:URL#NAME, a served model that compares the answers. Replies
+    judge: the verifier in place of the task's own: a name, FILE.py:function, or openai:URL#NAME, a served model. Replies
     without a verdict count as wrong; `no_verdict` is their share, `cut_off` that of replies that reached the length limit.
     In an environment, `turns` are the replies of an episode.
     env, turns: what answers the replies, for at most so many of them; by default that of the run, or of the task.
     workers: "ray" or "ray:N", to sample and judge over a Ray cluster, each batch of problems with random numbers of its own: the
     same whatever the processes, and others than without workers.
+    best_of: a reward, and what the best of k replies by it is worth: `best`, a row for each k, with the verdict's mean value (1
+    where right, and 0 without one), what the reward pays it, and the KL from the policy that the choice of one of k is, in nats.
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
     _check(k, problems, temperature, workers)
@@ -64,7 +72,8 @@ def evaluate(
     # refused before a model is loaded, if there are none
     held_out(task, problems)
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
-    n, sampling = max(k), Sampled(max(k), temperature, *_played(model, task, env, turns))
+    by = None if best_of is None else read_reward(best_of) if isinstance(best_of, str) else best_of
+    n, sampling = max(k), Sampled(max(k), temperature, *_played(model, task, env, turns), by)
     what = (model, config, task, problems, sampling)
     counted = list(_right_over(workers, *what) if workers else _right_here(*what))
     right, unjudged = [x for one in counted for x in one.right], sum((one.why for one in counted), Counter[str]())
@@ -72,7 +81,24 @@ def evaluate(
     about: dict[str, Any] = {"model": model if isinstance(model, str) else model.name, "task": task.name, "n": len(right)}
     episodes = {} if sampling.env is None else _of_episodes(counted, n)
     about |= {"judge": judge} if judge else {}
-    return about | scores | episodes | _no_verdict(unjudged, n * len(right)) | _unfinished(counted)
+    picked = {} if by is None else {"best_of": str(by), "best": _best(counted, k)}
+    return about | scores | picked | episodes | _no_verdict(unjudged, n * len(right)) | _unfinished(counted)
+
+
+def _best(counted: Sequence[Counted], k: Sequence[int]) -> list[dict[str, Any]]:
+    """What the best of k replies is worth, and what it is paid, in the mean over problems."""
+    rows = [row for one in counted for row in one.paid]
+    if not any(x is not None for paid, _ in rows for x in paid):
+        raise RewardlabError("the reward of best_of scored no reply, so that none is the best")
+    # what nobody scored is chosen only where nothing else is there, and has no score to be counted
+    known = [(paid, [0.0 if x is None else x for x in paid]) for paid, _ in rows if None not in paid]
+    return [
+        {
+            "k": i, **with_interval([best_at(i, paid, worth) for paid, worth in rows]),
+            "paid": sum(best_at(i, *row) for row in known) / len(known) if known else None, "kl": kl_of_best(i),
+        }
+        for i in k
+    ]  # fmt: skip
 
 
 def _unfinished(counted: Sequence[Counted]) -> dict[str, float]:
@@ -129,13 +155,15 @@ class Sampled(NamedTuple):
     temperature: float
     env: Environment | None
     turns: int
+    by: Reward | None = None
 
 
 class Counted(NamedTuple):
     """What became of the replies to some problems, n to each.
 
     right: how many, by problem.  why: reasons for which others have no verdict.  cut_off: at the length limit, of `replies`, of
-    which an episode has several.  logged: what the environment says of its episodes (`Environment.logged`).
+    which an episode has several.  logged: what the environment says of its episodes (`Environment.logged`).  paid: by problem, what
+    the reward of `best_of` pays its replies, and what they are worth.
     """
 
     right: list[int]
@@ -143,6 +171,7 @@ class Counted(NamedTuple):
     cut_off: int
     replies: int
     logged: dict[str, float]
+    paid: Sequence[tuple[list[float | None], list[float]]] = ()
 
 
 def _right_here(
@@ -150,7 +179,7 @@ def _right_here(
 ) -> Iterable[Counted]:  # fmt: skip
     policy = policy_of(model, config, task)
     task, _ = fit_prompts(task, policy, config, env=sampling.env)
-    run = begin_run(Recipe(), policy, task, config)
+    run, sampling = _begun(policy, task, config, sampling)
     return [_counted(batch, run, sampling) for batch in in_batches("evaluating", held_out(task, problems))]
 
 
@@ -172,7 +201,7 @@ def counting(
     model: str, config: RunConfig, task: Task, sampling: Sampled
 ) -> Callable[[int, Sequence[Problem]], Counted]:  # fmt: skip
     """What a process of a cluster does: count the right replies to a batch of problems."""
-    run = begin_run(Recipe(), policy_of(model, config, task), task, config)
+    run, sampling = _begun(policy_of(model, config, task), task, config, sampling)
 
     def count(number: int, problems: Sequence[Problem]) -> Counted:
         # random numbers depend on the seed and the batch alone, whichever process has it
@@ -182,8 +211,17 @@ def counting(
     return count
 
 
+def _begun(policy: Policy, task: Task, config: RunConfig, sampling: Sampled) -> tuple[Run, Sampled]:
+    """The run, with the models that the reward of `best_of` asks, and that reward as it names them."""
+    recipe = Recipe() if sampling.by is None else with_judges(Recipe(reward=sampling.by))
+    run = begin_run(recipe, policy, task, config)
+    if recipe.reward is not None:
+        load_named(recipe.reward, run)
+    return run, sampling._replace(by=recipe.reward)
+
+
 def _counted(problems: Sequence[Problem], run: Run, sampling: Sampled) -> Counted:
-    n, temperature, env, turns = sampling
+    n, temperature, env, turns, by = sampling
     if env is None:
         groups = _sampled(problems, run, sampling)
         judged = run.verify(groups, run)
@@ -196,7 +234,14 @@ def _counted(problems: Sequence[Problem], run: Run, sampling: Sampled) -> Counte
     cut_off = sum(t.stop == "length" for t in sampled) if found is None else found
     logged = {} if env is None else env.logged(sampled)
     replies = len(sampled) if env is None else sum(len(t.ends) for t in sampled)
-    return Counted(right, why, cut_off, replies, logged)
+    return Counted(right, why, cut_off, replies, logged, () if by is None else _paid(by, groups, judged, run))
+
+
+def _paid(by: Reward, groups: list[Group], judged: Scores, run: Run) -> list[tuple[list[float | None], list[float]]]:
+    paid = by(groups, run)
+    check_finite(groups, paid, str(by))
+    worth = [[0.0 if s.value is None else s.value for s in row] for row in judged]
+    return [([s.total for s in row], w) for row, w in zip(paid, worth, strict=True)]
 
 
 def _sampled(problems: Sequence[Problem], run: Run, sampling: Sampled) -> list[Group]:

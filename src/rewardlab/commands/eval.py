@@ -5,6 +5,10 @@ rewardlab eval runs/mine --problems 500
 rewardlab eval runs/mine --test held.jsonl
 rewardlab eval runs/mine --judge openai:http://localhost:8000/v1#my-judge
 
+With --best-of it says what the best of k replies by a reward is worth, by the task's verifier, and what the reward pays it: where
+the one falls as the other rises, the reward is over-optimised. KL is that of choosing one of k.
+rewardlab eval embedded --task arithmetic --k 1,4,16,64,256 --best-of model:runs/rm
+
 A run that was trained in an environment is measured there. Any model is with --tools, --corpus or --env:
 rewardlab eval hf:Qwen/Qwen3-0.6B --task questions.jsonl --tools mine.py:search
 
@@ -40,8 +44,10 @@ def flags(parser: argparse.ArgumentParser) -> None:
     text = "sampling temperature (default 1; 0 is greedy)"
     shared.number_flag(parser, "temperature", text, NOT_NEGATIVE, metavar="T", default=1.0)
     shared.workers_flag(parser)
-    text = "judge of the answers: openai:URL#NAME (served), or a verifier's name (default: the task's own)"
+    text = "judge of the answers: openai:URL#NAME (served), a verifier's name, or FILE.py:function (default: the task's own)"
     parser.add_argument("--judge", metavar="VERIFIER", help=text)
+    text = "reward by which the best of k replies is chosen: FILE.py:function, a name, a formula, model:RUN"
+    parser.add_argument("--best-of", metavar="REWARD", help=text)
     shared.environment_flags(parser)
     shared.config_flags(parser, FIELDS)
 
@@ -55,13 +61,18 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab import api
 
     about = {"k": args.k, "problems": args.problems, "temperature": args.temperature, "judge": args.judge, "workers": args.workers}
+    about["best_of"] = args.best_of
     return api.evaluate(args.model, **about, **shared.load_environment(args), **shared.given(args, FIELDS))
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from rewardlab.commands.tables import facts, warn_of_cut_off
+    from rewardlab.commands.tables import facts, table, warn_of_cut_off
 
-    facts(document)
+    facts({name: x for name, x in document.items() if name != "best"})
+    if rows := document.get("best"):
+        table(("best of", "worth", "95% interval", "is paid", "KL"), [
+            [row["k"], row["value"], [round(x, 3) for x in row["ci95"]], row["paid"], row["kl"]] for row in rows
+        ])  # fmt: skip
     warn_of_cut_off(document)
 
 

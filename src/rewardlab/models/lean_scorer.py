@@ -34,8 +34,7 @@ class LeanScorer:
             return None
         with suppress(RewardlabError):
             policy = LlamaPolicy.load(found.folder, "cpu", "float32")
-            # what it would have to add to each token is not told apart from the model by its hidden states
-            return cls(policy) if policy.has_value_head and policy.model.surprise is None else None
+            return cls(policy) if policy.has_value_head else None
         return None
 
     def ends(self, rows: Sequence[Sequence[int]], alike: Sequence[int]) -> Tensor:

@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from rewardlab.core import Group, Message, TokenCount
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint, find, loading
+from rewardlab.models.classifiers import classifier, config_of, reads_surprise
 from rewardlab.models.layouts import layout_of
 from rewardlab.models.lean_scorer import LeanScorer
 from rewardlab.models.reads import PLAIN, beside, check_reads, reads_of, told
@@ -33,7 +34,6 @@ from rewardlab.models.writing import Writer, is_writing
 from rewardlab.policies.attributes import Attributes, attributes_in, mixed, read_attributes
 from rewardlab.policies.ends import turn_end
 from rewardlab.policies.energy import load_energy
-from rewardlab.policies.hf.adapters import with_saved_adapter
 from rewardlab.policies.hf.model import context_of, reading_bytes
 from rewardlab.policies.packing import numbered
 from rewardlab.policies.room import in_passes
@@ -68,15 +68,16 @@ class RewardModel:
         template writes it, or "ours".  max_tokens: of a conversation; without it, the model's context.  weights: of its labels,
         NAME=WEIGHT with commas between them, in the place of those that it was trained with.  principles: that it is told at the
         end of each prompt."""
-        from transformers import AutoConfig, AutoTokenizer
+        from transformers import AutoTokenizer
 
         self.found, self.device, self.principles = found, device_of(device), tuple(principles)
-        self.dtype = dtype_of(dtype, self.device)
+        # the lean decoder, which alone knows surprise, scores in float32
+        self.dtype = dtype_of("float32" if reads_surprise(found) else dtype, self.device)
         with loading(found.folder):
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), trust_remote_code=False)
-            config = AutoConfig.from_pretrained(str(found.folder), trust_remote_code=False)
+            config = config_of(found)
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), config=config, trust_remote_code=False)
             self.lean = LeanScorer.of(found, self.device, self.dtype, config.num_labels)
-            self.model = None if self.lean else _loaded(found, self.dtype).to(self.device).eval()
+            self.model = None if self.lean else classifier(found, self.dtype).to(self.device).eval()
         self.energy = load_energy(found.folder, self.device)
         self.reads_pairs = self.lean is None and not isinstance(getattr(self.model, "score", None), nn.Linear)
         self.layout = layout or ("ours" if _is_ours(found) else "template")
@@ -273,22 +274,6 @@ def _padded(rows: Sequence[Sequence[int]]) -> Tensor:
     for i, row in enumerate(rows):
         table[i, : len(row)] = torch.tensor(row)
     return table
-
-
-def _loaded(found: Checkpoint, dtype: torch.dtype) -> Any:
-    from transformers import AutoModelForSequenceClassification
-
-    kind: Any = AutoModelForSequenceClassification
-    model, told = kind.from_pretrained(str(found.folder), dtype=dtype, trust_remote_code=False, output_loading_info=True)
-    if missing := told["missing_keys"]:
-        # transformers would fill them with random numbers
-        raise RewardlabError(f"{found.folder}: the checkpoint lacks the weight {min(missing)}: it is no reward model")
-    if found.adapter:
-        model = with_saved_adapter(model, found.adapter, trains=False)
-    if isinstance(head := getattr(model, "score", None), nn.Linear):
-        # in bfloat16 a score near 4 would be a multiple of 1/32, and close replies would tie
-        head.float()
-    return model
 
 
 def _is_ours(found: Checkpoint) -> bool:

@@ -29,7 +29,9 @@ def read_tokenizer(folder: Path | str) -> Any:
 def _is_general(folder: Path) -> bool:
     try:
         about, model = (json.loads((folder / name).read_text("utf-8")) for name in ("tokenizer_config.json", "config.json"))
-        named = about.get("tokenizer_class") == GENERAL and "auto_map" not in about and model.get("model_type") in MODELS
+        # kinds of model that are our own say which trunk they have
+        kind = model.get("trunk_type") or model.get("model_type")
+        named = about.get("tokenizer_class") == GENERAL and "auto_map" not in about and kind in MODELS
         return named and (folder / "tokenizer.json").is_file()
     except (OSError, ValueError, AttributeError):
         return False

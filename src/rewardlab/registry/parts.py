@@ -167,8 +167,16 @@ def part(slot: str, name: str = "", *of: Any, **settings: Any) -> Any:
 
 
 def verifier(name: str) -> Any:
-    """The verifier of this name, as a task states it. openai:URL#NAME is a served model that compares answers."""
-    return part("reward", "judged_answer", model=name) if name.startswith(SERVED) else part("reward", name)
+    """The verifier of this name, as a task states it; a formula, or a function of one's own (FILE.py:NAME). openai:URL#NAME is a
+    served model that compares answers.
+    """
+    if name.startswith(SERVED):
+        return part("reward", "judged_answer", model=name)
+    if name.isidentifier():
+        return part("reward", name)
+    from rewardlab.registry.formula import read_reward
+
+    return read_reward(name)
 
 
 def shared_part(slot: str, name: str) -> Any:
