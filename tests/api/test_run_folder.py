@@ -99,6 +99,17 @@ def test_the_files_of_tools_are_among_them(tmp_path):
     assert list(fingerprints(recipe)) == [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
 
 
+def test_a_corpus_that_has_changed_is_refused_as_a_reward_is(policy, tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "docs.jsonl").write_text('{"text": "Emma is a novel."}\n')
+    embedded = build("grpo", {"corpus": f"embed:{tmp_path}/docs.jsonl#ngrams"})
+    assert list(fingerprints(embedded)) == [str(tmp_path / "docs.jsonl")]
+    go(policy, "run", build("grpo", {"corpus": f"{tmp_path}/docs.jsonl", "n": 2, "problems": 1}))
+    (tmp_path / "docs.jsonl").write_text('{"text": "Emma is no novel."}\n')
+    with pytest.raises(RewardlabError, match=r"tools, corpus or methods .*docs[.]jsonl: modified .*--reward-changed"):
+        rewardlab.resume("run", own_task(), policy.copy("policy"), steps=3)
+
+
 def test_a_method_of_ones_own_is_among_the_files(policy, tmp_path, monkeypatch):
     file = tmp_path / "methods" / "local" / "lengthy.py"
     file.parent.mkdir(parents=True)
