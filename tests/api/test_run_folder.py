@@ -92,7 +92,10 @@ def test_files_are_known_wherever_they_sit_in_a_recipe(policy, tmp_path):
     assert rewardlab.resume("run", own_task(), policy.copy("policy"), steps=3).summary["steps"] == 3
 
 
-def test_the_files_of_tools_are_among_them(tmp_path):
+def test_the_files_of_tools_and_graphs_are_among_them(tmp_path):
+    (tmp_path / "graph.tsv").write_text("Emma\tby\tJane Austen\n")
+    recipe = build("grpo", {"env": f"knowledge_graph(graph='{tmp_path}/graph.tsv')"})
+    assert list(fingerprints(recipe)) == [str(tmp_path / "graph.tsv")]
     for name in ("a", "b"):
         (tmp_path / f"{name}.py").write_text(f'def {name}() -> str:\n    """Tell."""\n    return "1"\n')
     recipe = build("grpo", {"tools": f"{tmp_path}/a.py:a,{tmp_path}/b.py:b"})

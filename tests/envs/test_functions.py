@@ -240,6 +240,8 @@ def test_a_default_is_the_functions_own_and_long_results_are_cut(env):
     assert text.startswith("[0, 1, 2, 3")
     # 10 numbers of one digit and 20 of two, with ", " between them, in brackets: 110 characters
     assert text.endswith(" ... (30 more characters)")
+    (text,) = said(env, f'<tool_call>{{"name": "breaks", "arguments": {{"name": "{"x" * 100}"}}}}</tool_call>')[0].results
+    assert text == f"error: KeyError: '{'x' * (80 - len('error: KeyError: .'))} ... (39 more characters)"
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,19 @@ def test_a_query_in_tags_is_answered_with_the_documents_of_the_file(corpus):
     assert env(state, said("<answer>Jane Austen</answer>"))[0] is None
 
 
+def test_long_documents_are_cut_and_say_so(tmp_path):
+    long = {"title": "Zebra " + "t" * 5000, "text": "zebra " + "x" * 50_000}
+    (tmp_path / "docs.jsonl").write_text(json.dumps(long) + "\n")
+    for env in (search(corpus=str(tmp_path / "docs.jsonl")), search(field="docs")):
+        _, state = env.start(ask("?", "x", docs=[long]), 0)
+        text = env(state, said("<search>zebra</search>"))[0].text
+        assert text.count("x") == 4000 - len("zebra ")
+        assert text.count("t") < 4100
+        assert "x ... (46006 more characters)\n" in text
+    few = search(field="docs", shown=8)
+    assert few(few.start(ask("?", "x", docs=[long]), 0)[1], said("Search: zebra"))[0].text == "zebra xx ... (49998 more characters)"
+
+
 def test_documents_may_stand_in_the_row_with_titles_or_without():
     for documents in (DOCUMENTS, [d["text"] for d in DOCUMENTS], json.dumps(DOCUMENTS)):
         _, state = search(field="docs").start(ask("?", "x", docs=documents), 0)
@@ -120,7 +133,7 @@ def test_what_is_odd_in_a_document_and_harms_nothing_stays(tmp_path):
     (tmp_path / "marked.txt").write_text("Emma", "utf-8-sig")
     assert corpus_of(tmp_path / "marked.txt").best("emma")[0]["text"] == "Emma"
     (tmp_path / "latin.txt").write_text("Emma\n\nGröße", "latin1")
-    with pytest.raises(RewardlabError, match="latin[.]txt, line 3: not UTF-8; convert it"):
+    with pytest.raises(RewardlabError, match=r"latin[.]txt, line 3: not UTF-8; convert it"):
         corpus_of(tmp_path / "latin.txt")
 
 

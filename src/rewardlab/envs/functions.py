@@ -28,7 +28,7 @@ from types import NoneType
 from typing import Any
 
 from rewardlab.core import Message, Problem, Trajectory, Turn, environment
-from rewardlab.envs.tool_messages import answered, calls_of, told_of
+from rewardlab.envs.tool_messages import SHOWN, answered, calls_of, cut, told_of
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.user.functions import find, functions_in
 from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
@@ -41,7 +41,6 @@ State = dict[str, Any]
 ERROR = "error: "
 OVER = "no call is left: answer with what you know"
 JSON = (dict, list, tuple, int, float, bool, NoneType)
-CUT = " ... ({n} more characters)"
 
 
 class Tool:
@@ -139,7 +138,7 @@ def _calls(episodes: Sequence[Trajectory], **_: Any) -> dict[str, float]:
 @environment(start=_start, waits=True, logged=_calls)
 def functions(
     state: State, turn: Turn, *, tools: tuple[str, ...] = (), calls: NonNegativeInt = 16, at_once: PositiveInt = 8,
-    seconds: PositiveFloat = 30.0, shown: PositiveInt = 4000,
+    seconds: PositiveFloat = 30.0, shown: PositiveInt = SHOWN,
 ) -> tuple[Message | None, State]:  # fmt: skip
     """Runs the calls of a reply, all at the same time, and answers with what they give. A reply without calls is final.
 
@@ -168,12 +167,10 @@ def _called(known: dict[str, Tool], call: Call, shown: int) -> str:
         return f"{ERROR}there is no function {call.name[:60]!r}; there are {', '.join(known)}"
     tool = known[call.name]
     try:
-        value = tool(call)
-        text = _told(value)
+        return cut(_told(tool(call)), shown)
     # also what ends a program: a parser of arguments exits, and only this thread would end
     except BaseException as problem:
-        return f"{ERROR}{type(problem).__name__}: {_says(problem)}"[:shown]
-    return text if len(text) <= shown else text[:shown] + CUT.format(n=len(text) - shown)
+        return cut(f"{ERROR}{type(problem).__name__}: {_says(problem)}", shown)
 
 
 def _told(value: Any) -> str:

@@ -54,10 +54,9 @@ def _files(recipe: Recipe) -> Iterator[Path]:
 
 
 def _named(settings: Mapping[str, Any]) -> Iterator[Path]:
-    """What may be files in the settings of a part: the `path` of from_file, the `tools` of functions, FILE.py:NAME, a `corpus`."""
-    path, tools, corpus = map(settings.get, ("path", "tools", "corpus"))
-    if isinstance(path, str):
-        yield Path(path)
+    """What may be files in the settings of a part: `path`, of from_file; `tools`, FILE.py:NAME; `corpus`; `graph`."""
+    tools, corpus = map(settings.get, ("tools", "corpus"))
+    yield from (Path(file) for name in ("path", "graph") if isinstance(file := settings.get(name), str))
     yield from (Path(str(tool).rpartition(":")[0]) for tool in (tools if isinstance(tools, tuple) else ()))
     if isinstance(corpus, str) and corpus:
         yield file_of(corpus)

@@ -4,8 +4,8 @@
     idf(w) = log(1 + (N - n(w) + 1/2) / (n(w) + 1/2)),   n(w): number of documents that contain w
 
 Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond". The idf is Lucene's, which is never negative.
-The scores are computed by bm25s (Lù 2024, arXiv:2407.03618). In scripts without spaces, where a sentence would be one word, every two
-neighbouring characters are a word, as in Lucene's CJKAnalyzer.
+The scores are computed by bm25s (Lù 2024, arXiv:2407.03618). In scripts without spaces, where a sentence would be one word, every
+two neighbouring characters are a word, as in Lucene's CJKAnalyzer.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u1100-\u11ff\u3131-\u318e\uac00-\ud7ff"
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
 )
-"""What stands in [...] of a pattern for the letters and marks of Japanese, Chinese, Thai, Lao, Burmese and Khmer, which leave no spaces
-between words, and of Korean, which leaves none before a word's endings."""
+"""What stands in [...] of a pattern for the letters and marks of Japanese, Chinese, Thai, Lao, Burmese and Khmer, which leave no
+spaces between words, and of Korean, which leaves none before a word's endings."""
 
 _WORD = re.compile(r"[^\W_]+")
 _WORD_OR_SIGNS = re.compile(r"\w+|[^\w\s]+")
