@@ -303,7 +303,7 @@ def test_calls_above_the_budget_are_not_run(file):
         (":of_set", "be a tool: Couldn't parse this type hint, likely due to a custom class or object: set.str.[.] A tool"),
         (":by_place", "a comes before a /"),
         (":nothing", "unknown function in .*nothing"),
-        ("", "FILE.py:NAME, not '.*mine.py'; there are mine.py:add, "),
+        ("", "which function of .*mine.py[?] It has [0-9]+; give one of mine.py:add, mine.py:wait, "),
         ("x.py:add", "there is no tool file"),
     ],
 )

@@ -30,7 +30,7 @@ from rewardlab.core import Message, Problem, Trajectory, Turn, environment
 from rewardlab.envs.own_tools import Tool
 from rewardlab.envs.tool_messages import SHOWN, answered, calls_of, cut, told_of
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.user.functions import find, functions_in
+from rewardlab.rewards.user.functions import find, only_function
 from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.util.extras import require
 from rewardlab.verifiers.calls.calls import Call, Malformed
@@ -42,6 +42,17 @@ OVER = "no call is left: answer with what you know"
 JSON = (dict, list, tuple, int, float, bool, NoneType)
 
 
+def place_of(written: str) -> tuple[Path, str]:
+    """The file and the name of a tool: FILE.py:NAME, or FILE.py with one function. Raises RewardlabError for anything else."""
+    if written.endswith(".py"):
+        path = Path(written).expanduser()
+        return path, only_function(path, "tool", "def search(query: str) -> str, with a docstring")
+    where, _, name = written.rpartition(":")
+    if not where.endswith(".py"):
+        raise RewardlabError(f"a tool is written FILE.py:NAME, not {written!r}")
+    return Path(where).expanduser(), name
+
+
 @lru_cache(maxsize=32)
 def tools_of(names: tuple[str, ...]) -> dict[str, Tool]:
     """The tools FILE.py:NAME, by their functions' names. Raises RewardlabError for one that is none, and for two of one name."""
@@ -50,12 +61,7 @@ def tools_of(names: tuple[str, ...]) -> dict[str, Tool]:
         raise RewardlabError("functions needs tools: --tools FILE.py:NAME, several with commas between them")
     tools: dict[str, Tool] = {}
     for written in names:
-        where, _, name = written.rpartition(":")
-        if not where.endswith(".py"):
-            has = functions_in(Path(name), "tool")[:8] if name.endswith(".py") else []
-            of_file = f"; there are {', '.join(f'{Path(name).name}:{x}' for x in has)}" if has else ""
-            raise RewardlabError(f"a tool is written FILE.py:NAME, not {written!r}{of_file}")
-        path = Path(where).expanduser()
+        path, name = place_of(written)
         tool = Tool(find(path, name, "tool"), path, name)
         if tool.name in tools:
             raise RewardlabError(f"two tools are called {tool.name}: {tools[tool.name].path} and {path}")

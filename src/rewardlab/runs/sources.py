@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -57,7 +58,7 @@ def _named(settings: Mapping[str, Any]) -> Iterator[Path]:
     """What may be files in the settings of a part: `path`, of from_file; `tools`, FILE.py:NAME; `corpus`; `graph`."""
     tools, corpus = map(settings.get, ("tools", "corpus"))
     yield from (Path(file) for name in ("path", "graph") if isinstance(file := settings.get(name), str))
-    yield from (Path(str(tool).rpartition(":")[0]) for tool in (tools if isinstance(tools, tuple) else ()))
+    yield from (Path(re.sub(r":\w+$", "", str(tool))) for tool in (tools if isinstance(tools, tuple) else ()))
     if isinstance(corpus, str) and corpus:
         yield file_of(corpus)
 
