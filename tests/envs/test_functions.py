@@ -419,6 +419,7 @@ engine = Engine("mine")
 later = engine.later
 later_too = functools.partial(Engine("other").later)
 by_class = Engine.of_class
+unbound = Engine.later
 
 @functools.lru_cache
 async def cached_later(query: str) -> str:
@@ -543,6 +544,7 @@ def test_what_a_partial_gives_is_not_the_policys_to_give(typed_file):
     ("name", "says"),
     [
         ("Engine", r"it is a class: .*engine = Engine\(\)[.]METHOD"),
+        ("unbound", "it is a method without its object"),
         ("cached_later", "it is async and in a cache"),
         ("hidden", r"[*]args names none .*functools[.]wraps"),
         ("built_in", "it has no signature"),

@@ -118,6 +118,8 @@ def _lacks(inner: Any, signature: inspect.Signature) -> str:
     if by_place := [p.name for p in arguments if p.kind is p.POSITIONAL_ONLY]:
         return f"its arguments are given by name, and {by_place[0]} comes before a /"
     if bare := [p.name for p in arguments if p.annotation is p.empty]:
+        if bare[0] in ("self", "cls"):
+            return "it is a method without its object: name that of an object in the file (find = Index().find)"
         return f"the argument {bare[0]} has no type hint"
     if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
         return "it yields, and a tool returns its result"
