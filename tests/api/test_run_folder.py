@@ -102,6 +102,16 @@ def test_the_files_of_tools_and_graphs_are_among_them(tmp_path):
     assert list(fingerprints(recipe)) == [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
 
 
+def test_rows_that_have_changed_are_refused_as_a_reward_is(policy, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps({"prompt": f"Say {i}", "answer": i}) + "\n" for i in range(20)))
+    rewardlab.train("grpo", policy.copy("policy"), str(rows), out="run", steps=1, settings={"n": 2, "problems": 2}, **SMALL)
+    rows.write_text(rows.read_text().replace("Say 7", "Say seven"))
+    with pytest.raises(RewardlabError, match=r"rows, rewards.*rows[.]jsonl: modified .*--reward-changed"):
+        rewardlab.resume("run", model=policy.copy("policy"), steps=2)
+    assert rewardlab.resume("run", model=policy.copy("policy"), steps=2, reward_changed=True).summary["steps"] == 2
+
+
 def test_a_corpus_that_has_changed_is_refused_as_a_reward_is(policy, tmp_path, monkeypatch):
     monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
     (tmp_path / "docs.jsonl").write_text('{"text": "Emma is a novel."}\n')

@@ -1,6 +1,6 @@
-"""Source files of a recipe's parts outside rewardlab: reward functions, environments, tools, corpora, and the user's methods.
+"""Files of a run outside rewardlab: its rows, reward functions, environments, tools, corpora, and the user's methods.
 
-Their hashes are in config.json, so that a run is not resumed with a reward, a tool or a corpus that is another one by now.
+Their hashes are in config.json, so that a run is not resumed with rows, a reward, a tool or a corpus that are others by now.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from rewardlab.data.corpus import file_of
 PACKAGE = Path(__file__).parents[1]
 
 
-def fingerprints(recipe: Recipe) -> dict[str, dict[str, str]]:
-    """Path to {"sha256", "modified"} of every file outside rewardlab that the recipe refers to."""
-    return {str(path): fingerprint(path) for path in sorted(set(_files(recipe)))}
+def fingerprints(recipe: Recipe, source: Mapping[str, Any] | None = None) -> dict[str, dict[str, str]]:
+    """Path to {"sha256", "modified"} of every file outside rewardlab that the recipe refers to, or the source of its task."""
+    rows = [source["name"], source["options"].get("test")] if source else []
+    of_rows = {Path(name).resolve() for name in rows if isinstance(name, str) and Path(name).is_file()}
+    return {str(path): fingerprint(path) for path in sorted({*_files(recipe), *of_rows})}
 
 
 def fingerprint(path: Path) -> dict[str, str]:
