@@ -33,14 +33,11 @@ def not_utf8(first: bytes) -> str:
 
 def halved(row: Row) -> str:
     """Which column of a row holds half of a surrogate pair, which no tokenizer reads, and how to mend it; "" if none does."""
-    found = next((name for name, value in row.items() if _has_half(value)), None)
+    if (found := next((name for name, value in row.items() if _has_half(value)), None)) is None:
+        return ""
     return (
-        ""
-        if found is None
-        else (
-            f"the column {found!r} holds half of a character (a surrogate, as where a text was cut within an emoji), which no "
-            "tokenizer reads: take it out, or write the text as text.encode('utf-8', 'replace').decode()"
-        )
+        f"the column {found!r} holds half of a character (a surrogate, as where a text was cut within an emoji), which no "
+        "tokenizer reads: take it out, or write the text as text.encode('utf-8', 'replace').decode()"
     )
 
 
