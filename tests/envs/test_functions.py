@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 
 import numpy as np
@@ -557,52 +556,3 @@ def test_what_a_partial_gives_is_not_the_policys_to_give(typed_file):
 def test_what_cannot_be_a_tool_is_refused_at_the_start(typed_file, name, says):
     with pytest.raises(RewardlabError, match=rf"{name} of .*typed[.]py cannot be a tool: .*{says}"):
         registry.build("grpo", {"tools": f"{typed_file}:{name}"})
-
-
-SLOW = '''
-def tells(n: int) -> str:
-    """Tell.
-
-    Args:
-        n: any
-    """
-    import slow_a_of_a_tool
-    return helper(n)
-
-def helper(n):
-    if n < 0:
-        import no_such_module_of_a_tool
-    from slow_b_of_a_tool import time
-    return f"told {n}"
-
-class Own:
-    def tell(self, n: int) -> str:
-        """Tell.
-
-        Args:
-            n: any
-        """
-        return self._inner(n)
-
-    def _inner(self, n):
-        import slow_c_of_a_tool
-        return f"own {n}"
-
-own = Own().tell
-'''
-
-
-def test_what_a_tool_imports_is_no_time_of_its_call(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    for name in ("slow_a", "slow_b", "slow_c"):
-        (tmp_path / f"{name}_of_a_tool.py").write_text("import time\n")
-    (tmp_path / "mine.py").write_text(SLOW)
-    env = functions(tools=(f"{tmp_path}/mine.py:tells", f"{tmp_path}/mine.py:own"))
-    env.start(ask("?"), 0)
-    assert {f"{name}_of_a_tool" for name in ("slow_a", "slow_b", "slow_c")} <= sys.modules.keys()
-
-    def call(name, n):
-        return said(env, f'<tool_call>{{"name": "{name}", "arguments": {{"n": {n}}}}}</tool_call>')[0].text
-
-    assert [call("tells", 1), call("own", 2)] == ["told 1", "own 2"]
-    assert "ModuleNotFoundError: No module named 'no_such_module_of_a_tool'" in call("tells", -1)

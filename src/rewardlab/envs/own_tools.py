@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dis
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from types import CodeType, FunctionType
 from typing import Any
 
 from rewardlab.core.part import PartFactory
@@ -48,7 +45,6 @@ class Tool:
             self.check.check_schema(self.check.schema)
         except jsonschema.SchemaError as problem:
             raise self._refused(f"no JSON holds its argument {problem.absolute_path[1]}") from None
-        _import_ahead(inner)
 
     def __call__(self, call: Call) -> Any:
         """What it returns. Raises TypeError where the arguments do not fit, and whatever the function raises."""
@@ -148,50 +144,6 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
         return as_hinted(value, hint)
     except (ValueError, TypeError) as problem:
         raise TypeError(f"{name}: {problem}") from None
-
-
-# ---- what a function imports when it is called -------------------------------------------------------------------------
-
-
-def _import_ahead(inner: Any) -> None:
-    """Import what the function imports when it is called, which would count among the seconds of its first call.
-
-    What cannot be imported is told where the function is called.
-    """
-    for code in _codes(inner):
-        for module, names in _imports(code):
-            with suppress(Exception):
-                __import__(module, fromlist=names)
-
-
-def _codes(inner: Any) -> Iterator[CodeType]:
-    """The code of a function, and of those of its file and its class that it names."""
-    owner, seen = type(getattr(inner, "__self__", None)), set[FunctionType]()
-    waiting = [inspect.unwrap(getattr(inner, "__func__", inner))]
-    while waiting:
-        function = waiting.pop()
-        if not inspect.isfunction(function) or function in seen:
-            continue
-        seen.add(function)
-        for code in _nested(function.__code__):
-            yield code
-            named = [x for name in code.co_names for x in (function.__globals__.get(name), getattr(owner, name, None))]
-            waiting += [inspect.unwrap(x) for x in named if getattr(x, "__module__", None) == function.__module__ and callable(x)]
-
-
-def _nested(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _nested(inner)
-
-
-def _imports(code: CodeType) -> Iterator[tuple[str, tuple[str, ...]]]:
-    before: Any = None
-    for step in dis.get_instructions(code):
-        if step.opname == "IMPORT_NAME":
-            yield step.argval, before or ()
-        before = step.argval
 
 
 # ---- whether a call's arguments are of their types -----------------------------------------------------------------------
