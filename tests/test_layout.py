@@ -63,7 +63,8 @@ MAY_IMPORT = {
     "worlds": EVERYWHERE
     | SERVICES
     | {"rewards", "verifiers.contract", "tasks", "envs", "worlds", "rollouts", "evals", "models.samples"},
-    "runs": EVERYWHERE | {"runs"},
+    # which file a corpus is, whose hash is kept
+    "runs": EVERYWHERE | {"data.corpus", "runs"},
     "report": EVERYWHERE | {"runs", "report"},
     # it logs how many different answers are right
     "engine": EVERYWHERE | TRAINING | {"text.answers"},

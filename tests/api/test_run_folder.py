@@ -92,11 +92,35 @@ def test_files_are_known_wherever_they_sit_in_a_recipe(policy, tmp_path):
     assert rewardlab.resume("run", own_task(), policy.copy("policy"), steps=3).summary["steps"] == 3
 
 
-def test_the_files_of_tools_are_among_them(tmp_path):
+def test_the_files_of_tools_and_graphs_are_among_them(tmp_path):
+    (tmp_path / "graph.tsv").write_text("Emma\tby\tJane Austen\n")
+    recipe = build("grpo", {"env": f"knowledge_graph(graph='{tmp_path}/graph.tsv')"})
+    assert list(fingerprints(recipe)) == [str(tmp_path / "graph.tsv")]
     for name in ("a", "b"):
         (tmp_path / f"{name}.py").write_text(f'def {name}() -> str:\n    """Tell."""\n    return "1"\n')
     recipe = build("grpo", {"tools": f"{tmp_path}/a.py:a,{tmp_path}/b.py:b"})
     assert list(fingerprints(recipe)) == [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
+
+
+def test_rows_that_have_changed_are_refused_as_a_reward_is(policy, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps({"prompt": f"Say {i}", "answer": i}) + "\n" for i in range(20)))
+    rewardlab.train("grpo", policy.copy("policy"), str(rows), out="run", steps=1, settings={"n": 2, "problems": 2}, **SMALL)
+    rows.write_text(rows.read_text().replace("Say 7", "Say seven"))
+    with pytest.raises(RewardlabError, match=r"rows, rewards.*rows[.]jsonl: modified .*--reward-changed"):
+        rewardlab.resume("run", model=policy.copy("policy"), steps=2)
+    assert rewardlab.resume("run", model=policy.copy("policy"), steps=2, reward_changed=True).summary["steps"] == 2
+
+
+def test_a_corpus_that_has_changed_is_refused_as_a_reward_is(policy, tmp_path, monkeypatch):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "docs.jsonl").write_text('{"text": "Emma is a novel."}\n')
+    embedded = build("grpo", {"corpus": f"embed:{tmp_path}/docs.jsonl#ngrams"})
+    assert list(fingerprints(embedded)) == [str(tmp_path / "docs.jsonl")]
+    go(policy, "run", build("grpo", {"corpus": f"{tmp_path}/docs.jsonl", "n": 2, "problems": 1}))
+    (tmp_path / "docs.jsonl").write_text('{"text": "Emma is no novel."}\n')
+    with pytest.raises(RewardlabError, match=r"tools, corpus or methods .*docs[.]jsonl: modified .*--reward-changed"):
+        rewardlab.resume("run", own_task(), policy.copy("policy"), steps=3)
 
 
 def test_a_method_of_ones_own_is_among_the_files(policy, tmp_path, monkeypatch):

@@ -17,6 +17,9 @@ def test_similarities_are_of_words_and_rare_ones_count_more():
     assert found[0, 0] == pytest.approx(1.0)
     assert found[0, 1] > found[0, 2] > found[0, 3] == 0.0
     assert found[4].tolist() == [0, 0, 0, 0, 1]
+    # scripts without spaces are compared by their characters
+    found = similarities(["二つの林檎を足す", "二つの林檎を足せ", "証明せよ"])
+    assert found[0, 1] > 0.5 > found[0, 2]
 
 
 def test_the_centre_of_a_star_is_visited_most():

@@ -42,6 +42,51 @@ def test_what_an_environment_of_the_users_own_says_of_itself_holds(file):
     assert plain.logged(["an episode"]) == {}
 
 
+LATER = """
+import asyncio
+from rewardlab.core import Message, environment
+
+
+async def begin(problem, seed, *, greeting):
+    await asyncio.sleep(0)
+    return Message("user", greeting), 0
+
+
+@environment(start=begin)
+async def later(state, turn, *, greeting="hello"):
+    await asyncio.sleep(0)
+    if turn.text == "break":
+        raise ValueError("broken")
+    return Message("user", turn.text.upper()), state + 1
+"""
+
+
+def test_an_asynchronous_environment_is_waited_for(tmp_path):
+    (tmp_path / "later.py").write_text(LATER)
+    env = read_environment(f"{tmp_path}/later.py:later(greeting='hi')")
+    message, state = env.start(ask("?"), 0)
+    assert (message.text, state) == ("hi", 0)
+    message, state = env(state, Turn("policy", None, text="yes"))
+    assert (message.text, state) == ("YES", 1)
+    with pytest.raises(RewardlabError, match=r"later of .*later[.]py, line 15: ValueError: broken \(the place\)"):
+        env(state, Turn("policy", None, text="break"), "the place")
+
+
+def test_of_a_file_the_only_environment_is_taken_and_several_are_listed(tmp_path, file):
+    (tmp_path / "later.py").write_text(LATER + "from rewardlab.envs.search import search\n")
+    assert read_environment(f"{tmp_path}/later.py").settings["function"] == "later"
+    assert read_environment(f"{tmp_path}/later.py(greeting='hi')").start(ask("?"), 0)[0].text == "hi"
+    with pytest.raises(
+        RewardlabError, match=r"which environment of .*mine.py[?] It has 2; give one of mine.py:mine, mine.py:plain"
+    ):
+        read_environment(str(file))
+    (tmp_path / "none.py").write_text("def step(state, turn):\n    return None, state\n")
+    with pytest.raises(RewardlabError, match=r"none.py has no environment in it: decorate a function with @rewardlab"):
+        read_environment(f"{tmp_path}/none.py")
+    with pytest.raises(RewardlabError, match="there is no environment file"):
+        read_environment(f"{tmp_path}/missing.py")
+
+
 BROKEN = """
 from rewardlab.core import environment
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import numpy as np
@@ -240,6 +241,8 @@ def test_a_default_is_the_functions_own_and_long_results_are_cut(env):
     assert text.startswith("[0, 1, 2, 3")
     # 10 numbers of one digit and 20 of two, with ", " between them, in brackets: 110 characters
     assert text.endswith(" ... (30 more characters)")
+    (text,) = said(env, f'<tool_call>{{"name": "breaks", "arguments": {{"name": "{"x" * 100}"}}}}</tool_call>')[0].results
+    assert text == f"error: KeyError: '{'x' * (80 - len('error: KeyError: .'))} ... (39 more characters)"
 
 
 @pytest.mark.parametrize(
@@ -299,7 +302,7 @@ def test_calls_above_the_budget_are_not_run(file):
         (":of_set", "be a tool: Couldn't parse this type hint, likely due to a custom class or object: set.str.[.] A tool"),
         (":by_place", "a comes before a /"),
         (":nothing", "unknown function in .*nothing"),
-        ("", "FILE.py:NAME, not '.*mine.py'; there are mine.py:add, "),
+        ("", "which function of .*mine.py[?] It has [0-9]+; give one of mine.py:add, mine.py:wait, "),
         ("x.py:add", "there is no tool file"),
     ],
 )
@@ -312,3 +315,244 @@ def test_schemas_reach_the_chat_template_and_words_a_model_without_one(env):
     opening, _ = env.start(ask("?"), 0)
     assert '"name": "add"' in opening.tools
     assert '"name": "add"' in opening.text
+
+
+TYPED = '''
+import asyncio, functools
+from datetime import date
+from enum import Enum
+from pathlib import Path
+from typing import Literal, NewType, Optional
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+class Size(int, Enum):
+    S = 1
+    L = 3
+
+Name = NewType("Name", str)
+
+def typed(colour: Optional[Colour] = None, sizes: list[Size] = (), by: dict[str, Colour] | None = None, pair: tuple[int, Size] = (),
+          day: date | str = "", file: Path = Path(), n: int = 0, either: Size | Literal["any"] = "any", name: Name = "",
+          scores: dict[int, float] = {}) -> list:
+    """Tell the types.
+
+    Args:
+        colour: one
+        sizes: some
+        by: by name
+        pair: two
+        day: of the year
+        file: of data
+        n: how many
+        either: a size or any
+        name: of it
+        scores: by number
+    """
+    given = (colour, sizes, by, pair, day, file, n, either, name, scores)
+    return [repr(x) for x in given if x not in (None, (), "", Path(), {}, "any", 0)]
+
+def echo(colour: Colour) -> dict:
+    """Echo.
+
+    Args:
+        colour: any
+    """
+    return {"colour": colour, "all": list(Colour)}
+
+@functools.lru_cache
+def cached(query: str) -> str:
+    """Search once.
+
+    Args:
+        query: what for
+    """
+    return f"found {query}"
+
+def of_index(index: object, query: str, k: int = 1) -> str:
+    """Search an index.
+
+    Args:
+        query: what for
+        k: how many
+    """
+    return f"{index}: {query} {k}"
+
+first = functools.partial(of_index, "one", k=2)
+second = functools.partial(of_index, index={"two"})
+
+class Engine:
+    """Search by an engine.
+
+    Args:
+        query: what for
+    """
+
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self, query: str) -> str:
+        return f"{self.name} {query}"
+
+    async def later(self, query: str) -> str:
+        """Search later.
+
+        Args:
+            query: what for
+        """
+        await asyncio.sleep(0)
+        return f"{self.name} later {query}"
+
+    @classmethod
+    def of_class(cls, query: "str") -> str:
+        """Search by the class.
+
+        Args:
+            query: what for
+        """
+        return f"{cls.__name__} {query}"
+
+engine = Engine("mine")
+later = engine.later
+later_too = functools.partial(Engine("other").later)
+by_class = Engine.of_class
+unbound = Engine.later
+
+@functools.lru_cache
+async def cached_later(query: str) -> str:
+    """Search later, once.
+
+    Args:
+        query: what for
+    """
+
+def unnamed(f):
+    return lambda *args, **kwargs: f(*args, **kwargs)
+
+hidden = unnamed(of_index)
+built_in = max
+
+import rewardlab.core
+@rewardlab.core.environment(start=lambda problem, seed: (None, 0))
+def game(state, turn):
+    """Play."""
+    return None, state
+
+import torch
+def of_tensor(x: torch.Tensor) -> str:
+    """Of a tensor.
+
+    Args:
+        x: any
+    """
+
+import dataclasses, typing
+@dataclasses.dataclass
+class Point:
+    x: int
+
+class Told(typing.TypedDict):
+    x: int
+
+def of_point(p: Point) -> str:
+    """Of a point.
+
+    Args:
+        p: any
+    """
+
+def of_told(p: list[Told]) -> str:
+    """Of a dictionary.
+
+    Args:
+        p: any
+    """
+'''
+
+
+@pytest.fixture(scope="module")
+def typed_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("typed") / "typed.py"
+    path.write_text(TYPED)
+    return path
+
+
+def told_by(file, name, arguments):
+    return said(functions(tools=(f"{file}:{name}",)), f'<tool_call>{{"name": "{name}", "arguments": {arguments}}}</tool_call>')[
+        0
+    ].text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ('{"colour": "red"}', ["<Colour.RED: 'red'>"]),
+        ('{"colour": null}', []),
+        ('{"sizes": [1, 3]}', ["[<Size.S: 1>, <Size.L: 3>]"]),
+        ('{"by": {"a": "blue"}}', ["{'a': <Colour.BLUE: 'blue'>}"]),
+        ('{"pair": [7, 3]}', ["(7, <Size.L: 3>)"]),
+        ('{"day": "2026-11-29"}', ["datetime.date(2026, 11, 29)"]),
+        ('{"day": "today"}', ["'today'"]),
+        ('{"file": "/data/x", "n": 3.0}', ["PosixPath('/data/x')", "3"]),
+        ('{"either": 3}', ["<Size.L: 3>"]),
+        ('{"either": "any"}', []),
+        ('{"name": "Ann", "scores": {"2": 0.5}}', ["'Ann'", "{2: 0.5}"]),
+    ],
+)
+def test_arguments_arrive_as_their_hints_promise(typed_file, arguments, told):
+    assert json.loads(told_by(typed_file, "typed", arguments)) == told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ('{"colour": "green"}', "error: TypeError: colour: 'green' is not one of ['red', 'blue', None]"),
+        ('{"pair": [1, 2]}', "error: TypeError: pair.1: 2 is not one of [1, 3]"),
+        ('{"pair": [1]}', "error: TypeError: pair: 2 values are needed, and [1] holds 1"),
+        ('{"scores": {"two": 1}}', "error: TypeError: scores: invalid literal for int"),
+    ],
+)
+def test_what_cannot_be_what_a_hint_promises_is_told(typed_file, arguments, says):
+    assert told_by(typed_file, "typed", arguments).startswith(says)
+
+
+def test_members_of_an_enum_come_back_as_they_are_written(typed_file):
+    assert told_by(typed_file, "echo", '{"colour": "red"}') == '{"colour": "red", "all": ["red", "blue"]}'
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("cached", "found x"), ("first", "one: x 2"), ("second", "{'two'}: x 1"), ("engine", "mine x"), ("later", "mine later x"),
+     ("later_too", "other later x"), ("by_class", "Engine x")],
+)  # fmt: skip
+def test_what_can_be_called_is_a_tool_by_its_name_in_the_file(typed_file, name, told):
+    env = functions(tools=(f"{typed_file}:{name}",))
+    (schema,) = json.loads(env.start(ask("?"), 0)[0].tools)
+    assert (schema["function"]["name"], *schema["function"]["parameters"]["required"]) == (name, "query")
+    assert told_by(typed_file, name, '{"query": "x"}') == told
+
+
+def test_what_a_partial_gives_is_not_the_policys_to_give(typed_file):
+    assert "unexpected keyword argument 'k'" in told_by(typed_file, "first", '{"query": "x", "k": 3}')
+    assert told_by(typed_file, "second", '{"query": "x", "k": 3}') == "{'two'}: x 3"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("Engine", r"it is a class: .*engine = Engine\(\)[.]METHOD"),
+        ("unbound", "it is a method without its object"),
+        ("cached_later", "it is async and in a cache"),
+        ("hidden", r"[*]args names none .*functools[.]wraps"),
+        ("built_in", "it has no signature"),
+        ("game", r"it is one of rewardlab's parts \(environment\)"),
+        ("of_tensor", "no JSON holds its argument x"),
+        ("of_point", "'Point'> to a JSON schema"),
+        ("of_told", "'Told'> to a JSON schema"),
+    ],
+)
+def test_what_cannot_be_a_tool_is_refused_at_the_start(typed_file, name, says):
+    with pytest.raises(RewardlabError, match=rf"{name} of .*typed[.]py cannot be a tool: .*{says}"):
+        registry.build("grpo", {"tools": f"{typed_file}:{name}"})

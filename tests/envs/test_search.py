@@ -58,6 +58,19 @@ def test_a_query_in_tags_is_answered_with_the_documents_of_the_file(corpus):
     assert env(state, said("<answer>Jane Austen</answer>"))[0] is None
 
 
+def test_long_documents_are_cut_and_say_so(tmp_path):
+    long = {"title": "Zebra " + "t" * 5000, "text": "zebra " + "x" * 50_000}
+    (tmp_path / "docs.jsonl").write_text(json.dumps(long) + "\n")
+    for env in (search(corpus=str(tmp_path / "docs.jsonl")), search(field="docs")):
+        _, state = env.start(ask("?", "x", docs=[long]), 0)
+        text = env(state, said("<search>zebra</search>"))[0].text
+        assert text.count("x") == 4000 - len("zebra ")
+        assert text.count("t") < 4100
+        assert "x ... (46006 more characters)\n" in text
+    few = search(field="docs", shown=8)
+    assert few(few.start(ask("?", "x", docs=[long]), 0)[1], said("Search: zebra"))[0].text == "zebra xx ... (49998 more characters)"
+
+
 def test_documents_may_stand_in_the_row_with_titles_or_without():
     for documents in (DOCUMENTS, [d["text"] for d in DOCUMENTS], json.dumps(DOCUMENTS)):
         _, state = search(field="docs").start(ask("?", "x", docs=documents), 0)
@@ -98,14 +111,30 @@ def test_scores_from_disk_are_those_of_the_formula(corpus):
 @pytest.mark.parametrize(
     ("text", "match"),
     [('{"body": "x"}\n', r"line 1: a document has its text in a column 'text'.*here are body"), ("no json\n", "line 1, is no doc"),
-     ('{"text": "..."}\n', "no document with a word in it")],
+     ('{"text": "..."}\n', "no document with a word in it"),
+     ('{"text": "a"}\n{"text": null}\n', "line 2: a document has its text in a column 'text' .*; its 'text' is null"),
+     ('{"text": "a"}\n{"text": ["a", "b"], "id": 1}\n', "line 2: .*; its 'text' is a list"),
+     ('{"text": "a"}\n{"text": "b", "title": ["t"]}\n', "line 2: the title of a document is a text, and here a list"),
+     ('{"text": "a"}\n{"text": " ", "title": ""}\n', "line 2: the document is empty.*take it out"),
+     ('{"text": "a"}\n\n{"text": "b", "title": "a\\ud83d"}\n', "line 3: the column 'title' holds half of a character.*take it")],
 )  # fmt: skip
 def test_a_file_without_documents_is_refused_in_words(tmp_path, text, match):
     (tmp_path / "docs.jsonl").write_text(text)
-    with pytest.raises(RewardlabError, match=match):
+    with pytest.raises(RewardlabError, match=rf"docs[.]jsonl.*{match}"):
         corpus_of(tmp_path / "docs.jsonl")
     with pytest.raises(RewardlabError, match="there is no file"):
         corpus_of(tmp_path / "missing.jsonl")
+
+
+def test_what_is_odd_in_a_document_and_harms_nothing_stays(tmp_path):
+    (tmp_path / "docs.jsonl").write_text('{"id": null, "title": 1984, "text": ""}\n{"text": null, "contents": "Orwell"}\n')
+    assert corpus_of(tmp_path / "docs.jsonl").best("1984") == [{"id": "0", "title": "1984", "text": ""}]
+    assert corpus_of(tmp_path / "docs.jsonl").best("orwell") == [{"id": "1", "title": "", "text": "Orwell"}]
+    (tmp_path / "marked.txt").write_text("Emma", "utf-8-sig")
+    assert corpus_of(tmp_path / "marked.txt").best("emma")[0]["text"] == "Emma"
+    (tmp_path / "latin.txt").write_text("Emma\n\nGröße", "latin1")
+    with pytest.raises(RewardlabError, match=r"latin[.]txt, line 3: not UTF-8; convert it"):
+        corpus_of(tmp_path / "latin.txt")
 
 
 def test_an_environment_is_named_by_a_text_and_comes_back_from_json(tmp_path, corpus):

@@ -38,6 +38,11 @@ def test_a_call_gets_the_result_that_was_recorded_for_just_it():
     assert said(tagged('{"name": "bus", "arguments": {"city": "Rome", "day": true}}')) == "bus: no result"
 
 
+def test_a_long_result_is_cut_and_says_so():
+    call = {"name": "bus", "arguments": {}}
+    assert said(tagged(json.dumps(call)), [{**call, "result": "x" * 5000}]) == f"bus: {'x' * 4000} ... (1000 more characters)"
+
+
 @pytest.mark.parametrize(
     "text", [tagged("{"), tagged(), tagged("3"), tagged('{"name": 3}'), '<tool_call>{"name": "bus"}', tagged("[]"), "<tool_call>"]
 )

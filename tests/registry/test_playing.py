@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rewardlab import registry
-from rewardlab.core import Task
+from rewardlab.core import Task, ask
 from rewardlab.envs.search import search
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.playing import as_task
@@ -37,6 +37,17 @@ def test_independent_replies_become_episodes_and_wrappers_stay(files):
     assert recipe.rollout.name == alone.rollout.name != "interactive"
     assert recipe.measure.name == "episode_accuracy"
     assert (recipe.objective, recipe.credit, recipe.reward) == (alone.objective, alone.credit, alone.reward)
+
+
+def test_the_only_function_of_a_file_is_its_tool_by_any_way(files, monkeypatch):
+    monkeypatch.chdir(files)
+    env = registry.build("grpo", {"tools": "mine.py"}).rollout.innermost.settings["env"]
+    assert env.settings["tools"] == (f"{files}/mine.py:add",)
+    named = registry.build("grpo", {"env": "functions(tools=('mine.py',))"}).rollout.innermost.settings["env"]
+    assert '"name": "add"' in named.start(ask("?"), 0)[0].tools
+    (files / "none.py").write_text("x = 1\n")
+    with pytest.raises(RewardlabError, match=r"none[.]py has no function to use as a tool; write one"):
+        registry.build("grpo", {"tools": "none.py"})
 
 
 def test_a_method_that_plays_gets_the_tools_as_its_environment(files):

@@ -97,6 +97,14 @@ def test_what_is_broken_is_named_by_file_and_line(tmp_path, name, text, says):
         registry.task(str(tmp_path / name))
 
 
+@pytest.mark.parametrize(("suffix", "place"), [("jsonl", "line 3"), ("json", "object 3")])
+@pytest.mark.parametrize("value", ["a\ud83d cut", ["fine", {"role": "a\udc00"}]])
+def test_half_of_a_character_is_named_with_its_row_and_column(tmp_path, suffix, place, value):
+    file = write(tmp_path / f"rows.{suffix}", [*ROWS[:2], {**ROWS[2], "facts": value}, {**ROWS[3], "facts": "whole: 😀"}])
+    with pytest.raises(RewardlabError, match=f"rows.{suffix}, {place}: the column 'facts' holds half of a character .*take it out"):
+        registry.task(file)
+
+
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json"])
 @pytest.mark.parametrize(("encoding", "iconv"), [("latin-1", "latin1"), ("utf-16", "utf16")])
 def test_another_encoding_is_named_with_its_line_and_what_to_do(tmp_path, suffix, encoding, iconv):

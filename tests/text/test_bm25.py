@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from rewardlab import registry
 from rewardlab.core import Trajectory, Turn, ask
 from rewardlab.envs.search import search
 from rewardlab.errors import RewardlabError
-from rewardlab.text.bm25 import BM25
+from rewardlab.text.bm25 import BM25, words
 from rewardlab.verifiers.match import final_answer
 from rewardlab.worlds.facts import NOTHING, facts, look_up
 
@@ -36,6 +37,34 @@ def test_best_first_and_of_equals_the_first_document():
     index = BM25(["a b", "a", "b a", "c"])
     assert index.best("a b", 3) == ["a b", "b a", "a"]
     assert index.best("z") == []
+
+
+CHINESE = ["北京是中华人民共和国的首都，人口超过两千万。", "上海是中国最大的城市，位于长江入海口。", "熊猫是一种以竹子为食的动物。"]
+JAPANESE = ["東京は日本の首都であり、世界最大の都市圏です。", "富士山は日本で一番高い山です。", "猫はとても人気のあるペットです。"]
+THAI = ["กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย", "น้ำตกเอราวัณอยู่ในจังหวัดกาญจนบุรี", "ช้างเป็นสัตว์ประจำชาติของไทย"]
+KOREAN = ["서울은 대한민국의 수도이다.", "김치는 한국의 전통 음식이다.", "한라산은 제주도에 있는 산이다."]
+MIXED = ["iPhone 15を東京で買う方法", "Android端末の使い方", "Buy an iPhone in Paris"]
+
+
+@pytest.mark.parametrize(
+    ("documents", "query", "best"),
+    [
+        (CHINESE, "中国的首都是哪里", 0), (CHINESE, "长江", 1), (CHINESE, "熊猫吃什么", 2), (CHINESE, "竹", 2),
+        (JAPANESE, "日本の首都はどこですか", 0), (JAPANESE, "富士山の高さ", 1), (JAPANESE, "猫", 2),
+        (THAI, "เมืองหลวงของไทย", 0), (THAI, "จังหวัดกาญจนบุรี", 1), (THAI, "สัตว์ประจำชาติ", 2),
+        (KOREAN, "서울", 0), (KOREAN, "김치", 1), (KOREAN, "제주도의 한라산", 2),
+        (MIXED, "東京 iPhone", 0), (MIXED, "使い方", 1), (MIXED, "iphone Paris", 2),
+    ],
+)  # fmt: skip
+def test_scripts_without_spaces_are_found_by_neighbouring_characters(documents, query, best):
+    assert BM25(documents).best(query) == [documents[best]]
+
+
+def test_of_all_other_text_words_are_what_they_were():
+    text = "The NAÏVE café's 3.5 x_1, Привет мир. हिन्दी, مرحبا; שלום ß İ"
+    assert words(text) == words(text, characters=True) == re.findall(r"\w+", text.lower())
+    assert words("Doc 7: 東京tower 猫 น้ำ") == ["doc", "7", "東京", "tower", "猫", "น้", "้ำ"]
+    assert words("東京 猫", characters=True) == ["東京", "東", "京", "猫"]
 
 
 def test_a_name_finds_what_is_said_of_its_bearer_not_who_merely_mentions_it():

@@ -98,11 +98,11 @@ def _files(folder: Path, document: Mapping[str, Any], reward_changed: bool) -> d
         said = "; ".join(f"{path}: {what}" for path, what in found.items())
         step, _ = _saved(folder)
         raise RewardlabError(
-            f"a file that the run's rewards, tools or methods come from has changed since the run began ({said}). Restore it, or "
+            f"a file of the run's rows, rewards, tools, corpus or methods has changed since the run began ({said}). Restore it, or "
             f"give --reward-changed (in Python: reward_changed=True) to resume from step {step} with the new one"
         )
     if gone := [path for path in found if not Path(path).is_file()]:
-        raise RewardlabError(f"there is no file {' and no file '.join(gone)}, which the run's rewards or methods come from")
+        raise RewardlabError(f"there is no file {' and no file '.join(gone)}, which the run's rows, rewards or methods come from")
     return found
 
 

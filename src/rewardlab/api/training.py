@@ -97,7 +97,7 @@ def resume(
     """Resume a run as if it had never stopped. A finished run is left as it is, unless it is extended.
 
     task, model: only for runs that were started in Python with objects that have no name to load them by again.
-    reward_changed: resume although a file of a reward or method has changed since the run began.
+    reward_changed: resume although the rows, or a file of a reward, tool, corpus or method, have changed since the run began.
     changes: settings of `runs.config.ON_RESUME` by name. More steps, or a larger budget, extend the run, also a finished one: it
     does what a run of so many steps would do from here on. The steps done are what they were: where the learning rate falls
     (lr_end), or a part reads `run.progress`, they took it from the old number of steps; and a finished run was evaluated after
@@ -214,7 +214,7 @@ def _document(recipe: Recipe, task: Task, config: RunConfig, folder: Path) -> di
     return {
         "name": folder.name, **config.to_json(), "task": task.name, "source": task.source and dict(task.source),
         "problems": None if task.source else digest(task),
-        "formula": str(recipe), "recipe": recipe.to_json(), "files": fingerprints(recipe), "versions": versions(),
+        "formula": str(recipe), "recipe": recipe.to_json(), "files": fingerprints(recipe, task.source), "versions": versions(),
     }  # fmt: skip
 
 

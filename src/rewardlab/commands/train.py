@@ -45,7 +45,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", nargs="?", metavar="METHOD", help="a method, or several stacked: grpo+a+b")
     shared.reward_flag(parser)
     parser.add_argument("--resume", type=Path, metavar="DIR", help="resume the run in this folder, or with more --steps extend it")
-    changed = "resume though a file of the run's rewards or methods has changed, with the new one"
+    changed = "resume though a file of the run's rows, rewards, tools, corpus or methods has changed, with the new one"
     parser.add_argument("--reward-changed", action="store_true", help=changed)
     parser.add_argument(
         "--dry-run", action="store_true", help="print the columns, tokens, memory and disk space it needs; do not train"

@@ -17,9 +17,11 @@ from typing import Any
 from rewardlab.errors import RewardlabError
 from rewardlab.text.bm25 import BM25
 from rewardlab.text.embedding import MINILM
+from rewardlab.text.words import UNSPACED
 from rewardlab.util.files import cached
 
 from .embedded import Embedded, save
+from .entries import Row, halved, not_utf8
 from .files import check_source, read
 
 TEXTS = ("text", "contents", "content", "passage", "document")
@@ -39,16 +41,20 @@ def corpus_of(name: Path | str) -> BM25 | Embedded:
     """
     path, model = _named(name)
     check_source(path, "the corpus")
-    file = Path(path).expanduser().resolve()
+    file = file_of(path)
     state = file.stat()
     return _index(file, state.st_size, state.st_mtime_ns, model)
 
 
 def absolute(corpus: str) -> str:
     """The same corpus by a name that holds in any working folder."""
-    path, model = _named(corpus)
-    file = str(Path(path).expanduser().resolve())
-    return f"{EMBED}{file}#{model}" if model else file
+    _, model = _named(corpus)
+    return f"{EMBED}{file_of(corpus)}#{model}" if model else str(file_of(corpus))
+
+
+def file_of(corpus: Path | str) -> Path:
+    """The file of a corpus, however it is searched."""
+    return Path(_named(corpus)[0]).expanduser().resolve()
 
 
 def _named(corpus: Path | str) -> tuple[str, str]:
@@ -63,8 +69,8 @@ def _named(corpus: Path | str) -> tuple[str, str]:
 def _index(file: Path, size: int, changed: int, model: str) -> BM25 | Embedded:
     import bm25s
 
-    by = (model,) if model else ()
-    key = hashlib.sha256(" ".join([f"{file} {size} {changed} {bm25s.__version__}", *by]).encode()).hexdigest()[:16]
+    # of words: what divides a text into them
+    key = hashlib.sha256(f"{file} {size} {changed} {bm25s.__version__} {model or UNSPACED}".encode()).hexdigest()[:16]
     folder = cached(f"corpus-{key}", partial(_save, file, model))
     return Embedded(folder, model) if model else BM25.load(folder)
 
@@ -82,7 +88,7 @@ def _save(file: Path, model: str, folder: Path) -> None:
 
 def _documents(file: Path) -> Iterator[dict[str, str]]:
     if file.suffix.lower() in PLAIN:
-        text = file.read_text("utf-8", errors="replace")
+        text = _plain(file)
         parts = re.split(r"\n\s*\n", text.strip())
         for i, part in enumerate(parts if len(parts) > 1 else text.splitlines()):
             if part.strip():
@@ -93,18 +99,34 @@ def _documents(file: Path) -> Iterator[dict[str, str]]:
             continue
         if entry.row is None:
             raise RewardlabError(f"{file}, {entry.place}, is no document: {entry.why}")
-        yield {
-            "id": str(entry.row.get("id", i)),
-            "title": str(entry.row.get("title") or ""),
-            "text": _text(entry.row, file, entry.place),
-        }
+        yield _document(entry.row, i, f"{file}, {entry.place}")
 
 
-def _text(row: dict[str, Any], file: Path, place: str) -> str:
-    found = next((row[name] for name in TEXTS if isinstance(row.get(name), str)), None)
-    if found is None:
-        raise RewardlabError(
-            f"{file}, {place}: a document has its text in a column {TEXTS[0]!r} (or {', '.join(TEXTS[1:])}); here are "
-            f"{', '.join(row) or 'no columns'}"
-        )
-    return found
+def _plain(file: Path) -> str:
+    data = file.read_bytes()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        raise RewardlabError(f"{file}, line {data.count(10, 0, e.start) + 1}: {not_utf8(data)}") from None
+
+
+def _document(row: Row, number: int, place: str) -> dict[str, str]:
+    """The document of a row. Raises RewardlabError that says what it lacks."""
+    text = next((row[name] for name in TEXTS if isinstance(row.get(name), str)), None)
+    title, named = row.get("title"), row.get("id")
+    if text is None:
+        wrong = [f"{name!r} is {_kind(row[name])}" for name in TEXTS if name in row]
+        lacks = f"its {' and '.join(wrong)}" if wrong else f"here are {', '.join(row) or 'no columns'}"
+        raise RewardlabError(f"{place}: a document has its text in a column {TEXTS[0]!r} (or {', '.join(TEXTS[1:])}); {lacks}")
+    if isinstance(title, list | dict):
+        raise RewardlabError(f"{place}: the title of a document is a text, and here {_kind(title)}")
+    if problem := halved(row):
+        raise RewardlabError(f"{place}: {problem}")
+    title = "" if title is None else str(title)
+    if not (text.strip() or title.strip()):
+        raise RewardlabError(f"{place}: the document is empty, and no search would find it: take it out")
+    return {"id": str(number if named is None else named), "title": title, "text": text}
+
+
+def _kind(value: Any) -> str:
+    return "null" if value is None else f"a {type(value).__name__}"

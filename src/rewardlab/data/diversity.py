@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab.errors import RewardlabError
+from rewardlab.text.words import UNSPACED
 
 from .drops import Drop
 from .tables import Places, Table
@@ -26,6 +27,7 @@ from .values import text_of, value_of
 
 MOST = 20_000
 """Rows that are compared, each with each other."""
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]")
 
 
 def check_comparable(rows: int, source: object) -> None:
@@ -36,7 +38,7 @@ def check_comparable(rows: int, source: object) -> None:
 
 def similarities(texts: Sequence[str]) -> np.ndarray:
     """(n, n) cosines of the texts' TF-IDF vectors, from 0 to 1; a text without words is like itself alone."""
-    counts = [Counter(re.findall(r"\w+|[^\w\s]", text.lower())) for text in texts]
+    counts = [Counter(_WORD.findall(text.lower())) for text in texts]
     rarity = Counter(word for count in counts for word in count)
     at = {word: k for k, word in enumerate(rarity)}
     table: np.ndarray = np.zeros((len(texts), len(at)), np.float32)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from rewardlab.text.words import UNSPACED
+
 # a number is one word with its separators; scripts without spaces give a word a character; signs are words, since 2+3 is not 2-3
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f"
-_WORD = re.compile(rf"\d+(?:[.,]\d+)*|[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s.,;:!?\"'`’‘“”、。，！？；：]")
+_WORD = re.compile(rf"\d+(?:[.,]\d+)*|[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s.,;:!?\"'`’‘“”、。，！？；：]")
 
 
 def words(text: str) -> list[str]:

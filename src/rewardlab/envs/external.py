@@ -2,21 +2,52 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Environment, Message, Problem, Turn, environment
 from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.user.functions import find
+from rewardlab.rewards.user.functions import find, module_in, only
+from rewardlab.util.background import wait_for
 
 
 def environment_in(path: Path | str, function: str, settings: dict[str, Any] | None = None) -> Environment:
-    """The environment that `function` in this file makes under these settings. Raises RewardlabError where it makes none."""
+    """The environment that `function` in this file makes under these settings. Raises RewardlabError where it makes none.
+
+    Where its functions are asynchronous, all run in one event loop, to which their clients belong.
+    """
     found = find(Path(path), function, "environment")
-    if not isinstance(found, PartFactory) or not issubclass(found.make, Environment):
+    if not _is_environment(found):
         raise RewardlabError(f"{function} of {path} is no environment: decorate it with @rewardlab.core.environment(start=...)")
-    return found(**settings or {})
+    env = found(**settings or {})
+    return type(env)(_waited(env.function), env.bound, replace(env.options, start=_waited(env.options.start)))
+
+
+def only_environment(path: Path) -> str:
+    """The name of the only environment in a file. Raises RewardlabError that lists them if there are several, or none."""
+    module = module_in(path, "environment")
+    names = [name for name, x in vars(module).items() if _is_environment(x) and x.function.__module__ == module.__name__]
+    return only(names, path, "environment", "in it: decorate a function with @rewardlab.core.environment(start=...)")
+
+
+def _is_environment(found: Any) -> bool:
+    return isinstance(found, PartFactory) and issubclass(found.make, Environment)
+
+
+def _waited(function: Callable) -> Callable:
+    """The function, with its result waited for if it gives a coroutine."""
+
+    @functools.wraps(function)
+    def waited(*given: Any, **settings: Any) -> Any:
+        made = function(*given, **settings)
+        return wait_for(made, "environments") if inspect.iscoroutine(made) else made
+
+    return waited
 
 
 def _start(

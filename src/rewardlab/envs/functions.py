@@ -16,87 +16,41 @@ read in every form that models write (`tool_messages.py`). What goes wrong is to
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import lru_cache, partial
 from pathlib import Path
 from types import NoneType
 from typing import Any
 
 from rewardlab.core import Message, Problem, Trajectory, Turn, environment
-from rewardlab.envs.tool_messages import answered, calls_of, told_of
+from rewardlab.envs.own_tools import Tool
+from rewardlab.envs.tool_messages import SHOWN, answered, calls_of, cut, told_of
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.user.functions import find, functions_in
+from rewardlab.rewards.user.functions import find, only_function
 from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
-from rewardlab.util.background import wait_for
 from rewardlab.util.extras import require
-from rewardlab.verifiers.calls.calls import Call, Malformed, tools_from
+from rewardlab.verifiers.calls.calls import Call, Malformed
 
 State = dict[str, Any]
 
 ERROR = "error: "
 OVER = "no call is left: answer with what you know"
 JSON = (dict, list, tuple, int, float, bool, NoneType)
-CUT = " ... ({n} more characters)"
 
 
-class Tool:
-    """A function that the policy may call.  schema: as chat templates take it, {"type": "function", "function": ...}."""
-
-    def __init__(self, function: Callable, path: Path):
-        import jsonschema
-
-        self.function, self.name = function, function.__name__
-        self.path, self.schema = path, schema_of(function, path)
-        # made here, since its import would count among the seconds of the first call
-        self.check = jsonschema.Draft202012Validator(_with_null(self.schema["function"]["parameters"]))
-
-    def __call__(self, call: Call) -> Any:
-        """What it returns. Raises TypeError where the arguments do not fit, and whatever the function raises."""
-        given = call.bound(tools_from([self.schema]), defaults=False).arguments
-        # before it runs, so that a TypeError within it is not taken for wrong arguments
-        inspect.signature(self.function).bind(**given)
-        _check_types(given, self.check)
-        made = self.function(**given)
-        # of asynchronous tools all run in one loop, to which their clients belong
-        return wait_for(made, "tools") if inspect.iscoroutine(made) else made
-
-
-def schema_of(function: Callable, path: Path) -> dict[str, Any]:
-    """The JSON schema of a function. Raises RewardlabError that says what its hints or its docstring lack."""
-    from transformers.utils import get_json_schema
-
-    lacking, cause = _lacks(function), None
-    try:
-        if not lacking:
-            return get_json_schema(function)
-    except Exception as problem:
-        # some of its errors hold the words and the hint apart
-        says = "".join(map(str, problem.args)).replace(f"{function.__module__}.", "")
-        # its first sentence: the others advise what cannot be done here
-        lacking, cause = re.split(r"[.!] |[.!]?$", says, maxsplit=1)[0], problem
-    raise RewardlabError(
-        f"{function.__name__} of {path} cannot be a tool: {lacking}. A tool has type hints (int, str, list[str], Literal ...), and "
-        "a docstring that says what it does and, under Args:, what each argument is (`name: what it is`)"
-    ) from cause
-
-
-def _lacks(function: Callable) -> str:
-    """What keeps a function from being a tool that is seen from its signature; "" for nothing."""
-    arguments = inspect.signature(function).parameters.values()
-    if gathered := [str(p) for p in arguments if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]:
-        return f"its arguments are given by name, and {gathered[0].partition(':')[0]} names none"
-    if by_place := [p.name for p in arguments if p.kind is p.POSITIONAL_ONLY]:
-        return f"its arguments are given by name, and {by_place[0]} comes before a /"
-    if bare := [p.name for p in arguments if p.annotation is p.empty]:
-        return f"the argument {bare[0]} has no type hint"
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        return "it yields, and a tool returns its result"
-    return "" if inspect.getdoc(function) else "it has no docstring"
+def place_of(written: str) -> tuple[Path, str]:
+    """The file and the name of a tool: FILE.py:NAME, or FILE.py with one function. Raises RewardlabError for anything else."""
+    if written.endswith(".py"):
+        path = Path(written).expanduser()
+        return path, only_function(path, "tool", "def search(query: str) -> str, with a docstring")
+    where, _, name = written.rpartition(":")
+    if not where.endswith(".py"):
+        raise RewardlabError(f"a tool is written FILE.py:NAME, not {written!r}")
+    return Path(where).expanduser(), name
 
 
 @lru_cache(maxsize=32)
@@ -107,16 +61,8 @@ def tools_of(names: tuple[str, ...]) -> dict[str, Tool]:
         raise RewardlabError("functions needs tools: --tools FILE.py:NAME, several with commas between them")
     tools: dict[str, Tool] = {}
     for written in names:
-        where, _, name = written.rpartition(":")
-        if not where.endswith(".py"):
-            has = functions_in(Path(name), "tool")[:8] if name.endswith(".py") else []
-            of_file = f"; there are {', '.join(f'{Path(name).name}:{x}' for x in has)}" if has else ""
-            raise RewardlabError(f"a tool is written FILE.py:NAME, not {written!r}{of_file}")
-        path = Path(where).expanduser()
-        function = find(path, name, "tool")
-        if not inspect.isfunction(function):
-            raise RewardlabError(f"{name} of {path} is no function, and tools are functions")
-        tool = Tool(function, path)
+        path, name = place_of(written)
+        tool = Tool(find(path, name, "tool"), path, name)
         if tool.name in tools:
             raise RewardlabError(f"two tools are called {tool.name}: {tools[tool.name].path} and {path}")
         tools[tool.name] = tool
@@ -139,7 +85,7 @@ def _calls(episodes: Sequence[Trajectory], **_: Any) -> dict[str, float]:
 @environment(start=_start, waits=True, logged=_calls)
 def functions(
     state: State, turn: Turn, *, tools: tuple[str, ...] = (), calls: NonNegativeInt = 16, at_once: PositiveInt = 8,
-    seconds: PositiveFloat = 30.0, shown: PositiveInt = 4000,
+    seconds: PositiveFloat = 30.0, shown: PositiveInt = SHOWN,
 ) -> tuple[Message | None, State]:  # fmt: skip
     """Runs the calls of a reply, all at the same time, and answers with what they give. A reply without calls is final.
 
@@ -168,20 +114,20 @@ def _called(known: dict[str, Tool], call: Call, shown: int) -> str:
         return f"{ERROR}there is no function {call.name[:60]!r}; there are {', '.join(known)}"
     tool = known[call.name]
     try:
-        value = tool(call)
-        text = _told(value)
+        return cut(_told(tool(call)), shown)
     # also what ends a program: a parser of arguments exits, and only this thread would end
     except BaseException as problem:
-        return f"{ERROR}{type(problem).__name__}: {_says(problem)}"[:shown]
-    return text if len(text) <= shown else text[:shown] + CUT.format(n=len(text) - shown)
+        return cut(f"{ERROR}{type(problem).__name__}: {_says(problem)}", shown)
 
 
 def _told(value: Any) -> str:
     """What a function returned, as a text: in JSON what JSON knows, and any other thing (a table, an array) as Python shows it."""
+    # as the policy writes it
+    value = value.value if isinstance(value, Enum) else value
     if isinstance(value, str) or not isinstance(value, JSON):
         return str(value)
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, default=lambda inner: inner.value if isinstance(inner, Enum) else str(inner))
     except (TypeError, ValueError):
         # keys that are no texts, or a list within itself
         return str(value)
@@ -209,27 +155,3 @@ def _results(works: Sequence[Callable[[], str]], seconds: float) -> list[str]:
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
     return [f"{ERROR}it took longer than {seconds:g} seconds" if text is None else text for text in found]
-
-
-def _with_null(schema: Any) -> Any:
-    """The schema as it is checked. `nullable`, by which models are told of Optional, is no word of JSON Schema."""
-    if isinstance(schema, list):
-        return [_with_null(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    inner = {name: _with_null(value) for name, value in schema.items()}
-    # True: an argument may be called nullable
-    if inner.get("nullable") is True:
-        types = inner.get("type", ())
-        more = {"type": [*([types] if isinstance(types, str) else types), "null"], "enum": [*inner.get("enum", ()), None]}
-        more["anyOf"] = [*inner.get("anyOf", ()), {"type": "null"}]
-        inner |= {name: value for name, value in more.items() if name in inner}
-    return inner
-
-
-def _check_types(given: Mapping[str, Any], check: Any) -> None:
-    """Raise TypeError where an argument is not of the type that its hint says.  check: the tool's validator of jsonschema."""
-    from jsonschema.exceptions import best_match
-
-    if problem := best_match(check.iter_errors(given)):
-        raise TypeError(f"{'.'.join(map(str, problem.absolute_path)) or 'the arguments'}: {problem.message[:200]}")

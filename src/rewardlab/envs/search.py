@@ -10,6 +10,7 @@ from rewardlab.core import Environment, Message, Problem, Trajectory, Turn, envi
 from rewardlab.data.corpus import absolute, corpus_of
 from rewardlab.data.embedded import Embedded
 from rewardlab.data.values import list_of
+from rewardlab.envs.tool_messages import SHOWN, cut
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.bm25 import BM25, index_of
@@ -22,7 +23,7 @@ TELL = (
     "to you between <information> and </information>. Search as often as you need to. When you know the answer, write it between "
     "<answer> and </answer>."
 )
-SHOWN = 3
+RESULTS = 3
 """Documents of a corpus that a query shows, as Search-R1 has it (Jin et al. 2025, arXiv:2503.09516)."""
 
 
@@ -32,8 +33,9 @@ def retriever_of(corpus: str) -> BM25 | Embedded | Retriever:
 
 
 def _start(
-    problem: Problem, seed: int, *, results: int, field: str, corpus: str, tell: str, stop: Sequence[str], separator: str
-) -> tuple[Message | None, State]:
+    problem: Problem, seed: int, *, results: int, field: str, corpus: str, tell: str, stop: Sequence[str], separator: str,
+    shown: int,
+) -> tuple[Message | None, State]:  # fmt: skip
     message = Message("user", tell) if tell else None
     if corpus:
         retriever_of(corpus)
@@ -59,15 +61,15 @@ def _failures(episodes: Sequence[Trajectory], *, corpus: str, **_: Any) -> dict[
 @environment(start=_start, waits=lambda *, corpus, **_: is_address(corpus), logged=_failures)
 def search(
     state: State, turn: Turn, *, results: PositiveInt = 1, field: str = "facts", corpus: str = "", tell: str = "",
-    stop: tuple[str, ...] = (), separator: str = "",
+    stop: tuple[str, ...] = (), separator: str = "", shown: PositiveInt = SHOWN,
 ) -> tuple[Message | None, State]:  # fmt: skip
     """Answers the first query of a reply, <search>...</search> or a line "Search: ...", with the best `results` documents.
 
     corpus: a file of documents (`data/corpus.py`), or the address of a search engine, http://host:8000/retrieve (`clients/
     retriever.py`), whose failures are told as such; without one they are those of meta[`field`], texts or {"title", "text"}.
     tell: a message after the prompt, which says how to search.  stop: texts at which replies end.  separator: what stands between
-    queries of one call, such as "##": then all queries of a reply are answered together, in their order. A reply without a query is
-    final. Logged: failed_searches, the share that failed of those behind an address.
+    queries of one call, such as "##": then all queries of a reply are answered together, in their order.  shown: characters of a
+    document. A reply without a query is final. Logged: failed_searches, the share that failed of those behind an address.
     """
     if separator:
         queries = queries_of(turn.text, separator=separator)
@@ -77,23 +79,25 @@ def search(
     if not queries:
         return None, state
     try:
-        found = candidates(state, corpus, queries, results)
+        found = candidates(state, corpus, queries, results, shown)
     except SearchFailed as problem:
         return Message("user", failed(turn.text, problem.why)), state
     return Message("user", answered(turn.text, *found)), state
 
 
-def candidates(state: State, corpus: str, queries: Sequence[str], k: int) -> list[list[tuple[str, str]]]:
+def candidates(state: State, corpus: str, queries: Sequence[str], k: int, shown: int = SHOWN) -> list[list[tuple[str, str]]]:
     """(title, text) of the k best documents of each query, in the corpus, or without one in those that the state holds.
 
-    Raises SearchFailed as `Retriever.search` does.
+    shown: characters of a title and of a text. Raises SearchFailed as `Retriever.search` does.
     """
     if corpus:
-        return [[(d["title"], d["text"]) for d, _ in found] for found in retriever_of(corpus).search(queries, k)]
-    # a tuple can be hashed: the index of a problem's documents is cached over its rollouts
-    titles = {text: title for title, text in state["documents"]}
-    own = index_of(tuple(text for _, text in state["documents"]))
-    return [[(titles[text], text) for text in own.best(query, k)] for query in queries]
+        found = [[(d["title"], d["text"]) for d, _ in best] for best in retriever_of(corpus).search(queries, k)]
+    else:
+        titles = {text: title for title, text in state["documents"]}
+        # a tuple can be hashed: the index of a problem's documents is cached over its rollouts
+        own = index_of(tuple(text for _, text in state["documents"]))
+        found = [[(titles[text], text) for text in own.best(query, k)] for query in queries]
+    return [[(cut(title, shown), cut(text, shown)) for title, text in best] for best in found]
 
 
 def tools(env: Environment | None = None, corpus: str = "", *, separator: str = "", tell: str = TELL) -> Environment:
@@ -108,7 +112,7 @@ def tools(env: Environment | None = None, corpus: str = "", *, separator: str = 
         return env or search(separator=separator)
     # a saved recipe finds the file from anywhere
     found = corpus if is_address(corpus) else absolute(corpus)
-    return search(corpus=found, results=SHOWN, tell=tell, stop=(CLOSE,), separator=separator)
+    return search(corpus=found, results=RESULTS, tell=tell, stop=(CLOSE,), separator=separator)
 
 
 def _titled(document: Any) -> tuple[str, str]:

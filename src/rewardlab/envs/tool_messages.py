@@ -20,6 +20,8 @@ TOLD = (
     "</tool_call>. What it returns is shown to you. When you need no further call, give your answer."
 )
 """For models whose chat template has no words of its own for tools."""
+SHOWN = 4000
+"""Characters that are shown of a result or a document, where nothing else is said: a long one would fill the policy's context."""
 SECONDS = 1.0
 """For reading calls in Python's syntax, which a process of its own parses."""
 
@@ -33,6 +35,11 @@ def told_of(schemas: Sequence[Mapping[str, Any]]) -> Message:
 def answered(results: Sequence[str]) -> Message:
     """What the calls of one reply gave, in their order."""
     return Message("tool", "\n\n".join(results), results=tuple(results))
+
+
+def cut(result: str, shown: int = SHOWN) -> str:
+    """At most so many characters of a result, and how many more there are."""
+    return result if len(result) <= shown else f"{result[:shown]} ... ({len(result) - shown} more characters)"
 
 
 def calls_of(reply: str, known: Collection[str]) -> list[Call] | Malformed | None:

@@ -63,13 +63,14 @@ def read_reward(written: str) -> Reward:
 
 
 def read_environment(written: str) -> Environment:
-    """The environment that a text stands for: NAME or NAME(x=1) of the package, or FILE.py:NAME, perhaps with settings."""
+    """The environment that a text stands for: NAME or NAME(x=1) of the package, or FILE.py:NAME (FILE.py, if it has only one),
+    perhaps with settings."""
+    from rewardlab.envs.external import environment_in, only_environment
+
     name, settings = called(written)
-    where, _, function = name.rpartition(":")
+    where, _, function = (name, ":", only_environment(Path(name))) if name.endswith(".py") else name.rpartition(":")
     if not where.endswith(".py"):
         return part("environment", name, **settings or {})
-    from rewardlab.envs.external import environment_in
-
     # what is missing or wrong is reported now, not after the model is loaded
     env = environment_in(where, function, settings)
     own = _given(settings=settings, stop=env.stop or None, waits=env.waits or None)

@@ -31,8 +31,8 @@ ASK_VERIFIER = (
 """Parts that need the task's verifier."""
 
 PLAYED = {
-    "env": "what answers replies: FILE.py:NAME, or an environment of rewardlab, NAME or NAME(x=1)",
-    "tools": "Python functions that the policy may call: FILE.py:NAME, several with commas between them",
+    "env": "what answers replies: FILE.py:NAME (FILE.py, if it has one), or an environment of rewardlab, NAME or NAME(x=1)",
+    "tools": "Python functions that the policy may call: FILE.py:NAME (FILE.py, if it has one), several with commas between",
     "corpus": "a file of documents to search",
     "turns": "replies of an episode at most (default 6)",
 }

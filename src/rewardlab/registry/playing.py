@@ -10,7 +10,6 @@ Methods that play already take `env` themselves, and get it; so `--tools` and `-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Environment, Part, Recipe, Rollout, Task
@@ -138,19 +137,13 @@ def changed_in(value: Any, change: Callable[[Part], Part]) -> Any:
 
 def _tools(names: Any) -> Environment:
     listed = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    from rewardlab.envs.functions import functions, tools_of
+    from rewardlab.envs.functions import functions, place_of, tools_of
 
     # a saved recipe finds the file from anywhere
-    placed = [_placed(name) for name in listed]
+    placed = tuple(f"{path.resolve()}:{name}" for path, name in map(place_of, listed))
     # what is missing or wrong is reported now, not after the model is loaded
-    tools_of(tuple(placed))
-    return functions(tools=tuple(placed))
-
-
-def _placed(name: str) -> str:
-    """FILE.py:NAME with the file's absolute path; what is not of that form stays, and is refused as it was written."""
-    where, _, function = name.rpartition(":")
-    return f"{Path(where).expanduser().resolve()}:{function}" if where.endswith(".py") else name
+    tools_of(placed)
+    return functions(tools=placed)
 
 
 def _corpus(corpus: str) -> Environment:

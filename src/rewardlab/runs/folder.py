@@ -121,7 +121,8 @@ def how_to_resume(folder: Path, stopped: bool) -> str:
     made = {"task": not document.get("source"), "model": document.get("model") == IN_PYTHON}
     objects = "".join(f", {name}=..." for name in made if made[name])
     call = f"rewardlab.resume({str(folder)!r}{objects})" if objects else f"rewardlab train --resume {quote(str(folder))}"
-    files = " or ".join(Path(path).name for path in document.get("files", {}))
+    # code is what is mended: rows and corpora were read to their ends
+    files = " or ".join(Path(path).name for path in document.get("files", {}) if path.endswith(".py"))
     # a run that was stopped on purpose needs no mending
     flag = "reward_changed=True" if objects else "--reward-changed"
     after = f" (if you edit {files}: with {flag})" if files and not stopped else ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.data.csv_rows import delimiter
-from rewardlab.data.entries import not_utf8, of_one_line
+from rewardlab.data.entries import halved, not_utf8, of_one_line
 from rewardlab.data.hub import is_saved, saved
 from rewardlab.errors import RewardlabError
 from rewardlab.util.nulls import unpadded
@@ -131,7 +131,10 @@ def _array(document: Any, path: Path) -> list[Any]:
 
 
 def _object(row: Any, place: str) -> Mapping[str, Any] | RewardlabError:
-    return row if isinstance(row, dict) else RewardlabError(f"{place}: expected an object with columns, found {type(row).__name__}")
+    if not isinstance(row, dict):
+        return RewardlabError(f"{place}: expected an object with columns, found {type(row).__name__}")
+    problem = halved(row)
+    return RewardlabError(f"{place}: {problem}") if problem else row
 
 
 def _csv(path: Path) -> Iterator[Row]:

@@ -4,7 +4,8 @@
     idf(w) = log(1 + (N - n(w) + 1/2) / (n(w) + 1/2)),   n(w): number of documents that contain w
 
 Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond". The idf is Lucene's, which is never negative.
-The scores are computed by bm25s (Lù 2024, arXiv:2407.03618).
+The scores are computed by bm25s (Lù 2024, arXiv:2407.03618). In scripts without spaces, where a sentence would be one word, every
+two neighbouring characters are a word, as in Lucene's CJKAnalyzer.
 """
 
 from __future__ import annotations
@@ -12,16 +13,35 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-_WORD = r"\w+"
+from .words import UNSPACED
+
+_WORD = re.compile(r"\w+")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_RUN = re.compile(rf"[^\W{UNSPACED}]+|[{UNSPACED}]+")
 
 
-def words(text: str) -> list[str]:
-    return re.findall(_WORD, text.lower())
+def words(text: str, characters: bool = False) -> list[str]:
+    """The words of a text in lower case, and the pairs of neighbouring characters of scripts without spaces.
+
+    characters: those of the pairs too, for documents, since a query may be a single one.
+    """
+    text = text.lower()
+    # most texts have none of these, and are divided in half the time
+    if not _UNSPACED.search(text):
+        return _WORD.findall(text)
+    return [word for run in _RUN.findall(text) for word in _words_of(run, characters)]
+
+
+def _words_of(run: str, characters: bool) -> list[str]:
+    if len(run) == 1 or not _UNSPACED.match(run):
+        return [run]
+    return [*map("".join, pairwise(run)), *(run if characters else ())]
 
 
 class BM25:
@@ -29,13 +49,17 @@ class BM25:
 
     def __init__(self, documents: Sequence[Any], texts: Sequence[str] | None = None):
         import bm25s
+        from bm25s.tokenization import Tokenized
 
         self.documents, self._engine = documents, bm25s.BM25(method="lucene", k1=1.2, b=0.75)
-        found = bm25s.tokenize(list(texts or documents), token_pattern=_WORD, stopwords=None, show_progress=False)
+        vocabulary: dict[str, int] = {}
+        split = (words(text, characters=True) for text in texts or documents)
+        found = [[vocabulary.setdefault(word, len(vocabulary)) for word in own] for own in split]
+        # a copy, to which the engine adds nothing
+        self._words = dict(vocabulary)
         # without a word in any document there is nothing to index
-        self._words = {word: i for word, i in found.vocab.items() if word}
-        if self._words:
-            self._engine.index(found, show_progress=False)
+        if vocabulary:
+            self._engine.index(Tokenized(found, vocabulary), show_progress=False)
 
     @classmethod
     def load(cls, folder: Path) -> BM25:

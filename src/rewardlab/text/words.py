@@ -15,6 +15,13 @@ from collections.abc import Hashable, Sequence
 
 LONGEST = 20_000
 """Longest texts that are compared in quadratic time, in characters or words."""
+UNSPACED = (
+    "\u3005-\u3007\u3041-\u3096\u3099-\u309f\u30a1-\u30fa\u30fc-\u312f\u31a0-\u31bf\u31f0-\u31ff\uff66-\uff9f"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u1100-\u11ff\u3131-\u318e\uac00-\ud7ff"
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
+)
+"""What stands in [...] of a pattern for the letters and marks of Japanese, Chinese, Thai, Lao, Burmese and Khmer, which leave no
+spaces between words, and of Korean, which leaves none before a word's endings."""
 
 _WORD = re.compile(r"[^\W_]+")
 _WORD_OR_SIGNS = re.compile(r"\w+|[^\w\s]+")

@@ -74,8 +74,13 @@ def find(path: Path, name: str, what: str = "reward") -> Any:
     """The function, or decorated reward, of this name in a Python file. If there is none, raises RewardlabError that lists those
     there.  what: it is to be, for the error.
     """
+    return _named(module_in(path, what), str(existing(path, what)), name)
+
+
+def module_in(path: Path, what: str = "reward") -> ModuleType:
+    """The module that a Python file is, imported anew where it has changed."""
     path = existing(path, what)
-    return _named(_load(path, path.stat().st_mtime_ns), str(path), name)
+    return _load(path, path.stat().st_mtime_ns)
 
 
 def find_in_module(module: str, name: str) -> Any:
@@ -87,15 +92,22 @@ def find_in_module(module: str, name: str) -> Any:
     return _named(loaded, module, name)
 
 
-def only_function(path: Path) -> str:
+def only_function(path: Path, what: str = "reward", such_as: str = "def score(completion, answer)") -> str:
     """The name of the only function in a Python file. Raises RewardlabError that lists them if there are several, or none."""
-    names = functions_in(path)
+    return only(functions_in(path, what), path, "function", f"to use as a {what}; write one, such as: {such_as}")
+
+
+def only(names: list[str], path: Path, what: str, lacking: str) -> str:
+    """The only one of these names. Raises RewardlabError that lists them if there are several, or none.
+
+    lacking: what to do where there is none.
+    """
     if len(names) == 1:
         return names[0]
     if not names:
-        raise RewardlabError(f"{path} has no function to use as a reward; write one, such as: def score(completion, answer)")
+        raise RewardlabError(f"{path} has no {what} {lacking}")
     commands = ", ".join(f"{path.name}:{name}" for name in names)
-    raise RewardlabError(f"which function of {path}? It has {len(names)}; give one of {commands}")
+    raise RewardlabError(f"which {what} of {path}? It has {len(names)}; give one of {commands}")
 
 
 def functions_in(path: Path, what: str = "reward") -> list[str]:
