@@ -48,7 +48,7 @@ def learnt(reward: str, seed: int, out: Path) -> list[dict[str, float]]:
     """The mean of ten updates each: what GRPO's policy is paid, and what its notes are worth."""
     paid = read_reward(reward) + 0.0 * read_reward("note_quality")
     api.train(
-        registry.method("grpo")(n=8, problems=8, lr=3e-4).but(reward=paid), task="notes", steps=UPDATES, seed=seed, out=out,
+        registry.method("grpo")(n=8).but(problems=8, lr=3e-4, reward=paid), task="notes", steps=UPDATES, seed=seed, out=out,
         eval_problems=1, eval_every=10**6, checkpoint_every=0, device="cpu",
     )  # fmt: skip
     rows = [row for row in read_metrics(out) if "reward/note_quality" in row]
