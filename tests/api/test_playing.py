@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,20 @@ def test_a_run_in_an_environment_is_measured_there_too(game, played, tmp_path):
     found = rewardlab.evaluate(str(result.out), k=(1,), problems=1, device="cpu")
     assert found["n"] == 1
     assert played() == 2
+
+
+def test_a_run_bears_an_environment_that_goes_to_another_folder(task, tmp_path, monkeypatch):
+    """As a tool may: the run's own files, given by a relative path, are written where they were begun."""
+    monkeypatch.chdir(tmp_path)
+    wanders = GAME.replace("    at = state + 1\n", "    at = state + 1\n    import os\n    os.chdir('/')\n")
+    (tmp_path / "wanders.py").write_text(wanders)
+    recipe = registry.build("grpo", {"env": "wanders.py:game", "turns": 2, "n": 2, "problems": 2})
+    result = rewardlab.train(recipe, task=task, out="run", **SHORT)
+    assert Path.cwd() == tmp_path
+    assert {"summary.json", "report.html", "rollouts", "model"} <= {path.name for path in (tmp_path / "run").iterdir()}
+    rewardlab.resume(result.out, task, steps=2)
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["steps"] == 2
+    assert not (tmp_path / "run" / ".lock").exists()
 
 
 def test_any_model_is_measured_in_an_environment_that_is_named(game, played, task):
