@@ -97,6 +97,10 @@ def test_an_episode_tells_how_many_of_its_replies_were_cut_off(game, task, tmp_p
     line = json.loads((result.out / "metrics.jsonl").read_text().splitlines()[-1])
     # the game ends each episode, and says nothing of why its replies ended
     assert line["turns_cut_off"] > 0.8
+    assert (line["out_of_turns"], line["out_of_context"]) == (0.0, 0.0)
+    short = registry.build("grpo", {"env": game, "n": 2, "problems": 2, "turns": 1})
+    result = rewardlab.train(short, "untrained", task, out=tmp_path / "short", **SHORT)
+    assert json.loads((result.out / "metrics.jsonl").read_text().splitlines()[-1])["out_of_turns"] == 1.0
     found = rewardlab.evaluate("untrained", task, k=(2,), device="cpu", max_new=1, env=recipe.rollout.innermost.settings["env"])
     assert found["turns"] == 2.0
     assert found["cut_off"] > 0.8

@@ -15,9 +15,14 @@ def environment_of(recipe: Recipe | None) -> Environment | None:
 
 
 def turns_of(episodes: Sequence[Trajectory], run: Run) -> dict[str, float]:
-    """turns: replies per episode.  turns_cut_off: of these replies, the share at the length limit, where a policy's text tells."""
+    """turns: replies per episode.  turns_cut_off: of these replies, the share at the length limit, where a policy's text tells.
+
+    out_of_turns, out_of_context: the share of episodes that were stopped since no turn was left, or the context was full.
+    """
     replies = sum(len(t.ends) for t in episodes)
     if not replies:
         return {}
     cut = cut_off_replies(episodes, run.policy, run.max_new)
-    return {"turns": replies / len(episodes)} | ({} if cut is None else {"turns_cut_off": cut / replies})
+    ends = [t.stop for t in episodes]
+    stopped = {f"out_of_{why}": ends.count(why) / len(ends) for why in ("turns", "context")}
+    return {"turns": replies / len(ends), **stopped} | ({} if cut is None else {"turns_cut_off": cut / replies})
