@@ -75,7 +75,7 @@ def test_a_run_bears_an_environment_that_goes_to_another_folder(task, tmp_path, 
     wanders = GAME.replace("    at = state + 1\n", "    at = state + 1\n    import os\n    os.chdir('/')\n")
     (tmp_path / "wanders.py").write_text(wanders)
     recipe = registry.build("grpo", {"env": "wanders.py:game", "turns": 2, "n": 2, "problems": 2})
-    result = rewardlab.train(recipe, task=task, out="run", **SHORT)
+    result = rewardlab.train(recipe, "untrained", task, out="run", **SHORT)
     assert Path.cwd() == tmp_path
     assert {"summary.json", "report.html", "rollouts", "model"} <= {path.name for path in (tmp_path / "run").iterdir()}
     rewardlab.resume(result.out, task, steps=2)
