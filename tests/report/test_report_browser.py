@@ -153,7 +153,7 @@ def test_turns_fold_and_say_what_they_were_paid(browser, tmp_path):
 
 
 def test_an_answer_that_nobody_read_is_shown_where_it_pays(browser, tmp_path):
-    columns = dict.fromkeys(("credit", "logprob", "new_logprob", "entropy"), [None, None, 0.1])
+    columns = {name: [None, None, 0.1] for name in ("credit", "logprob", "new_logprob", "entropy")}
     tokens, mask, asked = ["1+", "2=", " 7"], [False, False, True], [turn(None, 2), turn("policy", 1)]
     for last, shown in ((None, ["prompt", "reply"]), (0.5, ["prompt", "reply", "answer"])):
         rows = [rollout(0, 0, [" 7"], 1.0, tokens=tokens, turns=[*asked, turn(None, 0, last)], mask=mask, **columns)]

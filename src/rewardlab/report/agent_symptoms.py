@@ -15,7 +15,7 @@ def failing(curves: Curves) -> Finding | None:
     calls, searches = curves.late("failed_calls"), curves.late("failed_searches")
     if searches is not None and searches > FAILED:
         text = f"{searches:.0%} of the last quarter's searches failed: the policy was told so, and learns from that."
-        return Finding("failing searches", text, "see whether the search engine is running, and what it says to the policy (rollouts)")
+        return Finding("failing searches", text, "see whether the search engine is running, and what it says (rollouts)")
     if calls is None or calls <= FAILED or not curves.late("calls"):
         return None
     text = f"{calls:.0%} of the last quarter's replies that call were told an error."
@@ -33,8 +33,8 @@ def unused(curves: Curves) -> Finding | None:
         return None
     text = f"The policy called its tools in {calls:.2g} replies of an episode in the last quarter: what is learnt is to do without."
     remedy = (
-        "see in the rollouts whether it tries to call in a form that is not read; otherwise say in the prompt when to call, imitate "
-        "episodes with calls first (sft), or give problems that it cannot solve alone"
+        "see in the rollouts whether it tries to call in a form that is not read; otherwise say in the prompt when to call, "
+        "imitate episodes with calls first (sft), or give problems that it cannot solve alone"
     )
     return Finding("unused tools", text, remedy)
 
