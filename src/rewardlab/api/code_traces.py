@@ -68,13 +68,7 @@ def code_traces_file(
     table = Table.load(source)
     problems, fate = file_problems(table, config)
     column, ask = (trace_column, "{solution}") if trace_column else (solution_column, ask or ASK)
-    texts = [_text_of(p, column) for p in problems]
-    if not any(texts):
-        raise RewardlabError(f"no row of {source} has a text in the column {column!r}; the columns are: {', '.join(table.columns)}")
-    problems, fate = _with_texts(problems, fate, texts, Drop("no text", f"it has no text in the column {column!r}"))
-    problems = [
-        p.reworded(filled(ask, question=p.question, solution=text)) for p, text in zip(problems, filter(None, texts), strict=True)
-    ]
+    problems, fate = _asked(problems, fate, table, column, ask)
     judge, about = registry.part("reward", VERIFIER), {"tries": tries, "seconds": seconds, "temperature": temperature}
     if trace_column:
         find: Any = Reader(judge, seconds)
@@ -108,11 +102,17 @@ def _text_of(problem: Problem, column: str) -> str:
     return text if isinstance(text, str) and text.strip() else ""
 
 
-def _with_texts(problems: Sequence[Problem], fate: Fates, texts: Sequence[str], drop: Drop) -> tuple[list[Problem], Fates]:
-    """The problems that have one, and the fates of all rows, where the others are left out."""
-    each = iter(texts)
+def _asked(problems: Sequence[Problem], fate: Fates, table: Table, column: str, ask: str) -> tuple[list[Problem], Fates]:
+    """The problems that have a text in the column, as they are asked, and the fates of all rows, where the others are left out."""
+    texts = [_text_of(p, column) for p in problems]
+    if not any(texts):
+        raise RewardlabError(
+            f"no row of {table.source} has a text in the column {column!r}; its columns: {', '.join(table.columns)}"
+        )
+    each, drop = iter(texts), Drop("no text", f"it has no text in the column {column!r}")
     fate = [left_out or (None if next(each) else drop) for left_out in fate]
-    return [problem for problem, text in zip(problems, texts, strict=True) if text], fate
+    asked = [p.reworded(filled(ask, question=p.question, solution=text)) for p, text in zip(problems, texts, strict=True) if text]
+    return asked, fate
 
 
 @dataclass(frozen=True)
