@@ -11,6 +11,7 @@ import rewardlab
 from rewardlab import registry
 from rewardlab.commands import cli
 from rewardlab.core import Task, ask
+from rewardlab.registry.formula import read_reward
 from rewardlab.tasks.sources import Listed
 
 GAME = '''
@@ -108,6 +109,17 @@ def test_an_episode_tells_how_many_of_its_replies_were_cut_off(game, task, tmp_p
     answered = rewardlab.answer(chosen, "untrained", task, device="cpu", max_new=1)
     assert answered["turns"] == 2.0
     assert answered["cut_off"] > 0.8
+
+
+@pytest.mark.parametrize(("reward", "told"), [("", True), ("correct() + paid()", False), ("paid()", False)])
+def test_an_environment_that_pays_in_vain_is_told(reward, told, game, task, tmp_path, capsys):
+    paying = tmp_path / "paying.py"
+    paying.write_text(GAME.replace("last=at == upto)", "last=at == upto, reward=0.25)"))
+    recipe = registry.build("grpo", {"env": f"{paying}:game", "n": 2, "problems": 2})
+    recipe = recipe.but(reward=read_reward(reward)) if reward else recipe
+    rewardlab.train(recipe, "untrained", task, out=tmp_path / "run", **SHORT)
+    said = " ".join(capsys.readouterr().err.split())
+    assert ("the environment pays 0.5 in an episode of step 1, and the reward correct() does not look at that" in said) is told
 
 
 def test_a_selection_plays_too(game, played, task):
