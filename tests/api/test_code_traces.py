@@ -1,6 +1,7 @@
 """Solutions made into episodes with an interpreter, whose code was run."""
 
 import json
+from pathlib import Path
 
 import pytest
 from served_model import serving
@@ -96,6 +97,17 @@ def test_written_traces_are_tested_without_a_model(written, why):
     assert why in json.dumps(dropped)
 
 
+def test_rows_without_a_trace_are_left_out_and_a_file_without_any_is_refused():
+    good = {**ROWS[0], "trace": trace("a = 2 ** 20\nprint(a)", None, "1048576")}
+    write("w.jsonl", [{**ROWS[0], "trace": 17}, good, ROWS[0], {**ROWS[0], "trace": " "}])
+    document = code_traces_file("w.jsonl", "o.jsonl", "gone.jsonl", trace_column="trace")
+    assert (document["traces"], document["dropped"]) == (1, {"no text": 3})
+    assert {row["why"] for row in rows("gone.jsonl")} == {"it has no text in the column 'trace'"}
+    Path("w.jsonl").write_text("no JSON\n")
+    with pytest.raises(RewardlabError, match=r"w\.jsonl holds no problem: line 1: "):
+        code_traces_file("w.jsonl", "o.jsonl", trace_column="trace")
+
+
 def test_the_cold_start_reads_what_is_written():
     write("w.jsonl", [{**row, "trace": trace(row["answer"], None, row["answer"])} for row in ROWS])
     code_traces_file("w.jsonl", "o.jsonl", trace_column="trace")
@@ -109,6 +121,6 @@ def test_the_cold_start_reads_what_is_written():
 
 
 def test_what_cannot_be_done_is_said():
-    with pytest.raises(RewardlabError, match="no text in the column 'worked'"):
+    with pytest.raises(RewardlabError, match=r"no row of d\.jsonl has a text in the column 'worked'"):
         code_traces_file("d.jsonl", "o.jsonl", model="untrained", solution_column="worked")
     assert cli.main(["data", "code-traces", "d.jsonl", "--model", "untrained", "--temperature", "0", "--out", "o.jsonl"]) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ import rewardlab
 from rewardlab import registry
 from rewardlab.commands import cli
 from rewardlab.core import Task, ask
+from rewardlab.registry.formula import read_reward
 from rewardlab.tasks.sources import Listed
 
 GAME = '''
@@ -68,6 +70,20 @@ def test_a_run_in_an_environment_is_measured_there_too(game, played, tmp_path):
     assert played() == 2
 
 
+def test_a_run_bears_an_environment_that_goes_to_another_folder(task, tmp_path, monkeypatch):
+    """As a tool may: the run's own files, given by a relative path, are written where they were begun."""
+    monkeypatch.chdir(tmp_path)
+    wanders = GAME.replace("    at = state + 1\n", "    at = state + 1\n    import os\n    os.chdir('/')\n")
+    (tmp_path / "wanders.py").write_text(wanders)
+    recipe = registry.build("grpo", {"env": "wanders.py:game", "turns": 2, "n": 2, "problems": 2})
+    result = rewardlab.train(recipe, "untrained", task, out="run", **SHORT)
+    assert Path.cwd() == tmp_path
+    assert {"summary.json", "report.html", "rollouts", "model"} <= {path.name for path in (tmp_path / "run").iterdir()}
+    rewardlab.resume(result.out, task, steps=2)
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["steps"] == 2
+    assert not (tmp_path / "run" / ".lock").exists()
+
+
 def test_any_model_is_measured_in_an_environment_that_is_named(game, played, task):
     env = registry.build("grpo", {"env": game}).rollout.innermost.settings["env"]
     found = rewardlab.evaluate("untrained", task, k=(1, 2), problems=2, device="cpu", env=env, turns=5)
@@ -82,6 +98,10 @@ def test_an_episode_tells_how_many_of_its_replies_were_cut_off(game, task, tmp_p
     line = json.loads((result.out / "metrics.jsonl").read_text().splitlines()[-1])
     # the game ends each episode, and says nothing of why its replies ended
     assert line["turns_cut_off"] > 0.8
+    assert (line["out_of_turns"], line["out_of_context"]) == (0.0, 0.0)
+    short = registry.build("grpo", {"env": game, "n": 2, "problems": 2, "turns": 1})
+    result = rewardlab.train(short, "untrained", task, out=tmp_path / "short", **SHORT)
+    assert json.loads((result.out / "metrics.jsonl").read_text().splitlines()[-1])["out_of_turns"] == 1.0
     found = rewardlab.evaluate("untrained", task, k=(2,), device="cpu", max_new=1, env=recipe.rollout.innermost.settings["env"])
     assert found["turns"] == 2.0
     assert found["cut_off"] > 0.8
@@ -89,6 +109,17 @@ def test_an_episode_tells_how_many_of_its_replies_were_cut_off(game, task, tmp_p
     answered = rewardlab.answer(chosen, "untrained", task, device="cpu", max_new=1)
     assert answered["turns"] == 2.0
     assert answered["cut_off"] > 0.8
+
+
+@pytest.mark.parametrize(("reward", "told"), [("", True), ("correct() + paid()", False), ("paid()", False)])
+def test_an_environment_that_pays_in_vain_is_told(reward, told, game, task, tmp_path, capsys):
+    paying = tmp_path / "paying.py"
+    paying.write_text(GAME.replace("last=at == upto)", "last=at == upto, reward=0.25)"))
+    recipe = registry.build("grpo", {"env": f"{paying}:game", "n": 2, "problems": 2})
+    recipe = recipe.but(reward=read_reward(reward)) if reward else recipe
+    rewardlab.train(recipe, "untrained", task, out=tmp_path / "run", **SHORT)
+    said = " ".join(capsys.readouterr().err.split())
+    assert ("the environment pays 0.5 in an episode of step 1, and the reward correct() does not look at that" in said) is told
 
 
 def test_a_selection_plays_too(game, played, task):

@@ -154,8 +154,8 @@ def test_recorded_replies_count_with_their_prompts(policy):
     assert [p.question for p in fitted.train.problems] == [p.question for p in problems[:2]]
 
 
-@environment(start=lambda problem, seed: (Message("user", "7 " * 50), {}))
-def talkative(state, turn):
+@environment(start=lambda problem, seed, *, words: (Message("user", "7 " * words), {}))
+def talkative(state, turn, *, words=50):
     return None, state
 
 
@@ -176,6 +176,16 @@ def test_the_opening_of_an_environment_counts_with_the_prompt(policy):
     # what is cut leaves room for it
     fitted, _ = fit_prompts(task, policy, config.but(overlong="truncate-left"), env=talkative())
     assert max(policy.prompt_lengths([p.prompt for p in fitted.test])) + opening + 200 <= policy.context
+
+
+@pytest.mark.parametrize("overlong", ["error", "drop", "truncate-left"])
+def test_an_opening_longer_than_the_context_is_what_is_told(policy, overlong):
+    """No shorter reply would make room for it."""
+    problems = [ask("1?", 1), ask("2?", 1)]
+    task = Task("mine", Shuffled(problems), problems, "exact_match", max_new=20)
+    with pytest.raises(RewardlabError, match="take a model with a longer context") as told:
+        fit_prompts(task, policy, RunConfig(overlong=overlong), env=talkative(words=policy.context))
+    assert "--max-new" not in str(told.value)
 
 
 def test_the_questions_of_a_judge_must_fit_and_not_the_prompts_of_its_rows(tmp_path):

@@ -38,6 +38,7 @@ def named(rows):
 
 def test_a_run_that_is_well_has_no_findings():
     assert named(log()) == []
+    assert named(log(calls=0.8, failed_calls=0.1, failed_searches=0.01, out_of_turns=0.2, out_of_context=0.0)) == []
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,11 @@ def test_a_run_that_is_well_has_no_findings():
         ({"judge_no_verdict": 0.4}, "judge without verdicts"),
         ({"judge_prefers_first": 0.9}, "position bias"),
         ({"eval/judge_no_verdict": 1.0}, "judge without verdicts"),
+        ({"calls": 1.0, "failed_calls": lambda s: s / 100}, "failing calls"),
+        ({"failed_searches": 0.5}, "failing searches"),
+        ({"calls": lambda s: 0.5 if s < 40 else 0.0, "failed_calls": 0.0}, "unused tools"),
+        ({"out_of_turns": 0.8, "out_of_context": 0.0}, "turns used up"),
+        ({"out_of_turns": 0.8, "out_of_context": 0.2}, "context used up"),
         ({"mismatch_far": 0.05}, "sampler/trainer mismatch"),
         ({"mismatch_probability": 0.05}, "sampler/trainer mismatch"),
         ({"kl": lambda s: 0.01 if s < 45 else 0.9}, "KL explosion"),

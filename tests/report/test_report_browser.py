@@ -152,6 +152,15 @@ def test_turns_fold_and_say_what_they_were_paid(browser, tmp_path):
     assert browser.run(opened) == [False] * 4
 
 
+def test_an_answer_that_nobody_read_is_shown_where_it_pays(browser, tmp_path):
+    columns = {name: [None, None, 0.1] for name in ("credit", "logprob", "new_logprob", "entropy")}
+    tokens, mask, asked = ["1+", "2=", " 7"], [False, False, True], [turn(None, 2), turn("policy", 1)]
+    for last, shown in ((None, ["prompt", "reply"]), (0.5, ["prompt", "reply", "answer"])):
+        rows = [rollout(0, 0, [" 7"], 1.0, tokens=tokens, turns=[*asked, turn(None, 0, last)], mask=mask, **columns)]
+        browser.open(write_report(make_run(tmp_path / str(last), rows)), "#rollouts")
+        assert texts(browser, ".turn summary > b:first-child") == shown
+
+
 def test_turns_say_what_they_ask_for_and_the_credit_of_their_decisions(browser, tmp_path):
     call = ['<tool_call>{"name": "look', '_up", "arguments": {}}</tool_call>']
     tokens = ["Ask", "ed", *call, " found", "<search>Emma</search>", " nothing", "```python", " 7"]

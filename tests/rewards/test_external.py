@@ -359,6 +359,13 @@ def test_an_argument_that_rows_cannot_fill_is_named_before_a_model_is_loaded(nam
         check_columns(recipe, task)
 
 
+@pytest.mark.parametrize("name", ["episode", "turns", "messages", "rollouts"])
+def test_who_asks_for_an_episode_is_told_of_the_trajectory(name, tmp_path):
+    (tmp_path / "asking.py").write_text(f"def score(completion, {name}): return 1.0")
+    with pytest.raises(RewardlabError, match=rf"unknown argument '{name}'; .*trajectory \(the whole episode, with its turns\)"):
+        read_reward(f"{tmp_path / 'asking.py'}:score")([[attempt("4")]], Run(None))
+
+
 def test_an_argument_like_no_other_is_told_with_the_columns_there_are(tmp_path):
     (tmp_path / "asking.py").write_text("def score(completion, zzz): return 1.0")
     given = [[attempt("4", hint="a", level=3)]]

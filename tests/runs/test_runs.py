@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from rewardlab.core import Message, Trajectory, ask
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.runs.metrics import read_metrics
+from rewardlab.runs.record import _pieces
 
 REWARDS = """
 def spaces(completion):
@@ -267,3 +269,18 @@ def test_problems_come_from_parquet_with_columns_of_any_name(home, asked):
     assert "".join(row["tokens"]).startswith("<|im_start|>system\nThink.<|im_end|>\n<|im_start|>user\nWhat is ")
     source = json.loads((home / "parquet" / "config.json").read_text())["source"]
     assert source["options"] == {"prompt_column": "q", "answer_column": "a", "system": "Think."}
+
+
+def test_a_character_of_several_tokens_is_recorded_whole():
+    """Tokens here are bytes, as a tokenizer takes for characters that it has not met."""
+    ids = np.frombuffer("aé漢字🤗b\ufffd".encode() + b"\xe6c", np.uint8)
+    policy = SimpleNamespace(
+        pieces=lambda ids: [bytes([i]).decode("utf-8", "replace") for i in ids],
+        decode=lambda ids: bytes(ids).decode("utf-8", "replace"),
+    )
+    pieces = _pieces(policy, ids)
+    assert len(pieces) == len(ids)
+    assert pieces[:3] == ["a", "é", ""]
+    assert "".join(pieces[:13]) == "aé漢字🤗"
+    assert "".join(pieces).endswith("c")
+    assert _pieces(policy, ids[:0]) == []

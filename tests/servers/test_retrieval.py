@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from fastapi import FastAPI
 from listening import get, listening, post
-from starlette.responses import JSONResponse, RedirectResponse
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
 from rewardlab import build, registry
 from rewardlab.clients import retriever as client
@@ -219,6 +220,50 @@ def test_no_answer_in_time_is_a_failure(monkeypatch):
 
     with listening(app) as url, pytest.raises(SearchFailed, match=r"no answer within 0\.2 s"):
         retriever_at(url).search(["a"])
+
+
+def test_an_answer_that_drips_is_not_waited_for_and_one_without_end_is_not_read(monkeypatch):
+    """The limit of the socket is for each piece of an answer."""
+    monkeypatch.setattr(client, "TIMEOUT", 0.4)
+    app = FastAPI()
+
+    async def drips():
+        for _ in range(100):
+            yield b" "
+            await asyncio.sleep(0.1)
+
+    @app.post("/drips/retrieve")
+    def drip():
+        return StreamingResponse(drips())
+
+    @app.post("/floods/retrieve")
+    def flood():
+        return StreamingResponse(b" " * (1 << 20) for _ in range(1000))
+
+    with listening(app) as url:
+        with pytest.raises(SearchFailed, match=r"no answer within 0\.4 s"):
+            retriever_at(f"{url}/drips/retrieve").search(["a"])
+        with pytest.raises(SearchFailed, match="more than 32 MiB"):
+            retriever_at(f"{url}/floods/retrieve").search(["a"])
+
+
+def test_an_answer_too_deep_to_be_read_is_a_failure():
+    app = FastAPI()
+
+    @app.post("/retrieve")
+    def retrieve():
+        return Response("[" * 100_000, media_type="application/json")
+
+    with listening(app) as url, pytest.raises(SearchFailed, match="no JSON"):
+        retriever_at(url).search(["a"])
+
+
+def test_a_score_that_is_no_number_is_none_and_an_empty_id_too():
+    document = {"contents": "Emma\nA novel.", "id": None}
+    for of in (float("nan"), 10**400):
+        ((found, score),) = read({"result": [[{"document": document, "score": of}]]}, 1)[0]
+        assert (found["id"], score) == ("", 0.0)
+    assert read({"result": [[{"contents": "A novel.", "id": 0}]]}, 1)[0][0][0]["id"] == "0"
 
 
 def test_what_no_other_request_could_mend_stops_at_once(corpus, monkeypatch):

@@ -71,7 +71,7 @@ def _complete(table: Table, prompt_column: str, needed: Sequence[str]) -> tuple[
     fates = [fate or _lacking(row, needed) for row, fate in zip(table.rows, fates, strict=True)]
     kept = [p for p, fate in zip(problems, fates, strict=True) if p is not None and fate is None]
     if not kept:
-        why = next((f"{place}: {fate.why}" for place, fate in zip(table.places, fates, strict=True) if fate), "it has no rows")
+        why = next((f"{place}: {fate.why}" for place, fate in zip(table.places, fates, strict=True) if fate), table.why_empty)
         raise RewardlabError(f"{table.source} holds no pair that can be calibrated: {why}")
     return kept, fates
 

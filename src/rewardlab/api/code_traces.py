@@ -67,7 +67,8 @@ def code_traces_file(
     config, _ = as_in_run(model, str(source), settings)
     table = Table.load(source)
     problems, fate = file_problems(table, config)
-    problems = [_asked(p, trace_column or solution_column, "{solution}" if trace_column else ask or ASK) for p in problems]
+    column, ask = (trace_column, "{solution}") if trace_column else (solution_column, ask or ASK)
+    problems, fate = _asked(problems, fate, table, column, ask)
     judge, about = registry.part("reward", VERIFIER), {"tries": tries, "seconds": seconds, "temperature": temperature}
     if trace_column:
         find: Any = Reader(judge, seconds)
@@ -93,13 +94,25 @@ def _finished(places: Places, table: Table, fate: Fates, made: Sequence[Any], fa
     return places.finish([table], left_out, rows, **facts, traces=len(kept), calls=calls)
 
 
-def _asked(problem: Problem, column: str, ask: str) -> Problem:
+def _text_of(problem: Problem, column: str) -> str:
+    """What stands in a row's column; "" where that is no text, or is empty."""
     text = problem.meta.get(column)
     if isinstance(text, list):
         text = "\n".join(map(str, list_of(text) or []))
-    if not isinstance(text, str) or not text.strip():
-        raise RewardlabError(f"problem {problem.question[:60]!r} has no text in the column {column!r}")
-    return problem.reworded(filled(ask, question=problem.question, solution=text))
+    return text if isinstance(text, str) and text.strip() else ""
+
+
+def _asked(problems: Sequence[Problem], fate: Fates, table: Table, column: str, ask: str) -> tuple[list[Problem], Fates]:
+    """The problems that have a text in the column, as they are asked, and the fates of all rows, where the others are left out."""
+    texts = [_text_of(p, column) for p in problems]
+    if not any(texts):
+        raise RewardlabError(
+            f"no row of {table.source} has a text in the column {column!r}; its columns: {', '.join(table.columns)}"
+        )
+    each, drop = iter(texts), Drop("no text", f"it has no text in the column {column!r}")
+    fate = [left_out or (None if next(each) else drop) for left_out in fate]
+    asked = [p.reworded(filled(ask, question=p.question, solution=text)) for p, text in zip(problems, texts, strict=True) if text]
+    return asked, fate
 
 
 @dataclass(frozen=True)

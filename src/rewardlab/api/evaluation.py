@@ -73,16 +73,22 @@ def evaluate(
     held_out(task, problems)
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
     by = None if best_of is None else read_reward(best_of) if isinstance(best_of, str) else best_of
-    n, sampling = max(k), Sampled(max(k), temperature, *_played(model, task, env, turns), by)
+    sampling = Sampled(max(k), temperature, *_played(model, task, env, turns), by)
     what = (model, config, task, problems, sampling)
     counted = list(_right_over(workers, *what) if workers else _right_here(*what))
+    about: dict[str, Any] = {"model": model if isinstance(model, str) else model.name, "task": task.name}
+    return _summary(about, counted, k, sampling, judge)
+
+
+def _summary(
+    about: dict[str, Any], counted: Sequence[Counted], k: Sequence[int], sampling: Sampled, judge: str | None
+) -> dict[str, Any]:
     right, unjudged = [x for one in counted for x in one.right], sum((one.why for one in counted), Counter[str]())
-    scores = {f"pass@{i}": with_interval([pass_at(i, n, r) for r in right]) for i in k}
-    about: dict[str, Any] = {"model": model if isinstance(model, str) else model.name, "task": task.name, "n": len(right)}
-    episodes = {} if sampling.env is None else _of_episodes(counted, n)
-    about |= {"judge": judge} if judge else {}
-    picked = {} if by is None else {"best_of": str(by), "best": _best(counted, k)}
-    return about | scores | picked | episodes | _no_verdict(unjudged, n * len(right)) | _unfinished(counted)
+    scores = {f"pass@{i}": with_interval([pass_at(i, sampling.n, r) for r in right]) for i in k}
+    episodes = {} if sampling.env is None else _of_episodes(counted, sampling.n)
+    about = about | {"n": len(right)} | ({"judge": judge} if judge else {})
+    picked = {} if sampling.by is None else {"best_of": str(sampling.by), "best": _best(counted, k)}
+    return about | scores | picked | episodes | _no_verdict(unjudged, sampling.n * len(right)) | _unfinished(counted)
 
 
 def _best(counted: Sequence[Counted], k: Sequence[int]) -> list[dict[str, Any]]:

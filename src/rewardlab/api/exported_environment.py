@@ -30,7 +30,8 @@ class Exported:
         self.folder = folder
         self.about = json.loads((folder / "task.json").read_text("utf-8"))
         self.verify = registry.verifier(self.about["verifier"])
-        self.environment = registry.part("environment", self.about["environment"]) if self.about["environment"] else None
+        named = self.about["environment"]
+        self.environment = registry.part("environment", named) if isinstance(named, str) else registry.load_part(named)
 
     def rows(self, split: str) -> list[dict[str, Any]]:
         """The rows of a split: prompt, answer and meta."""

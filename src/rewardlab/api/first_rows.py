@@ -12,6 +12,7 @@ from rewardlab import registry
 from rewardlab.api.ruler import Ruler, harmless, is_tried, run_with
 from rewardlab.core import Environment, Part, Problem, Recipe, Run, Scores, Task, Trajectory, Turn
 from rewardlab.core.part import Expression
+from rewardlab.engine.episodes import JUDGE_PAY
 from rewardlab.envs.external import from_file
 from rewardlab.errors import RewardlabError, TooLong
 from rewardlab.models.load import Policy
@@ -20,8 +21,6 @@ from rewardlab.registry.names import ASK_VERIFIER
 from rewardlab.rewards.returned import is_ours
 from rewardlab.runs.config import RunConfig
 
-JUDGE_PAY = ("final_state", "earned")
-"""Verifiers that judge an episode by what its environment paid."""
 ROWS = 8
 """Problems that are looked at."""
 

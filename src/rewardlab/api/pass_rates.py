@@ -165,7 +165,7 @@ def file_problems(table: Table, config: RunConfig) -> tuple[list[Problem], Fates
     found = list(problems_of(zip(table.places, table.rows, strict=True), columns))
     problems = [problem for problem in found if isinstance(problem, Problem)]
     if not problems:
-        raise RewardlabError(f"{table.source} holds no problem: {found[0] if found else 'it has no rows'}")
+        raise RewardlabError(f"{table.source} holds no problem: {found[0] if found else table.why_empty}")
     return problems, [None if isinstance(of, Problem) else Drop("no problem", str(of)) for of in found]
 
 

@@ -27,6 +27,7 @@ SAMPLE = 200
 FAR = 1 << 40
 """Positions between a problem of an endless source that is dropped and the one in its place."""
 TRIES = 100
+NO_ROOM = "take a model with a longer context, or an environment that begins with fewer words (fewer tools, shorter docstrings)"
 
 
 def fit_prompts(
@@ -185,22 +186,25 @@ class Fitter:
             return f"none fits {context} with its recorded reply"
         opened = f"after an opening message of {self.opening:,} tokens " if self.opening else ""
         asked = " as they are asked" if self.asks is not None else ""
-        return f"replies of {self.max_new:,} tokens {opened}do not leave room for any{asked} in {context}; lower --max-new"
+        lower = NO_ROOM if self.opening >= self.policy.context else "lower --max-new"
+        return f"replies of {self.max_new:,} tokens {opened}do not leave room for any{asked} in {context}; {lower}"
 
     def _refusal(
         self, problems: Sequence[Problem], over: list[int], lengths: list[tuple[int, int]], which: str, recorded: bool
     ) -> RewardlabError:
         longest = max(over, key=lambda i: sum(lengths[i]))
         prompt, room = lengths[longest]
-        # recorded replies are as long as they are
-        or_lower = "" if recorded else ", or lower --max-new"
         after = "the opening message and the reply" if self.opening and not recorded else "the reply"
         said = problems[longest].question if self.asks is None else self.asks(problems[longest])[0].question
         made, of = ("", "") if self.asks is None else (", as they are asked,", f" (of {problems[longest].question[:40]!r})")
+        # recorded replies are as long as they are
+        or_lower = "" if recorded else ", or lower --max-new"
+        give = f"Give --overlong drop{'' if made else ' or truncate-left'}{or_lower}"
+        if not recorded and self.opening >= self.policy.context:
+            give = f"The opening message alone has {self.opening:,}: {NO_ROOM}"
         return RewardlabError(
             f"{len(over):,} of {len(problems):,} {which} prompts{made} are too long: the longest has {prompt:,} tokens, and with "
-            f"{room:,} for {after} they exceed the model's context of {self.policy.context:,}: {said[:80]!r}{of}. "
-            f"Give --overlong drop{'' if made else ' or truncate-left'}{or_lower}"
+            f"{room:,} for {after} they exceed the model's context of {self.policy.context:,}: {said[:80]!r}{of}. {give}"
         )
 
     def _say(self, found: dict[str, Any], which: str, recorded: bool) -> None:

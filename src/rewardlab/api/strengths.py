@@ -78,7 +78,7 @@ def pair_problems(table: Table, prompt_column: str) -> tuple[list[Problem], Fate
     fates = [Drop("no problem", str(of)) if isinstance(of, RewardlabError) else _no_pair(of) for of in found]
     problems = [of for of, drop in zip(found, fates, strict=True) if drop is None and isinstance(of, Problem)]
     if not problems:
-        why = next((f"{place}: {drop.why}" for place, drop in zip(table.places, fates, strict=True) if drop), "it has no rows")
+        why = next((f"{place}: {drop.why}" for place, drop in zip(table.places, fates, strict=True) if drop), table.why_empty)
         raise RewardlabError(f"{table.source} holds no pair: {why}")
     return problems, fates
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -205,8 +206,22 @@ def _train_through_trl(recipe: Recipe, model: str | Policy | None, task: Task, c
 def _run(recipe: Recipe, run: Run, task: Task, config: RunConfig, folder: Path, document: dict[str, Any], resumed: bool) -> Result:
     about = {k: document[k] for k in ("method", "model", "task", "seed")}
     tracked = config.track if distributed.is_rank_zero() else ()
-    with tracking(tracked, folder, document, resumed=(folder / "track.json").exists()) as track:
-        return Result(folder, run_training(recipe, run, task, config, folder, about, resumed, track), run)
+    # a tool, an environment or a reward of the user may change the current folder
+    there = folder.absolute()
+    with (
+        _current_folder_kept(),
+        tracking(tracked, there, document, resumed=(there / "track.json").exists()) as track,
+    ):
+        return Result(folder, run_training(recipe, run, task, config, there, about, resumed, track), run)
+
+
+@contextlib.contextmanager
+def _current_folder_kept() -> Iterator[None]:
+    before = Path.cwd()
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def _document(recipe: Recipe, task: Task, config: RunConfig, folder: Path) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def _message(text: str) -> tuple[str, str]:
         if isinstance(error, dict):
             return str(error.get("message", error))[:300], str(error.get("code") or error.get("type") or "")
         return str(error)[:300], ""
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return " ".join(text.split())[:300], ""
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import http.client
 import json
+import math
 import os
 import threading
 import time
@@ -30,6 +31,8 @@ KEY = "RETRIEVER_KEY"
 """Environment variable with the token that requests carry, if it is set."""
 TIMEOUT = 30.0
 """Seconds of one try."""
+MOST = 32 << 20
+"""Bytes of an answer: more are no documents that a policy could read."""
 WAITS = (0.5, 2.0)
 """Seconds before each further try of a request that failed in a way that may pass."""
 PATIENCE = 5
@@ -131,7 +134,7 @@ class Retriever:
         request = urllib.request.Request(self.url, json.dumps(body).encode(), headers)
         try:
             with self._opener.open(request, timeout=TIMEOUT) as reply:
-                return json.loads(reply.read())
+                return json.loads(_whole(reply))
         except urllib.error.HTTPError as problem:
             raise _refused(problem) from None
         except (TimeoutError, urllib.error.URLError, http.client.HTTPException, OSError) as problem:
@@ -139,8 +142,23 @@ class Retriever:
             slow = isinstance(reason, TimeoutError)
             says = f"no answer within {TIMEOUT:g} s" if slow else str(getattr(reason, "strerror", None) or reason).lower()
             raise _Trouble(says, again=True) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise _Trouble("its answer is no JSON") from None
+
+
+def _whole(reply: http.client.HTTPResponse) -> bytes:
+    """The body of an answer. Raises TimeoutError where it is not there in `TIMEOUT`: the socket's own limit is for each piece."""
+    end, pieces, size = time.monotonic() + TIMEOUT, [], 0
+    while piece := reply.read1(1 << 16):
+        pieces.append(piece)
+        size += len(piece)
+        if size > MOST:
+            raise _Trouble(f"its answer has more than {MOST >> 20} MiB")
+        if time.monotonic() > end:
+            raise TimeoutError
+    if reply.length:
+        raise http.client.IncompleteRead(b"", reply.length)
+    return b"".join(pieces)
 
 
 def _refused(problem: urllib.error.HTTPError) -> _Trouble:
@@ -170,7 +188,15 @@ def _entry(entry: Any) -> tuple[dict[str, str], float]:
     inner = entry.get("document") if isinstance(entry, dict) else None
     # a document of its own may have a column of that name
     document, score = (inner, entry.get("score")) if inner is not None and "contents" not in entry else (entry, None)
-    return _document(document), float(score) if isinstance(score, int | float) else 0.0
+    return _document(document), _finite(score)
+
+
+def _finite(score: Any) -> float:
+    try:
+        return float(score) if isinstance(score, int | float) and math.isfinite(score) else 0.0
+    except OverflowError:
+        # JSON knows whole numbers of any size
+        return 0.0
 
 
 def _document(document: Any) -> dict[str, str]:
@@ -185,4 +211,5 @@ def _document(document: Any) -> dict[str, str]:
         title, text = (title, text) if text else ("", title)
     else:
         raise _Trouble('a document of its answer has neither "contents" nor "text"')
-    return {"id": str(document.get("id", "")), "title": title.strip().strip('"'), "text": text.strip()}
+    name = document.get("id")
+    return {"id": "" if name is None else str(name), "title": title.strip().strip('"'), "text": text.strip()}

@@ -3,9 +3,11 @@
   rewardlab export-env arithmetic --out arithmetic-env
   rewardlab export-env babyai:GoToLocal --out babyai-env --rows 500
   rewardlab export-env mine.jsonl --prompt-column question --out mine-env
+  rewardlab export-env mine.jsonl --tools mine.py:search --turns 4 --out mine-env
 
 Then `pip install ./arithmetic-env`, and `vf.load_environment("arithmetic")`, or, from verifiers 0.4 on, the taskset `arithmetic`.
-The package needs rewardlab, which judges and answers. See docs/ENVIRONMENTS.md.
+The package needs rewardlab, which judges and answers, and files of --tools, --corpus or --env where they are now. See
+docs/ENVIRONMENTS.md.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder to write")
     shared.number_flag(parser, "rows", "training problems, at most (default 1000)", default=1000)
     shared.number_flag(parser, "test_rows", "held-out problems, at most (default 200)", default=200)
+    shared.environment_flags(parser)
     shared.config_flags(parser, COLUMNS)
 
 
@@ -36,7 +39,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab import api
 
     task: Any = shared.load_task(args) if any(getattr(args, name) is not None for name in COLUMNS) else args.task
-    return api.export_environment(task, args.out, rows=args.rows, test_rows=args.test_rows)
+    return api.export_environment(task, args.out, rows=args.rows, test_rows=args.test_rows, **shared.load_environment(args))
 
 
 def show(document: Mapping[str, Any]) -> None:

@@ -45,9 +45,17 @@ class Table:
     def require(self, *columns: str) -> None:
         """Raise RewardlabError for a column that no row has; one that some rows lack is dealt with row by row."""
         for column in columns:
-            if self.rows and all(value_of(row, column) is MISSING for row in self.rows):
-                names = dict.fromkeys(name for row in self.rows for name in row)
-                raise RewardlabError(f"no row of {self.source} has a column {column}; the columns are: {', '.join(names)}")
+            if self.rows and not self.has(column):
+                raise RewardlabError(f"no row of {self.source} has a column {column}; the columns are: {', '.join(self.columns)}")
+
+    @property
+    def columns(self) -> list[str]:
+        return list(dict.fromkeys(name for row in self.rows for name in row))
+
+    @property
+    def why_empty(self) -> str:
+        """What a table without rows holds, in words."""
+        return f"{self.broken[0].place}: {self.broken[0].why}" if self.broken else "it has no rows"
 
     def has(self, column: str) -> bool:
         return any(value_of(row, column) is not MISSING for row in self.rows)

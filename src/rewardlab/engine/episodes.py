@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rewardlab.core import Environment, Recipe, Run, Trajectory
+from rewardlab.core import Environment, Recipe, Run, Task, Trajectory
 from rewardlab.util.outputs import cut_off_replies
+from rewardlab.util.progress import console
+
+JUDGE_PAY = ("final_state", "earned")
+"""Verifiers that judge an episode by what its environment paid."""
 
 
 def environment_of(recipe: Recipe | None) -> Environment | None:
@@ -15,9 +19,27 @@ def environment_of(recipe: Recipe | None) -> Environment | None:
 
 
 def turns_of(episodes: Sequence[Trajectory], run: Run) -> dict[str, float]:
-    """turns: replies per episode.  turns_cut_off: of these replies, the share at the length limit, where a policy's text tells."""
+    """turns: replies per episode.  turns_cut_off: of these replies, the share at the length limit, where a policy's text tells.
+
+    out_of_turns, out_of_context: the share of episodes that were stopped since no turn was left, or the context was full.
+    """
     replies = sum(len(t.ends) for t in episodes)
     if not replies:
         return {}
     cut = cut_off_replies(episodes, run.policy, run.max_new)
-    return {"turns": replies / len(episodes)} | ({} if cut is None else {"turns_cut_off": cut / replies})
+    ends = [t.stop for t in episodes]
+    stopped = {f"out_of_{why}": ends.count(why) / len(ends) for why in ("turns", "context")}
+    return {"turns": replies / len(ends), **stopped} | ({} if cut is None else {"turns_cut_off": cut / replies})
+
+
+def warn_of_unread_pay(episodes: Sequence[Trajectory], recipe: Recipe, task: Task) -> None:
+    """Say that an environment pays, where the reward looks at answers alone."""
+    parts = {part.name for part in recipe.reward.walk()} if recipe.reward is not None else set()
+    paid = [sum(amount for _, amount in t.paid) for t in episodes]
+    if parts != {"correct"} or task.verifier in JUDGE_PAY or not any(paid):
+        return
+    console.print(
+        f"warning: the environment pays {sum(paid) / len(paid):.3g} in an episode of step 1, and the reward {recipe.reward} does "
+        'not look at that. To learn from it, give --reward "paid()", or "correct() + paid()"',
+        highlight=False, soft_wrap=True, markup=False,
+    )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rewardlab.core import Group, Run
 from rewardlab.engine.distributed import on_rank_zero
-from rewardlab.engine.episodes import environment_of, turns_of
+from rewardlab.engine.episodes import environment_of, turns_of, warn_of_unread_pay
 from rewardlab.engine.stats import after_update
 from rewardlab.engine.step import Ops
 from rewardlab.engine.term_conflicts import conflicts, truth_of
@@ -56,8 +56,11 @@ def _record_rollouts(ops: Ops, recorder: Recorder) -> None:
     stops = [t.stop for group in groups for t in group]
     run.log("cut_off", stops.count("length") / max(1, len(stops)))
     if environment_of(ops.recipe) is not None:
-        for name, value in turns_of([t for group in groups for t in group], run).items():
+        episodes = [t for group in groups for t in group]
+        for name, value in turns_of(episodes, run).items():
             run.log(name, value)
+        if run.step == 1:
+            warn_of_unread_pay(episodes, ops.recipe, ops.task)
     # step 1 is always recorded: a broken prompt or reward is best seen there
     if due(run, ops.settings.record_every) or run.step == 1:
         # a policy that does not learn has the same log-probs after the step as before

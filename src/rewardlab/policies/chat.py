@@ -8,6 +8,7 @@ For one that does not, what the message says in words goes before the first mess
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -50,11 +51,29 @@ def since_reply(tokenizer: Any, new: Sequence[Message], end: str, ended: bool) -
     """What the template puts between the end of a reply and the next one.  end: the token that closes a reply, which has it if
     it `ended`."""
     # render a dialogue with a marker as its reply, and keep what the template writes after it
-    text = dialogue(tokenizer, (Message("user", "?"), Message("assistant", REPLY), *new))
+    text = dialogue(tokenizer, (Message("user", "?"), Message("assistant", REPLY), *_unmarked(tokenizer, new)))
     after = text[text.index(REPLY) + len(REPLY) :]
     stripped = after.lstrip()
     # the reply sampled an end token itself: no other must follow it
     return stripped[len(end) :] if ended and stripped.startswith(end) else after
+
+
+def _unmarked(tokenizer: Any, messages: Sequence[Message]) -> list[Message]:
+    """The messages with a space in each of the model's special tokens: what a search or a tool found may hold them, and would
+    end its own turn and begin one of the policy's."""
+    marks = _special(tokenizer)
+
+    def plain(text: str) -> str:
+        return marks.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", text)
+
+    return [replace(m, text=plain(m.text), results=tuple(map(plain, m.results))) for m in messages]
+
+
+@lru_cache(maxsize=8)
+def _special(tokenizer: Any) -> re.Pattern[str]:
+    """What finds a tokenizer's special tokens in a text."""
+    special = [re.escape(token.content) for token in tokenizer.added_tokens_decoder.values() if token.special]
+    return re.compile("|".join(sorted(special, key=len, reverse=True)) or r"(?!)")
 
 
 def in_words(messages: Sequence[Message]) -> list[Message]:

@@ -43,7 +43,7 @@ from rewardlab.registry.find import (
     task_files,
     tasks,
 )
-from rewardlab.registry.parts import load_part, load_recipe, part, verifier, verifiers
+from rewardlab.registry.parts import load_part, load_recipe, part, verifiers
 
 if TYPE_CHECKING:
     from rewardlab.core import Recipe
@@ -53,6 +53,14 @@ __all__ = [
     "methods", "module_of", "parameters", "parse_options", "parse_value", "part", "rows", "spell", "task", "task_files",
     "tasks", "verifier", "verifiers",
 ]  # fmt: skip
+
+
+def verifier(name: str) -> Any:
+    """The verifier of this name, as a task states it; a formula, a function of one's own (FILE.py:NAME), or a served model."""
+    # only on demand: it imports the parts of rewards
+    from rewardlab.registry.formula import read_verifier
+
+    return read_verifier(name)
 
 
 def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) -> Recipe:

@@ -31,12 +31,23 @@ from rewardlab.settings.domain import NAME
 
 FUNCTION = re.compile(r"(.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?", re.S)
 """FILE.py:function or MODULE:function, with or without settings."""
+SERVED = "openai:"
+"""Before the address of a served model."""
 SIGNS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.RShift: operator.rshift,
 }
+
+
+def read_verifier(name: str) -> Reward:
+    """The verifier of this name, as a task states it; a formula, or a function of one's own (FILE.py:NAME). openai:URL#NAME is a
+    served model that compares answers.
+    """
+    if name.startswith(SERVED):
+        return part("reward", "judged_answer", model=name)
+    return part("reward", name) if name.isidentifier() else read_reward(name)
 
 
 def read_reward(written: str) -> Reward:

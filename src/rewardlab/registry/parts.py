@@ -119,8 +119,6 @@ SLOT_OF_FOLDER = {
     "credit": "credit", "objectives": "objective", "evals": "measure",
 }  # fmt: skip
 """The folders that hold shared parts, and the slot that most parts of a folder fill."""
-SERVED = "openai:"
-"""Before the address of a served model."""
 
 
 @functools.cache
@@ -164,19 +162,6 @@ def part(slot: str, name: str = "", *of: Any, **settings: Any) -> Any:
             raise RewardlabError(f'part takes a slot and a name, part("reward", "correct"), not {slot!r} and {name!r}')
     make = _maker(f"{slot}:{name}") if "/" in name else shared_part(slot, name)
     return make(*of, **settings)
-
-
-def verifier(name: str) -> Any:
-    """The verifier of this name, as a task states it; a formula, or a function of one's own (FILE.py:NAME). openai:URL#NAME is a
-    served model that compares answers.
-    """
-    if name.startswith(SERVED):
-        return part("reward", "judged_answer", model=name)
-    if name.isidentifier():
-        return part("reward", name)
-    from rewardlab.registry.formula import read_reward
-
-    return read_reward(name)
 
 
 def shared_part(slot: str, name: str) -> Any:

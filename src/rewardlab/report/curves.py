@@ -26,6 +26,11 @@ NAMED = {
     "cut_off": ("Replies cut off", "at the length limit, of all"),
     "turns": ("Replies per episode", ""),
     "turns_cut_off": ("Replies of episodes cut off", "at the length limit, of all"),
+    "out_of_turns": ("Episodes out of turns", "stopped before their end, of all"),
+    "out_of_context": ("Episodes out of context", "stopped before their end, of all"),
+    "calls": ("Replies that call tools", "per episode"),
+    "failed_calls": ("Failed calls", "of the replies that call"),
+    "failed_searches": ("Failed searches", "of all"),
     "entropy": ("Entropy", "nats per token"),
     "kl": ("KL to the reference", "nats per token"),
     "drift": ("KL to the sampling policy", "nats per token"),
@@ -37,7 +42,8 @@ NAMED = {
     "lr": ("Learning rate", ""),
     "missing": ("Missing verdicts", "of the rollouts of a step"),
 }
-POLICY = ("length", "turns", "cut_off", "turns_cut_off", "entropy", "kl", "drift", "ratio_far", "mismatch_far")
+EPISODES = ("turns", "turns_cut_off", "out_of_turns", "out_of_context", "calls", "failed_calls", "failed_searches")
+POLICY = ("length", "cut_off", *EPISODES, "entropy", "kl", "drift", "ratio_far", "mismatch_far")
 LINES = 6  # of a panel of pairs: more could not be told apart
 TOGETHER = {
     "conflict/": ("Conflict of terms", "of the pairs of replies that two terms tell apart, how many they order differently"),

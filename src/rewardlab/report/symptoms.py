@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
+from rewardlab.report.agent_symptoms import failing, unended, unused
 from rewardlab.report.finding import SHORTEST, SURE, Curves, Finding
 from rewardlab.report.judge_symptoms import JUDGED, ORDERED, judge_drift, judge_order, judge_silent, master_keys, unread
 
@@ -232,6 +233,9 @@ SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]
     "KL to the reference": (("kl",), kl),
     "gradient": (("grad_norm",), gradients),
     "standstill": (("truth", "reward"), standstill),
+    "calls and searches that fail": (("failed_calls", "failed_searches"), failing),
+    "tools in use": (("calls",), unused),
+    "ends of episodes": (("out_of_context", "out_of_turns"), unended),
     "judge's agreement": (("eval/watched.agreement",), judge_drift),
     "judge and empty replies": (("eval/watched.keys_paid",), master_keys),
     "judge's order": (ORDERED, judge_order),

@@ -44,6 +44,11 @@ ROLLOUT = pa.schema(
 )
 """A row of rollouts/*.parquet. new_logprob and entropy are of the policy after the step's update."""
 
+BROKEN = "\ufffd"
+"""What a token decodes to that holds some bytes of a character."""
+WITHIN = 8
+"""Tokens that may write a few characters together: one of four bytes may be as many tokens, and share them with the next."""
+
 Line = Callable[[int, dict[str, float | None]], None]
 """Called with step and metrics for each line written, and again for each line that a resumed run keeps."""
 
@@ -143,9 +148,24 @@ def _sampled(run: Run, t: Trajectory) -> dict[str, Any]:
     turns = [{"author": turn.author, "tokens": len(turn.ids), "reward": turn.reward} for turn in t.turns]
     return {
         "question": t.problem.question, "answer": str(t.problem.answer), "reply": t.reply, "stop": t.stop or "open",
-        "path": list(t.path), "turns": turns, "tokens": run.policy.pieces(t.ids), "mask": t.mask.tolist(),
+        "path": list(t.path), "turns": turns, "tokens": _pieces(run.policy, t.ids), "mask": t.mask.tolist(),
         "logprob": _numbers(t.column("logprobs")),
     }  # fmt: skip
+
+
+def _pieces(policy: Any, ids: np.ndarray) -> list[str]:
+    """The text of each token. A character that several tokens write together stands at the first of them."""
+    pieces = policy.pieces(ids)
+    for i, piece in enumerate(pieces):
+        if BROKEN not in piece:
+            continue
+        for end in range(i + 2, min(i + WITHIN, len(pieces)) + 1):
+            if BROKEN not in pieces[end - 1]:
+                break
+            if BROKEN not in (text := policy.decode(ids[i:end])):
+                pieces[i:end] = [text] + [""] * (end - i - 1)
+                break
+    return pieces
 
 
 def _earned(score: Score | None) -> dict[str, Any]:

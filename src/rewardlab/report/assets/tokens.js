@@ -55,6 +55,7 @@ function turnsOf(r) {
   if (r.turns) {
     let position = 0;
     for (const [author, tokens, reward] of r.turns) {
+      if (author === null && !tokens && reward === null) continue; // an answer that nobody read, since no turn was left
       add(author, index(position), index(position + tokens), tokens, reward);
       position += tokens;
     }

@@ -209,12 +209,12 @@ def _value(call: Call, p: Any, name: str, known: Mapping[str, Any], where: str, 
 def _unknown(name: str, known: Mapping[str, Any]) -> str:
     """That there is no such argument: the nearest names, or, where none is near, the columns that there are."""
     asked = str(unknown("argument", name, {*known, *PLURAL, *ONCE, "group"}))
-    if "did you mean" in asked:
+    if "did you mean" in asked and name not in ("episode", "episodes", "turns", "messages", "conversation", "rollout", "rollouts"):
         return asked
     columns = ", ".join(column for column in known["extra_info"] if column not in ("prompt", "answer")) or "none"
     return (
         f"unknown argument {name!r}; columns of the data besides prompt and answer: {columns}; other arguments are completion, "
-        "prompt, answer and those in docs/REWARDS.md, Arguments"
+        "prompt, answer, trajectory (the whole episode, with its turns) and those in docs/REWARDS.md, Arguments"
     )
 
 
