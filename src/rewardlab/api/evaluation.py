@@ -221,9 +221,10 @@ def _begun(policy: Policy, task: Task, config: RunConfig, sampling: Sampled) -> 
     """The run, with the models that the reward of `best_of` asks, and that reward as it names them."""
     recipe = Recipe() if sampling.by is None else with_judges(Recipe(reward=sampling.by))
     run = begin_run(recipe, policy, task, config)
-    if recipe.reward is not None:
-        load_named(recipe.reward, run)
-    return run, sampling._replace(by=recipe.reward)
+    by: Any = recipe.reward
+    if by is not None:
+        load_named(by, run)
+    return run, sampling._replace(by=by)
 
 
 def _counted(problems: Sequence[Problem], run: Run, sampling: Sampled) -> Counted:
