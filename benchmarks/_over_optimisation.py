@@ -31,12 +31,17 @@ K = (1, 4, 16, 64, 256)
 PROMPTS, STEPS, RATE, UPDATES = 60, 80, 3e-4, 80
 
 
-def trained(method: str, task: str, seed: int, out: Path) -> None:
+def trained(method: str, task: str, start: int, out: Path) -> None:
     settings = {"init": "value-head:surprise", "problems": 16, "reward_lr": RATE, **METHODS[method]}
     api.train(
-        method, task=task, settings=settings, steps=STEPS, seed=seed, out=out, eval_problems=300, eval_every=10**6,
+        method, policy(start), task, settings=settings, steps=STEPS, seed=start, out=out, eval_problems=300, eval_every=10**6,
         checkpoint_every=0, device="cpu",
     )  # fmt: skip
+
+
+def policy(start: int) -> str:
+    """An initial policy of the world; reward models begin from it."""
+    return f"embedded#{start}" if start else "embedded"
 
 
 def chosen(reward: str) -> list[dict[str, float]]:
@@ -62,25 +67,25 @@ def mean(rows: list[dict[str, float]], name: str) -> float:
     return sum(row[name] for row in rows) / len(rows)
 
 
-def main(out: Path, work: Path, seeds: tuple[int, ...] = (0, 1, 2)) -> None:
+def main(out: Path, work: Path, starts: tuple[int, ...] = (0, 1, 2)) -> None:
     found = (
         json.loads(out.read_text())
         if out.exists()
         else {"date": date.today().isoformat(), "prompts": PROMPTS, "rate": RATE, "rows": []}
     )
-    known = {(row["labels"], row["method"], row["seed"]) for row in found["rows"]}
-    for seed in seeds:
+    known = {(row["labels"], row["method"], row["start"]) for row in found["rows"]}
+    for start in starts:
         for labels, task in LABELS.items():
             for method in METHODS:
-                if (labels, method, seed) in known:
+                if (labels, method, start) in known:
                     continue
-                run = work / f"{labels}-{method}-{seed}".replace(" ", "-")
+                run = work / f"{labels}-{method}-{start}".replace(" ", "-")
                 if not (run / "summary.json").exists():
-                    trained(method, task, seed, run)
+                    trained(method, task, start, run)
                 accuracy = json.loads((run / "summary.json").read_text())["after"]
-                row = {"labels": labels, "method": method, "seed": seed, "held_out": accuracy, "best_of": chosen(f"model:{run}")}
-                if method == "bradley_terry" and seed < 2:
-                    row["trained_on"] = learnt(f"model:{run}", seed, work / f"policy-{run.name}")
+                row = {"labels": labels, "method": method, "start": start, "held_out": accuracy, "best_of": chosen(f"model:{run}")}
+                if method == "bradley_terry" and start < 2:
+                    row["trained_on"] = learnt(f"model:{run}", start, work / f"policy-{run.name}")
                 found["rows"].append(row)
                 write_json(out, found)
     if "truth" not in found:

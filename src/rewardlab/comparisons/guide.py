@@ -66,7 +66,7 @@ def guide(folder: Path) -> str:
 
 def row_of_contents(found: League, record: Record | None) -> str:
     """A league in one row: what to begin with, and who was better and worse than it, in how many of the fit worlds."""
-    better, worse = (who(word, record) for word in (BETTER, WORSE)) if record else ("not compared", "")
+    better, worse = (who(word, record) for word in (BETTER, WORSE)) if record else ("no league yet", "")
     return f"| [{found.want}](#{anchor(found)}) | `{found.baseline}` | {better} | {worse} |"
 
 
