@@ -47,6 +47,9 @@ league = League(
     needs="Your rows need the columns prompt and answer, which rlpr and dro_r3 read as a reference, grpo is paid by, and all are "
     "measured by; and rewrite, the question in other words, for co_reward (without it: `--members "
     "rlpr,dro_r3,majority,answer_confidence,self_certainty`).",
+    advice="With references begin with rlpr ({errors by habit/rlpr}, where labels gave {errors by habit/grpo}; "
+    "{errors by habit/rlpr.tokens} the tokens). Without any answers verify a few hundred rows and train with labels: the best of "
+    "the four that read no answer ended at {errors by habit/co_reward}.",
     left_out={
         "crew_confidence_as_reward": "it pairs right with wrong replies, for which it needs labels; its confidence alone is in it",
         "flr_followup_likelihood": "it asks what a user would say next, which the small policies of these worlds never read",
