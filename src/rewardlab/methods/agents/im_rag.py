@@ -30,7 +30,7 @@ from rewardlab.core import Environment, Group, Message, Problem, Recipe, Run, Sc
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.corpus import absolute
 from rewardlab.data.values import list_of
-from rewardlab.envs.search import SHOWN, TELL, candidates, search
+from rewardlab.envs.search import RESULTS, TELL, candidates, search
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.seeded_subset import own_share
@@ -162,7 +162,7 @@ def im_rag(
         raise RewardlabError("env and corpus both say what is searched: give one of them")
     if env is None:
         where = {"corpus": corpus if is_address(corpus) else absolute(corpus), "tell": TELL, "stop": (CLOSE,)} if corpus else {}
-        env = refined_search(results=SHOWN if corpus else 1, pool=pool, embed=embed, **where)
+        env = refined_search(results=RESULTS if corpus else 1, pool=pool, embed=embed, **where)
     play = partial(interactive, env=env, turns=turns)
     if stage == "answers":
         return base.but(rollout=told_answers(env=env, turns=turns, form=form), measure=episode_accuracy(rollout=play(n=1)))
