@@ -83,3 +83,11 @@ def test_the_command_shows_a_row_for_each_k(folder, capsys):
     shown = capsys.readouterr().out
     assert "best of" in shown
     assert "KL" in shown
+
+
+def test_a_model_that_writes_no_replies_is_refused(folder):
+    policy = untrained(3)
+    policy.copy("judge", value_head=True).save("scorer")
+    (folder / "pairs.jsonl").write_text(json.dumps({"prompt": "1+1?", "chosen": "2", "rejected": "3"}) + "\n")
+    with pytest.raises(RewardlabError, match="this model writes none"):
+        rewardlab.evaluate("scorer", "pairs.jsonl", test="pairs.jsonl", best_of="mine.py:even", device="cpu")

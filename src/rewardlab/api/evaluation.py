@@ -62,7 +62,7 @@ def evaluate(
     model = _given(named_model(model), task)
     config, task = as_in_run(model, task, settings)
     task = _told(task_of(task, config), config)
-    if (found := evaluate_as_trained(model, task, config, problems, judged=judge is not None)) is not None:
+    if (found := _as_trained(model, task, config, problems, judge, best_of)) is not None:
         return found
     if judge is not None:
         task = replace(task, verifier=judge)
@@ -78,6 +78,15 @@ def evaluate(
     counted = list(_right_over(workers, *what) if workers else _right_here(*what))
     about: dict[str, Any] = {"model": model if isinstance(model, str) else model.name, "task": task.name}
     return _summary(about, counted, k, sampling, judge)
+
+
+def _as_trained(
+    model: Any, task: Task, config: RunConfig, problems: int, judge: str | None, best_of: Reward | str | None
+) -> dict[str, Any] | None:
+    found = evaluate_as_trained(model, task, config, problems, judged=judge is not None)
+    if found is not None and best_of is not None:
+        raise RewardlabError("best_of chooses among replies, and this model writes none: name a policy, and this one as the reward")
+    return found
 
 
 def _summary(

@@ -1,4 +1,4 @@
-"""Sequence classifiers as transformers loads them: their configurations and their weights."""
+"""Sequence classifiers as transformers loads them: their configurations, tokenizers and weights."""
 
 from __future__ import annotations
 
@@ -27,14 +27,18 @@ def config_of(found: Checkpoint) -> Any:
     return AutoConfig.for_model(found.config["trunk_type"], **known)
 
 
+def tokenizer_of(found: Checkpoint, config: Any) -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(str(found.folder), config=config, trust_remote_code=False)
+
+
 def classifier(found: Checkpoint, dtype: torch.dtype) -> Any:
     """The model. Raises RewardlabError for a checkpoint that lacks a weight, and for one that reads surprise."""
     from transformers import AutoModelForSequenceClassification
 
     if reads_surprise(found):
-        raise RewardlabError(
-            f"{found.folder}: a head that reads surprise is run by the lean decoder alone, on a processor: --device cpu"
-        )
+        raise RewardlabError(f"{found.folder}: a head that reads surprise has one label, and no adapter below it")
     kind: Any = AutoModelForSequenceClassification
     model, told = kind.from_pretrained(str(found.folder), dtype=dtype, trust_remote_code=False, output_loading_info=True)
     if missing := told["missing_keys"]:

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from rewardlab.core import Group, Message, TokenCount
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint, find, loading
-from rewardlab.models.classifiers import classifier, config_of, reads_surprise
+from rewardlab.models.classifiers import classifier, config_of, reads_surprise, tokenizer_of
 from rewardlab.models.layouts import layout_of
 from rewardlab.models.lean_scorer import LeanScorer
 from rewardlab.models.reads import PLAIN, beside, check_reads, reads_of, told
@@ -68,14 +68,13 @@ class RewardModel:
         template writes it, or "ours".  max_tokens: of a conversation; without it, the model's context.  weights: of its labels,
         NAME=WEIGHT with commas between them, in the place of those that it was trained with.  principles: that it is told at the
         end of each prompt."""
-        from transformers import AutoTokenizer
-
+        # the lean decoder, which alone knows surprise, scores on processors in float32
+        device, dtype = ("cpu", "float32") if reads_surprise(found) else (device, dtype)
         self.found, self.device, self.principles = found, device_of(device), tuple(principles)
-        # the lean decoder, which alone knows surprise, scores in float32
-        self.dtype = dtype_of("float32" if reads_surprise(found) else dtype, self.device)
+        self.dtype = dtype_of(dtype, self.device)
         with loading(found.folder):
             config = config_of(found)
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(str(found.folder), config=config, trust_remote_code=False)
+            self.tokenizer: Any = tokenizer_of(found, config)
             self.lean = LeanScorer.of(found, self.device, self.dtype, config.num_labels)
             self.model = None if self.lean else classifier(found, self.dtype).to(self.device).eval()
         self.energy = load_energy(found.folder, self.device)

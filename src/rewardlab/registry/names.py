@@ -29,6 +29,8 @@ ASK_VERIFIER = (
     "reachable_steps", "sampled_pass_rate",
 )  # fmt: skip
 """Parts that need the task's verifier."""
+READ_LOGPROBS = ("likelihood",)
+"""Rewards that read the log-probs with which a reply was sampled."""
 
 PLAYED = {
     "env": "what answers replies: FILE.py:NAME (FILE.py, if it has one), or an environment of rewardlab, NAME or NAME(x=1)",

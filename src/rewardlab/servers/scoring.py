@@ -18,7 +18,7 @@ from rewardlab.core import Message, Problem, Run, Score, Trajectory, Turn
 from rewardlab.core.score import check_finite
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
-from rewardlab.registry.names import ASK_VERIFIER, JUDGES, OF_RUNS
+from rewardlab.registry.names import ASK_VERIFIER, JUDGES, OF_RUNS, READ_LOGPROBS
 from rewardlab.rewards.model import PREFIX as TRAINED
 from rewardlab.rewards.model import load_named
 from rewardlab.rewards.process import PREFIX, scorer_of
@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 """prompt: a text, or messages {"role", "content"}.  response.  answer.  meta: columns.  ids: tokens of the response, or None."""
 
 TRIAL: Row = {"prompt": "1 + 1 =", "response": "2", "answer": "2", "meta": {}}
-
+"""A made-up reply, by which it is seen before anything is served whether a reward asks the policy."""
 TOGETHER = ("group", "groups", "weights")
 """What a reward may be `over` that compares rollouts, or takes all of them in one call."""
 
@@ -86,7 +86,7 @@ class Scorer:
     def _check_text_is_enough(self) -> None:
         """Refuse a reward that reads more than a server gets, before training meets it: ours are tried on a made-up reply."""
         for part in self.reward.walk():
-            if part.name == "likelihood":
+            if part.name in READ_LOGPROBS:
                 raise of_policy("its log-probs")
             # a user's function, a judge or another model is not called for nothing
             named = str(part.settings.get("model", "policy"))
