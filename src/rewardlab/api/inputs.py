@@ -122,10 +122,15 @@ def require_weights(model: Any) -> None:
 
 
 def task_of(task: Task | str | None, config: RunConfig) -> Task:
-    """The task: an object, or the one that the configuration names. A plain list of training problems is shuffled in each epoch."""
+    """The task: an object, or the one that the configuration names.
+
+    Rows of a file, and a plain list of training problems, are shuffled in each epoch, by the seed of the run: of methods that
+    sample nothing, nothing else would tell two seeds apart.
+    """
     columns = {name: getattr(config, name) for name in COLUMNS}
     if not isinstance(task, Task):
-        task = registry.task(config.task, **columns)
+        by_seed = {"seed": config.seed} if config.seed and registry.is_elsewhere(config.task) else {}
+        task = registry.task(config.task, **columns, **by_seed)
     elif set_columns := [name for name, value in columns.items() if value is not None]:
         # a task object holds its problems already: a column name would have no effect
         raise RewardlabError(
@@ -135,7 +140,7 @@ def task_of(task: Task | str | None, config: RunConfig) -> Task:
         if not task.train:
             raise RewardlabError(f"the task {task.name} has no problems to train on")
         _warn_of_shared(task, task.train)
-        task = replace(task, train=Shuffled(task.train))
+        task = replace(task, train=Shuffled(task.train, config.seed))
     return task
 
 

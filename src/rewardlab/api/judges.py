@@ -8,7 +8,7 @@ from typing import Any
 from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Learner, Part, Recipe
 from rewardlab.errors import RewardlabError
-from rewardlab.models.checkpoint import NAMES, absolute_name, find, kind_of, parted
+from rewardlab.models.checkpoint import NAMES, absolute_name, find, is_packaged, kind_of
 from rewardlab.models.learners import named_start
 from rewardlab.registry.names import JUDGES, OF_RUNS
 from rewardlab.registry.playing import changed_in
@@ -54,7 +54,7 @@ def _with_models(recipe: Recipe, reward: Any) -> Recipe:
 
 def _placed(model: str) -> str:
     try:
-        return model if kind_of(model) in NAMES or parted(model)[1] == "smollm2" else absolute_name(model)
+        return model if kind_of(model) in NAMES or is_packaged(model) else absolute_name(model)
     except RewardlabError as problem:
         raise RewardlabError(
             f"the judge {model!r} is neither a model of the run (policy, reference), nor smollm2, a folder or a run, nor is it "

@@ -47,8 +47,8 @@ def fit_prompts(
     env: what answers the replies, None: the recipe's. Of rows that hold what is learnt, such as judgements, `written` says how long
     these are with it.  written: False for a run of an older version, which did not look at these.
     """
-    # other policies read no text, and set no limit
-    if not isinstance(policy, TextPolicy):
+    # other policies read no text, and set no limit; an encoder cuts by itself
+    if not isinstance(policy, TextPolicy) or policy.cuts:
         return task, {}
     env = env or environment_of(recipe)
     opening = opening_of(env, task, policy) if env else 0
@@ -88,9 +88,13 @@ def text_reader(model: str | Policy | None, config: RunConfig, task: Task) -> Po
         return policy_of(model, config, task)
     from transformers import AutoConfig, AutoTokenizer
 
+    from rewardlab.policies.hf.encoder import EncoderPolicy, is_encoder
     from rewardlab.policies.hf.model import context_of
 
-    folder = str(find(name, weights=False).folder)
+    found = find(name, weights=False)
+    if is_encoder(found.config):
+        return EncoderPolicy.without_numbers(found.folder)
+    folder = str(found.folder)
     reader = TextPolicy(AutoTokenizer.from_pretrained(folder))
     reader.context = context_of(SimpleNamespace(config=AutoConfig.from_pretrained(folder)), reader.tokenizer)
     return reader

@@ -147,7 +147,8 @@ def _resume(folder: Path, document: dict[str, Any], changed: bool, task: Task | 
     without_columns = config.but(**dict.fromkeys(COLUMNS))
     if task is None:
         task = registry.task(document["source"]["name"], **document["source"]["options"])
-    task = task_of(task, without_columns)
+    # older versions gave rows the same order under every seed
+    task = task_of(task, without_columns.but(seed=document.get("order_seed", 0)))
     policy = policy_of(model, config, task)
     # a run of an older version was begun without looking at its prompts, and is resumed so
     if "overlong" in document:
@@ -228,7 +229,7 @@ def _document(recipe: Recipe, task: Task, config: RunConfig, folder: Path) -> di
     """The contents of config.json."""
     return {
         "name": folder.name, **config.to_json(), "task": task.name, "source": task.source and dict(task.source),
-        "problems": None if task.source else digest(task),
+        "problems": None if task.source else digest(task), "order_seed": config.seed,
         "formula": str(recipe), "recipe": recipe.to_json(), "files": fingerprints(recipe, task.source), "versions": versions(),
     }  # fmt: skip
 

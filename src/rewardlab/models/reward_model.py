@@ -34,6 +34,7 @@ from rewardlab.models.writing import Writer, is_writing
 from rewardlab.policies.attributes import Attributes, attributes_in, mixed, read_attributes
 from rewardlab.policies.ends import turn_end
 from rewardlab.policies.energy import load_energy
+from rewardlab.policies.hf.encoder import asked, pair
 from rewardlab.policies.hf.model import context_of, reading_bytes
 from rewardlab.policies.packing import numbered
 from rewardlab.policies.room import in_passes
@@ -148,19 +149,10 @@ class RewardModel:
             prompt = against(prompt, reference, self.beside)
         prompt, reply = [Message(m.role, readable(m.text)) for m in told(prompt, self.principles)], readable(reply)
         if self.reads_pairs:
-            asked = prompt[0].text if len(prompt) == 1 else "\n\n".join(f"{m.role}: {m.text}" for m in prompt)
-            return self._pair(asked, reply)
+            whole, cut = pair(self.tokenizer, asked(prompt), reply, self.longest)
+            return {**whole, "cut": cut}
         ids = self._conversation(prompt, reply)
         return {"input_ids": ids[-self.longest :], "cut": len(ids) > self.longest}
-
-    def _pair(self, prompt: str, reply: str) -> dict[str, Any]:
-        """As an encoder reads it; a prompt that is too long loses its end, and a reply only where it is too long by itself."""
-        whole = self.tokenizer(prompt, reply, verbose=False)
-        if len(whole["input_ids"]) <= self.longest:
-            return {**whole, "cut": False}
-        alone = len(self.tokenizer(reply)["input_ids"])
-        how = "only_first" if alone < self.longest - 3 else "longest_first"
-        return {**self.tokenizer(prompt, reply, truncation=how, max_length=self.longest), "cut": True}
 
     def _conversation(self, prompt: Sequence[Message], reply: str) -> list[int]:
         ours, words = self.layout == "ours", self.tokenizer

@@ -42,6 +42,8 @@ class TextPolicy(HasLayers, Joins):
     recomputes = False
     """Whether a pass with gradient keeps of each layer only what it read, and computes the rest again going backward (gradient
     checkpointing, Chen et al. 2016, arXiv:1604.06174). A copy does as the policy does."""
+    cuts = False
+    """Whether it shortens by itself what is longer than its context."""
     most_rows = 1 << 30
     """Rows sampled together at most: fewer after memory has run out."""
     sampler: Any = None

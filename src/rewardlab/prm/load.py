@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -24,6 +21,7 @@ from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint, find, loading
 from rewardlab.policies.ends import SCORED_AT
 from rewardlab.policies.hf.adapters import with_saved_adapter
+from rewardlab.policies.hf.loading import quiet
 from rewardlab.policies.hf.model import check_head
 from rewardlab.prm.generative import GenerativeScorer, RLHFlowScorer
 from rewardlab.prm.head import HeadScorer
@@ -172,17 +170,6 @@ def _trunk(found: Checkpoint, dtype: torch.dtype) -> Any:
         model, told = AutoModel.from_pretrained(str(found.folder), dtype=dtype, trust_remote_code=False, output_loading_info=True)
     _complete(found.folder, told)
     return model
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Transformers would report the head's weights as unexpected: they are read by us."""
-    logger = logging.getLogger("transformers.modeling_utils")
-    before, logger.disabled = logger.disabled, True
-    try:
-        yield
-    finally:
-        logger.disabled = before
 
 
 def _complete(folder: Path, told: dict[str, Any]) -> None:

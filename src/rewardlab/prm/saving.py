@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from rewardlab.errors import RewardlabError
-from rewardlab.prm.load import quiet
+from rewardlab.policies.hf.loading import quiet
 
 LABELS = {0: "wrong", 1: "right"}
 

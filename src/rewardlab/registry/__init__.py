@@ -29,6 +29,7 @@ from rewardlab.registry.find import (
     claim_of,
     endless,
     file_of,
+    is_elsewhere,
     method,
     method_roots,
     methods,
@@ -49,9 +50,9 @@ if TYPE_CHECKING:
     from rewardlab.core import Recipe
 
 __all__ = [
-    "PACKAGE", "build", "claim_of", "data_of", "endless", "file_of", "load_part", "load_recipe", "method", "method_roots",
-    "methods", "module_of", "parameters", "parse_options", "parse_value", "part", "rows", "spell", "task", "task_files",
-    "tasks", "verifier", "verifiers",
+    "PACKAGE", "build", "claim_of", "data_of", "endless", "file_of", "is_elsewhere", "load_part", "load_recipe", "method",
+    "method_roots", "methods", "module_of", "parameters", "parse_options", "parse_value", "part", "rows", "spell", "task",
+    "task_files", "tasks", "verifier", "verifiers",
 ]  # fmt: skip
 
 

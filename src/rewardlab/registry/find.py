@@ -211,15 +211,17 @@ def check_task(name: str) -> None:
     known = tasks()
     if plain in known and colon and not written.strip():
         raise RewardlabError(f"{name!r} has nothing after the colon: write {plain}, or {plain}:OPTION=VALUE")
-    if plain in known or _elsewhere(name):
+    if plain in known or is_elsewhere(name):
         return
     problem = unknown("task", plain, known)
     hub = f"{HUB}{name}" if name.count("/") == 1 else f"{HUB}OWNER/NAME"
     raise RewardlabError(f"{problem} (or give the path of a file or folder of problems, or {hub} for a dataset of the hub)")
 
 
-def _elsewhere(name: str) -> bool:
+def is_elsewhere(name: str) -> bool:
     """Whether a name is that of the user's own problems, or of a dataset of the hub."""
+    if name.partition(":")[0] in tasks():
+        return False
     # no task of ours has a dot in its name
     return name.startswith(HUB) or bool(Path(name.partition(":")[0]).suffix) or Path(name).expanduser().exists()
 

@@ -112,8 +112,8 @@ class RunConfig:
     )  # fmt: skip
     order: str | None = setting(
         None, one_of(*ORDERS),
-        "order of the training problems: shuffled (default; anew in each epoch), or file (as they stand there)", metavar="ORDER",
-        group=PROBLEMS,
+        "order of the training problems: shuffled (default; by the seed, anew in each epoch), or file (as they stand there)",
+        metavar="ORDER", group=PROBLEMS,
     )  # fmt: skip
     overlong: str = setting(
         "error", one_of(*OVERLONG),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,17 @@ def without_weights(folder: Path) -> tuple[Any, Tensor | None]:
     except (OSError, ValueError, KeyError) as e:
         raise _not_loaded(folder, e) from e
     return model, take_value_head(model) if scores else None
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """A context in which transformers does not report weights that a checkpoint has or lacks: the caller looks at them itself."""
+    logger = logging.getLogger("transformers.modeling_utils")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def in_nf4(device: torch.device) -> dict[str, Any]:

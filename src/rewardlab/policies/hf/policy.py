@@ -55,6 +55,8 @@ class HFPolicy(Sizes, TextPolicy):
     static_cache: whether keys and values are sampled into tables of full length.
     """
 
+    writes = True
+    """Whether it has a vocabulary head where it has no value head."""
     compiled = False
     """Whether transformers compiles steps over a static cache: it does so anew for each number of rows, or of tokens."""
 
@@ -74,7 +76,7 @@ class HFPolicy(Sizes, TextPolicy):
         # a cache that grows is copied for every token, which a GPU waits for
         self.static_cache = device.type == "cuda"
         self.context, self.depth = context_of(self.model, tokenizer), self.model.config.get_text_config().num_hidden_layers
-        if value_head is None:
+        if value_head is None and self.writes:
             check_head(self.model, device)
 
     @classmethod

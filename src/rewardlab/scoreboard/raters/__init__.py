@@ -155,9 +155,9 @@ def _number(key: str, value: str, name: str) -> Any:
 
 
 def _is_checkpoint(name: str) -> bool:
-    from rewardlab.models.checkpoint import is_hub_name
+    from rewardlab.models.checkpoint import is_hub_name, is_packaged
 
     place = name.removeprefix("prm:").partition("?")[0]
-    if name.startswith("prm:") or place == "smollm2" or Path(place).expanduser().is_dir():
+    if name.startswith("prm:") or is_packaged(place) or Path(place).expanduser().is_dir():
         return True
     return not place.endswith(".py") and ".py:" not in place and "(" not in place and is_hub_name(place)
