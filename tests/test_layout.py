@@ -28,7 +28,8 @@ MAY_IMPORT = {
     "errors.py": set(),
     # what the settings of functions may be: needed where importing torch would take too long
     "settings": {"errors", "settings"},
-    "core": {"errors", "settings", "core"},
+    # an environment may be asynchronous
+    "core": {"errors", "settings", "core", "util.background"},
     "util": EVERYWHERE,
     "text": EVERYWHERE | {"text"},
     "processes": EVERYWHERE | {"processes"},

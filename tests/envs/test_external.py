@@ -5,6 +5,7 @@ import pytest
 from rewardlab.core import Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_environment
+from rewardlab.rewards.user.functions import find
 
 MINE = """
 from rewardlab.core import Message, environment
@@ -61,9 +62,13 @@ async def later(state, turn, *, greeting="hello"):
 """
 
 
-def test_an_asynchronous_environment_is_waited_for(tmp_path):
+@pytest.mark.parametrize("how", ["named", "made"])
+def test_an_asynchronous_environment_is_waited_for(tmp_path, how):
     (tmp_path / "later.py").write_text(LATER)
-    env = read_environment(f"{tmp_path}/later.py:later(greeting='hi')")
+    if how == "named":
+        env = read_environment(f"{tmp_path}/later.py:later(greeting='hi')")
+    else:
+        env = find(tmp_path / "later.py", "later", "environment")(greeting="hi")
     message, state = env.start(ask("?"), 0)
     assert (message.text, state) == ("hi", 0)
     message, state = env(state, Turn("policy", None, text="yes"))

@@ -125,6 +125,9 @@ def test_the_verdict_of_an_episode():
         ({"files": {"a": "x" * (3 << 20)}, "tests": "assert 1"}, "have more than"),
         ({"files": {}, "tests": []}, "tests are a Python program"),
         ({"files": {}}, "terminal needs the columns 'tests'"),
+        ({"files": {}, "tests": "assert 1", "setup": {"run": "true"}}, "setup is a command or a list of commands"),
+        ({"files": {}, "tests": "assert 1", "setup": ["true", 3]}, "setup is a command or a list of commands"),
+        ({"files": {}, "tests": "assert 1", "setup": 7}, "setup is a command or a list of commands"),
         ({"files": {}, "tests": "assert 1", "setup": "false"}, "setup command 'false' ended with exit code 1"),
     ],
 )

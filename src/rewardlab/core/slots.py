@@ -3,8 +3,7 @@
     loss = sum over terms, over units u:  term(u) * weight(u)
 
 The unit of an objective is a token, a row, a group, or the batch. Weights are computed on the whole batch, so cutting it into
-micro-batches never changes the gradient; a micro-batch never splits a unit. Rewards have operators of their own, in
-`rewards/reward.py`.
+micro-batches never changes the gradient; a micro-batch never splits a unit. Rewards have operators too (`rewards/reward.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from rewardlab.core.episode import check_answer, start_of
 from rewardlab.core.part import Expression, Part, decorator
 from rewardlab.errors import naming
 from rewardlab.settings.options import CreditOptions, EnvironmentOptions, ObjectiveOptions, RolloutOptions, WeightingOptions
+from rewardlab.util.background import waited
 
 
 class Rollout(Part):
@@ -70,8 +70,8 @@ class Study(Part):
 class Environment(Part):
     """Answers the policy: (state, turn) -> (message, state), and `start(problem, seed)` -> (message or None, state).
 
-    The decorated function is one step; the option `start` begins an episode, with the same hyperparameters. State is plain
-    data: it is copied to branch and saved to resume. A message of None ends the episode, and so does one that is `last`.
+    The decorated function is one step; the option `start` begins an episode, with the same hyperparameters; both may be async.
+    State is plain data: copied to branch, saved to resume. A message of None ends the episode, and so does one that is `last`.
     """
 
     slot = "environment"
@@ -81,7 +81,7 @@ class Environment(Part):
     def start(self, problem: Any, seed: int) -> tuple[Any, Any]:
         start = self.options.start
         with naming(start, self.name, start_of(problem)) as place:
-            opening = start(problem, seed, **self.settings)
+            opening = waited(start(problem, seed, **self.settings), "environments")
         return check_answer(opening, self.name, place)
 
     @property
@@ -102,7 +102,7 @@ class Environment(Part):
     def __call__(self, state: Any, turn: Any, place: str = "") -> tuple[Any, Any]:
         """One step. place: of the episode, for messages."""
         with naming(self.function, self.name, place) as place:
-            answer = self.function(state, turn, **self.settings)
+            answer = waited(self.function(state, turn, **self.settings), "environments")
         return check_answer(answer, self.name, place)
 
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +9,15 @@ from rewardlab.core import Environment, Message, Problem, Turn, environment
 from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.user.functions import find, module_in, only
-from rewardlab.util.background import wait_for
 
 
 def environment_in(path: Path | str, function: str, settings: dict[str, Any] | None = None) -> Environment:
-    """The environment that `function` in this file makes under these settings. Raises RewardlabError where it makes none.
-
-    Where its functions are asynchronous, all run in one event loop, to which their clients belong.
-    """
+    """The environment that `function` in this file makes under these settings. Raises RewardlabError where it makes none."""
     found = find(Path(path), function, "environment")
     if not _is_environment(found):
         raise RewardlabError(f"{function} of {path} is no environment: decorate it with @rewardlab.core.environment(start=...)")
-    env = found(**settings or {})
-    return type(env)(_waited(env.function), env.bound, replace(env.options, start=_waited(env.options.start)))
+    made: Environment = found(**settings or {})
+    return made
 
 
 def only_environment(path: Path) -> str:
@@ -37,17 +29,6 @@ def only_environment(path: Path) -> str:
 
 def _is_environment(found: Any) -> bool:
     return isinstance(found, PartFactory) and issubclass(found.make, Environment)
-
-
-def _waited(function: Callable) -> Callable:
-    """The function, with its result waited for if it gives a coroutine."""
-
-    @functools.wraps(function)
-    def waited(*given: Any, **settings: Any) -> Any:
-        made = function(*given, **settings)
-        return wait_for(made, "environments") if inspect.iscoroutine(made) else made
-
-    return waited
 
 
 def _start(

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rewardlab.core import Message, Problem, Turn, environment
-from rewardlab.data.values import list_of, map_of
+from rewardlab.data.values import is_missing, list_of, map_of
 from rewardlab.errors import RewardlabError
 from rewardlab.sandbox.shell import Ran, Session, Tests, packed, run
 from rewardlab.settings.domain import PositiveFloat, PositiveInt
@@ -40,11 +40,15 @@ SETUP_SECONDS = 30.0
 
 def session_of(files: Any, setup: Any = None) -> Session:
     """The session that a row's files, and its commands `setup`, make. Raises RewardlabError where they make none."""
-    commands = list_of(setup) or ([setup] if isinstance(setup, str) and setup else [])
+    commands = list_of(setup)
+    if commands is None:
+        commands = [] if is_missing(setup) else [setup]
+    if not all(isinstance(command, str) for command in commands):
+        raise RewardlabError(f"setup is a command or a list of commands, each a text, not {str(setup)[:60]}")
     named = map_of(files or {})
     if named is None:
         raise RewardlabError(f"files are names with their texts, {{'notes/a.txt': 'one'}}, not {str(files)[:60]}")
-    return _made(json.dumps(named), tuple(map(str, commands)))
+    return _made(json.dumps(named), tuple(commands))
 
 
 @functools.lru_cache(maxsize=512)

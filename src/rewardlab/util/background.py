@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import threading
 from collections.abc import Coroutine
@@ -23,6 +24,11 @@ def wait_for(work: Coroutine[Any, Any, T], loop: str) -> T:
         # Ctrl-C, for one, is raised here, while the work goes on in the other thread
         future.cancel()
         raise
+
+
+def waited(result: Any, loop: str) -> Any:
+    """What a function gave, and where it is asynchronous what comes of that, done in the event loop of this name."""
+    return wait_for(result, loop) if inspect.iscoroutine(result) else result
 
 
 _loops: dict[tuple[str, int], asyncio.AbstractEventLoop] = {}
