@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rewardlab import registry
 from rewardlab.checks.levels import levels
 from rewardlab.comparisons import league_records
 from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.league_page import facts
 from rewardlab.comparisons.telling import advice, cautions, of_baseline, reached, row_of, standing_words, summary
 from rewardlab.comparisons.words import BETTER, WORSE
+from rewardlab.engine.rates import RATES
 from rewardlab.registry import describe as catalogue
 from rewardlab.registry.find import file_of
 from rewardlab.registry.verdicts import last_of
@@ -105,8 +107,21 @@ def section(name: str, found: League, record: Record) -> str:
     rewardlab league {name} --task mine.jsonl --model path/to/checkpoint {option}
 
 {found.needs} `--dry-run` says how many runs it will make; how long they take is told after the first, and the smallest difference
-that it can find once the baseline's rate is chosen. On a large model cut it down: `--members`, `--rates`, `--seeds 5`.
+that it can find once the baseline's rate is chosen. {pretrained(found)}On a large model cut it down: `--members`, `--rates`,
+`--seeds 5`.
 {checks(name, found)}"""
+
+
+def pretrained(found: League) -> str:
+    """At which rates members of a league that trains are tried on a pretrained model, in words."""
+    if not found.learns:
+        return ""
+    first = registry.build(found.member(found.baseline).stack)
+    usual = RATES[first.update.loss_kind if found.rate == "lr" else "scorer"]
+    return (
+        "On a pretrained model each member is tried at a third of its usual rate, at that, and at three times as much "
+        f"({found.baseline}: {usual.whole:g}, with adapters {usual.adapters:g}). "
+    )
 
 
 def unrun(name: str, found: League) -> str:
