@@ -121,6 +121,8 @@ def _with_energy(learner: Learner, policy: Policy) -> Any:
     scorer = _initial(replace(learner, init=learner.init.removeprefix(ENERGY)), policy)
     if not getattr(scorer, "has_value_head", False):
         raise RewardlabError(f"the learner {learner.name!r} is an energy head on a reward model, and {learner.init!r} names none")
+    if not getattr(scorer, "writes", True):
+        raise RewardlabError(f"the learner {learner.name!r} is an energy head, which refines a decoder's score: this is an encoder")
     return WithEnergy(scorer)
 
 

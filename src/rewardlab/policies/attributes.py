@@ -50,14 +50,14 @@ def mixed(outputs: Tensor, attributes: Attributes) -> Tensor:
     return outputs.float() @ outputs.new_tensor(list(attributes.values())).float()
 
 
-def labels_of(attributes: Attributes) -> dict[str, Any]:
+def labels_of(attributes: Attributes, scored_at: str = SCORED_AT) -> dict[str, Any]:
     """What config.json says of the head."""
     if not attributes:
-        return {"num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, KEY: SCORED_AT}
+        return {"num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, KEY: scored_at}
     names = list(attributes)
     return {
         "num_labels": len(names), "id2label": {str(i): name for i, name in enumerate(names)},
-        "label2id": {name: i for i, name in enumerate(names)}, KEY: {WEIGHTS: dict(attributes), "scored_at": SCORED_AT},
+        "label2id": {name: i for i, name in enumerate(names)}, KEY: {WEIGHTS: dict(attributes), "scored_at": scored_at},
     }  # fmt: skip
 
 

@@ -170,6 +170,25 @@ def test_a_plan_counts_its_parameters_without_reading_weights(folder):
     assert sum(p.numel() for p in planned(str(place), "cpu", torch.float32).parameters()) == real
 
 
+def test_ratings_by_attribute_have_an_output_each_and_are_weighed_where_it_is_used(folder, tmp_path):
+    weights = {"helpful": 1.0, "long": -0.5}
+    policy = EncoderPolicy.load(folder(), "cpu", "float32").copy("reward").rate(weights)
+    with torch.no_grad():
+        policy.model.classifier.weight.normal_(0, 1, generator=torch.Generator().manual_seed(0))
+    ours = scored(policy, PROMPTS, REPLIES)
+    policy.save(tmp_path / "rated")
+    rows = [((Message("user", p),), r) for p, r in zip(PROMPTS, REPLIES, strict=True)]
+
+    def by(query=""):
+        return np.array(load_reward_model(f"{tmp_path / 'rated'}{query}", "cpu", "float32").score(rows))
+
+    assert np.allclose(ours, by(), atol=1e-5)
+    assert np.allclose(by("?label=helpful") - 0.5 * by("?label=long"), ours, atol=1e-5)
+    again = load_policy(str(tmp_path / "rated"), "cpu", "float32")
+    assert again.attributes == weights
+    assert np.allclose(scored(again, PROMPTS, REPLIES), ours, atol=1e-5)
+
+
 def test_what_an_encoder_cannot_do_is_refused_in_words(folder, tmp_path, pairs):
     place = folder("bert")
     with pytest.raises(RewardlabError, match="all of whose weights train"):

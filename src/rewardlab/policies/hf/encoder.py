@@ -10,6 +10,7 @@ such a head gets one whose last matrix begins at zero.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -23,13 +24,15 @@ from torch import Tensor, nn
 
 from rewardlab.core import Message, Outputs, Trajectory, Turn
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.attributes import labels_of
+from rewardlab.policies.attributes import KEY, Attributes, attributes_in, labels_of, mixed
 from rewardlab.policies.hf.loading import quiet
 from rewardlab.policies.hf.model import context_of, recomputing
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.util.device import device_of, dtype_of
 from rewardlab.util.progress import console
 
+SCORED_AT = "prompt and reply as a pair"
+"""In the config.json of one that rewardlab trained: how its input is written."""
 WRITES_NOTHING = "is an encoder: it scores replies and writes none. It can be a reward model (bradley_terry), not a policy"
 
 
@@ -86,6 +89,7 @@ class EncoderPolicy(HFPolicy):
         if tokenizer.eos_token_id is None:
             tokenizer.eos_token = tokenizer.sep_token
         super().__init__(model, tokenizer, device, dtype, name)
+        self.attributes = attributes_in(model.config.to_dict())
         self.model.get_submodule(_last_linear(model)).__class__ = _Head
         # some count positions from the padding's id on, so that the tokenizer alone knows how many there are
         self.context = min(context_of(model, tokenizer), tokenizer.model_max_length)
@@ -104,7 +108,7 @@ class EncoderPolicy(HFPolicy):
         with torch.random.fork_rng(devices=[]), quiet():
             torch.manual_seed(0)
             model, told = kind.from_pretrained(
-                place, num_labels=1, dtype=torch.float32, trust_remote_code=False, output_loading_info=True,
+                place, num_labels=_outputs(folder), dtype=torch.float32, trust_remote_code=False, output_loading_info=True,
                 ignore_mismatched_sizes=True,
             )  # fmt: skip
         if told["mismatched_keys"]:
@@ -121,7 +125,7 @@ class EncoderPolicy(HFPolicy):
         """The same from config.json and the tokenizer alone, on the meta device: what a plan is made with."""
         from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
-        config = AutoConfig.from_pretrained(str(folder), num_labels=1, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(str(folder), num_labels=_outputs(folder), trust_remote_code=False)
         with torch.device("meta"):
             model = AutoModelForSequenceClassification.from_config(config, dtype=torch.float32)
         return cls(model, AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False), torch.device("meta"), dtype)
@@ -129,14 +133,27 @@ class EncoderPolicy(HFPolicy):
     def copy(self, name: str, value_head: bool = False) -> EncoderPolicy:
         """A copy that trains separately."""
         copied = EncoderPolicy(copy.deepcopy(self.whole), self.tokenizer, self.device, self.dtype, name)
-        copied.loaded_dtype, copied.recomputes = self.loaded_dtype, self.recomputes
+        copied.loaded_dtype, copied.recomputes, copied.attributes = self.loaded_dtype, self.recomputes, self.attributes
         return copied
+
+    def rate(self, attributes: Attributes) -> EncoderPolicy:
+        """Let the head have an output for each of these attributes (`policies/attributes.py`)."""
+        if list(attributes) != list(self.attributes):
+            place = _last_linear(self.model)
+            head = _Head(self.model.get_submodule(place).in_features, len(attributes), device=self.device)
+            nn.init.zeros_(head.weight)
+            nn.init.zeros_(head.bias)
+            self.model.set_submodule(place, head)
+            self.model.config.num_labels = len(attributes)
+        self.attributes = attributes
+        return self
 
     def save(self, folder: Path | str) -> None:
         """Write the classifier as transformers has it, in float32."""
-        told = labels_of({})
-        self.model.config.id2label, self.model.config.label2id = {0: "LABEL_0"}, told["label2id"]
-        self.model.config.rewardlab = "prompt and reply as a pair"
+        told = labels_of(self.attributes, SCORED_AT)
+        config = self.model.config
+        config.id2label, config.label2id = {int(i): name for i, name in told["id2label"].items()}, told["label2id"]
+        config.rewardlab = told[KEY]
         self.model.save_pretrained(folder)
         self.save_tokenizer(Path(folder))
 
@@ -185,8 +202,12 @@ class EncoderPolicy(HFPolicy):
     # ---- tokens to scores --------------------------------------------------------------------------------------------
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
-        if per_token or set(wants) - {"value"}:
-            self._refuse()
+        if per_token or set(wants) - {"value", "values"}:
+            what = "hidden states" if "hidden" in wants else "log-probs"
+            raise RewardlabError(
+                f"the model {self.name!r} is an encoder: it has a score for prompt and reply as a whole, and no {what} of tokens, "
+                "which this method reads"
+            )
         place = torch.arange(ids.shape[1], device=ids.device)
         real = place < length[:, None]
         read = {"input_ids": ids, "attention_mask": real.long()}
@@ -195,13 +216,17 @@ class EncoderPolicy(HFPolicy):
             read["token_type_ids"] = (real & mask.cummax(1).values).long()
         again = recomputing(self.model) if self.recomputes and torch.is_grad_enabled() else nullcontext()
         with again, self._autocast(cached=False):
-            scores = self.model(**read).logits[:, 0].float()
-        return Outputs(value=scores.new_zeros(ids.shape).scatter(1, length[:, None] - 1, scores[:, None]))
+            outputs = self.model(**read).logits.float()
+        # (B, T, k): where a row ends, its outputs
+        ends = (place == length[:, None] - 1)[:, :, None]
+        values = torch.where(ends, outputs[:, None], outputs.new_zeros(()))
+        found = {"value": mixed(values, self.attributes)}
+        return Outputs.of(found | {"values": values} if "values" in wants else found)
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise RewardlabError(f"the model {self.name!r} {WRITES_NOTHING}")
 
-    extend = score = adapt = rate = _refuse
+    extend = score = adapt = _refuse
 
     def copy_bytes(self, sampling: bool) -> int:
         matrices = [m.weight for m in self.model.modules() if isinstance(m, nn.Linear)]
@@ -228,5 +253,11 @@ def _check_missing(model: Any, folder: Path | str, missing: Sequence[str]) -> No
 
 
 def _last_linear(model: Any) -> str:
-    """The name of the matrix that gives the score."""
-    return [name for name, m in model.named_modules() if isinstance(m, nn.Linear) and m.out_features == 1][-1]
+    """The name of the matrix that gives the score, or those of attributes."""
+    outputs = model.config.num_labels
+    return [name for name, m in model.named_modules() if isinstance(m, nn.Linear) and m.out_features == outputs][-1]
+
+
+def _outputs(folder: Path | str) -> int:
+    """How many outputs a reward model from this checkpoint has."""
+    return max(1, len(attributes_in(json.loads((Path(folder) / "config.json").read_text("utf-8")))))
