@@ -66,6 +66,16 @@ def by_tokens(lengths: Sequence[int], budget: int, groups: Sequence[int] = ()) -
     return parts
 
 
+def of_like_length(lengths: Sequence[int]) -> list[list[int]]:
+    """Indices, longest first, in parts whose shortest row has at least three quarters of the longest's length."""
+    parts: list[list[int]] = []
+    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if not parts or 4 * lengths[i] < 3 * lengths[parts[-1][0]]:
+            parts.append([])
+        parts[-1].append(i)
+    return parts
+
+
 def numbered(keys: Iterable[Hashable]) -> list[int]:
     """Of each key a number, the same for equal ones."""
     known: dict[Hashable, int] = {}
