@@ -10,6 +10,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.core import Trajectory, Turn, ask
+from rewardlab.engine.episodes import environment_of
 from rewardlab.envs.functions import functions
 from rewardlab.errors import RewardlabError
 
@@ -532,6 +533,14 @@ def test_what_can_be_called_is_a_tool_by_its_name_in_the_file(typed_file, name, 
     (schema,) = json.loads(env.start(ask("?"), 0)[0].tools)
     assert (schema["function"]["name"], *schema["function"]["parameters"]["required"]) == (name, "query")
     assert told_by(typed_file, name, '{"query": "x"}') == told
+
+
+def test_a_method_is_named_with_its_object(typed_file):
+    recipe = registry.build("grpo", {"tools": f"{typed_file}:engine.later,{typed_file}:Engine.of_class"})
+    env = environment_of(recipe)
+    assert [tool["function"]["name"] for tool in json.loads(env.start(ask("?"), 0)[0].tools)] == ["later", "of_class"]
+    with pytest.raises(RewardlabError, match="'engine[.]now'"):
+        registry.build("grpo", {"tools": f"{typed_file}:engine.now"})
 
 
 def test_what_a_partial_gives_is_not_the_policys_to_give(typed_file):

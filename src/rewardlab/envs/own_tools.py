@@ -26,14 +26,16 @@ class Tool:
     """A function that the policy may call.  schema: as chat templates take it, {"type": "function", "function": ...}.
 
     It is a function, async or not, a method of an object, an object that can be called, or one of these within functools' partial
-    or lru_cache. A function has its own name, anything else that of the file.
+    or lru_cache. A function has its own name, anything else that of the file; of desk.lookup that is lookup.
     """
 
     def __init__(self, function: Callable, path: Path, name: str):
         import jsonschema
 
         self.function, self.path, self.written = function, path, name
-        self.name = function.__name__ if inspect.isfunction(function) and function.__name__.isidentifier() else name
+        self.name = (
+            function.__name__ if inspect.isfunction(function) and function.__name__.isidentifier() else name.rpartition(".")[2]
+        )
         inner = _within(function)
         if lacking := _unfit(function, inner) or _lacks(inner, _signature(function)):
             raise self._refused(lacking)

@@ -151,7 +151,11 @@ def existing(path: Path, what: str = "reward") -> Path:
 
 
 def _named(module: ModuleType, where: str, name: str) -> Any:
-    if not callable(function := getattr(module, name, None)) and not is_rubric(function):
+    function: Any = module
+    # a method of an object is named with it: desk.lookup
+    for part in name.split("."):
+        function = getattr(function, part, None)
+    if not callable(function) and not is_rubric(function):
         raise unknown(f"function in {where}:", name, _functions(module))
     return function
 
