@@ -539,7 +539,7 @@ def test_a_method_is_named_with_its_object(typed_file):
     recipe = registry.build("grpo", {"tools": f"{typed_file}:engine.later,{typed_file}:Engine.of_class"})
     env = environment_of(recipe)
     assert [tool["function"]["name"] for tool in json.loads(env.start(ask("?"), 0)[0].tools)] == ["later", "of_class"]
-    with pytest.raises(RewardlabError, match="'engine[.]now'"):
+    with pytest.raises(RewardlabError, match=r"'engine[.]now'"):
         registry.build("grpo", {"tools": f"{typed_file}:engine.now"})
 
 

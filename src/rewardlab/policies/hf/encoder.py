@@ -28,7 +28,7 @@ from rewardlab.policies.attributes import KEY, Attributes, attributes_in, labels
 from rewardlab.policies.hf.loading import quiet
 from rewardlab.policies.hf.model import context_of, recomputing
 from rewardlab.policies.hf.policy import HFPolicy
-from rewardlab.policies.packing import of_like_length
+from rewardlab.policies.packing import in_like_lengths
 from rewardlab.util.device import device_of, dtype_of
 from rewardlab.util.progress import console
 
@@ -218,20 +218,17 @@ class EncoderPolicy(HFPolicy):
 
     def _outputs_of(self, ids: Tensor, length: Tensor, mask: Tensor) -> Tensor:
         """(B, k). Rows of like length are read together: in one table of all, most of it may be padding."""
-        parts = of_like_length(length.tolist())
         again = recomputing(self.model) if self.recomputes and torch.is_grad_enabled() else nullcontext()
         with again, self._autocast():
-            read = [self._read_pairs(ids[part], length[part], mask[part]) for part in parts]
-        order = torch.tensor([i for part in parts for i in part], device=ids.device)
-        return torch.cat(read)[order.argsort()].float()
+            read = in_like_lengths(length.tolist(), lambda rows, n: self._read_pairs(ids[rows, :n], length[rows], mask[rows, :n]))
+        return read.float()
 
     def _read_pairs(self, ids: Tensor, length: Tensor, mask: Tensor) -> Tensor:
-        width = int(length.max())
-        real = torch.arange(width, device=ids.device) < length[:, None]
-        read = {"input_ids": ids[:, :width], "attention_mask": real.long()}
+        real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]
+        read = {"input_ids": ids, "attention_mask": real.long()}
         if self.typed:
             # from the first decision on, it is the reply
-            read["token_type_ids"] = (real & mask[:, :width].cummax(1).values).long()
+            read["token_type_ids"] = (real & mask.cummax(1).values).long()
         return self.model(**read).logits
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
