@@ -64,7 +64,8 @@ league = League(
     needs="Your rows need the columns prompt, chosen and rejected, and cheems and skywork_v2 also gold, true where people verified "
     "the label; what decides is the held-out pairs, so give some whose labels you trust (`--test`).",
     advice="Labels of held-out pairs are the truth here, which those of training are not: a reward model that is right on pairs "
-    "labelled as it was trained may only share their faults. With plain pairs begin with bradley_terry.",
+    "labelled as it was trained may only share their faults. With plain pairs begin with bradley_terry, and compare what it learnt "
+    "with the rater `length` on pairs of your own.",
     left_out={
         "acemath, gradesql, toolrm_fc": "they read right and wrong replies to a problem, or calls, and no pairs of an annotator",
         "salmon, rlbff": "they read principles, by which these pairs are not judged",
