@@ -200,5 +200,7 @@ check = Check(
     fault=Within("train.truth", high=0.53, says="true quality late in training by one reward model; 0.55 at the start"),
     judge=Within("train.pair_accuracy", 0.56, 0.9, "better notes above worse ones by the mix: learnt, and imperfect"),
     tried="one run of each: half-way true quality is .37 and .21, at the end .06 and .28; the mix ranks 60% of pairs rightly",
+    finding="true quality falls from .55 to .22 by the mix and to .24 by one reward model: the mix does not protect here. It ranks "
+    "55.8% of pairs rightly, where 56% was asked of a reward model that has learnt what could be protected",
 )  # fmt: skip
 baseline = "rlhf"
