@@ -173,10 +173,10 @@ check = Check(
     says="a reward model that reads what a calculator answers to its own calls ranks solutions better than one that reads the "
     "solutions alone",
     versus="bradley_terry", task="preferences:writer=several,error=0.1,biased=0.75", measure="pair_accuracy", direction="higher",
-    margin=0.05, settings={**SCORER, "writer_lr": 1e-3, "calls": 3}, versus_settings=SCORER, problems=100, steps=100, version=2,
+    margin=0.05, settings={**SCORER, "writer_lr": 1e-3, "calls": 3}, versus_settings=SCORER, problems=100, steps=100,
     finding="by the solutions alone 80% of held-out pairs are ranked rightly, with traces 60%. The writer learns to call: 82% of "
     "its traces check the equations of the reply and nothing else. The small head reads how surprised the policy is, by which "
     "these solutions give themselves away, and must see it through a trace; whether a head that reads well gains is not tested",
-    replaces="nothing was learnt: from a plain head both sides ranked half of the held-out pairs rightly (50.0% and 50.8%)",
+    version=2, replaces="nothing was learnt: from a plain head both sides ranked half of the held-out pairs rightly (50.0% and 50.8%)",
 )  # fmt: skip
 baseline = "bradley_terry"
