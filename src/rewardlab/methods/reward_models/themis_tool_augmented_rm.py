@@ -177,6 +177,6 @@ check = Check(
     finding="by the solutions alone 80% of held-out pairs are ranked rightly, with traces 60%. The writer learns to call: 82% of "
     "its traces check the equations of the reply and nothing else. The small head reads how surprised the policy is, by which "
     "these solutions give themselves away, and must see it through a trace; whether a head that reads well gains is not tested",
-    version=2, replaces="nothing was learnt: from a plain head both sides ranked half of the held-out pairs rightly (50.0% and 50.8%)",
+    version=2, replaces="nothing was learnt: from a plain head both sides ranked half of the pairs rightly (50.0% and 50.8%)",
 )  # fmt: skip
 baseline = "bradley_terry"
