@@ -124,8 +124,7 @@ def require_weights(model: Any) -> None:
 def task_of(task: Task | str | None, config: RunConfig) -> Task:
     """The task: an object, or the one that the configuration names.
 
-    Rows of a file, and a plain list of training problems, are shuffled in each epoch, by the seed of the run: of methods that
-    sample nothing, nothing else would tell two seeds apart.
+    Rows of a file, and plain lists, are shuffled by the run's seed: nothing else tells two seeds of what samples nothing apart.
     """
     columns = {name: getattr(config, name) for name in COLUMNS}
     if not isinstance(task, Task):

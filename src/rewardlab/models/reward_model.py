@@ -6,8 +6,7 @@ is the better one, and the score is the difference of their logits; of more, one
 ratings by attribute the score is their sum, by the weights of its training or by others: PATH?weights=helpfulness=1,verbosity=-1.
 Runs and exports of rewardlab are read as they were trained, to the end token of the reply (`layout=ours`), and beside a reference
 where they were trained so (`models/layouts.py`). One that was taught to read more is told its principles, PATH?principle=TEXT, or
-refused (`models/reads.py`). Where an energy head lies beside the weights, the score is the one that it refines
-(`policies/energy.py`).
+refused (`models/reads.py`). Where an energy head lies beside the weights, it refines the score (`policies/energy.py`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 import torch
@@ -64,28 +64,6 @@ def by_tokens(lengths: Sequence[int], budget: int, groups: Sequence[int] = ()) -
             parts.append([])
         parts[-1].append(i)
     return parts
-
-
-def of_like_length(lengths: Sequence[int]) -> list[list[int]]:
-    """Indices, longest first, in parts whose shortest row has at least three quarters of the longest's length."""
-    parts: list[list[int]] = []
-    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        if not parts or 4 * lengths[i] < 3 * lengths[parts[-1][0]]:
-            parts.append([])
-        parts[-1].append(i)
-    return parts
-
-
-def in_like_lengths(lengths: Sequence[int], read: Callable[[list[int], int], Tensor]) -> Tensor:
-    """(B, ...) what `read` makes of rows, called with the indices of those of like length, and the longest length among them."""
-    parts = of_like_length(lengths)
-    found = torch.cat([read(part, lengths[part[0]]) for part in parts])
-    return found[torch.tensor([i for part in parts for i in part], device=found.device).argsort()]
-
-
-def padding_saved(rows: int, width: int, lengths: Sequence[int]) -> float:
-    """How many times the tokens of `in_like_lengths` one table (rows, width) has."""
-    return rows * width / max(1, sum(len(part) * lengths[part[0]] for part in of_like_length(lengths)))
 
 
 def numbered(keys: Iterable[Hashable]) -> list[int]:

@@ -19,7 +19,6 @@ from rewardlab.models.load import load_policy
 from rewardlab.models.planned import planned
 from rewardlab.models.reward_model import load_reward_model
 from rewardlab.policies.hf.encoder import EncoderPolicy
-from rewardlab.policies.packing import of_like_length
 from rewardlab.util.outputs import forward_batch
 
 WORDS = ["good", "bad", "red", "blue", "say", "one", "two", "three", "answer"]
@@ -123,11 +122,6 @@ def test_the_same_checkpoint_begins_with_the_same_head_each_time_and_ranks_nothi
     first, second = (EncoderPolicy.load(place, "cpu", "float32") for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
     assert scored(first, PROMPTS, REPLIES).tolist() == [0, 0, 0]
-
-
-def test_rows_of_like_length_are_read_together():
-    assert of_like_length([5, 100, 74, 76, 3, 4, 0]) == [[1, 3], [2], [0, 5], [4], [6]]
-    assert of_like_length([]) == []
 
 
 @pytest.fixture

@@ -117,32 +117,6 @@ def test_it_draws_with_adapters_merged(family, dtype, folder):
     assert for_sampling(whole, policy.dtype) is whole
 
 
-@pytest.mark.parametrize("lora_rank", [None, 4])
-def test_rows_of_like_length_are_computed_together_to_the_same_numbers(folder, lora_rank, monkeypatch):
-    policy = stirred(load(folder("phi"), lora_rank=lora_rank)) if lora_rank else load(folder("phi"))
-    batch = batch_of(policy.write(prompts(policy, ["a", "b?", QUESTIONS[1] * 4, "c"]), ["1", "two, or 3", "43, " * 20, "4"]))
-    passes, own = [], policy._hidden
-    monkeypatch.setattr(policy, "_hidden", lambda ids: (passes.append(tuple(ids.shape)), own(ids))[1])
-
-    def found(worthwhile):
-        passes.clear()
-        monkeypatch.setattr(hf, "WORTHWHILE", worthwhile)
-        out = policy.evaluate(batch, ("logprobs", "entropy", "hidden"))
-        (out.logprobs.sum() + out.hidden.square().mean()).backward()
-        grads = [p.grad.clone() for p in policy.parameters() if p.grad is not None]
-        for p in policy.parameters():
-            p.grad = None
-        return list(passes), [out.logprobs, out.entropy, out.hidden, *grads]
-
-    (one, whole), (several, apart) = found(100), found(1.25)
-    assert one == [tuple(batch.ids.shape)]
-    assert len(several) > 1
-    assert sum(rows * width for rows, width in several) < 0.5 * batch.ids.numel()
-    assert len(whole) == len(apart) > 10
-    for a, b in zip(whole, apart, strict=True):
-        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
-
-
 # ---- log-probs -------------------------------------------------------------------------------------------------------
 
 

@@ -28,7 +28,6 @@ from rewardlab.policies.attributes import KEY, Attributes, attributes_in, labels
 from rewardlab.policies.hf.loading import quiet
 from rewardlab.policies.hf.model import context_of, recomputing
 from rewardlab.policies.hf.policy import HFPolicy
-from rewardlab.policies.packing import in_like_lengths
 from rewardlab.util.device import device_of, dtype_of
 from rewardlab.util.progress import console
 
@@ -209,27 +208,19 @@ class EncoderPolicy(HFPolicy):
                 f"the model {self.name!r} is an encoder: it has a score for prompt and reply as a whole, and no {what} of tokens, "
                 "which this method reads"
             )
-        outputs = self._outputs_of(ids, length, mask)
-        # (B, T, k): where a row ends, its outputs
-        ends = (torch.arange(ids.shape[1], device=ids.device) == length[:, None] - 1)[:, :, None]
-        values = torch.where(ends, outputs[:, None], outputs.new_zeros(()))
-        found = {"value": mixed(values, self.attributes)}
-        return Outputs.of(found | {"values": values} if "values" in wants else found)
-
-    def _outputs_of(self, ids: Tensor, length: Tensor, mask: Tensor) -> Tensor:
-        """(B, k). Rows of like length are read together: in one table of all, most of it may be padding."""
-        again = recomputing(self.model) if self.recomputes and torch.is_grad_enabled() else nullcontext()
-        with again, self._autocast():
-            read = in_like_lengths(length.tolist(), lambda rows, n: self._read_pairs(ids[rows, :n], length[rows], mask[rows, :n]))
-        return read.float()
-
-    def _read_pairs(self, ids: Tensor, length: Tensor, mask: Tensor) -> Tensor:
-        real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]
+        place = torch.arange(ids.shape[1], device=ids.device)
+        real = place < length[:, None]
         read = {"input_ids": ids, "attention_mask": real.long()}
         if self.typed:
             # from the first decision on, it is the reply
             read["token_type_ids"] = (real & mask.cummax(1).values).long()
-        return self.model(**read).logits
+        again = recomputing(self.model) if self.recomputes and torch.is_grad_enabled() else nullcontext()
+        with again, self._autocast(cached=False):
+            outputs = self.model(**read).logits.float()
+        # (B, T, k): where a row ends, its outputs
+        values = torch.where((place == length[:, None] - 1)[:, :, None], outputs[:, None], outputs.new_zeros(()))
+        found = {"value": mixed(values, self.attributes)}
+        return Outputs.of(found | {"values": values} if "values" in wants else found)
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise RewardlabError(f"the model {self.name!r} {WRITES_NOTHING}")

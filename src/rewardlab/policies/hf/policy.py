@@ -38,16 +38,12 @@ from rewardlab.policies.hf.model import (
 from rewardlab.policies.hf.prefill import read_once
 from rewardlab.policies.hf.sampling import Sampler
 from rewardlab.policies.hf.sizes import ROWS, Sizes
-from rewardlab.policies.packing import in_like_lengths, padding_saved
 from rewardlab.policies.perturbed import Place
 from rewardlab.policies.replies import Replies
 from rewardlab.policies.room import fitting_rows, in_parts, sampling_cost
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.vectors import numbered, numbered_table
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
-
-WORTHWHILE = 1.25
-"""How many times the tokens of passes by length one table has at least, for these to be taken: each casts the weights anew."""
 
 
 class HFPolicy(Sizes, TextPolicy):
@@ -233,7 +229,7 @@ class HFPolicy(Sizes, TextPolicy):
         real = torch.arange(ids.shape[1], device=ids.device) < length[:, None]
         read, vectors = numbered_table(ids, self._read, self._known)
         with self._changed(lambda x: real, self.whole), reading(self.model, vectors):
-            hidden = self._hidden_of(read, length)
+            hidden = self._hidden(read)
         out = Outputs()
         if "value" in wants or "values" in wants:
             if self.value_head is None:
@@ -248,14 +244,6 @@ class HFPolicy(Sizes, TextPolicy):
         if "logprobs" in wants or "entropy" in wants or per_token:
             self._head(out, hidden, ids, mask, per_token)
         return out
-
-    def _hidden_of(self, ids: Tensor, length: Tensor) -> Tensor:
-        """(B, T, hidden). Rows of like length are computed together where one table of all would be mostly padding."""
-        # processes that share a model make the same passes; what is inserted after a layer knows the places of the whole table
-        apart, lengths, (rows, width) = self.alone and self._inserted is None and not self.sees, length.tolist(), ids.shape
-        if not apart or padding_saved(rows, width, lengths) < WORTHWHILE:
-            return self._hidden(ids)
-        return in_like_lengths(lengths, lambda part, n: F.pad(self._hidden(ids[part, :n]), (0, 0, 0, width - n)))
 
     def _hidden(self, ids: Tensor) -> Tensor:
         """(B, T, hidden). Padding is on the right, where causal attention does not look: no mask is needed."""
