@@ -59,7 +59,7 @@ def planned(season: Season, member: Member, world: World) -> dict[str, list[Job]
         best = chosen(known_levels(season, by_rate))
         # whichever rate will be chosen, a run takes as long
         at = {season.league.rate_of(member): best or sorted(by_rate)[len(by_rate) // 2]}
-    meeting = [season.job(member, world, seed, at) for seed in season.seeds(world)]
+    meeting = [season.job(member, world, seed, at, along=True) for seed in season.seeds(world)]
     some = season.seeds(world)[:KNOB_SEEDS]
     settings = [season.job(member, world, seed, {**at, member.knob: value}) for value in member.values for seed in some]
     return {"to choose rates": tuning, "to compare": meeting, "to vary a setting": settings}

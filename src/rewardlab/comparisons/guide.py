@@ -12,7 +12,7 @@ from rewardlab.checks.levels import levels
 from rewardlab.comparisons import league_records
 from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.league_page import facts
-from rewardlab.comparisons.telling import advice, cautions, of_baseline, reached, row_of, standing_words, summary
+from rewardlab.comparisons.telling import advice, cautions, of_baseline, reached, row_of, spending, standing_words, summary
 from rewardlab.comparisons.words import BETTER, WORSE
 from rewardlab.engine.rates import RATES
 from rewardlab.registry import describe as catalogue
@@ -177,7 +177,8 @@ def checked(method: str) -> str:
 def worlds(record: Record) -> Iterator[str]:
     """A line for each world: what it is, what the baseline reached there, and what speaks against reading more into it."""
     for world in record["worlds"]:
-        yield f"- **{world['name']}**, {world['says']}. {' '.join([of_baseline(world, record), *cautions(world)])}"
+        told = (of_baseline(world, record), spending(world, record), *cautions(world))
+        yield f"- **{world['name']}**, {world['says']}. {' '.join(filter(None, told))}"
 
 
 def overview(record: Record) -> str:

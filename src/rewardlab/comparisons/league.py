@@ -136,6 +136,8 @@ class League:
     rate: the setting that is the learning rate of what members train.  pairs: seeds on which members meet.
     answers: whether what decides needs answers in rows of one's own.
     costs: further numbers of a run that are shown, with what they are; against the first of them the outcome is plotted.
+    spends: a number that grows as a run learns, as its KL from the start, and what it is: runs are measured on the way, and members
+    compared once more where both have spent as much.
     """
 
     question: str
@@ -161,6 +163,7 @@ class League:
     pairs: int = PAIRS
     answers: bool = True
     costs: Mapping[str, str] = field(default_factory=dict)
+    spends: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         names = [member.name for member in self.members]

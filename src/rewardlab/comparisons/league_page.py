@@ -9,8 +9,8 @@ from typing import Any
 from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.levels import NOTHING, change, percent, shown, span, times
 from rewardlab.comparisons.parting import parting
-from rewardlab.comparisons.plots import curves, scatter
-from rewardlab.comparisons.telling import absences, remedies, unmet
+from rewardlab.comparisons.plots import curves, paths, scatter
+from rewardlab.comparisons.telling import absences, at_equal, remedies, unmet
 from rewardlab.comparisons.words import BASELINE, WORDS
 
 Record = Mapping[str, Any]
@@ -107,6 +107,7 @@ def world_section(world: Record, record: Record) -> str:
         titled("Right replies in training", curves(learning, record["members"], "updates", "right")),
         parted(world, record["outcome"]["margin"]),
         frontier(world, record),
+        titled("Along the runs", spent_path(world, record)),
         "<h3>What it costs</h3>",
         wide(cost_table(world, record)),
         rates(world),
@@ -201,6 +202,14 @@ def plotted(world: Record, record: Record, across: str) -> str:
     return scatter([point for row in world["rows"] for point in points_of(row)], record["members"], across, guard["says"])
 
 
+def spent_path(world: Record, record: Record) -> str:
+    """The plot of the outcome against what runs spend as they learn, for a league that compares members at equal amounts of it."""
+    if not record.get("spends"):
+        return ""
+    lines = {row["member"]: row["path"] for row in world["rows"]}
+    return paths(lines, record["members"], record["outcome"]["says"], record["spends"][1])
+
+
 def costs_of(record: Record) -> Mapping[str, str]:
     """Further numbers that a league shows; a record of an earlier version has none."""
     return record.get("costs") or {}
@@ -215,7 +224,8 @@ def points_of(row: Record) -> list[dict[str, Any]]:
 def cost_table(world: Record, record: Record) -> str:
     base = next(row for row in world["rows"] if row["member"] == record["baseline"])
     passes = list(base["pass_at"])[:6] if len(base["pass_at"]) > 1 else []
-    names = ["member", "rate", "tokens", "against the baseline", "at equal tokens", "seconds", "length", "entropy", "KL"]
+    equal = f"at equal {record['spends'][1]}" if record.get("spends") else ""
+    names = ["member", "rate", "tokens", "against the baseline", "at equal tokens", equal, "seconds", "length", "entropy", "KL"]
     costs = costs_of(record)
     names += [*costs.values(), *passes]
     lines = [cost_row(row, base, record["outcome"], list(costs), passes) for row in world["rows"]]
@@ -234,13 +244,14 @@ def cost_row(row: Record, base: Record, outcome: Record, costs: Sequence[str], p
         f"{row['rate']:g}" if row["rate"] else NOTHING,
         f"{row['tokens']:,.0f}" if row["tokens"] else NOTHING,
         times(row["tokens"], base["tokens"]),
-        at_equal(row, base, outcome) or NOTHING,
+        at_equal_tokens(row, base, outcome) or NOTHING,
+        at_equal(row, outcome) or NOTHING,
         *(number(value) for value in (seconds, beside["length"], beside["entropy"], beside["kl"], *map(beside.get, costs))),
         *(percent(row["pass_at"].get(name)) for name in passes),
     ]
 
 
-def at_equal(row: Record, base: Record, outcome: Record) -> str:
+def at_equal_tokens(row: Record, base: Record, outcome: Record) -> str:
     """The level at the baseline's tokens; with what it spent, where its first update alone cost more."""
     equal = row["equal_tokens"]
     if not equal:

@@ -9,10 +9,10 @@ from typing import Any
 from rewardlab.comparisons import league_records
 from rewardlab.comparisons.guide import guide
 from rewardlab.comparisons.league import League, league, leagues
-from rewardlab.comparisons.league_page import at_equal, by_problem, costs_of, differences, facts, plotted
+from rewardlab.comparisons.league_page import at_equal_tokens, by_problem, costs_of, differences, facts, plotted, spent_path
 from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
 from rewardlab.comparisons.parting import parting
-from rewardlab.comparisons.telling import absences
+from rewardlab.comparisons.telling import absences, at_equal
 from rewardlab.comparisons.words import BASELINE, WORDS
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import describe as catalogue
@@ -65,7 +65,8 @@ def table(world: Record, record: Record) -> str:
     outcome, guard = record["outcome"], record["guard"]
     kept = [guard["says"]] if guard else []
     names = ["method", outcome["says"], "difference", "95% interval (not corrected)", "p, corrected", *kept, "stands"]
-    names += ["learning rate", "tokens, of all models", "at the baseline's tokens", "KL", "length"]
+    names += ["learning rate", "tokens, of all models", "at the baseline's tokens"]
+    names += [f"at equal {record['spends'][1]}" if record.get("spends") else "", "KL", "length"]
     names += [*costs_of(record).values(), PARTS]
     base = next(row for row in world["rows"] if row["member"] == record["baseline"])
     rows = [list(cells(row, base, record)) for row in world["rows"]]
@@ -89,7 +90,8 @@ def cells(row: Record, base: Record, record: Record) -> Iterator[str]:
     if record["guard"]:
         yield shown(row["guard"]["mean"], record["guard"])
     yield from (standing["word"], f"{row['rate']:g}" if row["rate"] else NOTHING, times(row["tokens"], base["tokens"]))
-    yield at_equal(row, base, outcome)
+    yield at_equal_tokens(row, base, outcome)
+    yield at_equal(row, outcome)
     parts = parting(row["curves"], row["updates"] or 0.0, outcome["margin"])
     for value in (row["beside"]["kl"], row["beside"]["length"], *map(row["beside"].get, costs_of(record)), parts):
         yield NOTHING if value is None else f"{value:.3g}"
@@ -113,6 +115,8 @@ def plots_of(name: str, world: Record, record: Record) -> Iterator[tuple[str, st
         yield "differences", f"{file}.svg", drawn
     if drawn := plotted(world, record, f"{outcome['number']} ({outcome['better']} is better)"):
         yield "frontier", f"{file}-frontier.svg", drawn
+    if drawn := spent_path(world, record):
+        yield "runs along the way", f"{file}-path.svg", drawn
 
 
 def documents(folder: Path) -> dict[Path, str]:

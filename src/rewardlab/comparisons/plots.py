@@ -62,6 +62,23 @@ def curves(lines: Mapping[str, Sequence[float]], order: Sequence[str], across: s
     return picture("".join(drawn), x, y, across, upwards, ticks_across=False)
 
 
+def paths(lines: Mapping[str, Sequence[Sequence[float]]], order: Sequence[str], across: str, upwards: str) -> str:
+    """A line for each member through its (x, y), in their order, with a point at the last."""
+    known = {name: line for name, line in lines.items() if len(line) > 1}
+    if not known:
+        return ""
+    x = axis([at for line in known.values() for at, _ in line], LEFT, WIDTH - RIGHT)
+    y = axis([value for line in known.values() for _, value in line], HEIGHT - BOTTOM, TOP)
+    drawn = []
+    for (name, line), label in zip(known.items(), spread([y(line[-1][1]) for line in known.values()]), strict=True):
+        stroke, (last, end) = colour(order.index(name)), line[-1]
+        points = " ".join(f"{x(at):.1f},{y(value):.1f}" for at, value in line)
+        drawn.append(f'<polyline points="{points}" fill="none" stroke="{stroke}" stroke-width="1.6"/>')
+        drawn.append(f'<circle cx="{x(last):.1f}" cy="{y(end):.1f}" r="4" fill="{stroke}"/>')
+        drawn.append(text(WIDTH - RIGHT + 8, label + 4, name, stroke))
+    return picture("".join(drawn), x, y, across, upwards)
+
+
 def scatter(
     points: Sequence[Mapping[str, Any]], order: Sequence[str], across: str, upwards: str
 ) -> str:  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 from rewardlab import api
 from rewardlab.checks.runs import Done
 from rewardlab.checks.workers import shared_processes
+from rewardlab.comparisons.along import compared, mean_path
 from rewardlab.comparisons.league import League, World
 from rewardlab.comparisons.season import FIRST, Played, Season, play, start_of, tokens
 from rewardlab.comparisons.standings import Standing, fitness, standings, told_apart
@@ -36,7 +37,7 @@ def run_league(name: str, season: Season) -> Record:
         "when": datetime.now(UTC).isoformat(timespec="seconds"), "name": name, "baseline": league.baseline,
         "members": [member.name for member in league.members],
         "outcome": asdict(league.outcome),
-        "guard": guard_record(league), "costs": dict(league.costs),
+        "guard": guard_record(league), "costs": dict(league.costs), "spends": list(league.spends) if league.spends else None,
         "steps": league.steps, "problems": league.problems, "rate_seeds": league.rate_seeds,
         "chosen_by": league.chosen_by, "seeds": list(range(FIRST, FIRST + season.pairs)), "settings": dict(league.settings),
         "worlds": worlds, "versions": api.versions(), "machine": {"cores": season.processes or 0},
@@ -61,9 +62,12 @@ def world_record(season: Season, played: Played) -> Record:
     conditions = fitness(whole[league.baseline], league.learns)
     fit = all(condition["ok"] for condition in conditions)
     rows = [row(season, played, member.name, found.get(member.name, Standing(FAILED))) for member in league.members_of(world)]
+    equal = compared(done, league.baseline, league.spends[0], league.outcome, starts) if league.spends else {}
+    for one in rows:
+        one["at_equal"] = equal.get(one["member"])
     if not fit:
-        for one in rows:
-            one["standing"]["word"] = one["standing"]["word"] if one["standing"]["word"] in (BASELINE, FAILED) else UNFIT
+        for one in [one["standing"] for one in rows] + [one["at_equal"] for one in rows if one["at_equal"]]:
+            one["word"] = one["word"] if one["word"] in (BASELINE, FAILED) else UNFIT
     return {
         "name": world.name, "task": world.task, "says": world.says, "new": world.new, "model": world.model or "embedded",
         "starts": len(set(starts)) if starts else 1, "steps": world.steps or league.steps, "budget": world.tokens,
@@ -95,7 +99,7 @@ def row(season: Season, played: Played, name: str, standing: Standing) -> Record
         "guard": of_world(world, done, league.guard.number) if league.guard else None,
         "tokens": tokens(runs), "updates": average(done, "updates"), "seconds": [one.seconds for one in done],
         "beside": {key: beside(done, key) for key in (*BESIDE, *league.costs)}, "pass_at": pass_at(done),
-        "curves": curves(done),
+        "curves": curves(done), "path": mean_path(done, league.spends[0], league.outcome.number) if league.spends else [],
         "equal_tokens": at_equal(season, played, name), "knob": knob(season, played, name),
     }  # fmt: skip
 

@@ -16,6 +16,7 @@ import numpy as np
 from rewardlab import registry
 from rewardlab.checks.runs import Done, Job, kind_of
 from rewardlab.checks.workers import Failed
+from rewardlab.comparisons.along import POINTS
 from rewardlab.comparisons.known_runs import Outcome, run_jobs
 from rewardlab.comparisons.league import PAIRS, League, Member, World
 from rewardlab.core import Recipe, Update
@@ -61,13 +62,18 @@ class Season:
 
     def job(
         self, member: Member, world: World, seed: int, settings: Mapping[str, Any] | None = None, *, measured: bool = True,
-        tokens: int | None = None,
+        tokens: int | None = None, along: bool = False,
     ) -> Job:  # fmt: skip
-        """The run of a member in a world on a seed.  tokens: its budget, in place of steps.  settings: such as lr, or its knob."""
+        """The run of a member in a world on a seed.  tokens: its budget, in place of steps.  settings: such as lr, or its knob.
+
+        along: whether it is measured on the way, where the league compares members at equal amounts of what runs spend.
+        """
         recipe, tokens = self.recipe(member, world, settings), tokens or world.tokens
+        steps = None if tokens else world.steps or self.league.steps
+        every = max(1, steps // POINTS) if steps and along and self.league.spends else 0
         config = self.config.but(
-            task=world.task, model=model_of(world, seed), seed=seed, steps=None if tokens else world.steps or self.league.steps,
-            budget=tokens, eval_problems=(world.problems or self.league.problems) if measured else 0, eval_every=0,
+            task=world.task, model=model_of(world, seed), seed=seed, steps=steps, budget=tokens,
+            eval_problems=(world.problems or self.league.problems) if measured else 0, eval_every=every,
             lora_rank=world.lora_rank or self.config.lora_rank, method=member.name,
         )  # fmt: skip
         words = [world.name, member.name, *(f"{name}={value}" for name, value in (settings or {}).items()), f"s{seed}"]
@@ -230,7 +236,7 @@ def play(season: Season, world: World, dear: float) -> Played:
 def _meet(season: Season, world: World, members: Sequence[Member], rates: Mapping[str, float | None]) -> dict[str, list[Outcome]]:
     seeds = season.seeds(world)
     # seed by seed, so that a league that is stopped early has whole pairs
-    jobs = [season.job(member, world, seed, _rate(season, rates, member)) for seed in seeds for member in members]
+    jobs = [season.job(member, world, seed, _rate(season, rates, member), along=True) for seed in seeds for member in members]
     outcomes = run_jobs(f"{world.name}: members meet", jobs, season.processes)
     return {member.name: [outcomes[i * len(members) + j] for i in range(len(seeds))] for j, member in enumerate(members)}
 

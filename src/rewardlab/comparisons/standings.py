@@ -51,7 +51,7 @@ def standings(
     starts: by seed, the warm start that it was run from. Seeds of one start count as one, by their mean: a start may suit a method.
     """
     known = {name: _differences(own, runs[baseline], outcome, starts) for name, own in runs.items() if name != baseline}
-    adjusted = dict(zip(known, holm([p_value(values) for values in known.values()]), strict=True))
+    adjusted = _adjusted(known)
     found = {baseline: Standing(BASELINE)}
     for name, values in known.items():
         guarded = _guarded(runs[name], runs[baseline], guard, starts)
@@ -59,6 +59,16 @@ def standings(
         if _same(runs[name], runs[baseline]):
             found[name] = Standing(INERT, 0.0, 0.0, 0.0, guard=guarded)
     return found
+
+
+def decided(differences: Mapping[str, np.ndarray], margin: float) -> dict[str, Standing]:
+    """The standing of every rival by its paired differences, oriented, of which nothing is guarded."""
+    adjusted = _adjusted(differences)
+    return {name: _standing(values, adjusted[name], margin, None, None, False) for name, values in differences.items()}
+
+
+def _adjusted(differences: Mapping[str, np.ndarray]) -> dict[str, float]:
+    return dict(zip(differences, holm([p_value(values) for values in differences.values()]), strict=True))
 
 
 def _standing(
@@ -95,7 +105,7 @@ def _differences(
 ) -> np.ndarray:
     """(n,) paired differences, oriented, of the pairs in which both numbers are defined; means over the seeds of a start."""
     pairs = [outcome.gain(_number(a, outcome.number) - _number(b, outcome.number)) for a, b in zip(own, other, strict=True)]
-    return _by_start(pairs, starts)
+    return by_start(pairs, starts)
 
 
 def _guarded(
@@ -103,14 +113,15 @@ def _guarded(
 ) -> tuple[float, float, float] | None:
     if guard is None:
         return None
-    values = _by_start([_number(a, guard.number) - _number(b, guard.number) for a, b in zip(own, other, strict=True)], starts)
+    values = by_start([_number(a, guard.number) - _number(b, guard.number) for a, b in zip(own, other, strict=True)], starts)
     if len(values) < 2:
         return None
     mean, low, high = (float(x) for x in interval(values))
     return mean, low, high
 
 
-def _by_start(values: Sequence[float], starts: Sequence[int] | None) -> np.ndarray:
+def by_start(values: Sequence[float], starts: Sequence[int] | None) -> np.ndarray:
+    """The means of the values that are defined over the seeds of each start; the values themselves without starts."""
     groups: dict[int, list[float]] = {}
     for value, start in zip(values, starts or range(len(values)), strict=True):
         if math.isfinite(value):

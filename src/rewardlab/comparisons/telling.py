@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rewardlab.comparisons.league import OWN
-from rewardlab.comparisons.levels import change, shown, times
+from rewardlab.comparisons.levels import change, shown, span, times
 from rewardlab.comparisons.words import (
     ABSENT,
     AT_A_COST,
@@ -71,6 +71,8 @@ def of_world(world: Record, record: Record) -> Iterator[str]:
             rows = [row for row in world["rows"] if row["standing"]["word"] == word]
             if rows:
                 yield f"{word.capitalize()}: {', '.join(told(row, base, record) for row in rows)}."
+    if equal := spending(world, record):
+        yield equal
     yield from cautions(world)
 
 
@@ -91,6 +93,28 @@ def cautions(world: Record) -> Iterator[str]:
         yield "All together they differ by no more than alike ones would by chance."
     if world["fit"] and (absent := absences(world)):
         yield absent
+
+
+def at_equal(row: Record, outcome: Record) -> str:
+    """Of a member: where it stands once both have spent as much, as in "better: +3.1 points (+0.4 to +5.8), at 0.28"; else ""."""
+    found = row.get("at_equal")
+    if not found or found["effect"] is None:
+        return ""
+    inside = span(found["low"], found["high"], outcome)
+    return f"{found['word']}: {change(found['effect'], outcome)} ({inside}), at {found['spent']:.3g}"
+
+
+def spending(world: Record, record: Record) -> str:
+    """Where members stand at equal amounts of what runs spend, in a sentence; "" for a league that does not compare them so."""
+    if not record.get("spends") or not world["fit"]:
+        return ""
+    by_word: dict[str, list[str]] = {}
+    for row in world["rows"]:
+        if (found := row.get("at_equal")) and found["effect"] is not None:
+            moved = change(found["effect"], record["outcome"])
+            by_word.setdefault(found["word"], []).append(f"{row['member']} ({moved} at {found['spent']:.2g})")
+    told = "; ".join(f"{word} {', '.join(by_word[word])}" for word in ORDER if word in by_word)
+    return f"Where both have spent as much {record['spends'][1]}: {told}." if told else ""
 
 
 def absences(world: Record) -> str:

@@ -36,6 +36,7 @@ league = League(
     needs="Your rows need the columns prompt, chosen, rejected, and answer: what decides is the verifier's mean verdict on "
     "sampled replies to held-out prompts.",
     measure=reward_and_kl(n=2),
+    spends=("kl", "KL from the initial policy, nats per reply"),
     learns="reward",
     settings={"problems": 32},
     chosen_by="reward",
