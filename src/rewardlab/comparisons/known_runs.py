@@ -107,9 +107,15 @@ def run_known(job: Job) -> Done:
     return done
 
 
+_WARM: set[tuple[str, Any, str | None]] = set()
+"""(cache, task, model) of the small policies that an earlier stage has made or found."""
+
+
 def warm_starts(what: str, jobs: Sequence[Job], processes: int | None) -> None:
     """Make the small policies from which these jobs start, side by side: a run whose policy another one is making only waits."""
-    configs = list({(job.config.task, job.config.model): job.config for job in jobs if not job.keep}.values())
+    starts = {(str(cache()), job.config.task, job.config.model): job.config for job in jobs if not job.keep}
+    configs = [config for key, config in starts.items() if key not in _WARM]
+    _WARM.update(starts)
     if len(configs) < 2:
         return
     with Bar(f"{what}: warm starts", len(configs)) as bar, closing(run_all(warm, configs, processes)) as ends:
