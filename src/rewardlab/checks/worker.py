@@ -5,12 +5,14 @@ It runs as a script and is never imported. The first line holds sys.path, each f
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import queue
 import sys
 import threading
 from base64 import b64decode, b64encode
+from contextlib import suppress
 from typing import Any
 
 
@@ -34,6 +36,7 @@ def main() -> None:
     while True:
         # base64 has no line breaks, so a message is one line
         results.write(b64encode(pickle.dumps(outcome(lines.get()))) + b"\n")
+        give_memory_back()
 
 
 def read(lines: queue.SimpleQueue[bytes]) -> None:
@@ -51,6 +54,14 @@ def outcome(line: bytes) -> tuple[bool, Any]:
         return True, work(job)
     except Exception as problem:
         return False, f"{type(problem).__name__}: {' '.join(str(problem).split())}"
+
+
+def give_memory_back() -> None:
+    """Return to the system what the last job has freed: glibc keeps it, and after fifty runs of a small policy a worker held three
+    gigabytes, two of them unused."""
+    # another C library has no such function
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 if __name__ == "__main__":
