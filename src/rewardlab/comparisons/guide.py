@@ -47,8 +47,8 @@ the command that runs the same comparison on your own rows, with your model, her
 """
 
 
-CONTENTS = """| I want | begin with | better than it, in how many worlds | worse than it |
-| --- | --- | --- | --- |"""
+CONTENTS = """| I want | try first | compared with | better than it, in how many worlds | worse than it |
+| --- | --- | --- | --- | --- |"""
 CHECKS = """### Checks of one method each
 
 What the check of each measured, in a world chosen for its claim. The word in bold is the verdict ([what it
@@ -67,9 +67,10 @@ def guide(folder: Path) -> str:
 
 
 def row_of_contents(found: League, record: Record | None) -> str:
-    """A league in one row: what to begin with, and who was better and worse than it, in how many of the fit worlds."""
-    better, worse = (who(word, record) for word in (BETTER, WORSE)) if record else ("no league yet", "")
-    return f"| [{found.want}](#{anchor(found)}) | `{found.baseline}` | {better} | {worse} |"
+    """A league in one row: what to try first, and who was better and worse than the baseline, in how many of the fit worlds."""
+    better, worse = (who(word, record) for word in (BETTER, WORSE)) if record else (found.earlier or "not run yet", "")
+    first = found.first or f"`{found.baseline}`"
+    return f"| [{found.want}](#{anchor(found)}) | {first} | {found.baseline} | {better} | {worse} |"
 
 
 def who(word: str, record: Record) -> str:
@@ -129,7 +130,7 @@ def unrun(name: str, found: League) -> str:
     return f"""
 ## I want {found.want}
 
-{chapter(name)}**Which of them is better was not measured here:** they have not been compared with one another. The league
+{chapter(name)}**Which of them is better was not measured in a league.** {found.earlier or "They have not been compared."} The league
 that compares them is defined, and `rewardlab league {name}` runs it; on your own rows:
 
     rewardlab league {name} --task mine.jsonl --model path/to/checkpoint --lora-rank 16

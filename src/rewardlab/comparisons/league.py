@@ -131,7 +131,8 @@ class League:
     equal.  steps: updates of each run.  rates: from which each member chooses, by the mean of `chosen_by` on `rate_seeds`
     development seeds.  problems: held out.  left_out: methods of the
     family that are not in it, and why.  advice: what was learnt, for the guide; {world/member} stands for a level of the record.
-    needs: what rows of one's own must have, and what decides there.
+    needs: what rows of one's own must have, and what decides there.  first: what to try first, for the guide's first table, in the
+    light of the record; "": the baseline.  earlier: of a league that was not run, what was compared before it, in a sentence.
     scorer: the process reward model that members read, by name; on rows of one's own it is the one of --reward prm:PATH.
     rate: the setting that is the learning rate of what members train.  pairs: seeds on which members meet.
     answers: whether what decides needs answers in rows of one's own.
@@ -158,6 +159,8 @@ class League:
     left_out: Mapping[str, str] = field(default_factory=dict)
     advice: str = ""
     needs: str = ""
+    first: str = ""
+    earlier: str = ""
     scorer: str = ""
     rate: str = "lr"
     pairs: int = PAIRS
