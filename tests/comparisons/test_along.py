@@ -91,7 +91,7 @@ def test_what_is_said_of_members_at_equal_amounts():
 TINY = League(
     question="Which of two?", want="a test", baseline="dpo", members=(Member("dpo"), Member("sft", settings={"field": "chosen"})),
     worlds=(World("notes", "notes:size=8", "orders", model="untrained", rates=(1e-2,)),),
-    outcome=REWARD, measure=reward_and_kl(), learns="reward", spends=("kl", "KL"), settings={"problems": 2}, steps=POINTS,
+    outcome=REWARD, measure=reward_and_kl(), learns=None, spends=("kl", "KL"), settings={"problems": 2}, steps=POINTS,
     problems=12, rate_seeds=1, chosen_by="reward",
 )  # fmt: skip
 

@@ -19,16 +19,17 @@ from rewardlab.checks.runs import Done
 from rewardlab.checks.workers import Failed
 from rewardlab.commands import cli
 from rewardlab.commands import league as command
-from rewardlab.comparisons import guide, known_runs, league_records, leagues_doc, results, season
+from rewardlab.comparisons import guide, known_runs, league_records, leagues_doc, played, results
 from rewardlab.comparisons.forecast import forecast, noise_of
 from rewardlab.comparisons.league import OWN, Guard, League, Member, Outcome, World, league, leagues
 from rewardlab.comparisons.league_page import page, ran
 from rewardlab.comparisons.own import of_task, only
 from rewardlab.comparisons.own_check import check
-from rewardlab.comparisons.season import Season, beyond, chosen, model_of
+from rewardlab.comparisons.played import beyond, chosen
+from rewardlab.comparisons.season import Season, model_of
 from rewardlab.comparisons.standings import fitness, told_apart
 from rewardlab.comparisons.telling import advice, remedies, sentences, standing_words
-from rewardlab.comparisons.words import ABSENT, BASELINE, FAILED, INERT
+from rewardlab.comparisons.words import ABSENT, BASELINE, FAILED, INERT, UNFIT
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.models.embedded import tokenizer
@@ -164,13 +165,14 @@ def test_warm_starts_are_made_side_by_side_before_the_runs_that_need_them(tiny, 
 
 @pytest.mark.slow
 def test_a_league_is_run_once_and_read_after_that(tiny, tmp_path, monkeypatch):
+    # a policy with random weights is never right, and nobody learns
+    tiny = replace(tiny, league=replace(TINY, learns=None))
     assert forecast(tiny, None)[0]["missing"] == forecast(tiny, None)[0]["runs"] == 3 * (2 + 2) + 2
     record = results.run_league("tiny", tiny)
     (world,) = record["worlds"]
     rows = {row["member"]: row for row in world["rows"]}
     assert rows["grpo"]["standing"]["word"] == BASELINE
-    # a policy with random weights is never right: nobody learns, and the world says so
-    assert not world["fit"]
+    assert world["fit"]
     assert rows["grpo"]["tokens"] > 0
     assert rows["grpo"]["updates"] == 1
     assert rows["grpo"]["knob"][0]["at"] == 0.1
@@ -188,16 +190,43 @@ def test_a_league_is_run_once_and_read_after_that(tiny, tmp_path, monkeypatch):
     of = {"to choose rates": 6, "to compare": 6, "to vary a setting": 2}
     assert forecast(tiny, record)[0] == {"world": "sums", "runs": 14, "of": of, "missing": 0, "seconds": 0, "sees": None}
     # a member that is added later meets the runs of the others
-    more = replace(tiny, league=replace(TINY, members=(*TINY.members, Member("dr_grpo"))))
+    more = replace(tiny, league=replace(tiny.league, members=(*TINY.members, Member("dr_grpo"))))
     assert forecast(more, None)[0]["missing"] == 2 + 2
 
     text = page(record, TINY.question)
     assert "<script" not in text
-    assert "Not met: the baseline learns" in text
+    assert "Not met: members can be told apart" in text
     assert all(f"<td>{name}</td>" in text for name in rows)
     league_records.append("tiny", record, tmp_path / "kept")
     league_records.append("tiny", record, tmp_path / "kept")
     assert len(league_records.history("tiny", tmp_path / "kept")) == 2
+
+
+def test_where_the_baseline_shows_that_a_world_decides_nothing_the_others_are_not_run(tiny, monkeypatch, capsys):
+    asked = []
+
+    def outcome(job, ends=0.97):
+        asked.append(job.method)
+        return Done({"pass@1": ends, "before.pass@1": 0.2, "auc.truth": 0.6, "tokens": 10.0, "updates": 1.0}, [], 1.0)
+
+    monkeypatch.setattr(played, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
+    record = results.run_league("tiny", tiny)
+    assert set(asked) == {"grpo"}
+    assert "sums: it is not so that it ends with room to differ (pass@1). Nothing can be decided" in capsys.readouterr().err
+    (world,) = record["worlds"]
+    assert not world["fit"]
+    assert [row["member"] for row in world["rows"]] == ["grpo"]
+    assert standing_words(record) == {"grpo": {"sums": BASELINE}, "rloo": {"sums": UNFIT}, "hapo": {"sums": UNFIT}}
+    text = page(record, TINY.question) + leagues_doc.document("tiny", TINY, record) + "\n".join(sentences(record))
+    assert "it ends with room to differ" in text
+    assert "told apart" not in text
+    assert "| rloo | unfit world |" in guide.overview(record)
+    # all is known that will be run
+    monkeypatch.setattr("rewardlab.comparisons.forecast.known", lambda job: outcome(job))
+    assert forecast(tiny, None)[0] | {"seconds": 0} == {
+        "world": "sums", "runs": 0, "of": dict.fromkeys(("to choose rates", "to compare", "to vary a setting"), 0), "missing": 0,
+        "seconds": 0, "sees": None,
+    }  # fmt: skip
 
 
 def test_a_member_whose_runs_fail_is_told_and_the_others_go_on(tiny, monkeypatch):
@@ -207,7 +236,7 @@ def test_a_member_whose_runs_fail_is_told_and_the_others_go_on(tiny, monkeypatch
         right = 0.5 + job.config.seed % 7 / 100 + (0.1 if job.method == "hapo" else 0.0)
         return Done({"pass@1": right, "before.pass@1": 0.2, "auc.truth": right, "tokens": 10.0, "updates": 1.0}, [], 1.0)
 
-    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
+    monkeypatch.setattr(played, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
     (world,) = results.run_league("tiny", replace(tiny, pairs=8))["worlds"]
     rows = {row["member"]: row for row in world["rows"]}
     assert world["fit"]
@@ -228,7 +257,7 @@ def test_a_member_that_cannot_play_in_a_world_is_not_run_there_and_told(tiny, mo
 
     games = World("games", "countdown", "a game", model="untrained", absent={"rloo": "it reads answers"})
     both = replace(tiny, pairs=8, league=replace(TINY, worlds=(*TINY.worlds, games)))
-    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
+    monkeypatch.setattr(played, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
     record = results.run_league("tiny", both)
     assert ("rloo", "arithmetic") in asked
     assert ("rloo", "countdown") not in asked
@@ -255,7 +284,7 @@ def test_a_cost_is_shown_beside_and_the_outcome_plotted_against_it(tiny, monkeyp
         numbers = {"pass@1": right, "before.pass@1": 0.2, "auc.truth": right, "tokens": 10.0, "updates": 1.0, "calls": 3.25}
         return Done(numbers, [], 1.0)
 
-    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
+    monkeypatch.setattr(played, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
     costly = replace(TINY, costs={"calls": "calls of an episode"})
     record = results.run_league("tiny", replace(tiny, league=costly))
     for text in (page(record, "Which?"), leagues_doc.document("tiny", costly, record)):
@@ -270,7 +299,7 @@ def test_a_cost_is_shown_beside_and_the_outcome_plotted_against_it(tiny, monkeyp
 
 
 def test_where_the_baseline_fails_nothing_can_be_compared(tiny, monkeypatch):
-    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [Failed("RewardlabError: no memory left") for _ in jobs])
+    monkeypatch.setattr(played, "run_jobs", lambda what, jobs, processes: [Failed("RewardlabError: no memory left") for _ in jobs])
     with pytest.raises(RewardlabError, match="sums: the baseline grpo fails: no rate could be chosen"):
         results.run_league("tiny", tiny)
 
@@ -283,7 +312,7 @@ def test_a_member_that_costs_more_is_shown_at_equal_tokens_too(tiny, monkeypatch
         tokens = 10.0 if job.config.budget is None and job.method != "hapo" else 30.0
         return Done({"pass@1": 0.5, "before.pass@1": 0.2, "auc.truth": 0.5, "tokens": tokens, "updates": 1.0}, [], 1.0)
 
-    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
+    monkeypatch.setattr(played, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
     (world,) = results.run_league("tiny", tiny)["worlds"]
     assert [budget for method, budget in asked if budget] == [10, 10]
     assert {method for method, budget in asked if budget} == {"hapo"}
@@ -295,7 +324,7 @@ def test_a_member_that_costs_more_is_shown_at_equal_tokens_too(tiny, monkeypatch
 @pytest.mark.slow
 def test_where_a_world_has_a_budget_runs_end_by_tokens_and_not_by_steps(tiny, tmp_path):
     world = replace(TINY.worlds[0], tokens=3000)
-    budgeted = replace(tiny, league=replace(TINY, worlds=(world,)))
+    budgeted = replace(tiny, league=replace(TINY, worlds=(world,), learns=None))
     job = budgeted.job(TINY.member("grpo"), world, 100)
     assert (job.config.budget, job.config.steps) == (3000, None)
     # at the tokens of the baseline, as any other run that has a budget of its own
@@ -306,7 +335,7 @@ def test_where_a_world_has_a_budget_runs_end_by_tokens_and_not_by_steps(tiny, tm
     assert all(row["updates"] > 1 for row in record["worlds"][0]["rows"])
     # all spent as much already
     assert all(row["equal_tokens"] is None for row in record["worlds"][0]["rows"])
-    assert "3,000 tokens of all models together, each at its own rate" in page(record, "Which?")
+    assert "3,000 tokens of all models together, each at the learning rate chosen for it" in page(record, "Which?")
 
 
 # ---- recorded replies ---------------------------------------------------------------------------------------------------
@@ -522,9 +551,9 @@ def test_rows_that_a_guide_asks_for_pass_with_every_member(model, tmp_path):
 
 
 def test_a_member_whose_rates_all_fail_says_why(tiny, monkeypatch):
-    monkeypatch.setattr(season, "run_jobs", lambda what, jobs, processes: [Failed("RewardlabError: too few apples")] * len(jobs))
+    monkeypatch.setattr(played, "run_jobs", lambda what, jobs, processes: [Failed("RewardlabError: too few apples")] * len(jobs))
     with pytest.raises(RewardlabError, match="the baseline grpo fails: no rate could be chosen: too few apples"):
-        season.play(tiny, TINY.worlds[0], 1.25)
+        played.play(tiny, TINY.worlds[0], 1.25)
 
 
 def test_some_members_and_worlds():
@@ -605,7 +634,9 @@ def test_problems_that_decide_nothing_come_with_what_to_try(ends, rises, apart, 
         name: [{"pass@1": ends + by + wiggle * (ends > 0), "before.pass@1": ends - rises} for wiggle in (0.0, 0.001, 0.002)]
         for name, by in (("grpo", 0.0), ("hapo", apart))
     }
-    own = {"name": OWN, "conditions": fitness(runs["grpo"], "pass@1"), "told_apart": told_apart(runs, TINY.outcome)}
+    conditions = fitness(runs["grpo"], "pass@1")
+    fit = all(one["ok"] for one in conditions)
+    own = {"name": OWN, "conditions": conditions, "fit": fit, "told_apart": told_apart(runs, TINY.outcome)}
     found = remedies(own)
     assert len(found) == len(says)
     assert all(told.startswith(start) for told, start in zip(found, says, strict=True))
@@ -683,6 +714,7 @@ def test_a_league_that_is_killed_resumes_after_the_runs_that_had_ended(tmp_path,
     first.wait()
     assert not (tmp_path / "out" / "league.json").exists()
     again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert len(json.loads(again.stdout)["worlds"][0]["rows"]) == 2
+    # a policy with random weights is never right: the baseline says that nothing can be decided
+    assert [row["member"] for row in json.loads(again.stdout)["worlds"][0]["rows"]] == ["grpo"]
     assert all(path.stat().st_mtime_ns == when for path, when in ended.items())
     assert len(list(kept.glob("*/*.json"))) > len(ended)

@@ -249,7 +249,7 @@ def to_do(world: Mapping[str, Any]) -> str:
 
 def show_record(document: Mapping[str, Any]) -> None:
     from rewardlab.commands.tables import heading, lines, table
-    from rewardlab.comparisons.telling import absences, remedies, unmet
+    from rewardlab.comparisons.telling import absences, remedies, unmet, unmet_of
 
     outcome, guard = document["outcome"], document["guard"]
     kept = [guard["says"]] if guard else []
@@ -258,9 +258,8 @@ def show_record(document: Mapping[str, Any]) -> None:
         heading(f"{world['name']}: {outcome['says']} ({outcome['better']} is better)")
         base = next(row for row in world["rows"] if row["member"] == document["baseline"])
         table(names, [line(row, base, document) for row in world["rows"]])
-        for condition in (*world["conditions"], world["told_apart"]):
-            if not condition["ok"]:
-                lines(f"not met: {unmet(condition)}")
+        for condition in unmet_of(world):
+            lines(f"not met: {unmet(condition)}")
         if absent := absences(world):
             lines(absent)
         for remedy in remedies(world):

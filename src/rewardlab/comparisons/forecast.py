@@ -12,10 +12,12 @@ from rewardlab.checks.runs import Done, Job
 from rewardlab.checks.workers import cores
 from rewardlab.comparisons.known_runs import known
 from rewardlab.comparisons.league import Member, World
-from rewardlab.comparisons.season import BEYOND, KNOB_SEEDS, Levels, Season, beyond, chosen, level_of, rate_jobs, trains
+from rewardlab.comparisons.played import BEYOND, KNOB_SEEDS, Levels, beyond, chosen, level_of, rate_jobs, told_unfit, trains
+from rewardlab.comparisons.season import Season
 from rewardlab.comparisons.standings import detectable
 
 PAIRS = (5, 8, 12, 20)
+PLANNED = ("to choose rates", "to compare", "to vary a setting")
 Record = Mapping[str, Any]
 
 
@@ -31,6 +33,10 @@ def forecast(season: Season, record: Record | None) -> list[dict[str, Any]]:
 
 def of_world(season: Season, world: World, noise: float | None) -> dict[str, Any]:
     plans = [planned(season, member, world) for member in season.league.members_of(world)]
+    base = [known(job) for job in planned(season, season.league.member(season.league.baseline), world)["to compare"]]
+    if all(base) and told_unfit(season, world, [one for one in base if one]):
+        # the others are not run there, nor a setting of the baseline varied
+        plans = []
     jobs = [job for plan in plans for some in plan.values() for job in some]
     done = {id(job): found for job in jobs if (found := known(job)) is not None}
     seconds = typical([one.seconds for one in done.values()])
@@ -43,7 +49,7 @@ def of_world(season: Season, world: World, noise: float | None) -> dict[str, Any
     rivals, pairs = len(season.league.rivals_of(world)), sorted({*PAIRS, season.pairs})
     sees = {n: detectable(noise, n, rivals) for n in pairs} if noise else None
     return {
-        "world": world.name, "runs": len(jobs), "of": {what: sum(len(plan[what]) for plan in plans) for what in plans[0]},
+        "world": world.name, "runs": len(jobs), "of": {what: sum(len(plan[what]) for plan in plans) for what in PLANNED},
         "missing": len(missing), "seconds": None if took is None else round(took), "sees": sees,
     }  # fmt: skip
 
@@ -62,7 +68,7 @@ def planned(season: Season, member: Member, world: World) -> dict[str, list[Job]
     meeting = [season.job(member, world, seed, at, along=True) for seed in season.seeds(world)]
     some = season.seeds(world)[:KNOB_SEEDS]
     settings = [season.job(member, world, seed, {**at, member.knob: value}) for value in member.values for seed in some]
-    return {"to choose rates": tuning, "to compare": meeting, "to vary a setting": settings}
+    return dict(zip(PLANNED, (tuning, meeting, settings), strict=True))
 
 
 def tuning_jobs(season: Season, member: Member, world: World) -> dict[float, list[Job]]:

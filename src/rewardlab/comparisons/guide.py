@@ -130,8 +130,8 @@ def unrun(name: str, found: League) -> str:
     return f"""
 ## I want {found.want}
 
-{chapter(name)}**Which of them is better was not measured in a league.** {found.earlier or "They have not been compared."} The league
-that compares them is defined, and `rewardlab league {name}` runs it; on your own rows:
+{chapter(name)}**Which of them is better was not measured in a league.** {found.earlier or "They have not been compared."}
+The league that compares them is defined, and `rewardlab league {name}` runs it; on your own rows:
 
     rewardlab league {name} --task mine.jsonl --model path/to/checkpoint --lora-rank 16
 

@@ -10,7 +10,7 @@ from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.levels import NOTHING, change, percent, shown, span, times
 from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.plots import curves, paths, scatter
-from rewardlab.comparisons.telling import absences, at_equal, remedies, unmet
+from rewardlab.comparisons.telling import absences, at_equal, remedies, unmet, unmet_of
 from rewardlab.comparisons.words import BASELINE, WORDS
 
 Record = Mapping[str, Any]
@@ -136,7 +136,7 @@ def wide(table: str) -> str:
 
 
 def cautions(world: Record) -> str:
-    failed = [condition for condition in (*world["conditions"], world["told_apart"]) if not condition["ok"]]
+    failed = unmet_of(world)
     return "".join(
         f'<p class="caution">{escape(text)}.</p>'
         for text in (*(f"Not met: {unmet(one)}" for one in failed), *(f"Try: {remedy}" for remedy in remedies(world)))

@@ -12,7 +12,7 @@ from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.league_page import at_equal_tokens, by_problem, costs_of, differences, facts, plotted, spent_path
 from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
 from rewardlab.comparisons.parting import parting
-from rewardlab.comparisons.telling import absences, at_equal
+from rewardlab.comparisons.telling import absences, at_equal, unmet_of
 from rewardlab.comparisons.words import BASELINE, WORDS
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import describe as catalogue
@@ -43,8 +43,7 @@ Generated from `src/rewardlab/results/leagues/{name}.json` by `make docs`; do no
 
 
 def of_world(name: str, world: Record, record: Record) -> str:
-    unmet = [one for one in (*world["conditions"], world["told_apart"]) if not one["ok"]]
-    cautions = "".join(f"\n- Not met: {one['what']}; needed {one['needs']}." for one in unmet)
+    cautions = "".join(f"\n- Not met: {one['what']}; needed {one['needs']}." for one in unmet_of(world))
     plots = "".join(f"\n![{kind} of {world['name']}]({file})\n" for kind, file, _ in plots_of(name, world, record))
     unseen = " No method of this league had been tested in this world before." if world["new"] else ""
     absent = f" {told}" if (told := absences(world)) else ""

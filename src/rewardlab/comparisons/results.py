@@ -15,7 +15,8 @@ from rewardlab.checks.runs import Done
 from rewardlab.checks.workers import shared_processes
 from rewardlab.comparisons.along import compared, mean_path
 from rewardlab.comparisons.league import League, World
-from rewardlab.comparisons.season import FIRST, Played, Season, play, start_of, tokens
+from rewardlab.comparisons.played import Played, play, tokens
+from rewardlab.comparisons.season import FIRST, Season, start_of
 from rewardlab.comparisons.standings import Standing, fitness, standings, told_apart
 from rewardlab.comparisons.words import BASELINE, DEAR, FAILED, UNFIT
 from rewardlab.util.intervals import interval
@@ -61,7 +62,11 @@ def world_record(season: Season, played: Played) -> Record:
     found = standings(whole, league.baseline, league.outcome, league.guard, starts)
     conditions = fitness(whole[league.baseline], league.learns)
     fit = all(condition["ok"] for condition in conditions)
-    rows = [row(season, played, member.name, found.get(member.name, Standing(FAILED))) for member in league.members_of(world)]
+    rows = [
+        row(season, played, member.name, found.get(member.name, Standing(FAILED)))
+        for member in league.members_of(world)
+        if member.name in played.runs
+    ]
     equal = compared(done, league.baseline, league.spends[0], league.outcome, starts) if league.spends else {}
     for one in rows:
         one["at_equal"] = equal.get(one["member"])

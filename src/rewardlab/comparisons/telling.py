@@ -40,6 +40,12 @@ def sentences(record: Record) -> Iterator[str]:
         yield f"{world['name']}: {' '.join(of_world(world, record))}"
 
 
+def unmet_of(world: Record) -> list[Record]:
+    """The conditions of a world that are not met. Of an unfit one the others may not have been run, and are not told apart."""
+    conditions = (*world["conditions"], world["told_apart"]) if world["fit"] else world["conditions"]
+    return [one for one in conditions if not one["ok"]]
+
+
 def unmet(condition: Record) -> str:
     """A condition of a world that is not met, with what was found."""
     found = "not defined" if condition["value"] is None else f"{condition['value']:.3g}"
@@ -48,7 +54,7 @@ def unmet(condition: Record) -> str:
 
 def remedies(world: Record) -> list[str]:
     """What to do where a user's own problems decide nothing; a league's own worlds are fixed, and get none."""
-    if world["name"] != OWN or all(one["ok"] for one in (*world["conditions"], world["told_apart"])):
+    if world["name"] != OWN or not unmet_of(world):
         return []
     room = next((one for one in world["conditions"] if one["what"].startswith(ROOM)), None)
     if room is not None and not room["value"]:
@@ -159,8 +165,9 @@ def row_of(world: Record, member: str) -> Record:
 
 
 def word_of(world: Record, member: str) -> str:
-    """Where a member stands in a world, in which it may not be."""
-    return next((row["standing"]["word"] for row in world["rows"] if row["member"] == member), ABSENT)
+    """Where a member stands in a world, in which it may not be, or was not run since the world decides nothing."""
+    missing = ABSENT if world["fit"] or member in world.get("absent", {}) else UNFIT
+    return next((row["standing"]["word"] for row in world["rows"] if row["member"] == member), missing)
 
 
 def advice(league: League, record: Record) -> str:
