@@ -31,14 +31,15 @@ league = League(
     ),
     worlds=(
         World(
-            "a habit", "facts:hops=2,error=0.3,biased=0.75",
-            "two hops through facts, where the policy's habit is to look up the wrong relation; several members' checks were made "
-            "in worlds like it",
+            "a habit", "facts:hops=3,error=0.3,biased=0.75",
+            "three hops through facts, where the policy's habit is to look up the wrong relation; several members' checks were made "
+            "in worlds like it. Twelve updates: after twenty GRPO is right nine times in ten",
+            steps=12, absent={"im_rag": "it reads the documents that answer a question, which these rows do not name"},
         ),
         World(
             "articles", "encyclopaedia:error=0.7",
             "chains and comparisons over articles whose titles and sentences share words; the policy's habit is to search for one "
-            "of them, and so to err", new=True,
+            "of them, and so to err", new=True, steps=60,
         ),
         World(
             "rooms of BabyAI", "rooms:GoToLocalS5N2",
@@ -54,6 +55,7 @@ league = League(
     guard=Guard("turns", at_most=0.5, says="replies of an episode", scale="plain"),
     measure=episode_accuracy(rollout=interactive(env=search(), n=1, turns=TURNS)),
     settings={"n": 8, "problems": 8, "turns": TURNS, "epochs": 1, "minibatches": 1},
+    rates=(1e-4, 3e-4, 1e-3),
     chosen_by="pass@1",
     needs="Your rows need the columns prompt, answer and facts (documents to search), and also searches (stepsearch) and "
     "supporting (im_rag). Without these two: `--members igpo,spa_rl,spear,hdpo_metis,otc_po,reseek,parallelsearch,r3_rag`.",
