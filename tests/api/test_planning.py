@@ -9,6 +9,7 @@ import pytest
 from rewardlab import registry
 from rewardlab.api import plan
 from rewardlab.data.columns import Data
+from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
 
 PROBLEMS = [{"prompt": f"What is {i} + 2?", "answer": str(i + 2)} for i in range(4)]
@@ -43,6 +44,24 @@ def test_a_reward_that_refuses_what_was_not_sampled_ends_no_plan(no_verdict):
     # it reads where the steps of a reply end, which a gold answer does not have
     rows = Data.from_json(next(row["data"] for row in registry.rows() if row["name"] == "fover")).rows
     assert no_verdict(registry.build("fover"), rows) == {}
+
+
+@pytest.mark.parametrize(
+    ("stack", "settings", "engine", "says"),
+    [
+        ("laser", {}, "trl", "TRL cannot carry laser: its training loop is its own"),
+        ("grpo", {"reward": "prm_steps(model='prm:no_such_run')"}, "embedded", "unknown model 'no_such_run'"),
+        ("grpo", {"reward": "model_score(model='model:no_such_run')"}, "embedded", "unknown model 'no_such_run'"),
+        ("prof", {"process": "prm_steps(model='prm:no_such_run')"}, "embedded", "unknown model 'no_such_run'"),
+    ],
+)  # fmt: skip
+def test_what_would_end_the_run_ends_its_plan(stack, settings, engine, says, tmp_path):
+    (rows := tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in PROBLEMS))
+    read = {name: read_reward(text) for name, text in settings.items()}
+    reward = read.pop("reward", None)
+    recipe = registry.build(stack, read)
+    with pytest.raises(RewardlabError, match=says):
+        plan(recipe.scored_by(reward) if reward else recipe, "untrained", str(rows), device="cpu", engine=engine)
 
 
 GAME = """

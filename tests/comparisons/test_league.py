@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from rewardlab import registry
+from rewardlab.api.checking import check_columns
+from rewardlab.api.first_rows import check_episodes
 from rewardlab.checks.runs import Done
 from rewardlab.checks.workers import Failed
 from rewardlab.commands import cli
@@ -32,8 +34,9 @@ from rewardlab.comparisons.telling import advice, remedies, sentences, standing_
 from rewardlab.comparisons.words import ABSENT, BASELINE, FAILED, INERT, UNFIT
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
-from rewardlab.models.embedded import tokenizer
+from rewardlab.models.embedded import tokenizer, untrained
 from rewardlab.registry.formula import read_reward
+from rewardlab.registry.playing import as_task
 from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.strictprm.problems import problems as strictprm_problems
 from rewardlab.util.extras import MissingExtra
@@ -73,6 +76,19 @@ def test_every_member_can_be_made_in_every_world(name, tmp_path):
             assert recipe.measure is not None
             for value in member.values:
                 assert under_way.recipe(member, world, {member.knob: value}) != recipe
+
+
+def test_the_rows_of_a_world_have_what_the_members_that_play_there_read(tmp_path):
+    found = league("agents")
+    under_way = Season(found, RunConfig(), tmp_path)
+    for world in found.worlds:
+        with suppress(MissingExtra):
+            task = registry.task(world.task)
+            policy = untrained(task=task)
+            for member in found.members_of(world):
+                recipe = as_task(under_way.recipe(member, world), task)
+                check_columns(recipe.but(name=member.stack), task)
+                check_episodes(recipe, task, policy, under_way.config)
 
 
 @pytest.mark.parametrize("name", leagues())

@@ -16,6 +16,7 @@ from rewardlab.registry.names import ASK_VERIFIER
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.user.external import call_of, check_arguments
 from rewardlab.rollouts.independent import independent
+from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.row_columns import OTHER_NAMES
 from rewardlab.tasks.sources import Listed
 from rewardlab.verifiers.contract import Verifier
@@ -50,6 +51,15 @@ def check_decides(who: str, task: Task) -> None:
     """Raise RewardlabError if the data has no answers for the verifier by which `who` is measured."""
     if undecided(task):
         raise need_answers(task, who, instead="")
+
+
+def check_engine(recipe: Recipe, config: RunConfig) -> None:
+    """Raise RewardlabError where the engine that is asked for cannot run the recipe, before anything is loaded."""
+    if config.engine == "trl":
+        from rewardlab.backends.trl.refusals import cannot_carry, refuse
+
+        if why := cannot_carry(recipe):
+            raise refuse(recipe, why)
 
 
 OF_TEXTS = ("recorded", "judged", "with_demonstrations")

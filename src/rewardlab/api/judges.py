@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from rewardlab.api.checking import parts_of
 from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Learner, Part, Recipe
 from rewardlab.errors import RewardlabError
@@ -18,8 +19,10 @@ def with_judges(recipe: Recipe) -> Recipe:
     """The recipe with a frozen model of its run for each judge of its reward that is named by a checkpoint: smollm2, a folder, a
     run, ORG/NAME.
 
-    Raises RewardlabError for a judge, or the start of a second model, that there is not.
+    Raises RewardlabError for a judge, a reward model or the start of a second model that there is not.
     """
+    for part in parts_of(recipe):
+        _check_scorer(str(part.settings.get("model", "")))
     recipe = recipe if recipe.reward is None else _with_models(recipe, recipe.reward)
     for learner in recipe.also:
         name = named_start(learner.init)
@@ -29,6 +32,17 @@ def with_judges(recipe: Recipe) -> Recipe:
             except RewardlabError as problem:
                 raise RewardlabError(f"the model {learner.name!r} of {recipe.name or 'this recipe'}: {problem}") from None
     return recipe
+
+
+def _check_scorer(name: str) -> None:
+    """Raise RewardlabError where a reward reads a trained model (prm:PATH, model:PATH) from a folder that is not there.
+
+    Of a convention that cannot be told, or a setting that there is not, its loading says so.
+    """
+    kind, _, rest = name.partition(":")
+    place = rest.partition("?")[0]
+    if kind in ("prm", "model") and place and kind_of(place) not in NAMES and not is_packaged(place):
+        find(place, weights=False)
 
 
 def _with_models(recipe: Recipe, reward: Any) -> Recipe:

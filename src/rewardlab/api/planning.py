@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from rewardlab.api.arguments import check_settings, named_model
+from rewardlab.api.checking import check_engine
 from rewardlab.api.first_rows import check_episodes, gold
 from rewardlab.api.inputs import (
     configured,
@@ -76,6 +77,7 @@ def plan(
     model = named_model(model)
     recipe, config = with_judges(recipe_of(recipe, settings)), configured(config, model, task, changes)
     require_learning(recipe)
+    check_engine(recipe, config)
     task = trainable(task_of(task, config))
     check_rows(recipe, task)
     recipe = measured(in_environment(recipe, task), task)

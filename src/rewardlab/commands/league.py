@@ -78,12 +78,9 @@ def listed(name: str, record: Mapping[str, Any] | None) -> dict[str, Any]:
         for world in (record["worlds"] if record else ())
     }
     return {
-        "league": name,
-        "question": found.question,
-        "members": len(found.members),
-        "run": record and record["when"][:10],
+        "league": name, "question": found.question, "members": len(found.members), "run": record and record["when"][:10],
         "better": better,
-    }
+    }  # fmt: skip
 
 
 def season_of(args: argparse.Namespace, found: Any) -> tuple[Any, bool]:
@@ -142,7 +139,7 @@ def planned(args: argparse.Namespace, season: Any) -> dict[str, Any]:
     return {
         "plan": forecast(season, league_records.read(args.league)),
         "members": [member.name for member in league.members],
-        "steps": {world.name: world.steps or league.steps for world in league.worlds},
+        "steps": {world.name: (world.steps or league.steps) if league.learns else 0 for world in league.worlds},
         "seeds": season.pairs,
         "margin": league.outcome.margin,
     }
@@ -228,7 +225,10 @@ def plan_lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"{len(members)} members on {document['seeds']} seeds: {', '.join(members)}"
     for world in document["plan"]:
         kinds = ", ".join(f"{count} {what}" for what, count in world["of"].items() if count)
-        yield f"{world['world']}: {world['runs']} runs of {document['steps'][world['world']]} updates ({kinds}), {to_do(world)}"
+        steps = document["steps"][world["world"]]
+        # where nothing is trained there are none
+        updates = f" of {steps} updates" if steps else ""
+        yield f"{world['world']}: {world['runs']} runs{updates} ({kinds}), {to_do(world)}"
         if world["sees"]:
             sees = ", ".join(f"{value:.3g} with {pairs} seeds" for pairs, value in world["sees"].items())
             yield f"  smallest difference found four times in five: {sees} ({document['margin']:g} would matter)"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from rewardlab.api.checking import check_columns, check_decides
+from rewardlab.api.checking import check_columns, check_decides, check_engine
+from rewardlab.api.first_rows import check_episodes
 from rewardlab.api.inputs import policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.comparisons.season import FIRST, Season
 from rewardlab.errors import RewardlabError
+from rewardlab.registry.playing import as_task
 
 
 def check(season: Season) -> None:
@@ -23,8 +25,11 @@ def check(season: Season) -> None:
     # the baseline first: what fails it fails all
     for member in sorted(league.members_of(world), key=lambda one: one.name != league.baseline):
         try:
-            recipe = season.recipe(member, world)
-            check_columns(recipe, task)
+            recipe = as_task(season.recipe(member, world), task)
+            check_engine(recipe, config)
+            # the columns are those of the method, whatever its name in the league
+            check_columns(recipe.but(name=member.stack), task)
+            check_episodes(recipe, task, policy, config)
             fit_prompts(task, policy, config, recipe)
         except RewardlabError as e:
             others = [one.name for one in league.rivals_of(world) if one is not member]

@@ -32,8 +32,8 @@ league = League(
     worlds=(
         World(
             "a habit", "facts:hops=3,error=0.3,biased=0.75",
-            "three hops through facts, where the policy's habit is to look up the wrong relation; several members' checks were made "
-            "in worlds like it. Twelve updates: after twenty GRPO is right nine times in ten",
+            "three hops through facts, where the policy's habit is to look up the wrong relation; several members' checks were "
+            "made in worlds like it. Twelve updates: after twenty GRPO is right nine times in ten",
             steps=12, absent={"im_rag": "it reads the documents that answer a question, which these rows do not name"},
         ),
         World(
