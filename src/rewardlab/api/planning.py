@@ -87,14 +87,12 @@ def plan(
     task, prompts = fit_prompts(task, policy, config, recipe)
     rows, episode = recipe.update.problems * recipe.rows_per_problem, episode_of(recipe, task, policy)
     tokens = int(rows * episode.row(_mean_prompt(policy, task), config.max_new or task.max_new, policy))
-    disk = disk_bytes(recipe, policy, dict.fromkeys((learner.name for learner in recipe.also), policy), config)
     needs = _memory(recipe, policy, task, config, prompts, tokens, devices or world_size(), memory, episode)
     return {
         "formula": str(recipe), "learning_rates": told(recipe, policy, {}), "columns": list(task.columns),
         "batch_columns": list(recipe.needs), "tokens_per_step": tokens, "rows_per_step": rows, **episode.told(), **needs,
         "parameters": sum(p.numel() for p in policy.parameters()), "prompts": prompts,
-        "no_verdict": _without_verdict(recipe, task), **_missing(config, task, model),
-        "disk_bytes": disk, "disk_free_bytes": disk_free(Path(config.out or "runs")),
+        "no_verdict": _without_verdict(recipe, task), **_missing(config, task, model), **_disk(recipe, policy, config),
     }  # fmt: skip
 
 
@@ -235,6 +233,11 @@ def _missing(config: RunConfig, task: Task, model: str | Policy | None) -> dict[
     folder = find(name, weights=False).folder if name and not is_hub_name(name) else None
     lacks = [what for what, there in (("weights", weights_in), ("a tokenizer", has_tokenizer)) if folder and not there(folder)]
     return {"lacks": f"{folder} lacks {' and '.join(lacks)}: it can be planned with, not trained"} if lacks else {}
+
+
+def _disk(recipe: Recipe, policy: Policy, config: RunConfig) -> dict[str, int]:
+    models = dict.fromkeys((learner.name for learner in recipe.also), policy)
+    return {"disk_bytes": disk_bytes(recipe, policy, models, config), "disk_free_bytes": disk_free(Path(config.out or "runs"))}
 
 
 def _mean_prompt(policy: Policy, task: Task) -> float:
