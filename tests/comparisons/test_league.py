@@ -22,9 +22,10 @@ from rewardlab.checks.workers import Failed
 from rewardlab.commands import cli
 from rewardlab.commands import league as command
 from rewardlab.comparisons import guide, known_runs, league_records, leagues_doc, played, results
+from rewardlab.comparisons.facts import ran
 from rewardlab.comparisons.forecast import forecast, noise_of
 from rewardlab.comparisons.league import OWN, Guard, League, Member, Outcome, World, league, leagues
-from rewardlab.comparisons.league_page import page, ran
+from rewardlab.comparisons.league_page import page
 from rewardlab.comparisons.own import of_task, only
 from rewardlab.comparisons.own_check import check
 from rewardlab.comparisons.played import beyond, chosen

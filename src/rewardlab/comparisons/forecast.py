@@ -14,7 +14,7 @@ from rewardlab.comparisons.known_runs import known
 from rewardlab.comparisons.league import Member, World
 from rewardlab.comparisons.played import BEYOND, KNOB_SEEDS, Levels, beyond, chosen, level_of, rate_jobs, told_unfit, trains
 from rewardlab.comparisons.season import Season
-from rewardlab.comparisons.standings import detectable
+from rewardlab.comparisons.standings import detectable, noise
 
 PAIRS = (5, 8, 12, 20)
 PLANNED = ("to choose rates", "to compare", "to vary a setting")
@@ -94,17 +94,9 @@ def typical(values: Sequence[float]) -> float | None:
 
 
 def noise_of(record: Record | None, world: World) -> float | None:
-    """The standard deviation between seeds of a difference to the baseline, typical of the members in an earlier record."""
+    """`noise` in an earlier record of a world; None without one."""
     found = next((one for one in record["worlds"] if one["name"] == world.name), None) if record else None
-    if found is None:
-        return None
-    base = next(row["values"] for row in found["rows"] if row["member"] == record["baseline"]) if record else []
-    spreads = []
-    for row in found["rows"]:
-        pairs = [a - b for a, b in zip(row["values"], base, strict=False) if a is not None and b is not None]
-        if len(pairs) > 2 and any(pairs):
-            spreads.append(float(np.std(pairs, ddof=1)))
-    return typical(spreads)
+    return noise(found["rows"], record["baseline"]) if found and record else None
 
 
 def noise_at_rates(runs: Sequence[Sequence[Done]], number: str) -> float | None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rewardlab import registry
 from rewardlab.checks.levels import levels
 from rewardlab.comparisons import league_records
+from rewardlab.comparisons.facts import facts
+from rewardlab.comparisons.guide_commands import on_your_rows, other_names
 from rewardlab.comparisons.league import League, league, leagues
-from rewardlab.comparisons.league_page import facts
 from rewardlab.comparisons.telling import advice, cautions, of_baseline, reached, row_of, spending, standing_words, summary
-from rewardlab.comparisons.words import BETTER, WORSE
-from rewardlab.engine.rates import RATES
+from rewardlab.comparisons.words import BETTER, WORDS, WORSE
 from rewardlab.registry import describe as catalogue
+from rewardlab.registry.describe import NOT_RUN
 from rewardlab.registry.find import file_of
 from rewardlab.registry.verdicts import last_of
 
@@ -23,39 +23,47 @@ Record = Mapping[str, Any]
 
 INTRODUCTION = """# Which method for what
 
-Written from the records of the leagues by `make docs`; do not edit it.
-
 You know TRL or verl, you have a model, rows and a reward, and you want to know which of 250 published methods is worth your GPU
-hours. Each section answers one wish; the table has all in short. What was compared was measured here, under these rules. All
-methods of a family meet in the same worlds (a world is a task with a small policy of known faults), which were fixed before the
-league was run. Each method learns at the learning rate that did best on two other seeds; other settings are its own. All make as
-many updates on as many rollouts, or spend as many tokens where a section says so. Every difference is paired with the baseline,
-over eight seeds from eight initial policies where a section gives no other number. *Better* and *worse* are corrected for the
-number of methods (Holm): the chance that any of them in a world is wrong is at most 5%. *Equal* means that the 95% interval, not
-corrected, is smaller than what would matter. *Undecided* means that these runs do not tell; it is not "equal". The order of two
-methods that are no baseline is never decided. Where a section says "Not run yet", these are often the worlds in which none of the
-methods had been tested before. The other sections say which method is for what, and what the check of each measured in a world of
-its own, which is no comparison.
-
-The worlds are small: a policy of a million parameters, problems whose every step can be checked, a minute a run. Next to
-nothing here was compared on a pretrained model. They show what a method does and where it breaks. Annotators and scorers are
-simulated, so that the truth is known; where replies and scores were recorded of real models instead, the section says so, and
-methods are compared problem by problem. What a method gains on your model they do not show. For that, each section ends with
-the command that runs the same comparison on your own rows, with your model, here or in TRL and verl ([engines](ENGINES.md)).
+hours. Each section answers one wish; the table has all in short. Numbers are read from records; `make docs` writes this page.
 
 {contents}
+
+## How to read this page
+
+- A **league** is a family of methods in the same **worlds**, each compared with one baseline. Two methods are never compared with
+  each other, only with the baseline.
+- A **world** is a task with a small policy of known faults: about a million parameters, problems whose every step can be checked, a
+  minute a run. Worlds were fixed before the methods were run. "Not run yet" names worlds that were planned and not run; they are
+  often those in which no method had been tested before.
+- Every difference is paired by seed: eight seeds, each from an initial policy of its own, where a section gives no other number.
+  The learning rate is the one that did best on two further seeds; other settings are the method's own. All make as many updates,
+  or spend as many tokens where the section says so; what first phases and further models cost beside is told.
+- Some outcomes have a **guard**: what must not be lost for them, as accuracy where replies become shorter.
+
+Where a method stands:
+
+{words}
+
+On "undecided", take what is cheaper or simpler. "Equal" and "undecided" say nothing of your model: see what follows.
+
+**What these worlds do not show.** They show what a method does and where it breaks, not what it gains on your model. Methods that
+train were compared on small policies; annotators and scorers are simulated, so that the truth is known. Where replies and scores of
+real models were recorded, the section says so, and methods are compared problem by problem. Each section has the command that runs
+the same comparison on your rows with your model, here or with `--engine trl` for the methods that TRL carries
+([which](ENGINES.md#methods-by-engine)); verl takes single recipes (`rewardlab export-recipe`).
+
+**Checks.** Beside the leagues, each method has a check of its own, in a world chosen for what it claims; it is no comparison of
+methods. Under "the check of each" stand the claim, the verdict ([what it means](methods.md#how-to-read-this)), the levels, and the
+difference with its 98.4% interval: a positive one favours the method, also where lower is better. `pass@1` is the share of right
+replies, `auc.truth` its mean over training, `reranked` the share of problems for which the model picks a right reply, `judged` that
+of right verdicts.
 """
 
 
 CONTENTS = """| I want | try first | compared with | better than it, in how many worlds | worse than it |
 | --- | --- | --- | --- | --- |"""
-CHECKS = """### Checks of one method each
-
-What the check of each measured, in a world chosen for its claim. The word in bold is the verdict ([what it
-means](methods.md)): "unfit world" means that the run says nothing about the method. A positive difference favours the method,
-also where lower is better. `pass@1` is the share of right replies, `auc.truth` its mean over training, `reranked` the share of
-problems for which the model picks a right reply, `judged` that of right verdicts. World, start and updates differ from one to
-the next, so that they are no comparison of methods."""
+FEW = 3
+"""Worlds of a league up to which those in which a method is better are named."""
 
 
 def guide(folder: Path) -> str:
@@ -63,7 +71,8 @@ def guide(folder: Path) -> str:
     told = {name: (found, record) for name, (found, record) in known.items() if record or written(name)}
     contents = "\n".join([CONTENTS, *(row_of_contents(found, record) for found, record in told.values())])
     sections = (section(name, found, record) if record else unrun(name, found) for name, (found, record) in told.items())
-    return INTRODUCTION.format(contents=contents) + "\n".join(sections) + ending()
+    words = "\n".join(f"- **{word}**: {meaning}." for word, meaning in WORDS.items())
+    return INTRODUCTION.format(contents=contents, words=words) + "\n".join(sections) + ending()
 
 
 def row_of_contents(found: League, record: Record | None) -> str:
@@ -74,14 +83,19 @@ def row_of_contents(found: League, record: Record | None) -> str:
 
 
 def who(word: str, record: Record) -> str:
-    """The members of which a word is true in some world, the most often first."""
-    counts: dict[int, list[str]] = {}
+    """The members of which a word is true in some world, the most often first, with the worlds or their number."""
+    fit = [world["name"] for world in record["worlds"] if world["fit"]]
+    found: dict[tuple[str, ...], list[str]] = {}
     for member, words in standing_words(record).items():
-        if times_said := [*words.values()].count(word):
-            counts.setdefault(times_said, []).append(member)
-    fit = sum(world["fit"] for world in record["worlds"])
-    told = "; ".join(f"{', '.join(counts[n])} ({n} of {fit})" for n in sorted(counts, reverse=True))
-    return told or f"none in {fit}"
+        if where := tuple(name for name in fit if words[name] == word):
+            found.setdefault(where if len(fit) <= FEW else ("",) * len(where), []).append(member)
+    told = "; ".join(f"{', '.join(found[where])} ({places(where, fit)})" for where in sorted(found, key=len, reverse=True))
+    return told or f"none in {len(fit)}"
+
+
+def places(where: Sequence[str], fit: Sequence[str]) -> str:
+    """In how many of the fit worlds, or in which where they are few: "2 of 2", "in notes", "2 of 8"."""
+    return f"{len(where)} of {len(fit)}" if len(where) == len(fit) or not all(where) else f"in {', '.join(where)}"
 
 
 def anchor(found: League) -> str:
@@ -89,8 +103,6 @@ def anchor(found: League) -> str:
 
 
 def section(name: str, found: League, record: Record) -> str:
-    named = ("--lora-rank 16" if found.learns else "", "--reward prm:path/to/scorer" if found.scorer or not found.learns else "")
-    option = " ".join(filter(None, named))
     told = "\n".join(worlds(record))
     said = f"\n{advice(found, record)}\n" if found.advice else ""
     return f"""
@@ -102,27 +114,11 @@ def section(name: str, found: League, record: Record) -> str:
 
 {legend(record)}
 
-{overview(record)}{said}
+{overview(record)}{other_names(found)}{said}
 {facts(record)} The whole table, with costs and rates: [{name}](leagues/{name}.md).
 
-    rewardlab league {name} --task mine.jsonl --model path/to/checkpoint {option}
-
-{found.needs} `--dry-run` says how many runs it will make; how long they take is told after the first, and the smallest difference
-that it can find once the baseline's rate is chosen. {pretrained(found)}On a large model cut it down: `--members`, `--rates`,
-`--seeds 5`.
+{on_your_rows(name, found)}
 {checks(name, found)}"""
-
-
-def pretrained(found: League) -> str:
-    """At which rates members of a league that trains are tried on a pretrained model, in words."""
-    if not found.learns:
-        return ""
-    first = registry.build(found.member(found.baseline).stack)
-    usual = RATES[first.update.loss_kind if found.rate == "lr" else "scorer"]
-    return (
-        "On a pretrained model each member is tried at a third of its usual rate, at that, and at three times as much "
-        f"({found.baseline}: {usual.whole:g}, with adapters {usual.adapters:g}). "
-    )
 
 
 def unrun(name: str, found: League) -> str:
@@ -131,11 +127,8 @@ def unrun(name: str, found: League) -> str:
 ## I want {found.want}
 
 {chapter(name)}**Which of them is better was not measured in a league.** {found.earlier or "They have not been compared."}
-The league that compares them is defined, and `rewardlab league {name}` runs it; on your own rows:
 
-    rewardlab league {name} --task mine.jsonl --model path/to/checkpoint --lora-rank 16
-
-{found.needs}
+{on_your_rows(name, found)}
 {checks(name, found)}"""
 
 
@@ -151,17 +144,20 @@ def chapter(name: str) -> str:
 
 
 def checks(name: str, found: League) -> str:
-    """What the check of each member measured, where the family has a chapter."""
+    """What the check of each member measured, where the family has a chapter: folded, since it is no comparison."""
     if not written(name):
         return ""
     rivals = (member for member in found.members if member.name != found.baseline)
-    methods = dict.fromkeys(method for member in rivals for method in member.stack.split("+"))
-    known = {method: told for method in methods if (told := checked(method))}
-    verdicts = {row["name"]: row["verdict"] for row in catalogue.rows()}
-    lines = [f"- {method}, **{verdicts[method]}**: {told}" for method, told in known.items()]
-    if unknown := [method for method in methods if method not in known]:
-        lines.append(f"- not measured: {', '.join(unknown)}")
-    return "\n" + "\n\n".join([CHECKS, "\n".join(lines)]) + "\n"
+    methods = dict.fromkeys(method for member in rivals for method in member.stack.split("+") if method != found.baseline)
+    known = {row["name"]: row for row in catalogue.rows() if row["name"] in methods}
+    told = {method: checked(method) if known[method]["verdict"] != NOT_RUN else "" for method in methods}
+    lines = [
+        f"- `{method}`: {known[method]['claim']}. **{known[method]['verdict']}**: {text}" for method, text in told.items() if text
+    ]
+    if unmeasured := [method for method, text in told.items() if not text]:
+        lines.append(f"- not measured: {', '.join(unmeasured)}")
+    listed = "\n".join(lines)
+    return f'\n<details markdown="1"><summary>The check of each</summary>\n\n{listed}\n\n</details>\n'
 
 
 def checked(method: str) -> str:
@@ -172,7 +168,7 @@ def checked(method: str) -> str:
     if low is None or high is None:
         return ""
     pairs = len(last["effects"])
-    return f"{levels(method, last)} Difference {last['effect']:+.3g} [{low:+.3g}, {high:+.3g}], from {pairs} pairs of runs."
+    return f"{levels(method, last)} Difference {last['effect']:+.3g} [{low:+.3g}, {high:+.3g}], {pairs} pairs of runs."
 
 
 def worlds(record: Record) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from rewardlab.comparisons.facts import OVER, by_problem, facts, matters
 from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.levels import NOTHING, change, percent, shown, span, times
 from rewardlab.comparisons.parting import parting
@@ -14,8 +15,6 @@ from rewardlab.comparisons.telling import absences, at_equal, remedies, unmet, u
 from rewardlab.comparisons.words import BASELINE, WORDS
 
 Record = Mapping[str, Any]
-OVER = 1.1
-"""Times the baseline's tokens above which a run that was to spend as many is told to have spent more."""
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:#1f2328;max-width:60rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.6rem;margin-bottom:.2rem}
@@ -39,58 +38,6 @@ def page(record: Record, question: str) -> str:
         f'<h1>{escape(question)}</h1><p class="facts">{escape(facts(record))}</p>{worlds}'
         f"<h2>What the words mean</h2><dl>{words}</dl></body></html>\n"
     )
-
-
-def facts(record: Record) -> str:
-    guard, outcome = record["guard"], record["outcome"]
-    kept = f" A method is better only if {guard['says']} are {bound(guard)} the baseline's." if guard else ""
-    trained = any(row["rate"] for world in record["worlds"] for row in world["rows"])
-    alike = f", {spent(record)}, each at the learning rate chosen for it" if trained else ", nothing is trained"
-    return (
-        f"{len(record['members'])} methods, {pairs_of(record)}{alike}. Decided by {outcome['says']}, "
-        f"{outcome['better']} is better; a difference of {matters(outcome)} would matter.{kept} {ran(record)}"
-    )
-
-
-def ran(record: Record) -> str:
-    """When its worlds were run, and which were not."""
-    days = sorted({world.get("when", record["when"])[:10] for world in record["worlds"]})
-    unrun = f" Not run yet: {'; '.join(record['unrun'])}." if record.get("unrun") else ""
-    return f"Run {' to '.join(dict.fromkeys((days[0], days[-1])))}.{unrun}"
-
-
-def spent(record: Record) -> str:
-    """What every run of training may spend."""
-    budgets = [budget for world in record["worlds"] if (budget := world.get("budget"))]
-    if not budgets:
-        return f"{record['steps']} updates of equal size"
-    return " or ".join(f"{budget:,}" for budget in sorted(set(budgets))) + " tokens of all models together"
-
-
-def pairs_of(record: Record) -> str:
-    """By how much members are compared."""
-    if any(by_problem(world) for world in record["worlds"]):
-        counts = [world["pairs"] for world in record["worlds"]]
-        most = f"{min(counts)} to {max(counts)}" if len(set(counts)) > 1 else f"{counts[0]}"
-        return f"compared problem by problem on {most} problems with recorded replies"
-    return f"{len(record['seeds'])} seeds each"
-
-
-def by_problem(world: Record) -> bool:
-    """Whether members are paired by the problems of a world: where replies were recorded, and seeds change nothing."""
-    return bool(world.get("paired") == "problems")
-
-
-def matters(outcome: Record) -> str:
-    """The smallest difference that would matter, as people say it."""
-    return change(outcome["margin"], {**outcome, "better": "higher"}).removeprefix("+")
-
-
-def bound(guard: Record) -> str:
-    below = "at_least" in guard
-    most = abs(guard["at_least"] if below else guard["at_most"])
-    amount = f"{100 * most:g} points" if guard["scale"] == "share" else f"{most:g} {guard['unit']}".rstrip()
-    return f"at most {amount} {'below' if below else 'above'}"
 
 
 def world_section(world: Record, record: Record) -> str:

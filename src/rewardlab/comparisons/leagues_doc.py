@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.comparisons import league_records
+from rewardlab.comparisons.facts import by_problem, facts
 from rewardlab.comparisons.guide import guide
 from rewardlab.comparisons.league import League, league, leagues
-from rewardlab.comparisons.league_page import at_equal_tokens, by_problem, costs_of, differences, facts, plotted, spent_path
+from rewardlab.comparisons.league_page import at_equal_tokens, costs_of, differences, plotted, spent_path
 from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
 from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.telling import absences, at_equal, unmet_of

@@ -192,6 +192,18 @@ def _range_of(members: int) -> float:
     return float(np.quantile(np.ptp(draws, axis=1), 0.95))
 
 
+def noise(rows: Sequence[Mapping[str, Any]], baseline: str) -> float | None:
+    """The standard deviation between seeds of a difference to the baseline, typical of the members of a recorded world; None where
+    no member has three pairs, or all of them measured the same."""
+    base = next(row["values"] for row in rows if row["member"] == baseline)
+    spreads = []
+    for row in rows:
+        pairs = [a - b for a, b in zip(row["values"], base, strict=False) if a is not None and b is not None]
+        if len(pairs) > 2 and any(pairs):
+            spreads.append(float(np.std(pairs, ddof=1)))
+    return float(np.median(spreads)) if spreads else None
+
+
 def detectable(deviation: float, pairs: int, rivals: int) -> float:
     """The difference that is found four times in five: by so many pairs whose differences have this standard deviation.
 

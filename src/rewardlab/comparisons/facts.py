@@ -1,0 +1,97 @@
+"""What was compared in a league, in sentences: how often, at what cost, by which number, and which differences would be found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rewardlab.comparisons.levels import change
+from rewardlab.comparisons.standings import detectable, noise
+
+Record = Mapping[str, Any]
+OVER = 1.1
+"""Times the updates of a league, or the tokens of its baseline, above which a member is told to have made or spent more."""
+
+
+def facts(record: Record) -> str:
+    guard, outcome = record["guard"], record["outcome"]
+    kept = f" A method is better only if {guard['says']} are {bound(guard)} the baseline's." if guard else ""
+    trained = any(row["rate"] for world in record["worlds"] for row in world["rows"])
+    alike = f", {spent(record)}, each at the learning rate chosen for it" if trained else ", nothing is trained"
+    return (
+        f"{len(record['members'])} methods, {pairs_of(record)}{alike}. Decided by {outcome['says']}, "
+        f"{outcome['better']} is better; a difference of {matters(outcome)} would matter.{kept}{sees(record)} {ran(record)}"
+    )
+
+
+def sees(record: Record) -> str:
+    """Which differences are found four times in five, world by world, in a sentence; "" where no noise between seeds is known."""
+    known = {
+        world["name"]: detectable(spread, len(world["rows"][0]["values"]), len(world["rows"]) - 1)
+        for world in record["worlds"]
+        if world["fit"] and not by_problem(world) and (spread := noise(world["rows"], record["baseline"]))
+    }
+    told = ", ".join(f"{amount(value, record['outcome'])} ({name})" for name, value in known.items())
+    return f" What is found four times in five: differences of {told}." if known else ""
+
+
+def ran(record: Record) -> str:
+    """When its worlds were run, and which were not."""
+    days = sorted({world.get("when", record["when"])[:10] for world in record["worlds"]})
+    unrun = f" Not run yet: {'; '.join(record['unrun'])}." if record.get("unrun") else ""
+    return f"Run {' to '.join(dict.fromkeys((days[0], days[-1])))}.{unrun}"
+
+
+def spent(record: Record) -> str:
+    """What every run of training may spend."""
+    budgets = [budget for world in record["worlds"] if (budget := world.get("budget"))]
+    if not budgets:
+        return f"{record['steps']} updates of equal size{beside_them(record)}"
+    return " or ".join(f"{budget:,}" for budget in sorted(set(budgets))) + " tokens of all models together"
+
+
+def beside_them(record: Record) -> str:
+    """Of members that update more often, as their first phases or further models do: how often, in brackets."""
+    found: dict[str, list[float]] = {}
+    for world in record["worlds"]:
+        for row in world["rows"]:
+            if row["updates"] and row["updates"] > OVER * world["steps"]:
+                found.setdefault(row["member"], []).append(row["updates"])
+    each = (f"{name} {span_of(sorted(values))}" for name, values in found.items())
+    return f" (with those of first phases: {', '.join(each)})" if found else ""
+
+
+def span_of(values: Sequence[float]) -> str:
+    low, high = (f"{value:.0f}" for value in (values[0], values[-1]))
+    return low if low == high else f"{low} to {high}"
+
+
+def pairs_of(record: Record) -> str:
+    """By how much members are compared."""
+    if any(by_problem(world) for world in record["worlds"]):
+        counts = [world["pairs"] for world in record["worlds"]]
+        most = f"{min(counts)} to {max(counts)}" if len(set(counts)) > 1 else f"{counts[0]}"
+        return f"compared problem by problem on {most} problems with recorded replies"
+    return f"{len(record['seeds'])} seeds each"
+
+
+def by_problem(world: Record) -> bool:
+    """Whether members are paired by the problems of a world: where replies were recorded, and seeds change nothing."""
+    return bool(world.get("paired") == "problems")
+
+
+def matters(outcome: Record) -> str:
+    """The smallest difference that would matter, as people say it."""
+    return amount(outcome["margin"], outcome)
+
+
+def amount(value: float, outcome: Record) -> str:
+    """A difference without its sign."""
+    return change(value, {**outcome, "better": "higher"}).removeprefix("+")
+
+
+def bound(guard: Record) -> str:
+    below = "at_least" in guard
+    most = abs(guard["at_least"] if below else guard["at_most"])
+    amount = f"{100 * most:g} points" if guard["scale"] == "share" else f"{most:g} {guard['unit']}".rstrip()
+    return f"at most {amount} {'below' if below else 'above'}"

@@ -1,0 +1,86 @@
+"""What the guide says of a league on rows of one's own: the command, what it needs, what it costs; and members by what is typed."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from rewardlab import registry
+from rewardlab.comparisons.league import League, Member
+from rewardlab.comparisons.played import KNOB_SEEDS
+from rewardlab.core import Part
+from rewardlab.engine.rates import RATES
+
+FEWER = 5
+"""Seeds of the smaller league that is proposed."""
+
+
+def on_your_rows(name: str, found: League) -> str:
+    options = ("--lora-rank 16" if found.learns else "", "--reward prm:path/to/scorer" if found.scorer or not found.learns else "")
+    option = " ".join(filter(None, options))
+    needs = f"{found.needs}\n\n" if found.needs else ""
+    return f"""On your own rows:
+
+    rewardlab league {name} --task mine.jsonl --model path/to/checkpoint {option}
+
+{needs}{cost(found)} {pretrained(found)}"""
+
+
+def cost(found: League) -> str:
+    """How many runs a league makes on one task, and how to begin with fewer."""
+    rival = next(member for member in found.members if member.name != found.baseline)
+    both = tuple(member for member in found.members if member in (rival, found.member(found.baseline)))
+    quoted = shlex.quote(rival.name)
+    tried = f", each tried at 3 learning rates on {found.rate_seeds} seeds and then run on {found.pairs}" if found.learns else ""
+    begin = f"That is {runs(found, found.members, found.pairs)} runs: {len(found.members)} methods{tried}."
+    if not found.learns:
+        return f"{begin} Nothing is trained. `--members {quoted}` compares one with the baseline alone."
+    return (
+        f"{begin} Begin smaller: `--members {quoted} --seeds {FEWER}` makes {runs(found, both, FEWER)}. The baseline goes first; "
+        "where it does not learn by four standard errors, or ends where there is no room, nothing can be decided and the others "
+        "are not run: take more `--steps`, higher `--rates` or other problems. `--dry-run` says what is known already, and how "
+        "long the rest takes once a run has ended."
+    )
+
+
+def runs(found: League, members: tuple[Member, ...], pairs: int) -> int:
+    settings = sum(len(member.values) for member in members) * min(KNOB_SEEDS, pairs)
+    return len(members) * (pairs + (3 * found.rate_seeds if found.learns else 0)) + settings
+
+
+def pretrained(found: League) -> str:
+    """At which rates members of a league that trains are tried on a pretrained model, in words."""
+    if not found.learns:
+        return ""
+    first = registry.build(found.member(found.baseline).stack)
+    usual = RATES[first.update.loss_kind if found.rate == "lr" else "scorer"]
+    return (
+        "On a pretrained model each method is tried at a third of its usual rate, at that, and at three times as much "
+        f"({found.baseline}: {usual.whole:g}, with adapters {usual.adapters:g})."
+    )
+
+
+def other_names(found: League) -> str:
+    """What to type for members whose names are no methods, in a sentence; "" where all are."""
+    others = [f"`{member.name}` is `{typed(member, found)}`" for member in found.members if member.name != member.stack]
+    return f"\nNames that are no methods: {', '.join(others)}.\n" if others else ""
+
+
+def typed(member: Member, found: League) -> str:
+    """The method of a member with its settings, as they are given to `rewardlab train` (or `answer`, where nothing is trained)."""
+    flags = [f"--{name.replace('_', '-')} {shown(value, found)}" for name, value in member.settings.items()]
+    if member.reward is not None:
+        flags.append(f"--reward {shown(member.reward, found)}")
+    if member.by:
+        flags.append(f"--reward \"aggregate(prm_steps(model='prm:PATH'), by='{member.by}')\"")
+    return " ".join([member.stack, *flags])
+
+
+def shown(value: Any, found: League) -> str:
+    """A setting as it is typed; a process reward model of the league's own is one of the reader's."""
+    if not isinstance(value, Part):
+        return shlex.quote(str(value))
+    text = str(value)
+    if found.scorer:
+        text = text.replace(found.scorer, "prm:PATH")
+    return f'"{text}"'

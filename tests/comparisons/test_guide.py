@@ -1,0 +1,80 @@
+"""What the guide says beside the records: where methods are better, what a league costs, and members by what is typed."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from rewardlab import registry
+from rewardlab.comparisons import guide
+from rewardlab.comparisons.facts import beside_them, sees
+from rewardlab.comparisons.guide_commands import cost, other_names, runs, typed
+from rewardlab.comparisons.league import league, leagues
+from rewardlab.comparisons.words import BASELINE, BETTER, EQUAL, WORSE
+
+
+def record(words):
+    """Of a league: by world, the words of its members."""
+    members = list(next(iter(words.values())))
+    worlds = [
+        {"name": name, "fit": True, "rows": [{"member": member, "standing": {"word": word}} for member, word in found.items()]}
+        for name, found in words.items()
+    ]
+    return {"members": members, "baseline": members[0], "worlds": worlds}
+
+
+def test_where_a_method_is_better_is_named_while_worlds_are_few():
+    base = {"grpo": BASELINE}
+    two = record({"sums": {**base, "a": BETTER, "b": BETTER, "c": WORSE}, "games": {**base, "a": BETTER, "b": EQUAL, "c": EQUAL}})
+    assert guide.who(BETTER, two) == "a (2 of 2); b (in sums)"
+    assert guide.who(WORSE, two) == "c (in sums)"
+    many = record({f"w{i}": {**base, "a": BETTER if i < 2 else EQUAL, "b": EQUAL} for i in range(5)})
+    assert guide.who(BETTER, many) == "a (2 of 5)"
+    assert guide.who(WORSE, many) == "none in 5"
+
+
+def test_a_league_says_how_many_runs_it_makes_and_how_to_begin_smaller():
+    found = league("length")
+    ten = len(found.members)
+    # six to choose a rate and eight to compare; settings of three members, two values each, on three seeds
+    assert runs(found, found.members, 8) == 14 * ten + 18
+    assert f"That is {14 * ten + 18} runs: {ten} methods" in cost(found)
+    assert "`--members hapo --seeds 5` makes 28." in cost(found)
+    assert "Nothing is trained" in cost(league("selection"))
+
+
+def test_members_are_told_by_what_is_typed():
+    assert "`centered` is `bradley_terry --center 0.01`" in other_names(league("reward_models"))
+    dense = league("dense")
+    # the scorer of the league's own worlds is the reader's
+    assert "prm:embedded" not in other_names(dense)
+    assert "prm_steps(model='prm:PATH', clip=0.5)" in typed(dense.member("clip"), dense)
+    assert other_names(league("agents")) == ""
+
+
+@pytest.mark.parametrize("name", leagues())
+def test_what_is_typed_names_methods(name):
+    found = league(name)
+    for member in found.members:
+        stack, *flags = shlex.split(typed(member, found))
+        assert set(stack.split("+")) <= registry.methods().keys()
+        assert all(flag.startswith("--") for flag in flags[::2])
+
+
+def test_what_first_phases_add_and_what_differences_are_found():
+    def row(member, updates, values):
+        return {"member": member, "updates": updates, "values": values}
+
+    values = [[0.5, 0.5, 0.5, 0.5], [0.5, 0.6, 0.5, 0.6]]
+    worlds = [
+        {"name": name, "fit": True, "steps": 40, "rows": [row("grpo", 40.0, values[0]), row("a", updates, values[1])]}
+        for name, updates in (("sums", 40.0), ("games", 55.0))
+    ]
+    outcome = {"scale": "share", "better": "lower"}
+    told = {"worlds": worlds, "baseline": "grpo", "outcome": outcome}
+    assert beside_them(told) == " (with those of first phases: a 55)"
+    assert beside_them({"worlds": worlds[:1]}) == ""
+    # four pairs whose differences have a standard deviation of .0577: (t .95 + t .6) * .0577 / 2
+    assert sees(told) == " What is found four times in five: differences of 12.0 points (sums), 12.0 points (games)."
+    assert sees({**told, "worlds": [{**worlds[0], "paired": "problems"}]}) == ""
