@@ -12,6 +12,7 @@ from rewardlab.comparisons.facts import beside_them, sees
 from rewardlab.comparisons.guide_commands import cost, other_names, runs, typed
 from rewardlab.comparisons.league import league, leagues
 from rewardlab.comparisons.words import BASELINE, BETTER, EQUAL, WORSE
+from rewardlab.registry.formula import read_reward
 
 
 def record(words):
@@ -45,11 +46,14 @@ def test_a_league_says_how_many_runs_it_makes_and_how_to_begin_smaller():
 
 
 def test_members_are_told_by_what_is_typed():
-    assert "`centered` is `bradley_terry --center 0.01`" in other_names(league("reward_models"))
+    assert "centered: `bradley_terry --center 0.01`" in other_names(league("reward_models"))
     dense = league("dense")
     # the scorer of the league's own worlds is the reader's
     assert "prm:embedded" not in other_names(dense)
     assert "prm_steps(model='prm:PATH', clip=0.5)" in typed(dense.member("clip"), dense)
+    # it is a method by its name, and reads a reward that it has not by itself
+    assert "prof: `prof --process \"prm_steps(model='prm:PATH')\"`" in other_names(dense)
+    assert "by='last')\"`; and so by min, " in other_names(league("selection"))
     assert other_names(league("agents")) == ""
 
 
@@ -60,6 +64,10 @@ def test_what_is_typed_names_methods(name):
         stack, *flags = shlex.split(typed(member, found))
         assert set(stack.split("+")) <= registry.methods().keys()
         assert all(flag.startswith("--") for flag in flags[::2])
+        settings = dict(zip((flag.removeprefix("--").replace("-", "_") for flag in flags[::2]), flags[1::2], strict=True))
+        if reward := settings.pop("reward", None):
+            assert read_reward(reward)
+        assert all(read_reward(text) for text in settings.values() if "(" in text)
 
 
 def test_what_first_phases_add_and_what_differences_are_found():

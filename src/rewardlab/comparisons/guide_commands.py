@@ -61,9 +61,19 @@ def pretrained(found: League) -> str:
 
 
 def other_names(found: League) -> str:
-    """What to type for members whose names are no methods, in a sentence; "" where all are."""
-    others = [f"`{member.name}` is `{typed(member, found)}`" for member in found.members if member.name != member.stack]
-    return f"\nNames that are no methods: {', '.join(others)}.\n" if others else ""
+    """What to type for members whose names alone are not what was run, in a sentence; "" where all are."""
+    others = [member for member in found.members if member.name != member.stack or rewarded(member)]
+    ways = list(dict.fromkeys(member.by for member in others if member.by))
+    # of those that differ in how they make one score of a reply's steps, one stands for all
+    some = [member for member in others if not member.by or (member.by == ways[0] and member.name != "one sample")]
+    told = "; ".join(f"{member.name}: `{typed(member, found)}`" for member in some)
+    like_it = f"; and so by {', '.join(ways[1:])}" if ways[1:] else ""
+    return f"\nAs it is typed: {told}{like_it}.\n" if others else ""
+
+
+def rewarded(member: Member) -> bool:
+    """Whether it reads a reward that is not the method's own."""
+    return member.reward is not None or any(isinstance(value, Part) for value in member.settings.values())
 
 
 def typed(member: Member, found: League) -> str:
