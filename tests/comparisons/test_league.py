@@ -428,6 +428,21 @@ def test_on_ones_own_problems_members_meet_in_one_world():
     assert all(not member.small for member in found.members)
 
 
+def test_on_ones_own_problems_all_members_play_in_ones_own_environment(tmp_path):
+    env = registry.part("environment", "functions", tools=("rewardlab.text.bm25:words",))
+    own = of_task(league("agents"), RunConfig(task="mine.jsonl", model="hf:model"), env=env, turns=3)
+    under_way = Season(own, RunConfig(), tmp_path)
+    for member in own.members:
+        recipe = under_way.recipe(member, own.worlds[0])
+        places = [part for slot in (recipe.rollout, recipe.measure) for part in slot.walk() if part.name == "interactive"]
+        assert places, member.name
+        assert all(part.settings["turns"] == 3 for part in places)
+        # a method's own environment may wrap it
+        assert all(env in part.settings["env"].walk() for part in places), member.name
+    with pytest.raises(RewardlabError, match="are for the league agents"):
+        of_task(league("length"), RunConfig(task="mine.jsonl", model="hf:model"), env=env)
+
+
 def test_a_process_reward_model_pays_a_search_its_last_step_and_no_sum_over_steps():
     given, config = read_reward("prm:my/scorer"), RunConfig(task="mine.jsonl")
     (world,) = of_task(league("search"), config, reward=given).worlds

@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             apart = " ".join(filter(None, name.replace(" ", "").split(",")))
             raise RewardlabError(f"{name!r}: methods to compare are written with spaces between them: {apart}")
     # before the task is asked for: a wrong name is wrong on every task
-    names, rates = args.methods, _rates(args.rates)
+    names, rates = args.methods, shared.rates_of(args.rates)
     settings = shared.method_settings(args, *names)
     # one method under several values of a setting is a comparison too
     several = any(isinstance(value, list) or (isinstance(value, str) and "," in value) for value in settings.values())
@@ -114,13 +114,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return compare(
         args.methods, config, settings=settings, reward=shared.load_reward(args), seeds=range(args.seeds or SEEDS), **how
     )
-
-
-def _rates(text: str | None) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in (text or "").split(",") if part.strip())
-    except ValueError as e:
-        raise RewardlabError(f"--rates {text}: numbers with commas between them, as 1e-4,3e-4,1e-3") from e
 
 
 def resumed(args: argparse.Namespace) -> dict[str, Any]:

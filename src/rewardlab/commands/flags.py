@@ -204,6 +204,14 @@ def load_environment(args: argparse.Namespace) -> dict[str, Any]:
     return environment_in(with_parts([], given), [])[1]
 
 
+def rates_of(text: str | None) -> tuple[float, ...]:
+    """The learning rates in a list with commas between them; none without a list."""
+    try:
+        return tuple(float(part) for part in (text or "").split(",") if part.strip())
+    except ValueError as e:
+        raise RewardlabError(f"--rates {text}: numbers with commas between them, as 1e-6,3e-6,1e-5") from e
+
+
 def workers_flag(parser: Any) -> None:
     """The flag of commands that a Ray cluster can do."""
     text = "ray, or ray:N for N processes: over a Ray cluster, or without one on this machine (default: here alone)"

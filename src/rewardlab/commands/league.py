@@ -5,13 +5,15 @@
   rewardlab league length --dry-run
   rewardlab league length --task mine.jsonl --model Qwen/Qwen3-0.6B --lora-rank 16 --seeds 5
   rewardlab league length --worlds overthinking --members hapo,laser
+  rewardlab league agents --task mine.jsonl --model smollm2 --corpus docs.jsonl --members igpo,spa_rl --seeds 5
 
 Without NAME it lists the leagues, and who is better in them. What has been run already is read, what was stopped resumes.
 --dry-run says how many runs a league will make; how long they take is told after the first, and which differences can be seen
 once the baseline's rate is chosen.
 
 The worlds, the outcome and the rates are fixed in leagues/NAME.py for all members. With --task (and --model) members meet on your
-problems instead: the same comparison for your case, without a record in the package. --worlds runs some now and the others later:
+problems instead: the same comparison for your case, without a record in the package; of the league agents with --corpus, --tools
+or --env, in which all members play. --worlds runs some now and the others later:
 each world is decided by itself, and the record keeps both.
 
 A run's outcome is kept under a hash of all that decides it, its code among it: a member that is added later meets kept runs.
@@ -51,6 +53,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.reward_flag(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write (default: runs/league-NAME)")
     shared.config_flag(parser, "device")
+    shared.environment_flags(parser)
     shared.config_flags(parser, OWN)
 
 
@@ -90,18 +93,17 @@ def season_of(args: argparse.Namespace, found: Any) -> tuple[Any, bool]:
     from rewardlab.runs.config import RunConfig
 
     given = shared.given(args, OWN)
-    own = "task" in given
-    if not own and given:
-        raise RewardlabError(f"--{next(iter(given)).replace('_', '-')} goes with problems of your own: give --task too")
+    own, answering = "task" in given, shared.load_environment(args)
+    if not own and (others := [*given, *(name for name in ("env", "tools", "corpus") if getattr(args, name))]):
+        raise RewardlabError(f"--{others[0].replace('_', '-')} goes with problems of your own: give --task too")
     members = names_of(args.members, [member.name for member in found.members])
     worlds = names_of(args.worlds, [world.name for world in found.worlds])
     league = only(found, members, worlds)
-    rates = rates_of(args.rates)
+    rates = shared.rates_of(args.rates)
     config = RunConfig(**{"device": args.device or "cpu" if not own else args.device or "auto", **given})
     if own:
-        league = of_task(
-            league, config, reward=shared.load_reward(args), steps=args.steps, rates=rates, problems=args.eval_problems
-        )
+        changes = {"reward": shared.load_reward(args), "steps": args.steps, "problems": args.eval_problems, **answering}
+        league = of_task(league, config, rates=rates, **changes)
     elif args.reward or args.steps or rates or args.eval_problems:
         raise RewardlabError(
             "rewards, steps, rates and problems of a league's own worlds are fixed in its file; with --task they are yours"
@@ -122,13 +124,6 @@ def names_of(text: str | None, known: Sequence[str] = ()) -> list[str]:
         found.append(", ".join(parts[:end]))
         parts = parts[end:]
     return found
-
-
-def rates_of(text: str | None) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in names_of(text))
-    except ValueError as e:
-        raise RewardlabError(f"--rates {text}: numbers with commas between them, as 1e-6,3e-6,1e-5") from e
 
 
 def planned(args: argparse.Namespace, season: Any) -> dict[str, Any]:

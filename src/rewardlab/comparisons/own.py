@@ -9,9 +9,11 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.comparisons.league import OWN, League, Member, World
-from rewardlab.core import Part
+from rewardlab.core import Environment, Part
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.registry.playing import TURNS, changed_in
 from rewardlab.rewards.reward import Reward
+from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig
 
 
@@ -44,9 +46,9 @@ def _scorer(league: League, reward: Reward | None) -> Reward | None:
 
 def of_task(
     league: League, config: RunConfig, *, reward: Reward | None = None, steps: int | None = None, rates: Sequence[float] = (),
-    problems: int | None = None,
+    problems: int | None = None, env: Environment | None = None, turns: int | None = None,
 ) -> League:  # fmt: skip
-    """The league with one world: the problems and the model of this configuration.
+    """The league with one world: the problems and the model of this configuration, and what answers the replies of all members.
 
     Members keep the settings that the league gives them, but those that fit its own small worlds alone (`Member.small`). Where they
     read a process reward model, the reward says which (prm:PATH); RewardlabError without one.
@@ -55,11 +57,27 @@ def of_task(
     if league.scorer:
         members = tuple(_reading(member, league.scorer, _named(reward)) for member in members)
         reward = None
+    settings: dict[str, Any] = {} if env is None else {"env": env, "turns": turns or league.settings.get("turns", TURNS)}
     world = World(
         OWN, config.task, f"{config.task}, of your own", model=config.model, reward=_scorer(league, reward), steps=steps,
+        settings=settings,
         rates=tuple(rates), lora_rank=config.lora_rank, problems=problems, starts=1, sampled=config.model != "recorded",
     )  # fmt: skip
-    return replace(league, worlds=(world,), members=members)
+    measure = league.measure if env is None else _played(league, **settings)
+    return replace(league, worlds=(world,), members=members, measure=measure)
+
+
+def _played(league: League, env: Environment, turns: int) -> Any:
+    """The measure of the league in this environment. Raises RewardlabError for a league whose members are measured without one."""
+
+    def change(part: Part) -> Part:
+        if isinstance(part, Environment):
+            return env
+        return part.but(turns=turns) if part.function is interactive.function else part
+
+    if league.measure is None or not any(isinstance(part, Environment) for part in league.measure.walk()):
+        raise RewardlabError("this league measures single replies; --corpus, --tools and --env are for the league agents")
+    return changed_in(league.measure, change)
 
 
 def _named(reward: Reward | None) -> str:

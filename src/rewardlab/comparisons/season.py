@@ -18,6 +18,7 @@ from rewardlab.comparisons.league import PAIRS, League, Member, World
 from rewardlab.core import Recipe, Update
 from rewardlab.engine.rates import RATES
 from rewardlab.models.checkpoint import NAMES, PACKAGED
+from rewardlab.registry.names import PLAYED
 from rewardlab.runs.config import RunConfig
 
 FIRST = 100
@@ -41,6 +42,8 @@ class Season:
     def recipe(self, member: Member, world: World, settings: Mapping[str, Any] | None = None) -> Recipe:
         """A member's recipe in a world: the league's settings where it has them, then the world's, then its own."""
         league, known = self.league, settings_of(member.stack)
+        # an environment is for all members, also for those that sample single replies where there is none
+        known |= set(PLAYED) if "env" in world.settings else set()
         shared = {name: value for name, value in {**league.settings, **world.settings}.items() if name in known}
         recipe = registry.build(member.stack, {**shared, **member.settings, **member.small, **(settings or {})}).but(
             name=member.name

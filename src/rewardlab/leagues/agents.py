@@ -57,8 +57,10 @@ league = League(
     settings={"n": 8, "problems": 8, "turns": TURNS, "epochs": 1, "minibatches": 1},
     rates=(1e-4, 3e-4, 1e-3),
     chosen_by="pass@1",
-    needs="Your rows need the columns prompt, answer and facts (documents to search), and also searches (stepsearch) and "
-    "supporting (im_rag). Without these two: `--members igpo,spa_rl,spear,hdpo_metis,otc_po,reseek,parallelsearch,r3_rag`.",
+    needs="Your rows need the columns prompt and answer, and what answers the replies: `--corpus docs.jsonl`, `--tools "
+    "mine.py:search,mine.py:lookup`, `--env mine.py:game`, a column facts (documents to search), or a task that brings an "
+    "environment (`--task babyai:GoToLocal`). stepsearch also reads searches, and im_rag supporting; without these two: "
+    "`--members igpo,spa_rl,spear,hdpo_metis,otc_po,reseek,parallelsearch,r3_rag`.",
     left_out={
         "ppr_renorm, atom_searcher": "they need a judge of searches, and the others have none",
         "search_r2, agent_r": "they replay episodes from where they went wrong, so that an update costs several times as many",
