@@ -556,6 +556,8 @@ def stopped(*_):
         (SUMS, ("preferences", ["ipo"]), "^dpo: .* no 'chosen'|^dpo: dpo needs 2 columns"),
         ([{k: v for k, v in row.items() if k != "answer"} for row in PREFERRED], ("preferences", ["ipo"]),
          "what decides, true quality of replies, needs answers"),
+        ([{k: v for k, v in row.items() if k != "answer"} for row in PREFERRED], ("judges", ["from rewards alone", "s2j", "rm_r1"]),
+         "^s2j: .* add a column 'answer' .*; to leave it out: --members 'from rewards alone,rm_r1'$"),
         ([{**row, "prompt": row["prompt"] * 200} for row in SUMS], ("length", ["hapo"]), "^grpo: .* too long"),
     ],
 )  # fmt: skip

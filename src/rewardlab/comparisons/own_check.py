@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rewardlab.api.checking import check_columns, check_decides, check_engine
+import shlex
+
+from rewardlab.api.checking import check_accepted, check_columns, check_decides, check_engine
 from rewardlab.api.first_rows import check_episodes
 from rewardlab.api.inputs import policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
@@ -29,9 +31,12 @@ def check(season: Season) -> None:
             check_engine(recipe, config)
             # the columns are those of the method, whatever its name in the league
             check_columns(recipe.but(name=member.stack), task)
+            check_accepted(recipe, task)
             check_episodes(recipe, task, policy, config)
             fit_prompts(task, policy, config, recipe)
         except RewardlabError as e:
             others = [one.name for one in league.rivals_of(world) if one is not member]
-            out = f"; to leave it out: --members {','.join(others)}" if member.name != league.baseline and others else ""
+            out = (
+                f"; to leave it out: --members {shlex.quote(','.join(others))}" if member.name != league.baseline and others else ""
+            )
             raise RewardlabError(f"{member.name}: {e}{out}") from e
