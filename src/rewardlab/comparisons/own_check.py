@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rewardlab.api.checking import check_accepted, check_columns, check_decides, check_engine
 from rewardlab.api.first_rows import check_episodes
 from rewardlab.api.inputs import policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
+from rewardlab.comparisons.league import League, Member, World
 from rewardlab.comparisons.season import FIRST, Season
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.playing import as_task
@@ -23,20 +26,28 @@ def check(season: Season) -> None:
     task = task_of(None, config)
     if league.answers:
         check_decides(f"what decides, {league.outcome.says},", task)
-    policy = policy_of(None, config, task)
     # the baseline first: what fails it fails all
-    for member in sorted(league.members_of(world), key=lambda one: one.name != league.baseline):
-        try:
-            recipe = as_task(season.recipe(member, world), task)
+    members = sorted(league.members_of(world), key=lambda one: one.name != league.baseline)
+    recipes = [(member, as_task(season.recipe(member, world), task)) for member in members]
+    for member, recipe in recipes:
+        with naming(league, world, member):
             check_engine(recipe, config)
             # the columns are those of the method, whatever its name in the league
             check_columns(recipe.but(name=member.stack), task)
             check_accepted(recipe, task)
+    policy = policy_of(None, config, task)
+    for member, recipe in recipes:
+        with naming(league, world, member):
             check_episodes(recipe, task, policy, config)
             fit_prompts(task, policy, config, recipe)
-        except RewardlabError as e:
-            others = [one.name for one in league.rivals_of(world) if one is not member]
-            out = (
-                f"; to leave it out: --members {shlex.quote(','.join(others))}" if member.name != league.baseline and others else ""
-            )
-            raise RewardlabError(f"{member.name}: {e}{out}") from e
+
+
+@contextmanager
+def naming(league: League, world: World, member: Member) -> Iterator[None]:
+    """Errors within name the member, and say how to leave it out."""
+    try:
+        yield
+    except RewardlabError as e:
+        others = ",".join(one.name for one in league.rivals_of(world) if one is not member)
+        leave = f"; to leave it out: --members {shlex.quote(others)}" if others and member.name != league.baseline else ""
+        raise RewardlabError(f"{member.name}: {e}{leave}") from e
