@@ -35,8 +35,7 @@ league = League(
     outcome=Outcome("reward", "higher", "true quality of replies", margin=0.03),
     needs="Your rows need the columns prompt, chosen, rejected, and answer: what decides is the verifier's mean verdict on "
     "sampled replies to held-out prompts. Without answers, name what judges these replies from 0 to 1: `--verifier "
-    "mine.py:quality`, or `--verifier \"judge(model='openai:URL#NAME')\"`. Rows with chosen and rejected alone cannot be "
-    "decided.",
+    "mine.py:quality`, or `--verifier \"judge(model='openai:URL#NAME')\"`. With neither, rows decide nothing.",
     measure=reward_and_kl(n=2),
     spends=("kl", "KL from the initial policy, nats per reply"),
     learns="reward",
