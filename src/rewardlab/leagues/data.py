@@ -39,7 +39,8 @@ league = League(
     # the rows of a step are chosen, so that how many replies are right in training says nothing
     chosen_by="pass@1",
     problems=100,
-    needs="Your rows need the columns prompt and answer; with few rows they come again, which LIMR and DEPO learn from.",
+    needs="Your rows need the columns prompt and answer. LIMR and DEPO learn from rows that come again, so give few enough "
+    "for several passes.",
     left_out={
         "rip": "it chooses pairs of replies for DPO, by a reward model",
         "v0_5": "it reads what a value model says of each problem (a column pass_rate); to sample that would cost four times "

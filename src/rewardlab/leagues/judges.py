@@ -53,18 +53,22 @@ league = League(
     answers=False,
     costs={"judgement_tokens": "tokens of a judgement"},
     needs="Your rows need the columns prompt, chosen and rejected, and, where judgements are to be imitated, judgement or "
-    "judgement_reversed; s2j also answer. Each judge is asked in its own published form there, and measured in it.",
-    advice="**Begin with `trained_judge`: no way is shown to be better, at the same updates, with five seeds.** Three things help "
-    "to choose. If your rows bring judgements, imitation alone (`compassjudger_2`) takes verdicts to {sums and "
-    "wishes/compassjudger_2} and {next actions/compassjudger_2}, where the baseline's imitation and rewards take them to {sums and "
-    "wishes/trained_judge} and {next actions/trained_judge}, for {sums and wishes/compassjudger_2.tokens} of the tokens: try that "
-    "first, and see whether rewards add what they cost. If your rows bring none, `--distil 0` is as good: rewards alone end at "
-    "{sums and wishes/from rewards alone} and {next actions/from rewards alone}, for {sums and wishes/from rewards alone.tokens} "
-    "the tokens. And where an answer can be checked, `s2j`, paid for its own solution too, has the highest mean in both worlds "
-    "({sums and wishes/s2j}, {next actions/s2j}), by less than can be told from chance. A judgement costs as many tokens in all of "
-    "them. `mix_grm` is worse in both worlds: it imitates at twenty times the rate of its rewards, as its paper does, which small "
-    "judges do not bear (in its own check the ratio is 3). `rrm`, which differs from rewards alone by votes, was measured without "
-    "them, and trains exactly as that does.",
+    "judgement_reversed. s2j also needs answer, and trains only on rows that have one. On your rows each judge is asked and "
+    "measured in its own published form.",
+    advice="**Begin with `trained_judge`: no way is shown to be better, at the same updates, with five seeds.**\n\n"
+    "- Your rows bring judgements: try imitation alone first (`compassjudger_2`). It costs {sums and "
+    "wishes/compassjudger_2.tokens} of the tokens and takes verdicts to {sums and wishes/compassjudger_2} (worse than the "
+    "baseline's {sums and wishes/trained_judge}) and {next actions/compassjudger_2} (undecided against {next "
+    "actions/trained_judge}). Then see whether rewards add what they cost.\n"
+    "- Your rows bring none: `trained_judge` without `--distil` learns from rewards alone. It was not shown to be worse "
+    "({sums and wishes/from rewards alone.effect} and {next actions/from rewards alone.effect}, both undecided), for {sums "
+    "and wishes/from rewards alone.tokens} the tokens. In the comparison the baseline imitates judgements in its first 20 "
+    "updates (`--distil 20`).\n"
+    "- Your rows have `answer`: `s2j`, which is also paid for its own solution and trains only on such rows, has the highest "
+    "mean in both worlds ({sums and wishes/s2j}, equal, and {next actions/s2j}, undecided).\n"
+    "- `mix_grm` is worse in both worlds: it imitates at twenty times the rate of its rewards, as its paper does. In its own "
+    "check the ratio is 3.\n"
+    "- `rrm` differs from rewards alone by votes. Here it has one vote, and so the same numbers.",
     left_out={
         "br_rm": "it judges in two turns, and the small judges of these worlds were taught one",
         "openrubrics, rewardanything, prometheus, m_prometheus, mr3": "they read or write rubrics, which these pairs have not",

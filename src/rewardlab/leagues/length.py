@@ -44,6 +44,8 @@ league = League(
     settings={"n": 8, "problems": 8, "epochs": 1},
     steps=40,
     problems=250,
+    needs="Your rows need the columns prompt and answer. hapo learns something only where rows come again.",
+    first="`hapo`, `laser` or `grpo_lambda`",
     left_out={
         "anytime_reasoner": "it trains on answers forced at every budget of every trace: one of its runs takes as long as six",
     },

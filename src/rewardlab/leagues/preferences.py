@@ -34,7 +34,8 @@ league = League(
     ),
     outcome=Outcome("reward", "higher", "true quality of replies", margin=0.03),
     needs="Your rows need the columns prompt, chosen, rejected, and answer: what decides is the verifier's mean verdict on "
-    "sampled replies to held-out prompts.",
+    "sampled replies to held-out prompts. Without answers, name what judges these replies from 0 to 1: `--verifier "
+    "mine.py:quality`, or `--verifier \"judge(model='openai:URL#NAME')\"`. With neither, rows decide nothing.",
     measure=reward_and_kl(n=2),
     spends=("kl", "KL from the initial policy, nats per reply"),
     learns="reward",
@@ -42,15 +43,17 @@ league = League(
     chosen_by="reward",
     steps=40,
     problems=250,
-    advice="Sweep the learning rate first: at three times their best rate SimPO and TGDPO end below where they started in `notes`."
-    " There, where the annotator errs when two notes are nearly as good, IPO made replies better than DPO ({notes/ipo} "
-    "against {notes/dpo}); it learnt at three times DPO's rate and moved four times as far from the reference (KL 1.15 "
-    "against 0.28). A weaker beta for DPO did not close the gap (0.03: 64.9%, three seeds), nor did IPO's rate (62.1% on "
-    "development seeds). SimPO scored about as high and is undecided. In `padded solutions`, where the annotator errs more "
-    "and the better reply is mostly the longer one, DPO gains 2.5 points, and no other loss was shown to gain more. SFT, SimPO "
-    "and CREAM did best at the lowest rate tried, where they hardly move, and got worse at every higher one; KTO gained nothing. "
-    "SFT and CREAM, which labels its own replies, were below DPO in both worlds. KTO reads two single replies for each pair, so "
-    "that its \"equal\" in `notes` is at twice the tokens: at DPO's it reaches 59.1%.",
+    advice="**Sweep the learning rate first.** In `notes`, at three times their best rate, SimPO and TGDPO end below where "
+    "they started; SFT, SimPO and CREAM did best in `padded solutions` at the lowest rate tried, where they hardly move.\n\n"
+    "- `notes`, where the annotator errs when two notes are nearly as good: IPO is better than DPO ({notes/ipo} against "
+    "{notes/dpo}), at three times DPO's rate and four times as far from the reference (KL 1.15 against 0.28). A weaker beta "
+    "for DPO did not close the gap (0.03: 64.9%, three seeds), nor did IPO's rate (62.1% on development seeds). SimPO's mean "
+    "is about as high, undecided.\n"
+    "- `padded solutions`, where the annotator errs more and the better reply is mostly the longer one: DPO gains 2.5 "
+    "points, and no other loss was shown to gain more.\n"
+    "- SFT, and CREAM, which labels its own replies, are worse than DPO in both worlds. KTO reads two single replies for "
+    "each pair, so that its \"equal\" in `notes` is at twice the tokens; at DPO's it reaches 59.1%.",
+    first="`dpo` or `ipo`, with a sweep of `--lr`",
     left_out={
         "step_dpo": "in notes there are no steps",
         "mappo, reward_augmented_dpo, irepo": "they read scores of replies, not pairs alone",

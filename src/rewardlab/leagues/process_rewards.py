@@ -51,6 +51,8 @@ league = League(
     problems=200,
     needs="Your rows need the columns prompt and answer; replies are in steps, one a line. What decides is how often the best of "
     "eight replies to held-out problems is right.",
+    first="labels by `prm label --by monte-carlo`",
+    earlier="Only pairs of them were compared, each in the check of one method.",
     left_out={
         "genprm, thinkprm": "they write what they think of a step, and cost many times the tokens; small policies cannot",
         "groundedprm, rest_mcts_star": "their models guide a search step by step, and are measured there",

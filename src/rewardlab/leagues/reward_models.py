@@ -61,11 +61,12 @@ league = League(
     rate="reward_lr",
     pairs=5,
     answers=False,
-    needs="Your rows need the columns prompt, chosen and rejected, and cheems and skywork_v2 also gold, true where people verified "
-    "the label; what decides is the held-out pairs, so give some whose labels you trust (`--test`).",
-    advice="Labels of held-out pairs are the truth here, which those of training are not: a reward model that is right on pairs "
-    "labelled as it was trained may only share their faults. With plain pairs begin with bradley_terry, and compare what it learnt "
-    "with the rater `length` on pairs of your own.",
+    needs="Your rows need the columns prompt, chosen and rejected. cheems and skywork_v2 also need gold, true where people "
+    "verified the label. The held-out pairs decide, so give some whose labels you trust (`--test`).",
+    advice="- Begin with `bradley_terry`: no other way is shown to be better.\n"
+    "- Compare what it learnt with the rater `length` on pairs of your own.\n"
+    "- Hold out pairs whose labels you trust. In the worlds here held-out labels are the truth, which training labels are "
+    "not: a reward model that is right on pairs labelled as it was trained may only share their faults.",
     left_out={
         "acemath, gradesql, toolrm_fc": "they read right and wrong replies to a problem, or calls, and no pairs of an annotator",
         "salmon, rlbff": "they read principles, by which these pairs are not judged",

@@ -46,13 +46,14 @@ league = League(
     needs="Your rows need the columns prompt and answer, and a scorer of steps (`--reward`): without one, searches go by the "
     "policy's own likelihood.",
     problems=150,
-    advice="The scorers are simulated, not trained: the truth about the steps so far, through noise that stays the same along a "
-    "reply. At the tokens of sixteen whole replies, of which the best by the same scorer is right in {good "
-    "scorer/best_of_n}, REBASE gets {good scorer/rebase}; beams, particles, DVTS, PRISM and speculative rejection are "
-    "better than best-of-n too. With the poor scorer, on longer chains, only REBASE and PRISM are decided to be better ({poor "
-    "scorer, longer chains/rebase} and {poor scorer, longer chains/prism} against {poor scorer, longer chains/best_of_n}); "
-    "differences under about nine points are not found there. A vote without the scorer ({good "
-    "scorer/majority_vote}), early_rejection and MCTS were worse than best-of-n with the good scorer; "
-    "MCTS stopped at {good scorer/mcts.tokens} of the tokens, so that it was not tested at the full budget. Real scorers have "
-    "systematic errors that a search finds and exploits; these have none.",
+    first="`rebase`, with a scorer of steps",
+    advice="**The scorers are simulated, not trained**: the truth about the steps so far, through noise that stays the same "
+    "along a reply. Real scorers have systematic errors, which a search finds and exploits; these have none.\n\n"
+    "- With a scorer of steps, try `rebase` first: it is better than best-of-n in both worlds ({good scorer/rebase} against "
+    "{good scorer/best_of_n}, and {poor scorer, longer chains/rebase} against {poor scorer, longer chains/best_of_n}), at "
+    "the tokens of sixteen whole replies. So is `prism` ({poor scorer, longer chains/prism.effect} with the poor scorer).\n"
+    "- Beams, DVTS, particles and speculative rejection are better with the good scorer and undecided with the poor one, "
+    "where differences of up to {poor scorer, longer chains/beam_search.effect} were not decided.\n"
+    "- A vote without the scorer ({good scorer/majority_vote}), early_rejection and MCTS are worse than best-of-n with the "
+    "good scorer. MCTS stopped at {good scorer/mcts.tokens} of the tokens, so that it was not tested at the full budget.",
 )  # fmt: skip

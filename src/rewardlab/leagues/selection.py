@@ -46,18 +46,21 @@ league = League(
     measure=accuracy(),
     learns=None,
     problems=500,
-    needs="Your rows need the columns prompt and answer, and a scorer of steps (`--reward`). "
-    "Replies that you have sampled already, and scores of their steps, can stand in your rows as lists, in columns replies and "
-    "scores: `--model recorded --reward step_scores_in_data` compares by them, and samples nothing.",
-    advice="Replies and scores are real: 32 solutions of one model to each problem, and the step scores of seven process reward "
-    "models; the seven worlds of GSM8K are the same replies under seven scorers. On GSM8K, where a single sample is right "
-    "in {gsm8k qwen_prm/one sample} and a vote of 32 in {gsm8k qwen_prm/majority_vote}, best-of-32 by the mean of step "
-    "scores gets {gsm8k qwen_prm/best_of_n mean} with qwen_prm and {gsm8k skywork_prm/best_of_n mean} with skywork_prm; "
-    "of the ten ways to use step scores (five aggregations, each for best-of-n and a weighted vote) six are better than the "
-    "vote with qwen_prm, and five with skywork_prm. With the other five scorers none is shown "
-    "to be better, and none to be worse. On MATH-500 qwen_prm takes the vote's {math500 qwen_prm/majority_vote} to "
-    "{math500 qwen_prm/best_of_n product} by the product of step scores, which is undecided on 477 problems. Which way "
-    "is best differs between scorers, and this league does not decide it. A vote weighted by scores was at least {gsm8k "
-    "math_shepherd/weighted_vote mean} on GSM8K with every scorer, best-of-n fell to {gsm8k internlm2_7b_reward/best_of_n "
-    "min}. Tokens are those of the replies alone: what the scorer reads comes on top.",
+    needs="Your rows need the columns prompt and answer, and a scorer of steps (`--reward`). If you have sampled and scored "
+    "replies already, put them in your rows as lists, in columns replies and scores: `--model recorded --reward "
+    "step_scores_in_data` compares by them, and samples nothing.",
+    first="`weighted_vote` by the product of step scores",
+    advice="**Replies and scores are real**: 32 solutions of one model to each problem, and the step scores of seven process "
+    "reward models. The seven worlds of GSM8K are the same replies under seven scorers.\n\n"
+    "- On GSM8K one sample is right in {gsm8k qwen_prm/one sample}, a vote of 32 in {gsm8k qwen_prm/majority_vote}, and "
+    "best-of-32 by the mean of step scores in {gsm8k qwen_prm/best_of_n mean} with qwen_prm and {gsm8k skywork_prm/best_of_n "
+    "mean} with skywork_prm. Of the ten ways to use step scores (five aggregations, for best-of-n and for a weighted vote) "
+    "six are better than the vote with qwen_prm, and five with skywork_prm.\n"
+    "- With the other five scorers none is shown to be better, and none to be worse. A weighted vote was right in at least "
+    "{gsm8k math_shepherd/weighted_vote mean} on GSM8K with every scorer; best-of-n fell to {gsm8k "
+    "internlm2_7b_reward/best_of_n min}, undecided.\n"
+    "- On MATH-500 qwen_prm takes the vote's {math500 qwen_prm/majority_vote} to {math500 qwen_prm/best_of_n product} by the "
+    "product of step scores, undecided on 477 problems.\n"
+    "- Which aggregation is best differs between scorers and is not decided. Tokens are those of the replies alone: what the "
+    "scorer reads comes on top.",
 )  # fmt: skip

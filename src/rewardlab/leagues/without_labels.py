@@ -44,12 +44,15 @@ league = League(
     settings={"n": 8, "problems": 8, "epochs": 1, "minibatches": 1},
     steps=60,
     problems=100,
-    needs="Your rows need the columns prompt and answer, which rlpr and dro_r3 read as a reference, grpo is paid by, and all are "
-    "measured by; and rewrite, the question in other words, for co_reward (without it: `--members "
-    "rlpr,dro_r3,majority,answer_confidence,self_certainty`).",
-    advice="With references begin with rlpr ({errors by habit/rlpr}, where labels gave {errors by habit/grpo}; "
-    "{errors by habit/rlpr.tokens} the tokens). Without any answers verify a few hundred rows and train with labels: the best of "
-    "the four that read no answer ended at {errors by habit/co_reward}.",
+    needs="Your rows need the column prompt and, to train and to hold out, answer: rlpr and dro_r3 read it as a reference, "
+    "grpo is paid by it, and all are measured by it. co_reward also needs rewrite, the question in other words (without it: "
+    "`--members rlpr,dro_r3,majority,answer_confidence,self_certainty`).",
+    advice="- **You have reference answers**: begin with `rlpr` ({errors by habit/rlpr}, where labels gave {errors by "
+    "habit/grpo}, counted as equal; {errors by habit/rlpr.tokens} the tokens).\n"
+    "- **You have no answers**: nothing here came near training with labels. The best of the four that read none ended at "
+    "{errors by habit/co_reward}. Where most majorities are right this may be otherwise, and was not measured. Nor was how "
+    "many labelled rows would be enough.",
+    first="`rlpr` where rows have reference answers; else `grpo` with labels",
     left_out={
         "crew_confidence_as_reward": "it pairs right with wrong replies, for which it needs labels; its confidence alone is in it",
         "flr_followup_likelihood": "it asks what a user would say next, which the small policies of these worlds never read",
