@@ -77,9 +77,10 @@ def guide(folder: Path) -> str:
 
 def row_of_contents(found: League, record: Record | None) -> str:
     """A league in one row: what to try first, and who was better and worse than the baseline, in how many of the fit worlds."""
-    better, worse = (who(word, record) for word in (BETTER, WORSE)) if record else (found.earlier or "not run yet", "")
-    first = found.first or f"`{found.baseline}`"
-    return f"| [{found.want}](#{anchor(found)}) | {first} | {found.baseline} | {better} | {worse} |"
+    link = f"[{found.want}](#{anchor(found)})"
+    before = "; what was compared before it, there" if found.earlier else ""
+    better, worse = (who(word, record) for word in (BETTER, WORSE)) if record else (f"no league yet{before}", "")
+    return f"| {link} | {found.first or f'`{found.baseline}`'} | {found.baseline} | {better} | {worse} |"
 
 
 def who(word: str, record: Record) -> str:
