@@ -79,3 +79,11 @@ def test_a_near_miss_of_a_flag_is_told_what_it_is_near_and_nothing_else(line, me
 def test_what_is_near_no_flag_is_told_all_flags(capsys):
     assert cli.main(["scoreboard", "length", "--timeout", "3"]) == 2
     assert "'--timeout'; known: --against, --data" in capsys.readouterr().err
+
+
+def test_a_setting_that_is_a_text_stays_one_where_it_reads_as_json_or_a_number():
+    given = {"--pool": '[{"name": "a"}]', "--tell": "7", "--turns": "3"}
+    args = argparse.Namespace(settings=given, own_flags={}, reward=None)
+    assert shared.method_settings(args, "router_r1") == {"pool": '[{"name": "a"}]', "tell": "7", "turns": 3}
+    args.settings = {"--router_r1.pool": "[1]"}
+    assert shared.method_settings(args, "grpo", "router_r1") == {"router_r1.pool": "[1]"}

@@ -260,7 +260,11 @@ def method_settings(args: argparse.Namespace, *methods: str) -> dict[str, Any]:
         # a flag without a value reads as a switch that is on
         if text == "true" and known.get(flag.replace("_", "-")) in ("int", "float"):
             raise RewardlabError(f"{flag} needs a value: {flag} NUMBER")
-    return {name: registry.parse_value(text) for name, text in setting_names(args.settings).items()}
+    texts = {name_of(flag) for flag, type in known.items() if type == "str"}
+    values = {name: registry.parse_value(text) for name, text in setting_names(args.settings).items()}
+    # a text stays one, also where it reads as a number or as JSON
+    typed = {name: text for name, text in setting_names(args.settings).items() if name.rpartition(".")[2] in texts}
+    return {name: value if isinstance(value, str) else typed.get(name, value) for name, value in values.items()}
 
 
 def load_recipe(args: argparse.Namespace) -> Recipe:
