@@ -81,7 +81,7 @@ def test_what_first_phases_add_and_what_differences_are_found():
     ]
     outcome = {"scale": "share", "better": "lower"}
     told = {"worlds": worlds, "baseline": "grpo", "outcome": outcome}
-    assert beside_them(told) == " (with those of first phases: a 55)"
+    assert beside_them(told) == " (with first phases and replays: a 55)"
     assert beside_them({"worlds": worlds[:1]}) == ""
     # four pairs whose differences have a standard deviation of .0577: (t .95 + t .6) * .0577 / 2
     assert sees(told) == " What is found four times in five: differences of 12.0 points (sums), 12.0 points (games)."

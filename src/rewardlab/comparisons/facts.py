@@ -46,7 +46,8 @@ def spent(record: Record) -> str:
     """What every run of training may spend."""
     budgets = [budget for world in record["worlds"] if (budget := world.get("budget"))]
     if not budgets:
-        return f"{record['steps']} updates of equal size{beside_them(record)}"
+        steps = " or ".join(map(str, sorted({world["steps"] for world in record["worlds"]})))
+        return f"{steps} updates of equal size{beside_them(record)}"
     return " or ".join(f"{budget:,}" for budget in sorted(set(budgets))) + " tokens of all models together"
 
 
@@ -58,7 +59,7 @@ def beside_them(record: Record) -> str:
             if row["updates"] and row["updates"] > OVER * world["steps"]:
                 found.setdefault(row["member"], []).append(row["updates"])
     each = (f"{name} {span_of(sorted(values))}" for name, values in found.items())
-    return f" (with those of first phases: {', '.join(each)})" if found else ""
+    return f" (with first phases and replays: {', '.join(each)})" if found else ""
 
 
 def span_of(values: Sequence[float]) -> str:
