@@ -107,6 +107,16 @@ def test_methods_get_what_the_first_spends_and_every_run_is_kept(methods, config
     assert all(size < 400_000 for size in sizes.values())
 
 
+def test_a_dry_run_says_what_a_comparison_would_take_and_keeps_nothing(methods, config, tmp_path):
+    told = compare.compare(["few", "half"], config, seeds=range(3), out=tmp_path / "out", dry_run=True, rates=(1e-3, 3e-3))
+    assert (told["methods"], told["seeds"], told["runs"]) == (["few", "half"], 3, 2 * 3 + 2 * 2 * 2)
+    assert told["measure"]
+    assert told["seconds"] >= 0
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(RewardlabError, match="unknown measure of few, half 'nothing'"):
+        compare.compare(["few", "half"], config, measure="nothing", dry_run=True)
+
+
 def test_a_comparison_that_was_stopped_is_completed_by_the_missing_runs_alone(methods, config, tmp_path, monkeypatch):
     out, train, trained = tmp_path / "out", api.train, []
 

@@ -4,6 +4,7 @@
   rewardlab compare grpo rloo --task countdown --n 16 --rloo.lr 1e-4 --out runs/mine
   rewardlab compare grpo rloo --task countdown --budget 100000
   rewardlab compare grpo dapo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
+  rewardlab compare grpo rloo --task mine.jsonl --model smollm2 --dry-run
   rewardlab compare --resume runs/mine
   rewardlab compare --resume runs/mine --seeds 8
   rewardlab compare grpo rloo dr_grpo --task countdown --rates 1e-4,3e-4,1e-3 --steps 40
@@ -73,6 +74,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.config_flag(parser, "eval_problems")
     shared.config_flag(parser, "eval_every", help=f"steps between points of the curves (default {EVAL_EVERY})")
     shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
+    parser.add_argument("--dry-run", action="store_true", help="one step of each method: what is wrong, and how long it will take")
     parser.add_argument("--keep-models", action="store_true", help="keep best/ and model/ of finished runs")
     text = "hold Plotly's library (5 MB) in every page, in place of loading it from one file in DIR"
     parser.add_argument("--self-contained", action="store_true", help=text)
@@ -106,7 +108,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     how = {"measure": args.measure, "jobs": args.jobs, "out": args.out, "keep_models": args.keep_models, "x": args.x, "y": args.y}
     how |= {"equal": args.equal, "rates": rates}
-    how["self_contained"] = args.self_contained
+    how |= {"self_contained": args.self_contained, "dry_run": args.dry_run}
     if args.rate_seeds is not None:
         if not rates:
             raise RewardlabError("--rate-seeds says on how many seeds the rates of --rates are tried: give --rates too")
@@ -130,8 +132,11 @@ def resumed(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(document: Mapping[str, Any]) -> None:
     from rewardlab.checks.verdict import PAIRS
-    from rewardlab.commands.tables import heading, lines, table
+    from rewardlab.commands.tables import facts, heading, lines, table
 
+    # of --dry-run nothing was run
+    if "out" not in document:
+        return facts({**document, "methods": ", ".join(document["methods"])})
     rows, seeds, out = document["methods"], len(document["seeds"]), Path(document["out"])
     heading(f"{document['measure']} on {document['task']}, {seeds} seed{'s' * (seeds > 1)}")
     _results(rows, few=seeds < PAIRS)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rewardlab import api
@@ -47,26 +48,26 @@ def compare(
     methods: Sequence[str | Recipe], config: RunConfig | None = None, *, settings: Mapping[str, Any] | None = None,
     reward: Reward | str | None = None, seeds: Sequence[int] = range(5), measure: str | None = None, jobs: int | None = None,
     out: Path | str | None = None, keep_models: bool = False, x: str | None = None, y: str | None = None,
-    equal: str | None = None, rates: Sequence[float] = (), rate_seeds: int = 2, self_contained: bool = False, **changes: Any,
+    equal: str | None = None, rates: Sequence[float] = (), rate_seeds: int = 2, self_contained: bool = False,
+    dry_run: bool = False, **changes: Any,
 ) -> Record:  # fmt: skip
     """Run every method on every seed and compare them; returns the contents of compare.json.
 
     methods: names, stacks (`grpo+hapo`), or recipes with distinct names.  config, and `changes` to it by name: what all runs share
-    (task, model, lora_rank, eval_problems ...). Every run ends after config.steps (default 20) steps, or at
-    config.budget tokens.  settings: of the methods: `n` for all that have it, `grpo.n` for one; a list of numbers compares each
-    of them.  reward: in place of the methods' own, a part or a text as of --reward.  measure: the number compared; None: the
-    first one that the first method measures.  jobs: runs at a time; None: as many as there are cores.  out: the folder; None: a new
-    one in runs/.  keep_models: keep the models of finished runs, which are removed otherwise, as their checkpoints are.  x, y: the
-    axes of the frontier (see `frontier.axes`); y None: the number compared.  equal: what all runs get alike: "updates", or
-    "tokens": the budget, or without one what the first method which trains uses in config.steps steps with the same seed;
-    None: tokens with a budget, else updates.  rates: learning rates, from which each method gets its own (see `tuning`), each tried
-    on `rate_seeds` seeds.  self_contained: every page holds Plotly's library (5 MB), in place of loading it from a file beside it.
+    (task, model, lora_rank, eval_problems ...); they end after config.steps (default 20) steps, or at config.budget tokens.
+    settings: of the methods: `n` for all, `grpo.n` for one; a list of numbers compares each of them.  reward: in place of the
+    methods' own, a part or a text as of --reward.  measure: the number compared; None: the first one that the first method
+    measures.  jobs: runs at a time; None: as many as there are cores.  out: the folder; None: a new one in runs/.  keep_models: of
+    finished runs, whose models are removed otherwise.  x, y: the axes of the frontier (see `frontier.axes`); y None: the number
+    compared.  equal: what all runs get alike: "updates", or "tokens": the budget, or without one what the first method which trains
+    uses in config.steps steps with the same seed; None: tokens with a budget, else updates.  rates: learning rates, from which each
+    method gets its own (see `tuning`), each tried on `rate_seeds` seeds.  self_contained: every page holds Plotly's library (5 MB),
+    in place of loading it from a file beside it.  dry_run: only what is checked beforehand; returns how many runs there would be,
+    and about how many seconds they take.
 
-    What can be known beforehand is checked before the first run, by one step of each method. Raises RewardlabError for what is
-    wrong, and for a run that fails; `resume` then completes the comparison.
+    One step of each method checks beforehand what can be known. Raises RewardlabError for what is wrong, and for a run that fails;
+    `resume` then completes the comparison.
     """
-    if out is not None:
-        PATH.check("out", out)
     config = _shared(config, changes)
     arms = tuple(arms_of(methods, settings, reward))
     equal = equal or (TOKENS if config.budget else UPDATES)
@@ -76,15 +77,29 @@ def compare(
     task = task_of(None, config)
     _problems(task, config)
     _say(f"{_runs(plan)} on {task.name}: {plan.alike}")
+    if dry_run:
+        return _dry_run(plan, task, jobs)
     names = list(dict.fromkeys(arm.of or arm.name for arm in arms))
     with new_comparison(out, names, config.task) as folder, shared_processes(jobs):
-        plan = _prepared(plan, task, folder, jobs)
+        plan, _ = _prepared(plan, task, folder, jobs)
         plan.save(folder)
         return _complete(plan, folder, jobs, self_contained)
 
 
-def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> Plan:
-    """The plan as its folder keeps it, once what can be known before the first run has been checked."""
+def _dry_run(plan: Plan, task: Task, jobs: int | None) -> Record:
+    """What a comparison would take, in numbers, once what can be known beforehand has been checked."""
+    with TemporaryDirectory() as folder, shared_processes(jobs):
+        plan, whole = _prepared(plan, task, Path(folder), jobs)
+    return {
+        "task": task.name, "methods": [arm.name for arm in plan.arms], "seeds": len(plan.seeds), "alike": plan.alike,
+        "runs": len(plan.arms) * len(plan.seeds) + len(plan.trained) * len(plan.rates) * plan.rate_seeds,
+        "measure": plan.measure, "seconds": round(whole),
+    }  # fmt: skip
+
+
+def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> tuple[Plan, float]:
+    """The plan as its folder keeps it, once what can be known before the first run has been checked; and about how many seconds
+    its runs will take."""
     # a small policy is warmed up and cached here, once, and not by every worker
     policy = policy_of(None, plan.config, task)
     # prompts too long for the model are refused, or counted, here and not in every run
@@ -97,7 +112,7 @@ def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> Plan:
     how = f", {at_a_time} at a time" if at_a_time > 1 else ""
     whole = seconds(plan, shown, _problems(task, plan.config)) / at_a_time
     _say(f"{_runs(plan)}: about {duration(round(whole, -1) or 5)}{how}")
-    return plan
+    return plan, whole
 
 
 def _runs(plan: Plan) -> str:

@@ -13,7 +13,6 @@ from rewardlab.core import Environment, Part
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.registry.playing import TURNS, changed_in
 from rewardlab.rewards.reward import Reward
-from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig
 
 
@@ -73,7 +72,7 @@ def _played(league: League, env: Environment, turns: int) -> Any:
     def change(part: Part) -> Part:
         if isinstance(part, Environment):
             return env
-        return part.but(turns=turns) if part.function is interactive.function else part
+        return part.but(turns=turns) if part.name == "interactive" else part
 
     if league.measure is None or not any(isinstance(part, Environment) for part in league.measure.walk()):
         raise RewardlabError("this league measures single replies; --corpus, --tools and --env are for the league agents")

@@ -23,6 +23,7 @@ from rewardlab.checks.runs import Job
 from rewardlab.comparisons.arms import Arm
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.runs.config import RunConfig, config_of_run
+from rewardlab.settings.domain import PATH
 from rewardlab.util.files import write_json
 
 PLAN = "plan.json"
@@ -139,7 +140,7 @@ def new_comparison(out: Path | str | None, names: Sequence[str], task: str) -> I
     `out`, which must be new or empty, or the first of runs/compare-..., runs/compare-...-2, ... that does not exist. It is removed
     again if the comparison fails before its plan is written.
     """
-    folder = _made(Path(out)) if out is not None else _numbered(names, task)
+    folder = _made(Path(PATH.check("out", out))) if out is not None else _numbered(names, task)
     try:
         yield folder
     except BaseException:
