@@ -81,7 +81,7 @@ def test_what_is_said_of_members_at_equal_amounts():
     equal = {"word": BETTER, "effect": 0.05, "low": 0.02, "high": 0.08, "spent": 0.25, "mean": 0.6, "baseline": 0.55}
     rows = [{"member": "base", "at_equal": None}, {"member": "up", "at_equal": equal}, {"member": "new"}]
     record = {"spends": ["kl", "KL"], "outcome": {"scale": "share", "better": "higher"}}
-    told = "Where both have spent as much KL: better up (+5.0 points at 0.25)."
+    told = "At equal KL: better up (+5.0 points at 0.25)."
     assert spending({"fit": True, "rows": rows}, record) == told
     assert spending({"fit": False, "rows": rows}, record) == spending({"fit": True, "rows": rows}, {"spends": None}) == ""
     assert at_equal(rows[1], record["outcome"]) == "better: +5.0 points (+2.0 to +8.0), at 0.25"

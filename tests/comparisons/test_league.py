@@ -623,6 +623,15 @@ def test_a_league_may_be_run_world_by_world(tiny):
     both = league_records.completed(record("2026-01-02", "sums"), first, worlds)
     assert [(world["name"], world["found"]) for world in both["worlds"]] == [("sums", "2026-01-02"), ("notes", "2026-01-01")]
     assert both["unrun"] == []
+    # a setting that goes by another name since then is the same setting
+    (before, now) = next(iter(league_records.RENAMED.items()))
+    renamed = {**worlds, "notes": {**worlds["notes"], "formulas": {m: f"{f} {now}x)" for m, f in terms["formulas"].items()}}}
+    older = {
+        **worlds["notes"],
+        "name": "notes",
+        "rows": [{"member": m, "formula": f"{f} {before}x)"} for m, f in terms["formulas"].items()],
+    }
+    assert league_records.completed(record("2026-01-02", "sums"), {**first, "worlds": [older]}, renamed)["unrun"] == []
     # a world that is run again takes the place of its older run
     again = league_records.completed(record("2026-01-03", "notes"), both, worlds)
     assert [world["when"] for world in again["worlds"]] == ["2026-01-02", "2026-01-03"]

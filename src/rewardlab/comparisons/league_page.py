@@ -153,7 +153,7 @@ def spent_path(world: Record, record: Record) -> str:
     """The plot of the outcome against what runs spend as they learn, for a league that compares members at equal amounts of it."""
     if not record.get("spends"):
         return ""
-    lines = {row["member"]: row["path"] for row in world["rows"]}
+    lines = {row["member"]: row.get("path") or [] for row in world["rows"]}
     return paths(lines, record["members"], record["outcome"]["says"], record["spends"][1])
 
 

@@ -18,6 +18,8 @@ Record = dict[str, Any]
 FOLDER = registry.PACKAGE / "results" / "leagues"
 RULES = ("baseline", "members", "outcome", "guard", "steps", "problems", "rate_seeds", "chosen_by", "seeds", "settings")
 """What worlds of one record were run by."""
+RENAMED = {"credit_weighted(of=": "credit_weighted(inner="}
+"""Names that settings had when older records were written."""
 FULL = 3
 """Newest runs of a record that keep their learning curves."""
 
@@ -61,8 +63,15 @@ def completed(record: Record, earlier: Record | None, worlds: Mapping[str, Recor
 
 
 def _terms(world: Record) -> Record:
-    formulas = {row["member"]: row["formula"] for row in world["rows"]}
+    formulas = {row["member"]: _renamed(row["formula"]) for row in world["rows"]}
     return {"task": world["task"], "steps": world["steps"], "budget": world.get("budget"), "formulas": formulas}
+
+
+def _renamed(formula: str) -> str:
+    """A formula by the present names of its settings: a record from before the change of a name alone is still of what is run."""
+    for before, now in RENAMED.items():
+        formula = formula.replace(before, now)
+    return formula
 
 
 def _rules(record: Record) -> str:

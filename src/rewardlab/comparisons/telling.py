@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 Record = Mapping[str, Any]
 ORDER = (BETTER, AT_A_COST, EQUAL, UNDECIDED, WORSE, INERT, FAILED)
-PLACE = re.compile(r"\{([^/{}]+)/([^/{}]+?)(?:\.(effect|guard|tokens))?\}")
-"""In advice: {world/member} is a level, {world/member.effect} its difference to the baseline, .guard and .tokens what they say."""
+PLACE = re.compile(r"\{([^/{}]+)/([^/{}]+?)(?:\.(effect|guard|tokens|equal))?\}")
+"""In advice: {world/member} is a level, {world/member.effect} its difference to the baseline, .equal that at equal spending (KL),
+and .guard and .tokens what they say."""
 
 
 def sentences(record: Record) -> Iterator[str]:
@@ -120,7 +121,7 @@ def spending(world: Record, record: Record) -> str:
             moved = change(found["effect"], record["outcome"])
             by_word.setdefault(found["word"], []).append(f"{row['member']} ({moved} at {found['spent']:.2g})")
     told = "; ".join(f"{word} {', '.join(by_word[word])}" for word in ORDER if word in by_word)
-    return f"Where both have spent as much {record['spends'][1]}: {told}." if told else ""
+    return f"At equal {record['spends'][1]}: {told}." if told else ""
 
 
 def absences(world: Record) -> str:
@@ -181,6 +182,8 @@ def advice(league: League, record: Record) -> str:
         row = row_of(worlds[name], member)
         if what == "effect":
             return change(row["standing"]["effect"], record["outcome"])
+        if what == "equal":
+            return change(row["at_equal"]["effect"], record["outcome"])
         if what == "guard":
             return shown(row["guard"]["mean"], record["guard"])
         base = row_of(worlds[name], record["baseline"])
