@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from rewardlab.checks.runs import Done
-from rewardlab.commands import league as command
-from rewardlab.comparisons import known_runs, league_records, leagues_doc, results
+from rewardlab.comparisons import known_runs, leagues_doc, results
 from rewardlab.comparisons.along import POINTS, compared, mean_path, meeting, path_of
 from rewardlab.comparisons.forecast import forecast
 from rewardlab.comparisons.league import League, Member, Outcome, World
@@ -114,8 +113,6 @@ def test_a_league_measures_on_the_way_and_shows_it(tmp_path, own_cache, monkeypa
     assert "at equal KL" in leagues_doc.table(world, record)
     assert [what for what, *_ in leagues_doc.plots_of("tiny", world, record)][-1] == "runs along the way"
     assert at_equal(rows["sft"], record["outcome"]).startswith(rows["sft"]["at_equal"]["word"])
-    monkeypatch.setattr(league_records, "read", lambda *_: None)
-    command.show_record({**record, "out": "out"})
 
 
 def test_a_league_without_it_measures_only_at_the_end(tmp_path):

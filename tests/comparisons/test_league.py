@@ -229,7 +229,10 @@ def test_where_the_baseline_shows_that_a_world_decides_nothing_the_others_are_no
     monkeypatch.setattr(played, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
     record = results.run_league("tiny", tiny)
     assert set(asked) == {"grpo"}
-    assert "sums: it is not so that it ends with room to differ (pass@1). Nothing can be decided" in capsys.readouterr().err
+    assert (
+        "sums: not met: it ends with room to differ (pass@1): 0.97, needed 0.15 to 0.85. Nothing can be decided"
+        in capsys.readouterr().err
+    )
     (world,) = record["worlds"]
     assert not world["fit"]
     assert [row["member"] for row in world["rows"]] == ["grpo"]
@@ -623,15 +626,12 @@ def test_a_league_may_be_run_world_by_world(tiny):
     both = league_records.completed(record("2026-01-02", "sums"), first, worlds)
     assert [(world["name"], world["found"]) for world in both["worlds"]] == [("sums", "2026-01-02"), ("notes", "2026-01-01")]
     assert both["unrun"] == []
-    # a setting that goes by another name since then is the same setting
-    (before, now) = next(iter(league_records.RENAMED.items()))
-    renamed = {**worlds, "notes": {**worlds["notes"], "formulas": {m: f"{f} {now}x)" for m, f in terms["formulas"].items()}}}
-    older = {
-        **worlds["notes"],
-        "name": "notes",
-        "rows": [{"member": m, "formula": f"{f} {before}x)"} for m, f in terms["formulas"].items()],
-    }
-    assert league_records.completed(record("2026-01-02", "sums"), {**first, "worlds": [older]}, renamed)["unrun"] == []
+    # a setting that goes by another name since then is the same setting; of an unfit world the baseline alone was run
+    now = {**worlds, "notes": {**worlds["notes"], "formulas": dict.fromkeys(terms["formulas"], "dpo_loss(inner=x)")}}
+    before = {**worlds["notes"], "name": "notes", "rows": [{"member": m, "formula": "dpo_loss(of=x)"} for m in terms["formulas"]]}
+    for older, left in ((before, []), ({**before, "rows": before["rows"][:1]}, ["notes"]),
+                        ({**before, "rows": before["rows"][:1], "fit": False}, [])):  # fmt: skip
+        assert league_records.completed(record("2026-01-02", "sums"), {**first, "worlds": [older]}, now)["unrun"] == left
     # a world that is run again takes the place of its older run
     again = league_records.completed(record("2026-01-03", "notes"), both, worlds)
     assert [world["when"] for world in again["worlds"]] == ["2026-01-02", "2026-01-03"]

@@ -57,8 +57,7 @@ def outcome(line: bytes) -> tuple[bool, Any]:
 
 
 def give_memory_back() -> None:
-    """Return to the system what the last job has freed: glibc keeps it, and after fifty runs of a small policy a worker held three
-    gigabytes, two of them unused."""
+    """Return to the system what the last job has freed: glibc keeps it in pieces, so that a worker would grow with every run."""
     # another C library has no such function
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

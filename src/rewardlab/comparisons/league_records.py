@@ -12,14 +12,13 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.errors import RewardlabError
+from rewardlab.settings.old_names import with_first_names_in_formula
 from rewardlab.util.files import write_json
 
 Record = dict[str, Any]
 FOLDER = registry.PACKAGE / "results" / "leagues"
 RULES = ("baseline", "members", "outcome", "guard", "steps", "problems", "rate_seeds", "chosen_by", "seeds", "settings")
 """What worlds of one record were run by."""
-RENAMED = {"credit_weighted(of=": "credit_weighted(inner="}
-"""Names that settings had when older records were written."""
 FULL = 3
 """Newest runs of a record that keep their learning curves."""
 
@@ -57,21 +56,27 @@ def completed(record: Record, earlier: Record | None, worlds: Mapping[str, Recor
     kept = {world["name"]: {"when": record["when"], **world} for world in record["worlds"]}
     if earlier is not None and _rules(record) == _rules(earlier):
         past = {world["name"]: {"when": earlier["when"], **world} for world in earlier["worlds"]}
-        kept = {name: world for name, world in past.items() if name in worlds and _terms(world) == worlds[name]} | kept
+        kept = {name: world for name, world in past.items() if name in worlds and _alike(world, worlds[name])} | kept
     found = [kept[name] for name in worlds if name in kept]
     return {**record, "worlds": found, "unrun": [name for name in worlds if name not in kept]}
 
 
+def _alike(world: Record, terms: Record) -> bool:
+    """Whether a world was run by these terms. Of an unfit one the baseline alone was run."""
+    own = _terms(world)
+    members = terms["formulas"] if world.get("fit", True) else own["formulas"]
+    now = {**terms, "formulas": {name: terms["formulas"].get(name, "") for name in members}}
+    return _by_first_names(own) == _by_first_names(now)
+
+
+def _by_first_names(terms: Record) -> Record:
+    # names of settings may have changed since a record was written
+    return {**terms, "formulas": {name: with_first_names_in_formula(text) for name, text in terms["formulas"].items()}}
+
+
 def _terms(world: Record) -> Record:
-    formulas = {row["member"]: _renamed(row["formula"]) for row in world["rows"]}
+    formulas = {row["member"]: row["formula"] for row in world["rows"]}
     return {"task": world["task"], "steps": world["steps"], "budget": world.get("budget"), "formulas": formulas}
-
-
-def _renamed(formula: str) -> str:
-    """A formula by the present names of its settings: a record from before the change of a name alone is still of what is run."""
-    for before, now in RENAMED.items():
-        formula = formula.replace(before, now)
-    return formula
 
 
 def _rules(record: Record) -> str:

@@ -59,8 +59,8 @@ def of_task(
     settings: dict[str, Any] = {} if env is None else {"env": env, "turns": turns or league.settings.get("turns", TURNS)}
     world = World(
         OWN, config.task, f"{config.task}, of your own", model=config.model, reward=_scorer(league, reward), steps=steps,
-        settings=settings,
-        rates=tuple(rates), lora_rank=config.lora_rank, problems=problems, starts=1, sampled=config.model != "recorded",
+        settings=settings, rates=tuple(rates), lora_rank=config.lora_rank, problems=problems, starts=1,
+        sampled=config.model != "recorded",
     )  # fmt: skip
     measure = league.measure if env is None else _played(league, **settings)
     return replace(league, worlds=(world,), members=members, measure=measure)

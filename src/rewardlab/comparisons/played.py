@@ -16,6 +16,7 @@ from rewardlab.comparisons.known_runs import Outcome, run_jobs
 from rewardlab.comparisons.league import Member, World
 from rewardlab.comparisons.season import Season
 from rewardlab.comparisons.standings import fitness
+from rewardlab.comparisons.telling import unmet
 from rewardlab.errors import RewardlabError
 from rewardlab.util.progress import console
 
@@ -138,10 +139,10 @@ def play(season: Season, world: World, dear: float) -> Played:
 def told_unfit(season: Season, world: World, runs: Sequence[Outcome]) -> str:
     """Why a world can decide nothing, by the runs of its baseline; "" where it can."""
     numbers = [one.numbers for one in runs if isinstance(one, Done)] if world.sampled else []
-    unmet = [condition["what"] for condition in fitness(numbers, season.league.learns) if not condition["ok"]] if numbers else []
-    if not unmet:
+    failed = [unmet(condition) for condition in fitness(numbers, season.league.learns) if not condition["ok"]] if numbers else []
+    if not failed:
         return ""
-    return f"{world.name}: it is not so that {'; nor that '.join(unmet)}. Nothing can be decided there, and the others are not run."
+    return f"{world.name}: not met: {'; '.join(failed)}. Nothing can be decided there, so the others are not run."
 
 
 def _run_members(

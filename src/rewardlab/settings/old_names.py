@@ -49,3 +49,16 @@ def with_first_names(value: Any) -> Any:
     if isinstance(value, dict):
         return {FIRST.get(k, k): with_first_names(v) for k, v in value.items()}
     return OPTION.sub(lambda name: FIRST.get(name[0], name[0]), value) if isinstance(value, str) else value
+
+
+def with_first_names_in_formula(formula: str) -> str:
+    """The formula of a recipe, as in `credit_weighted(inner=dpo_loss())`, with the first of all names that a setting has had."""
+
+    def first(name: re.Match[str]) -> str:
+        found = name[0]
+        # a name that was given up may have been taken for another setting since
+        while found in FIRST:
+            found = FIRST[found]
+        return found
+
+    return re.sub(r"\b\w+(?==)", first, formula)
