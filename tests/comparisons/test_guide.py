@@ -10,6 +10,7 @@ from rewardlab import registry
 from rewardlab.comparisons import guide
 from rewardlab.comparisons.facts import beside_them, sees
 from rewardlab.comparisons.guide_commands import cost, other_names, runs, typed
+from rewardlab.comparisons.guide_engines import engines, methods_of
 from rewardlab.comparisons.league import league, leagues
 from rewardlab.comparisons.words import BASELINE, BETTER, EQUAL, WORSE
 from rewardlab.registry.formula import read_reward
@@ -43,6 +44,23 @@ def test_a_league_says_how_many_runs_it_makes_and_how_to_begin_smaller():
     assert f"That is {14 * ten + 18} runs: {ten} methods" in cost(found)
     assert "`--members hapo --seeds 5` makes 28." in cost(found)
     assert "Nothing is trained" in cost(league("selection"))
+    assert "less than 15% of the time" in cost(found)
+    assert "by the length of right replies, where right replies are kept" in cost(found)
+    assert "does not learn by four standard errors" in cost(league("objectives"))
+
+
+def test_engines_are_told_of_members_and_of_what_a_chapter_names():
+    chapter = (
+        "Beside it `rip` is prose.\n\n| want | train |\n| --- | --- |\n| pairs | `coig_p`, `prompt` and `rewardlab train rip` |\n"
+    )
+    assert methods_of(league("data"), chapter)[-2:] == ["coig_p", "rip"]
+    told = engines(league("data"), chapter)
+    assert told.startswith("**Engines.** `--engine trl` carries `grpo`, `dapo`, `depo`, `prs_vspo`, `coig_p`; ")
+    assert (
+        "`limr`, `alphamed`, `rip` train here alone. `rewardlab export-recipe METHOD --engine verl` writes `grpo`, `dapo` (" in told
+    )
+    assert "neither TRL nor verl" in engines(league("reward_models"), "")
+    assert engines(league("search"), "") == ""
 
 
 def test_members_are_told_by_what_is_typed():

@@ -145,6 +145,22 @@ def test_a_rate_at_which_a_run_failed_is_not_chosen():
     assert chosen({1e-4: None}) is None
 
 
+def test_on_rows_that_are_solved_already_length_chooses_the_rate_while_accuracy_is_kept():
+    found = of_task(league("length"), RunConfig(task="mine.jsonl", model="mine"))
+    (world,) = found.worlds
+
+    def runs(length, right):
+        return [Done({"log_right_length": length, "before.pass@1": 0.96, "pass@1": right}, [], 1.0)] * 2
+
+    # the shortest of these lost ten points; the list is extended where its end is the best
+    levels = played.rate_levels(found, world, {1e-5: runs(3.4, 0.96), 3e-5: runs(3.1, 0.93), 1e-4: runs(2.9, 0.86), 3e-4: [None]})
+    assert levels == {1e-5: -3.4, 3e-5: -3.1, 1e-4: None, 3e-4: None}
+    assert chosen(levels) == 3e-5
+    season = Season(found, RunConfig(), Path())
+    assert played.told_unfit(season, world, runs(3.4, 0.95)) == ""
+    assert "it ends with room" in played.told_unfit(season, world, runs(3.4, 0.05))
+
+
 def test_seeds_are_divided_among_warm_starts():
     small = World("a", "arithmetic", "a", starts=4)
     assert [model_of(small, seed) for seed in (0, 1, 100, 101, 105)] == [None, "embedded#1", None, "embedded#1", "embedded#1"]

@@ -108,6 +108,9 @@ def test_a_world_is_fit_where_the_baseline_learns_and_has_room():
     full = [dict(run, **{"pass@1": 0.95}) for run in learnt]
     assert [one["ok"] for one in fitness(full, "pass@1")] == [True, False]
     assert fitness(learnt, None) == []
+    # where another number decides, right replies are enough
+    assert [one["ok"] for one in fitness(full, "pass@1", must=False)] == [True]
+    assert [one["ok"] for one in fitness([dict(run, **{"pass@1": 0.1}) for run in full], "pass@1", must=False)] == [False]
 
 
 def test_members_that_differ_by_noise_alone_cannot_be_told_apart():

@@ -12,7 +12,7 @@ from rewardlab.checks.runs import Done, Job
 from rewardlab.checks.workers import cores
 from rewardlab.comparisons.known_runs import known
 from rewardlab.comparisons.league import Member, World
-from rewardlab.comparisons.played import BEYOND, KNOB_SEEDS, Levels, beyond, chosen, level_of, rate_jobs, told_unfit, trains
+from rewardlab.comparisons.played import BEYOND, KNOB_SEEDS, Levels, beyond, chosen, rate_jobs, rate_levels, told_unfit, trains
 from rewardlab.comparisons.season import Season
 from rewardlab.comparisons.standings import detectable, noise
 
@@ -62,7 +62,7 @@ def planned(season: Season, member: Member, world: World) -> dict[str, list[Job]
     if trains(season, member, world):
         by_rate = tuning_jobs(season, member, world)
         tuning = [job for jobs in by_rate.values() for job in jobs]
-        best = chosen(known_levels(season, by_rate))
+        best = chosen(known_levels(season, world, by_rate))
         # whichever rate will be chosen, a run takes as long
         at = {season.league.rate_of(member): best or sorted(by_rate)[len(by_rate) // 2]}
     meeting = [season.job(member, world, seed, at, along=True) for seed in season.seeds(world)]
@@ -75,14 +75,14 @@ def tuning_jobs(season: Season, member: Member, world: World) -> dict[float, lis
     """By rate, the development runs of a member: those of the list, and of what is beyond it as far as runs are known."""
     found = {rate: rate_jobs(season, world, member, rate) for rate in season.rates(member, world)}
     for _ in range(BEYOND):
-        levels = known_levels(season, found)
+        levels = known_levels(season, world, found)
         farther = beyond(levels) if None not in levels.values() else []
         found |= {rate: rate_jobs(season, world, member, rate) for rate in farther}
     return found
 
 
-def known_levels(season: Season, by_rate: Mapping[float, Sequence[Job]]) -> Levels:
-    return {rate: level_of([known(job) for job in jobs], season.league.chosen_by) for rate, jobs in by_rate.items()}
+def known_levels(season: Season, world: World, by_rate: Mapping[float, Sequence[Job]]) -> Levels:
+    return rate_levels(season.league, world, {rate: [known(job) for job in jobs] for rate, jobs in by_rate.items()})
 
 
 def names(jobs: Sequence[Job]) -> list[str]:

@@ -11,6 +11,7 @@ from rewardlab.checks.levels import levels
 from rewardlab.comparisons import league_records
 from rewardlab.comparisons.facts import facts
 from rewardlab.comparisons.guide_commands import on_your_rows, other_names
+from rewardlab.comparisons.guide_engines import engines
 from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.telling import advice, cautions, of_baseline, reached, row_of, spending, standing_words, summary
 from rewardlab.comparisons.words import BETTER, WORDS, WORSE
@@ -119,7 +120,7 @@ def section(name: str, found: League, record: Record) -> str:
 {facts(record)} The whole table, with costs and rates: [{name}](leagues/{name}.md).
 
 {on_your_rows(name, found)}
-{checks(name, found)}"""
+{where(name, found)}{checks(name, found)}"""
 
 
 def unrun(name: str, found: League) -> str:
@@ -130,7 +131,7 @@ def unrun(name: str, found: League) -> str:
 {chapter(name)}**Which of them is better was not measured in a league.** {found.earlier or "They have not been compared."}
 
 {on_your_rows(name, found)}
-{checks(name, found)}"""
+{where(name, found)}{checks(name, found)}"""
 
 
 def written(name: str) -> str:
@@ -142,6 +143,11 @@ def written(name: str) -> str:
 def chapter(name: str) -> str:
     """What is written of a league's family, with an empty line after it."""
     return f"{text}\n\n" if (text := written(name)) else ""
+
+
+def where(name: str, found: League) -> str:
+    """The engines that carry its methods, as a paragraph of its own."""
+    return f"\n{told}\n" if (told := engines(found, written(name))) else ""
 
 
 def checks(name: str, found: League) -> str:

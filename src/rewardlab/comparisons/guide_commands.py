@@ -8,6 +8,7 @@ from typing import Any
 from rewardlab import registry
 from rewardlab.comparisons.league import League, Member
 from rewardlab.comparisons.played import KNOB_SEEDS
+from rewardlab.comparisons.words import INSIDE
 from rewardlab.core import Part
 from rewardlab.engine.rates import RATES
 
@@ -37,9 +38,21 @@ def cost(found: League) -> str:
         return f"{begin} Nothing is trained. `--members {quoted}` compares one with the baseline alone."
     return (
         f"{begin} Begin smaller: `--members {quoted} --seeds {FEWER}` makes {runs(found, both, FEWER)}. The baseline goes first; "
-        "where it does not learn by four standard errors, or ends where there is no room, nothing can be decided and the others "
-        "are not run: take more `--steps`, higher `--rates` or other problems. `--dry-run` says what is known already, and how "
-        "long the rest takes once a run has ended."
+        f"{where_unfit(found)} `--dry-run` says what is known already, and how long the rest takes once a run has ended."
+    )
+
+
+def where_unfit(found: League) -> str:
+    """On which rows the baseline shows that nothing can be decided, and how rates are chosen where it need not learn."""
+    if found.own_learns:
+        return (
+            "where it does not learn by four standard errors, or ends where there is no room, nothing can be decided and the "
+            "others are not run: take more `--steps`, higher `--rates` or other problems."
+        )
+    kept = f", where {found.guard.says} are kept" if found.guard else ""
+    return (
+        f"where it is right less than {INSIDE[0]:.0%} of the time, the others are not run. The model may be right nearly always: "
+        f"rates are chosen by the {found.outcome.says}{kept}."
     )
 
 

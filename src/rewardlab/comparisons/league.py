@@ -101,6 +101,8 @@ class World:
     compared problem by problem.
     tokens: of all models together, that each run may spend, in place of steps: where methods differ in what an update costs them.
     absent: members that cannot play there, and why.
+    learns: whether the baseline must learn there. Where it need not, right replies are enough, and rates are chosen by the outcome,
+    among those that keep the guard.
     """
 
     name: str
@@ -118,6 +120,7 @@ class World:
     sampled: bool = True
     tokens: int | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
+    learns: bool = True
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,8 @@ class League:
     light of the record; "": the baseline.  earlier: of a league that was not run, what was compared before it, in a sentence.
     scorer: the process reward model that members read, by name; on rows of one's own it is the one of --reward prm:PATH.
     rate: the setting that is the learning rate of what members train.  pairs: seeds on which members meet.
-    answers: whether what decides needs answers in rows of one's own.
+    answers: whether what decides needs answers in rows of one's own.  own_learns: whether the baseline must learn on these: not
+    where another number decides, as length, for which a model may be right nearly always (`World.learns`).
     costs: further numbers of a run that are shown, with what they are; against the first of them the outcome is plotted.
     spends: a number that grows as a run learns, as its KL from the start, and what it is: runs are measured on the way, and members
     compared once more where both have spent as much.
@@ -165,6 +169,7 @@ class League:
     rate: str = "lr"
     pairs: int = PAIRS
     answers: bool = True
+    own_learns: bool = True
     costs: Mapping[str, str] = field(default_factory=dict)
     spends: tuple[str, str] | None = None
 

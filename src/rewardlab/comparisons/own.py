@@ -60,7 +60,7 @@ def of_task(
     world = World(
         OWN, config.task, f"{config.task}, of your own", model=config.model, reward=_scorer(league, reward), steps=steps,
         settings=settings, rates=tuple(rates), lora_rank=config.lora_rank, problems=problems, starts=1,
-        sampled=config.model != "recorded",
+        sampled=config.model != "recorded", learns=league.own_learns,
     )  # fmt: skip
     measure = league.measure if env is None else _played(league, **settings)
     return replace(league, worlds=(world,), members=members, measure=measure)

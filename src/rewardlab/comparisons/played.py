@@ -13,7 +13,7 @@ import numpy as np
 from rewardlab.checks.runs import Done, Job, kind_of
 from rewardlab.checks.workers import Failed
 from rewardlab.comparisons.known_runs import Outcome, run_jobs
-from rewardlab.comparisons.league import Member, World
+from rewardlab.comparisons.league import Guard, League, Member, World
 from rewardlab.comparisons.season import Season
 from rewardlab.comparisons.standings import fitness
 from rewardlab.comparisons.telling import unmet
@@ -37,7 +37,8 @@ def choose_rates(season: Season, world: World, members: Sequence[Member]) -> tup
     And of those with a run that failed, why the first of these did.
     """
     members = [member for member in members if trains(season, member, world)]
-    levels: dict[str, Levels] = {member.name: {} for member in members}
+    found: dict[str, dict[float, list[Outcome]]] = {member.name: {} for member in members}
+    levels: dict[str, Levels] = {}
     todo = {member.name: list(season.rates(member, world)) for member in members}
     failed: dict[str, str] = {}
     for _ in range(BEYOND + 1):
@@ -45,10 +46,11 @@ def choose_rates(season: Season, world: World, members: Sequence[Member]) -> tup
         if not work:
             break
         for (member, rate), runs in zip(work, _developed(season, world, work), strict=True):
-            levels[member.name][rate] = level_of(runs, season.league.chosen_by)
+            found[member.name][rate] = runs
             if reasons := [one.reason for one in runs if isinstance(one, Failed)]:
                 failed.setdefault(member.name, reasons[0])
-        todo = {name: beyond(found) for name, found in levels.items()}
+        levels = {name: rate_levels(season.league, world, by_rate) for name, by_rate in found.items()}
+        todo = {name: beyond(reached) for name, reached in levels.items()}
     return levels, failed
 
 
@@ -63,9 +65,29 @@ def _developed(season: Season, world: World, work: Sequence[tuple[Member, float]
 def rate_jobs(season: Season, world: World, member: Member, rate: float) -> list[Job]:
     """The runs of a member at a rate on the development seeds."""
     # what training logs need not be measured at the end
-    measured = not season.league.chosen_by.startswith(("auc.", "train."))
+    measured = not (world.learns and season.league.chosen_by.startswith(("auc.", "train.")))
     at = {season.league.rate_of(member): rate}
     return [season.job(member, world, seed, at, measured=measured) for seed in range(season.league.rate_seeds)]
+
+
+def rate_levels(league: League, world: World, by_rate: Mapping[float, Sequence[Outcome | None]]) -> Levels:
+    """By rate, that by which rates are chosen, of which more is better; None where it is not known, or the guard not kept.
+
+    Where the baseline need not learn, what is guarded may be worse than at the best of these rates by what the guard allows.
+    """
+    if world.learns:
+        return {rate: level_of(runs, league.chosen_by) for rate, runs in by_rate.items()}
+    found = {rate: level_of(runs, league.outcome.number) for rate, runs in by_rate.items()}
+    guard = league.guard
+    kept = _kept(guard, {rate: level_of(runs, guard.number) for rate, runs in by_rate.items()}) if guard else set(found)
+    return {rate: None if level is None or rate not in kept else league.outcome.gain(level) for rate, level in found.items()}
+
+
+def _kept(guard: Guard, levels: Levels) -> set[float]:
+    """The rates at which what is guarded is not much worse than at the best of them."""
+    known = {rate: level for rate, level in levels.items() if level is not None}
+    low, high = min(known.values(), default=0.0), max(known.values(), default=0.0)
+    return {rate for rate, level in known.items() if level - high >= guard.at_least and level - low <= guard.at_most}
 
 
 def level_of(runs: Sequence[Outcome | None], number: str) -> float | None:
@@ -139,7 +161,8 @@ def play(season: Season, world: World, dear: float) -> Played:
 def told_unfit(season: Season, world: World, runs: Sequence[Outcome]) -> str:
     """Why a world can decide nothing, by the runs of its baseline; "" where it can."""
     numbers = [one.numbers for one in runs if isinstance(one, Done)] if world.sampled else []
-    failed = [unmet(condition) for condition in fitness(numbers, season.league.learns) if not condition["ok"]] if numbers else []
+    conditions = fitness(numbers, season.league.learns, must=world.learns) if numbers else []
+    failed = [unmet(condition) for condition in conditions if not condition["ok"]]
     if not failed:
         return ""
     return f"{world.name}: not met: {'; '.join(failed)}. Nothing can be decided there, so the others are not run."
@@ -155,9 +178,17 @@ def _run_members(
     runs: dict[str, Sequence[Outcome]] = dict(_meet(season, world, fit, rates))
     for m in members:
         if m not in fit:
-            reason = why.get(m.name, f"its runs log no {season.league.chosen_by} to choose by")
+            reason = why.get(m.name, nothing_to_choose_by(season.league, world))
             runs[m.name] = [Failed(f"no rate could be chosen: {reason}")]
     return levels, rates, runs
+
+
+def nothing_to_choose_by(league: League, world: World) -> str:
+    """Why no rate of a member could be chosen whose runs have ended."""
+    if world.learns:
+        return f"its runs log no {league.chosen_by} to choose by"
+    kept = f", and kept {league.guard.says or league.guard.number}" if league.guard else ""
+    return f"at no rate had its runs {league.outcome.number}{kept}"
 
 
 def _meet(season: Season, world: World, members: Sequence[Member], rates: Mapping[str, float | None]) -> dict[str, list[Outcome]]:

@@ -60,7 +60,7 @@ def world_record(season: Season, played: Played) -> Record:
     whole = {name: paired(world, runs) for name, runs in done.items()}
     starts = [start_of(world, seed) for seed in season.seeds(world)] if world.starts > 1 and world.model is None else None
     found = standings(whole, league.baseline, league.outcome, league.guard, starts)
-    conditions = fitness(whole[league.baseline], league.learns)
+    conditions = fitness(whole[league.baseline], league.learns, must=world.learns)
     fit = all(condition["ok"] for condition in conditions)
     rows = [
         row(season, played, member.name, found.get(member.name, Standing(FAILED)))
@@ -83,6 +83,13 @@ def world_record(season: Season, played: Played) -> Record:
     }  # fmt: skip
 
 
+def rates_of(league: League, played: Played, name: str) -> list[list[float | None]]:
+    """Every rate that a member tried, with the number by which rates are chosen."""
+    levels = sorted(played.levels.get(name, {}).items())
+    # where the outcome chooses, levels are gains, of which more is better
+    return [[rate, level if played.world.learns or level is None else league.outcome.gain(level)] for rate, level in levels]
+
+
 def place(standing: Mapping[str, Any]) -> float:
     """The key by which members are listed: the best first, those without a number last; the baseline at 0."""
     if standing["word"] == BASELINE:
@@ -99,7 +106,7 @@ def row(season: Season, played: Played, name: str, standing: Standing) -> Record
     return {
         "member": name, "method": league.member(name).stack, "rate": played.rate(name),
         "formula": str(season.recipe(league.member(name), world)),
-        "rates": [[rate, level] for rate, level in sorted(played.levels.get(name, {}).items())], "failed": failed,
+        "rates": rates_of(season.league, played, name), "failed": failed,
         "standing": standing.to_json(), **of_world(world, done, league.outcome.number), "start": level(done, before)["mean"],
         "guard": of_world(world, done, league.guard.number) if league.guard else None,
         "tokens": tokens(runs), "updates": average(done, "updates"), "seconds": [one.seconds for one in done],

@@ -44,6 +44,7 @@ league = League(
     settings={"n": 8, "problems": 8, "epochs": 1},
     steps=40,
     problems=250,
+    own_learns=False,
     needs="Your rows need the columns prompt and answer. hapo learns something only where rows come again.",
     first="`hapo`, `laser` or `grpo_lambda`",
     left_out={
