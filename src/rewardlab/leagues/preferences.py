@@ -51,7 +51,9 @@ league = League(
     "{notes/simpo.equal} from DPO. No loss makes more of the same KL than DPO there; those that end higher went farther. So "
     "plot quality against KL before you choose. A weaker beta did not take DPO there (0.03: 64.9%, three seeds).\n"
     "- `padded solutions`, where the annotator errs more and the better reply is mostly the longer one: DPO gains 2.5 "
-    "points, and no other loss was shown to gain more.\n"
+    "points, and no other loss was shown to gain more. At equal KL none stands above it by what would matter (IPO "
+    "{padded solutions/ipo.equal} at half of DPO's KL; TGDPO {padded solutions/tgdpo.equal} and online merging "
+    "{padded solutions/online_merging.equal}, both at DPO's); SFT, SimPO and CREAM hardly left the initial policy.\n"
     "- SFT, and CREAM, which labels its own replies, are worse than DPO in both worlds. KTO reads two single replies for "
     "each pair, so that its \"equal\" in `notes` is at twice the tokens; at DPO's it reaches 59.1%.",
     first="`dpo` or `ipo`, with a sweep of `--lr`",
