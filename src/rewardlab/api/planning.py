@@ -32,6 +32,7 @@ from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recompute
 from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.planned_episodes import Episode, episode_of
 from rewardlab.api.prompt_lengths import fit_prompts
+from rewardlab.api.visits import tell_visits
 from rewardlab.core import Group, Recipe, Score, Task, Trajectory
 from rewardlab.engine.distributed import world_size
 from rewardlab.engine.rates import told
@@ -80,6 +81,7 @@ def plan(
     check_engine(recipe, config)
     task = trainable(task_of(task, config))
     check_rows(recipe, task)
+    tell_visits(recipe, task, config)
     recipe = measured(in_environment(recipe, task), task)
     policy = _policy(model, config, task, memory)
     require_head(recipe, policy)

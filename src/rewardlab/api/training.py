@@ -35,6 +35,7 @@ from rewardlab.api.measuring import measured, watched, watching
 from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
+from rewardlab.api.visits import tell_visits
 from rewardlab.core import Recipe, Run, Task
 from rewardlab.engine import distributed
 from rewardlab.engine.learner import fitting_tokens
@@ -78,6 +79,7 @@ def train(
     require_packages(recipe, task)
     require_scorers(recipe)
     check_rows(recipe, task)
+    tell_visits(recipe, task, config)
     recipe = corrected(in_environment(recipe, task), config.mismatch)
     recipe = watching(watched(measured(recipe, task), eval_on), watch)
     model_name = config.model or task.model if model is None or isinstance(model, str) else None

@@ -36,7 +36,7 @@ PAIRS: tuple[Row, ...] = (
 """Template rows of methods that read problems with answers, or pairs of replies, and nothing of their own."""
 
 PROMPT = "the question: a text, or a list of messages"
-BESIDES = ("rows", "settings", "verified_by", "named_by", "refuses")
+BESIDES = ("rows", "settings", "verified_by", "named_by", "refuses", "again")
 SHOWN = 3
 """Places of a missing column that a message names."""
 
@@ -72,15 +72,18 @@ class Data:
     verified_by: the verifier of rows in a file, unless another is named; "": `final_answer`.
     named_by: a setting of a part that lists further columns, of numbers: rows may lack one, but not all of them the same one.
     refuses: why no rows of text can be given, instead of columns and rows ("reads images").
+    again: what the method does from the second visit of a row on, and not before ("compares replies with earlier ones"); "" for
+    one to which it is the same whether rows come again.
     """
 
     def __init__(
         self, *, rows: Iterable[Row] = (), settings: Mapping[str, Any] | None = None, verified_by: str = "",
-        named_by: str = "", refuses: str = "", **columns: str | Column,
+        named_by: str = "", refuses: str = "", again: str = "", **columns: str | Column,
     ) -> None:  # fmt: skip
         told = {"prompt": PROMPT, **columns} if not refuses else columns
         self.columns = {name: Column(of) if isinstance(of, str) else of for name, of in told.items()}
         self.settings, self.verified_by, self.named_by, self.refuses = dict(settings or {}), verified_by, named_by, refuses
+        self.again = again
         self.rows = list(rows) or self._plain()
         self._check()
 
@@ -130,7 +133,8 @@ class Data:
         rows = [a | b for a, b in zip(self.rows, _again(other.rows, len(self.rows)), strict=True)] if other.rows else self.rows
         settings = self.settings | other.settings
         verified, named = self.verified_by or other.verified_by, self.named_by or other.named_by
-        return Data(rows=rows, settings=settings, verified_by=verified, named_by=named, **joined)
+        again = ", and ".join(filter(None, (self.again, other.again)))
+        return Data(rows=rows, settings=settings, verified_by=verified, named_by=named, again=again, **joined)
 
     def jsonl(self) -> str:
         """The template rows, one a line."""

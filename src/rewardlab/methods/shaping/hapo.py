@@ -78,6 +78,7 @@ fidelity = "whole"
 data = Data(
     prompt="the question; it must come again in later epochs, or there is no earlier reply to compare with",
     answer="the gold answer",
+    again="compares right replies with earlier ones to the same prompt",
     rows=[
         {"prompt": "A rectangle is 7 cm wide and has an area of 84 square cm. How long is it, in cm?", "answer": "12"},
         {"prompt": "Simplify $\\sqrt{72}$. Put your answer in \\boxed{}.", "answer": "6\\sqrt{2}"},
