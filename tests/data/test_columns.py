@@ -116,3 +116,15 @@ def test_what_an_older_version_cached_is_read():
     old = {name: document[name] for name in ("columns", "rows", "settings", "verified_by", "refuses")}
     old["columns"] = {name: column[:4] for name, column in document["columns"].items()}
     assert Data.from_json(old).to_json() == document
+
+
+def test_a_column_that_some_rows_must_have_is_told_where_none_has():
+    data = Data(gold=Column("true where verified", some=True), rows=[{"prompt": "a", "gold": True}, {"prompt": "b"}])
+    assert data.required == ["prompt"]
+    assert data.missing([("line 1", {"prompt": "a"}), ("line 2", {"prompt": "b", "gold": True})]) == {}
+    assert data.missing([("line 1", {"prompt": "a", "gold": "1"})]) == {}
+    for value in (None, False, "false", " ", 0):
+        missing = data.missing([("line 1", {"prompt": "a", "gold": value}), ("line 2", {"prompt": "b"})])
+        assert missing == {"gold": []}
+    assert "gold: true where verified (none in any row)" in str(data.refuse("skywork", missing))
+    assert Data.from_json(data.to_json()).columns["gold"].some

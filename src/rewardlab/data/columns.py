@@ -49,6 +49,7 @@ class Column:
     setting: of a part of the method, which may name another column in its place ("column"; "fields[0]": the first of a list).
     needed_with: a setting of a part, and the values with which no row may lack it after all.
     number: it holds a number, also as text; where it must not be lacking, anything else counts as lacking.
+    some: rows may lack it, but not all of them: in some it must hold something else than false.
     """
 
     says: str
@@ -56,6 +57,7 @@ class Column:
     setting: str = ""
     needed_with: Sequence[str] = ()
     number: bool = False
+    some: bool = False
 
     def holds(self, value: Any) -> bool:
         """Whether a row with this value has the column."""
@@ -105,7 +107,7 @@ class Data:
 
     @property
     def required(self) -> list[str]:
-        return [name for name, column in self.columns.items() if not column.optional]
+        return [name for name, column in self.columns.items() if not (column.optional or column.some)]
 
     @classmethod
     def of(cls, node: ast.expr) -> Data:
@@ -120,7 +122,7 @@ class Data:
         return cls(**besides, **columns)
 
     def to_json(self) -> dict[str, Any]:
-        columns = {name: [c.says, c.optional, c.setting, list(c.needed_with), c.number] for name, c in self.columns.items()}
+        columns = {name: [c.says, c.optional, c.setting, list(c.needed_with), c.number, c.some] for name, c in self.columns.items()}
         besides = {name: getattr(self, name) for name in BESIDES}
         return {"columns": columns, **besides}
 
@@ -147,7 +149,8 @@ class Data:
         return f"rewardlab {verb} {method} --task rows.jsonl --model hf:FOLDER{verifier}{settings}"
 
     def missing(self, rows: Iterable[tuple[str, Row]], settings: Mapping[str, Any] | None = None) -> dict[str, list[str]]:
-        """Name of each required column that a row lacks or leaves empty, and the places of those rows.
+        """Name of each required column that a row lacks or leaves empty, and the places of those rows; of one that some rows must
+        have, and none has, no place.
 
         rows: place and columns.  settings: of the method's parts, some of which may name other columns.
         """
@@ -155,11 +158,13 @@ class Data:
         needed = [name for name, c in self.columns.items() if c.needed_with and given.get(c.needed_with[0]) in c.needed_with[1:]]
         named = {name: given.get(self.columns[name].setting) or name for name in (*self.required, *needed)}
         found: dict[str, list[str]] = {}
+        nowhere = {name for name, c in self.columns.items() if c.some}
         for place, row in rows:
+            nowhere -= {name for name in nowhere if is_true(row.get(given.get(self.columns[name].setting) or name))}
             for name, column in named.items():
                 if not self.columns[name].holds(row.get(column)):
                     found.setdefault(name, []).append(f"{place}, empty" if is_blank(row.get(column)) else place)
-        return found
+        return found | {name: [] for name in sorted(nowhere)}
 
     def unrated(self, rows: Iterable[tuple[str, Row]], settings: Mapping[str, Any]) -> list[str]:
         """The columns that the setting `named_by` lists in which no row has a number.  settings: as of `missing`."""
@@ -169,11 +174,10 @@ class Data:
 
     def refuse(self, method: str, missing: Mapping[str, list[str]], instead: str = "") -> RewardlabError:
         """An error that names every missing column, with its sentence and where it is missing.  instead: what reads the rows."""
+        shown = 1 if instead else SHOWN
         none = {name: "no number" if self.columns[name].number else "none" for name in missing}
-        listed = "\n".join(
-            f"  {name}: {self.columns[name].says} ({none[name]} at {_places(at, 1 if instead else SHOWN)})"
-            for name, at in missing.items()
-        )
+        told = (f"  {name}: {self.columns[name].says} ({none[name]} {_places(at, shown)})" for name, at in missing.items())
+        listed = "\n".join(told)
         what = "a column" if len(missing) == 1 else f"{len(missing)} columns"
         return RewardlabError(
             f"{method} needs {what} that the data lacks:\n{listed}\n"
@@ -185,6 +189,12 @@ class Data:
 def is_blank(value: Any) -> bool:
     """Whether it is a text without a word in it: the column is there, and says nothing."""
     return isinstance(value, str) and not value.strip()
+
+
+def is_true(value: Any) -> bool:
+    """Whether it says something else than false: a flag may be a number, also as text."""
+    number = number_of(value)
+    return bool(number) if number is not None else value is not None and not is_blank(value)
 
 
 def _typed(value: Any) -> str:
@@ -201,8 +211,10 @@ def _again(rows: list[Row], n: int) -> list[Row]:
 
 
 def _places(places: list[str], shown: int) -> str:
+    if not places:
+        return "in any row"
     more = len(places) - shown
-    return "; ".join(places[:shown]) + (f"; and {more:,} more" if more > 0 else "")
+    return f"at {'; '.join(places[:shown])}" + (f"; and {more:,} more" if more > 0 else "")
 
 
 def _arguments(node: ast.expr) -> dict[str, Any]:

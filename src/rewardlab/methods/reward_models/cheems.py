@@ -198,7 +198,7 @@ left_out = (
 data = Data(
     chosen="the better reply",
     rejected="the worse reply",
-    gold=Column("true where people verified which reply is better, as in some of the rows to train on", optional=True),
+    gold=Column("true where people verified which reply is better, as in some of the rows to train on", some=True),
     replies=Column("held-out rows: several replies to the prompt, a list", optional=True, setting="replies"),
     scores=Column("held-out rows: how good each of these replies is, a list of numbers", optional=True, setting="scores"),
     qualities=Column("the true quality of both replies, where it is known: how many labels are right is logged", optional=True),

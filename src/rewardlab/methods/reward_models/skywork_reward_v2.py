@@ -113,7 +113,7 @@ left_out = (
 data = Data(
     chosen="the better reply",
     rejected="the worse reply",
-    gold=Column("true where people verified which reply is better, as in some of the rows to train on", optional=True),
+    gold=Column("true where people verified which reply is better, as in some of the rows to train on", some=True),
     qualities=Column("the true quality of both replies, where it is known: how many labels are right is logged", optional=True),
     rows=[
         {"prompt": "Name a planet.", "chosen": "Mars.", "rejected": "There are planets, of which one is Mars.", "gold": True},
