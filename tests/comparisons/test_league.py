@@ -152,9 +152,12 @@ def test_on_rows_that_are_solved_already_length_chooses_the_rate_while_accuracy_
     def runs(length, right):
         return [Done({"log_right_length": length, "before.pass@1": 0.96, "pass@1": right}, [], 1.0)] * 2
 
-    # the shortest of these lost ten points; the list is extended where its end is the best
+    # the shortest of these lost ten points
     levels = played.rate_levels(found, world, {1e-5: runs(3.4, 0.96), 3e-5: runs(3.1, 0.93), 1e-4: runs(2.9, 0.86), 3e-4: [None]})
-    assert levels == {1e-5: -3.4, 3e-5: -3.1, 1e-4: None, 3e-4: None}
+    assert levels == {1e-5: None, 3e-5: 0.93, 1e-4: None, 3e-4: None}
+    # where lengths differ by less than would matter, the rate that is right most often
+    levels = played.rate_levels(found, world, {1e-5: runs(3.39, 0.94), 3e-5: runs(3.4, 0.96), 1e-4: runs(3.42, 0.95)})
+    assert levels == {1e-5: 0.94, 3e-5: 0.96, 1e-4: 0.95}
     assert chosen(levels) == 3e-5
     season = Season(found, RunConfig(), Path())
     assert played.told_unfit(season, world, runs(3.4, 0.95)) == ""

@@ -75,8 +75,8 @@ def tuning_jobs(season: Season, member: Member, world: World) -> dict[float, lis
     """By rate, the development runs of a member: those of the list, and of what is beyond it as far as runs are known."""
     found = {rate: rate_jobs(season, world, member, rate) for rate in season.rates(member, world)}
     for _ in range(BEYOND):
-        levels = known_levels(season, world, found)
-        farther = beyond(levels) if None not in levels.values() else []
+        ended = all(known(job) for jobs in found.values() for job in jobs)
+        farther = beyond(known_levels(season, world, found)) if ended else []
         found |= {rate: rate_jobs(season, world, member, rate) for rate in farther}
     return found
 

@@ -101,8 +101,8 @@ class World:
     compared problem by problem.
     tokens: of all models together, that each run may spend, in place of steps: where methods differ in what an update costs them.
     absent: members that cannot play there, and why.
-    learns: whether the baseline must learn there. Where it need not, right replies are enough, and rates are chosen by the outcome,
-    among those that keep the guard.
+    learns: whether the baseline must learn there. Where it need not, right replies are enough, and rates are chosen by the outcome
+    first, then by what is guarded (`played.rate_levels`).
     """
 
     name: str

@@ -71,23 +71,27 @@ def rate_jobs(season: Season, world: World, member: Member, rate: float) -> list
 
 
 def rate_levels(league: League, world: World, by_rate: Mapping[float, Sequence[Outcome | None]]) -> Levels:
-    """By rate, that by which rates are chosen, of which more is better; None where it is not known, or the guard not kept.
+    """By rate, the number by which rates are chosen; None where it is not known, or the rate is out of the question.
 
-    Where the baseline need not learn, what is guarded may be worse than at the best of these rates by what the guard allows.
+    Where the baseline need not learn, those are in question whose outcome is the best, or less than what would matter from it; of
+    them the one is chosen that is best by what is guarded. Rates at which that is worse than at another by more than the guard
+    allows are left out before.
     """
-    if world.learns:
-        return {rate: level_of(runs, league.chosen_by) for rate, runs in by_rate.items()}
-    found = {rate: level_of(runs, league.outcome.number) for rate, runs in by_rate.items()}
     guard = league.guard
-    kept = _kept(guard, {rate: level_of(runs, guard.number) for rate, runs in by_rate.items()}) if guard else set(found)
-    return {rate: None if level is None or rate not in kept else league.outcome.gain(level) for rate, level in found.items()}
+    if world.learns or guard is None:
+        return {rate: level_of(runs, league.chosen_by) for rate, runs in by_rate.items()}
+    kept = _kept(guard, {rate: level_of(runs, guard.number) for rate, runs in by_rate.items()})
+    gains = {rate: level for rate in kept if (level := level_of(by_rate[rate], league.outcome.number)) is not None}
+    gains = {rate: league.outcome.gain(level) for rate, level in gains.items()}
+    best = max(gains.values(), default=0.0)
+    return {rate: kept[rate] if rate in gains and best - gains[rate] < league.outcome.margin else None for rate in by_rate}
 
 
-def _kept(guard: Guard, levels: Levels) -> set[float]:
-    """The rates at which what is guarded is not much worse than at the best of them."""
+def _kept(guard: Guard, levels: Levels) -> dict[float, float]:
+    """What is guarded, by rate, where it is not much worse than at the best of them."""
     known = {rate: level for rate, level in levels.items() if level is not None}
     low, high = min(known.values(), default=0.0), max(known.values(), default=0.0)
-    return {rate for rate, level in known.items() if level - high >= guard.at_least and level - low <= guard.at_most}
+    return {rate: level for rate, level in known.items() if level - high >= guard.at_least and level - low <= guard.at_most}
 
 
 def level_of(runs: Sequence[Outcome | None], number: str) -> float | None:

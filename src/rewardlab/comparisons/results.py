@@ -83,13 +83,6 @@ def world_record(season: Season, played: Played) -> Record:
     }  # fmt: skip
 
 
-def rates_of(league: League, played: Played, name: str) -> list[list[float | None]]:
-    """Every rate that a member tried, with the number by which rates are chosen."""
-    levels = sorted(played.levels.get(name, {}).items())
-    # where the outcome chooses, levels are gains, of which more is better
-    return [[rate, level if played.world.learns or level is None else league.outcome.gain(level)] for rate, level in levels]
-
-
 def place(standing: Mapping[str, Any]) -> float:
     """The key by which members are listed: the best first, those without a number last; the baseline at 0."""
     if standing["word"] == BASELINE:
@@ -106,7 +99,7 @@ def row(season: Season, played: Played, name: str, standing: Standing) -> Record
     return {
         "member": name, "method": league.member(name).stack, "rate": played.rate(name),
         "formula": str(season.recipe(league.member(name), world)),
-        "rates": rates_of(season.league, played, name), "failed": failed,
+        "rates": [[rate, level] for rate, level in sorted(played.levels.get(name, {}).items())], "failed": failed,
         "standing": standing.to_json(), **of_world(world, done, league.outcome.number), "start": level(done, before)["mean"],
         "guard": of_world(world, done, league.guard.number) if league.guard else None,
         "tokens": tokens(runs), "updates": average(done, "updates"), "seconds": [one.seconds for one in done],
