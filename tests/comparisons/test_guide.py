@@ -8,7 +8,7 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.comparisons import guide
-from rewardlab.comparisons.facts import beside_them, sees
+from rewardlab.comparisons.facts import beside_them, sees, spent
 from rewardlab.comparisons.guide_commands import cost, other_names, runs, typed
 from rewardlab.comparisons.guide_engines import engines, methods_of
 from rewardlab.comparisons.league import league, leagues
@@ -100,7 +100,11 @@ def test_what_first_phases_add_and_what_differences_are_found():
     outcome = {"scale": "share", "better": "lower"}
     told = {"worlds": worlds, "baseline": "grpo", "outcome": outcome}
     assert beside_them(told) == " (with first phases and replays: a 55)"
-    assert beside_them({"worlds": worlds[:1]}) == ""
+    assert beside_them({**told, "worlds": worlds[:1]}) == ""
+    # the baseline makes four updates a step, one for each minibatch: those of others are no further phases
+    passes = {**worlds[0], "rows": [row("grpo", 160.0, values[0]), row("a", 160.0, values[1])]}
+    assert spent({**told, "worlds": [passes]}) == "40 steps of 4 updates of equal size"
+    assert spent({**told, "worlds": worlds[:1]}) == "40 updates of equal size"
     # four pairs whose differences have a standard deviation of .0577: (t .95 + t .6) * .0577 / 2
     assert sees(told) == " What is found four times in five: differences of 12.0 points (sums), 12.0 points (games)."
     assert sees({**told, "worlds": [{**worlds[0], "paired": "problems"}]}) == ""

@@ -28,13 +28,15 @@ SMALL = {
     "train": {"--model": "untrained", "--steps": "2", "--eval-problems": "4", "--max-new": "12"},
     "compare": {"--model": "untrained", "--steps": "2", "--eval-problems": "4", "--seeds": "2", "--max-new": "12"},
     "eval": {"--problems": "4"},
+    "data filter": {"--between": "pass_rate=0:"},
     "prm label": {"--problems": "40", "--max-new": "12"},
     "prm train": {"--model": "untrained", "--steps": "2"},
     "search": {"--problems": "4", "--budgets": "200"},
 }
 """The flags of commands that are set when a tutorial is scaled down; a model of its own is kept, unless it is `embedded`."""
-WHOLE_ONLY = ("reproduce",)
-"""Commands that cannot be scaled down: a claim fixes its policy and its steps."""
+WHOLE_ONLY = ("reproduce", "league")
+"""Commands that cannot be scaled down: a claim fixes its policy and its steps, and a policy that is untrained decides nothing in a
+league. Their plans (--dry-run) are made all the same."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def command(words: list[str], main: Callable[[list[str]], int], whole: bool) -> 
             with contextlib.suppress(SystemExit), script(arguments):
                 runpy.run_path(arguments[0], run_name="__main__")
         elif program == "rewardlab":
-            if whole or arguments[0] not in WHOLE_ONLY:
+            if whole or arguments[0] not in WHOLE_ONLY or "--dry-run" in arguments:
                 main(arguments if whole else scaled(arguments))
         else:
             raise AssertionError(f"a tutorial runs {program}, which its test does not know")

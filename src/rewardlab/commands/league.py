@@ -269,7 +269,7 @@ def show_record(document: Mapping[str, Any]) -> None:
 
 
 def line(row: Mapping[str, Any], base: Mapping[str, Any], document: Mapping[str, Any]) -> list[Any]:
-    from rewardlab.comparisons.levels import change, shown, span, times
+    from rewardlab.comparisons.levels import change, level_and_start, shown, span, times
 
     outcome, standing = document["outcome"], row["standing"]
     compared = (
@@ -285,7 +285,7 @@ def line(row: Mapping[str, Any], base: Mapping[str, Any], document: Mapping[str,
     cost = times(row["tokens"], base["tokens"])
     return [
         row["member"],
-        shown(row["mean"], outcome),
+        level_and_start(row, outcome),
         *compared,
         *kept,
         cost,

@@ -47,7 +47,9 @@ def spent(record: Record) -> str:
     budgets = [budget for world in record["worlds"] if (budget := world.get("budget"))]
     if not budgets:
         steps = " or ".join(map(str, sorted({world["steps"] for world in record["worlds"]})))
-        return f"{steps} updates of equal size{beside_them(record)}"
+        each = max(updates_of_a_step(world, record["baseline"]) for world in record["worlds"])
+        size = f"steps of {each} updates" if each > 1 else "updates"
+        return f"{steps} {size} of equal size{beside_them(record)}"
     return " or ".join(f"{budget:,}" for budget in sorted(set(budgets))) + " tokens of all models together"
 
 
@@ -55,11 +57,18 @@ def beside_them(record: Record) -> str:
     """Of members that update more often, as their first phases or further models do: how often, in brackets."""
     found: dict[str, list[float]] = {}
     for world in record["worlds"]:
+        most = OVER * world["steps"] * updates_of_a_step(world, record["baseline"])
         for row in world["rows"]:
-            if row["updates"] and row["updates"] > OVER * world["steps"]:
+            if row["updates"] and row["updates"] > most:
                 found.setdefault(row["member"], []).append(row["updates"])
     each = (f"{name} {span_of(sorted(values))}" for name, values in found.items())
     return f" (with first phases and replays: {', '.join(each)})" if found else ""
+
+
+def updates_of_a_step(world: Record, baseline: str) -> int:
+    """How many updates the baseline makes in a step, one for each minibatch; at least 1."""
+    updates = next((row["updates"] for row in world["rows"] if row["member"] == baseline), None)
+    return max(1, round((updates or 0) / world["steps"]))
 
 
 def span_of(values: Sequence[float]) -> str:

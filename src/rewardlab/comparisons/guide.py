@@ -50,8 +50,8 @@ On "undecided", take what is cheaper or simpler. "Equal" and "undecided" say not
 **What these worlds do not show.** They show what a method does and where it breaks, not what it gains on your model. Methods that
 train were compared on small policies; annotators and scorers are simulated, so that the truth is known. Where replies and scores of
 real models were recorded, the section says so, and methods are compared problem by problem. Each section has the command that runs
-the same comparison on your rows with your model, here or with `--engine trl` for the methods that TRL carries
-([which](ENGINES.md#methods-by-engine)); verl takes single recipes (`rewardlab export-recipe`).
+the same comparison on your rows with your model, here or with `--engine trl` for the methods that TRL carries; verl takes single
+recipes (`rewardlab export-recipe`). [A case from end to end](tutorials/which_method.md): from rows to a verdict.
 
 **Checks.** Beside the leagues, each method has a check of its own, in a world chosen for what it claims; it is no comparison of
 methods. Under "the check of each" stand the claim, the verdict ([what it means](methods.md#how-to-read-this)), the levels, and the

@@ -8,7 +8,7 @@ from typing import Any
 
 from rewardlab.comparisons.facts import OVER, by_problem, facts, matters
 from rewardlab.comparisons.forest import forest
-from rewardlab.comparisons.levels import NOTHING, change, percent, shown, span, times
+from rewardlab.comparisons.levels import NOTHING, change, level_and_start, percent, shown, span, times
 from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.plots import curves, paths, scatter
 from rewardlab.comparisons.telling import absences, at_equal, remedies, unmet, unmet_of
@@ -117,14 +117,13 @@ def standings_table(world: Record, record: Record) -> str:
 def standings_row(row: Record, outcome: Record, guard: Record | None) -> str:
     standing = row["standing"]
     base = standing["word"] == BASELINE
-    start = f" (start {shown(row['start'], outcome)})" if base and row["start"] is not None else ""
     middle = ["", "", ""] if base else [
         change(standing["effect"], outcome), span(standing["low"], standing["high"], outcome), f"{standing['adjusted']:.2g}",
     ]  # fmt: skip
     kept = [shown(row["guard"]["mean"], guard)] if guard else []
     told = standing["word"] if row["failed"] is None else f"failed: {row['failed'][:80]}"
     kind = "base" if base else standing["word"].split()[0]
-    first = cells([row["member"], shown(row["mean"], outcome) + start, *middle, *kept])
+    first = cells([row["member"], level_and_start(row, outcome), *middle, *kept])
     return f'<tr class="{kind}">{first}<td class="word">{escape(told)}</td></tr>'
 
 

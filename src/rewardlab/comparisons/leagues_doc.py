@@ -11,7 +11,7 @@ from rewardlab.comparisons.facts import by_problem, facts
 from rewardlab.comparisons.guide import guide
 from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.league_page import at_equal_tokens, costs_of, differences, plotted, spent_path
-from rewardlab.comparisons.levels import NOTHING, change, shown, span, times
+from rewardlab.comparisons.levels import NOTHING, change, level_and_start, shown, span, times
 from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.telling import absences, at_equal, unmet_of
 from rewardlab.comparisons.words import BASELINE, WORDS
@@ -77,8 +77,7 @@ def table(world: Record, record: Record) -> str:
 
 def cells(row: Record, base: Record, record: Record) -> Iterator[str]:
     outcome, standing = record["outcome"], row["standing"]
-    start = f" (before: {shown(row['start'], outcome)})" if row is base and row["start"] is not None else ""
-    yield from (row["member"], shown(row["mean"], outcome) + start)
+    yield from (row["member"], level_and_start(row, outcome))
     if standing["word"] == BASELINE:
         yield from ("", "", "")
     else:

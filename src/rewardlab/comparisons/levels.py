@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.comparisons.words import BASELINE
+
 Record = Mapping[str, Any]
 NOTHING = "–"
 """In the place of a number that there is not."""
@@ -21,6 +23,13 @@ def shown(value: float | None, outcome: Record) -> str:
     if outcome["scale"] == "share":
         return f"{100 * value:.1f}%"
     return f"{value:,.0f}{unit}" if abs(value) >= 1000 else f"{value:.3g}{unit}"
+
+
+def level_and_start(row: Record, outcome: Record) -> str:
+    """The level of a member in a world; of the baseline also where it began, since nothing else says what training itself does."""
+    baseline = row["standing"]["word"] == BASELINE
+    start = f" (start {shown(row['start'], outcome)})" if baseline and row["start"] is not None else ""
+    return shown(row["mean"], outcome) + start
 
 
 def change(effect: float | None, outcome: Record) -> str:
