@@ -27,11 +27,15 @@ def test_rows_that_do_not_come_again_are_told_with_what_is_enough(rows):
     hapo = registry.build("hapo", {"problems": 8})
     told = few_visits(hapo, rows, RunConfig(steps=5))
     assert told == (
-        "hapo compares right replies with earlier ones to the same prompt, and 5 updates of 8 prompts visit each of 90 rows 0.4 "
-        "times: take --steps 23 or more, or 20 rows or fewer"
+        "hapo compares right replies with earlier ones to the same prompt, and 5 updates of 8 prompts visit each of 90 rows "
+        "0.44 times, where 2 are needed: take --steps 23 or more, or 20 rows or fewer"
     )
-    # two visits each
+    # two visits each, and a little less
     assert few_visits(hapo, rows, RunConfig(steps=23)) == ""
+    assert "90 rows 1.95 times" in few_visits(hapo, rows, RunConfig(steps=22))
+    # within its first half it needs two epochs to compare
+    limr = registry.build("limr", {"problems": 8})
+    assert "where 4 are needed: take --steps 45 or more" in few_visits(limr, rows, RunConfig(steps=23))
     # a budget may last for any number of visits
     assert few_visits(hapo, rows, RunConfig(budget=1000)) == ""
     assert few_visits(registry.build("grpo"), rows, RunConfig(steps=5)) == ""

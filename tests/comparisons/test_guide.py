@@ -45,7 +45,7 @@ def test_a_league_says_how_many_runs_it_makes_and_how_to_begin_smaller():
     assert "`--members hapo --seeds 5` makes 28." in cost(found)
     assert "Nothing is trained" in cost(league("selection"))
     assert "less than 15% of the time" in cost(found)
-    assert "by the length of right replies, where right replies are kept" in cost(found)
+    assert "by the length of right replies is taken that costs no more than 5 points of right replies" in cost(found)
     assert "does not learn by four standard errors" in cost(league("objectives"))
 
 

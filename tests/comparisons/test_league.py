@@ -155,13 +155,22 @@ def test_on_rows_that_are_solved_already_length_chooses_the_rate_while_accuracy_
     # the shortest of these lost ten points
     levels = played.rate_levels(found, world, {1e-5: runs(3.4, 0.96), 3e-5: runs(3.1, 0.93), 1e-4: runs(2.9, 0.86), 3e-4: [None]})
     assert levels == {1e-5: None, 3e-5: 0.93, 1e-4: None, 3e-4: None}
-    # where lengths differ by less than would matter, the rate that is right most often
-    levels = played.rate_levels(found, world, {1e-5: runs(3.39, 0.94), 3e-5: runs(3.4, 0.96), 1e-4: runs(3.42, 0.95)})
-    assert levels == {1e-5: 0.94, 3e-5: 0.96, 1e-4: 0.95}
+    assert beyond(levels) == []
+    # the best is at the end of the list, where others are out of the question
+    assert beyond({1e-5: None, 3e-5: None, 1e-4: 0.93}) == [3e-4]
+    # where lengths differ by a fifth of what would matter or less, the rate that is right most often
+    levels = played.rate_levels(found, world, {1e-5: runs(3.394, 0.94), 3e-5: runs(3.4, 0.96), 1e-4: runs(3.41, 0.97)})
+    assert levels == {1e-5: 0.94, 3e-5: 0.96, 1e-4: None}
     assert chosen(levels) == 3e-5
+    # a rate at which no reply is right has no length, in whatever place it stands
+    none, some = runs(math.nan, 0.0), runs(3.4, 0.04)
+    for by_rate in ({1e-5: none, 3e-5: some}, {1e-5: some, 3e-5: none}):
+        assert chosen(played.rate_levels(found, world, by_rate)) == next(rate for rate, of in by_rate.items() if of is some)
+    # where nobody is ever right, the baseline still meets, so that the reason is told
+    assert chosen(played.rate_levels(found, world, {1e-5: none, 3e-5: none})) == 1e-5
     season = Season(found, RunConfig(), Path())
     assert played.told_unfit(season, world, runs(3.4, 0.95)) == ""
-    assert "it ends with room" in played.told_unfit(season, world, runs(3.4, 0.05))
+    assert "it ends right often enough (pass@1): 0.05, needed at least 0.15" in played.told_unfit(season, world, runs(3.4, 0.05))
 
 
 def test_seeds_are_divided_among_warm_starts():

@@ -109,8 +109,8 @@ def test_a_world_is_fit_where_the_baseline_learns_and_has_room():
     assert [one["ok"] for one in fitness(full, "pass@1")] == [True, False]
     assert fitness(learnt, None) == []
     # where another number decides, right replies are enough
-    assert [one["ok"] for one in fitness(full, "pass@1", must=False)] == [True]
-    assert [one["ok"] for one in fitness([dict(run, **{"pass@1": 0.1}) for run in full], "pass@1", must=False)] == [False]
+    assert [one["ok"] for one in fitness(full, "pass@1", must_learn=False)] == [True]
+    assert [one["ok"] for one in fitness([dict(run, **{"pass@1": 0.1}) for run in full], "pass@1", must_learn=False)] == [False]
 
 
 def test_members_that_differ_by_noise_alone_cannot_be_told_apart():

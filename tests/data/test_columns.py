@@ -121,10 +121,22 @@ def test_what_an_older_version_cached_is_read():
 def test_a_column_that_some_rows_must_have_is_told_where_none_has():
     data = Data(gold=Column("true where verified", some=True), rows=[{"prompt": "a", "gold": True}, {"prompt": "b"}])
     assert data.required == ["prompt"]
-    assert data.missing([("line 1", {"prompt": "a"}), ("line 2", {"prompt": "b", "gold": True})]) == {}
-    assert data.missing([("line 1", {"prompt": "a", "gold": "1"})]) == {}
+    # rows to measure on may lack it
+    assert data.missing([("line 1", {"prompt": "a"})]) == {}
+    assert data.nowhere([{"prompt": "a"}, {"prompt": "b", "gold": True}]) == {}
+    assert data.nowhere([{"prompt": "a", "gold": "1"}]) == {}
     for value in (None, False, "false", " ", 0):
-        missing = data.missing([("line 1", {"prompt": "a", "gold": value}), ("line 2", {"prompt": "b"})])
-        assert missing == {"gold": []}
-    assert "gold: true where verified (none in any row)" in str(data.refuse("skywork", missing))
+        lacking = data.nowhere([{"prompt": "a", "gold": value}, {"prompt": "b"}])
+        assert lacking == {"gold": []}
+    assert "gold: true where verified (none in any row)" in str(data.refuse("skywork", lacking))
     assert Data.from_json(data.to_json()).columns["gold"].some
+
+
+def test_in_a_stack_a_column_is_needed_as_strictly_as_one_of_them_says():
+    def data(**columns):
+        return Data(**columns, rows=[{"prompt": "a", "gold": True}, {"prompt": "b", "gold": True}])
+
+    needed, some, optional = data(gold="g"), data(gold=Column("g", some=True)), data(gold=Column("g", optional=True))
+    for one, other in ((needed, some), (some, needed), (needed, optional), (optional, needed)):
+        assert "gold" in (one | other).required
+    assert all(stack.columns["gold"].some for stack in (some | optional, optional | some))

@@ -98,6 +98,15 @@ def check_columns(recipe: Recipe, task: Task) -> None:
         raise need_answers(task, str(recipe.name))
 
 
+def check_some(recipe: Recipe, task: Task) -> None:
+    """Raise RewardlabError for rows to train on of which none has what the method says that some must have."""
+    data = stated_data(recipe.name)
+    if data is None or not isinstance(task.train, Listed):
+        return
+    if lacking := data.nowhere(dict(p.meta) for p in task.train.problems):
+        raise data.refuse(str(recipe.name), lacking)
+
+
 def _as_published(recipe: Recipe) -> bool:
     """Whether a recipe has the parts of its method and no others, such as a reward of the user's own. How it measures is its own
     affair."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rewardlab.api.checking import check_accepted, check_columns, parts_of, stated_data
+from rewardlab.api.checking import check_accepted, check_columns, check_some, parts_of, stated_data
 from rewardlab.core import Problem, Recipe, Task
 from rewardlab.data.pair_scores import CHANCES, MARGIN, SCORES, origin
 from rewardlab.data.values import number_of
@@ -24,6 +24,7 @@ MEANS = {
 def check_rows(recipe: Recipe, task: Task) -> None:
     """Raise RewardlabError where data lacks columns that the recipe reads, or teaches nothing; print what of pairs is not read."""
     check_columns(recipe, task)
+    check_some(recipe, task)
     check_accepted(recipe, task)
     tell_labels(recipe, task)
 

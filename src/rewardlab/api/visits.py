@@ -9,13 +9,12 @@ from rewardlab.api.checking import stated_data
 from rewardlab.core import Recipe, Task
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.progress import console
-
-TWICE = 2
+from rewardlab.util.ranks import is_first
 
 
 def tell_visits(recipe: Recipe, task: Task, config: RunConfig) -> None:
-    """Print it where most rows of the task are not visited twice, and the method says that it does something only then."""
-    if told := few_visits(recipe, task, config):
+    """Print it where rows of the task are not visited often enough for what the method does where they come again."""
+    if is_first() and (told := few_visits(recipe, task, config)):
         console.print(f"warning: {told}", highlight=False, markup=False, soft_wrap=True)
 
 
@@ -24,18 +23,18 @@ def few_visits(recipe: Recipe, task: Task, config: RunConfig) -> str:
 
     A run that ends with a budget of tokens may visit any number of rows, and is not told of.
     """
-    known = [data for name in str(recipe.name).split("+") if (data := stated_data(name))]
-    again = ", and ".join(data.again for data in known if data.again)
-    if not again:
+    known = [data for name in str(recipe.name).split("+") if (data := stated_data(name)) and data.again]
+    if not known:
         return ""
-    misses, steps = f"{recipe.name} {again}", int(config.settled().steps)
+    misses, visits = f"{recipe.name} {', and '.join(data.again for data in known)}", max(data.visits for data in known)
     if not isinstance(task.train, Sized):
         return f"{misses}, and {task.name} makes a new problem each time: name a file, or a task with a size ({task.name}:size=128)"
-    rows, seen = len(task.train), steps * recipe.update.problems
-    if seen >= TWICE * rows:
+    steps, prompts, rows = int(config.settled().steps), recipe.update.problems, len(task.train)
+    if steps * prompts >= visits * rows:
         return ""
-    enough = math.ceil(TWICE * rows / recipe.update.problems)
+    # rounded down, so that what is too few is not told as enough
+    seen = math.floor(100 * steps * prompts / rows) / 100
     return (
-        f"{misses}, and {steps} updates of {recipe.update.problems} prompts visit each of {rows:,} rows {seen / rows:.1g} "
-        f"times: take --steps {enough} or more, or {seen // TWICE} rows or fewer"
+        f"{misses}, and {steps} updates of {prompts} prompts visit each of {rows:,} rows {seen:g} times, where {visits} are "
+        f"needed: take --steps {math.ceil(visits * rows / prompts)} or more, or {steps * prompts // visits} rows or fewer"
     )

@@ -15,6 +15,7 @@ from rewardlab.checks.verdict import NOT_RUN, WORDS
 from rewardlab.comparisons import league_records
 from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.telling import stands
+from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import describe as catalogue
 from rewardlab.registry import details
@@ -144,7 +145,7 @@ def _columns(row: Mapping[str, Any]) -> str:
         return ""
     if data["refuses"]:
         return f"<br>takes no rows of text: {cell_text(data['refuses'])}"
-    columns = (f"({name})" if optional else name for name, (_, optional, *_) in data["columns"].items())
+    columns = (f"({name})" if column.optional or column.some else name for name, column in Data.from_json(data).columns.items())
     return f"<br>rows: {cell_text(', '.join(columns))}"
 
 

@@ -90,6 +90,7 @@ def _template(method: str) -> Data:
 def _data(document: Mapping[str, Any]) -> None:
     """The columns that it reads, and how it is run on rows that have them."""
     from rewardlab.commands.tables import heading, lines, table
+    from rewardlab.data.columns import Data
 
     if not (stated := document.get("data")):
         return
@@ -97,7 +98,8 @@ def _data(document: Mapping[str, Any]) -> None:
     if stated["refuses"]:
         lines(stated["refuses"])
         return
-    rows = [(name, says, "may be left out" if optional else "") for name, (says, optional, *_) in stated["columns"].items()]
+    columns = Data.from_json(stated).columns.items()
+    rows = [(name, c.says, "in some rows" if c.some else "may be left out" if c.optional else "") for name, c in columns]
     table(("column", "holds", ""), rows)
     lines(f"{document['command']}\ntemplate rows: rewardlab show {document['name']} --rows > rows.jsonl")
 

@@ -47,8 +47,8 @@ def spent(record: Record) -> str:
     budgets = [budget for world in record["worlds"] if (budget := world.get("budget"))]
     if not budgets:
         steps = " or ".join(map(str, sorted({world["steps"] for world in record["worlds"]})))
-        each = max(updates_of_a_step(world, record["baseline"]) for world in record["worlds"])
-        size = f"steps of {each} updates" if each > 1 else "updates"
+        each = {updates_of_a_step(world, record["baseline"]) for world in record["worlds"]}
+        size = f"steps of {each.pop()} updates" if len(each) == 1 and each != {1} else "updates"
         return f"{steps} {size} of equal size{beside_them(record)}"
     return " or ".join(f"{budget:,}" for budget in sorted(set(budgets))) + " tokens of all models together"
 
@@ -66,9 +66,9 @@ def beside_them(record: Record) -> str:
 
 
 def updates_of_a_step(world: Record, baseline: str) -> int:
-    """How many updates the baseline makes in a step, one for each minibatch; at least 1."""
-    updates = next((row["updates"] for row in world["rows"] if row["member"] == baseline), None)
-    return max(1, round((updates or 0) / world["steps"]))
+    """How many updates the baseline makes in a step, one for each minibatch; 1 where it makes others in first phases."""
+    updates = next((row["updates"] for row in world["rows"] if row["member"] == baseline), None) or 0
+    return int(updates / world["steps"]) if updates >= world["steps"] and updates % world["steps"] == 0 else 1
 
 
 def span_of(values: Sequence[float]) -> str:

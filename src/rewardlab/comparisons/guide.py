@@ -120,7 +120,7 @@ def section(name: str, found: League, record: Record) -> str:
 {facts(record)} The whole table, with costs and rates: [{name}](leagues/{name}.md).
 
 {on_your_rows(name, found)}
-{where(name, found)}{checks(name, found)}"""
+{engines_of(name, found)}{checks(name, found)}"""
 
 
 def unrun(name: str, found: League) -> str:
@@ -131,7 +131,7 @@ def unrun(name: str, found: League) -> str:
 {chapter(name)}**Which of them is better was not measured in a league.** {found.earlier or "They have not been compared."}
 
 {on_your_rows(name, found)}
-{where(name, found)}{checks(name, found)}"""
+{engines_of(name, found)}{checks(name, found)}"""
 
 
 def written(name: str) -> str:
@@ -145,7 +145,7 @@ def chapter(name: str) -> str:
     return f"{text}\n\n" if (text := written(name)) else ""
 
 
-def where(name: str, found: League) -> str:
+def engines_of(name: str, found: League) -> str:
     """The engines that carry its methods, as a paragraph of its own."""
     return f"\n{told}\n" if (told := engines(found, written(name))) else ""
 

@@ -49,10 +49,11 @@ def where_unfit(found: League) -> str:
             "where it does not learn by four standard errors, or ends where there is no room, nothing can be decided and the "
             "others are not run: take more `--steps`, higher `--rates` or other problems."
         )
-    kept = f", where {found.guard.says} are kept" if found.guard else ""
+    most = f"{-100 * found.guard.at_least:g} points of {found.guard.says}" if found.guard else ""
     return (
-        f"where it is right less than {INSIDE[0]:.0%} of the time, the others are not run. The model may be right nearly always: "
-        f"rates are chosen by the {found.outcome.says}{kept}."
+        f"where it is right less than {INSIDE[0]:.0%} of the time, the others are not run. It need not learn: a model that is "
+        f"right nearly always may come. Of each method's rates the best by the {found.outcome.says} is taken that costs no more "
+        f"than {most} against another of them."
     )
 
 

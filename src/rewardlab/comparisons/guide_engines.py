@@ -19,7 +19,7 @@ def engines(found: League, chapter: str) -> str:
     known = {method: carried(method) for method in methods_of(found, chapter)}
     by_trl, by_verl = ([method for method in known if not known[method][engine]] for engine in ("TRL", "verl"))
     here = [method for method in known if method not in by_trl]
-    if not by_trl:
+    if not (by_trl or by_verl):
         return "**Engines.** All of these train here; neither TRL nor verl carries them."
     alone = f"; {named(here)} train{'' if len(here) > 1 else 's'} here alone" if here else ""
     verl = f"`rewardlab export-recipe METHOD --engine verl` writes {named(by_verl)}" if by_verl else "verl carries none of them"

@@ -186,6 +186,9 @@ class League:
         if missing := [name for name in absent if name not in names or name == self.baseline]:
             raise unknown("member that is absent from a world", missing[0], [name for name in names if name != self.baseline])
 
+        if not self.own_learns and (self.guard is None or not math.isfinite(self.guard.at_least)):
+            raise RewardlabError("own_learns=False: name a guard of which more is better, by which rates that are alike are chosen")
+
     def member(self, name: str) -> Member:
         return next(member for member in self.members if member.name == name)
 

@@ -63,7 +63,9 @@ def of_task(
         sampled=config.model != "recorded", learns=league.own_learns,
     )  # fmt: skip
     measure = league.measure if env is None else _played(league, **settings)
-    return replace(league, worlds=(world,), members=members, measure=measure)
+    # where nothing need be learnt, rates that are alike by the outcome are chosen by what is guarded (`played.rate_levels`)
+    by = league.chosen_by if league.own_learns or league.guard is None else league.guard.number
+    return replace(league, worlds=(world,), members=members, measure=measure, chosen_by=by)
 
 
 def _played(league: League, env: Environment, turns: int) -> Any:

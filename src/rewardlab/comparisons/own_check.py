@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rewardlab.api.checking import check_accepted, check_columns, check_decides, check_engine
+from rewardlab.api.checking import check_accepted, check_columns, check_decides, check_engine, check_some
 from rewardlab.api.first_rows import check_episodes
 from rewardlab.api.inputs import policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
@@ -35,6 +35,7 @@ def check(season: Season) -> None:
             check_engine(recipe, config)
             # the columns are those of the method, whatever its name in the league
             check_columns(recipe.but(name=member.stack), task)
+            check_some(recipe.but(name=member.stack), task)
             check_accepted(recipe, task)
             tell_visits(recipe.but(name=member.stack), task, config)
     policy = policy_of(None, config, task)

@@ -5,6 +5,7 @@ The baseline goes first. Where it shows that a world can decide nothing, the oth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ from rewardlab.util.progress import console
 BEYOND = 2
 """Rates beyond an edge of the list that are tried where the best one is at the edge."""
 KNOB_SEEDS = 3
+ALIKE = 0.2
+"""Of what would matter in the outcome: rates that differ by less are told apart by what is guarded, as two seeds tell no more."""
 
 # ---- Rates --------------------------------------------------------------------------------------------------------------
 
@@ -65,7 +68,7 @@ def _developed(season: Season, world: World, work: Sequence[tuple[Member, float]
 def rate_jobs(season: Season, world: World, member: Member, rate: float) -> list[Job]:
     """The runs of a member at a rate on the development seeds."""
     # what training logs need not be measured at the end
-    measured = not (world.learns and season.league.chosen_by.startswith(("auc.", "train.")))
+    measured = not season.league.chosen_by.startswith(("auc.", "train."))
     at = {season.league.rate_of(member): rate}
     return [season.job(member, world, seed, at, measured=measured) for seed in range(season.league.rate_seeds)]
 
@@ -73,31 +76,32 @@ def rate_jobs(season: Season, world: World, member: Member, rate: float) -> list
 def rate_levels(league: League, world: World, by_rate: Mapping[float, Sequence[Outcome | None]]) -> Levels:
     """By rate, the number by which rates are chosen; None where it is not known, or the rate is out of the question.
 
-    Where the baseline need not learn, those are in question whose outcome is the best, or less than what would matter from it; of
-    them the one is chosen that is best by what is guarded. Rates at which that is worse than at another by more than the guard
-    allows are left out before.
+    Where the baseline need not learn, it is what is guarded; a rate is out of the question at which that is lower than at another
+    by more than the guard allows, or whose outcome is not about the best of the rest.
     """
     guard = league.guard
     if world.learns or guard is None:
         return {rate: level_of(runs, league.chosen_by) for rate, runs in by_rate.items()}
-    kept = _kept(guard, {rate: level_of(runs, guard.number) for rate, runs in by_rate.items()})
-    gains = {rate: level for rate in kept if (level := level_of(by_rate[rate], league.outcome.number)) is not None}
-    gains = {rate: league.outcome.gain(level) for rate, level in gains.items()}
+    kept = _unspoilt(guard, {rate: level_of(runs, league.chosen_by) for rate, runs in by_rate.items()})
+    levels = {rate: level_of(by_rate[rate], league.outcome.number) for rate in kept}
+    gains = {rate: league.outcome.gain(level) for rate, level in levels.items() if level is not None}
+    # where none has the outcome, as length where no reply is right, what is guarded is all that is known
     best = max(gains.values(), default=0.0)
-    return {rate: kept[rate] if rate in gains and best - gains[rate] < league.outcome.margin else None for rate in by_rate}
+    alike = {rate for rate in gains if best - gains[rate] <= ALIKE * league.outcome.margin} if gains else set(kept)
+    return {rate: kept[rate] if rate in alike else None for rate in by_rate}
 
 
-def _kept(guard: Guard, levels: Levels) -> dict[float, float]:
-    """What is guarded, by rate, where it is not much worse than at the best of them."""
+def _unspoilt(guard: Guard, levels: Levels) -> dict[float, float]:
+    """What is guarded, by rate, where it is not much lower than at the best of them."""
     known = {rate: level for rate, level in levels.items() if level is not None}
-    low, high = min(known.values(), default=0.0), max(known.values(), default=0.0)
-    return {rate: level for rate, level in known.items() if level - high >= guard.at_least and level - low <= guard.at_most}
+    best = max(known.values(), default=0.0)
+    return {rate: level for rate, level in known.items() if level - best >= guard.at_least}
 
 
 def level_of(runs: Sequence[Outcome | None], number: str) -> float | None:
-    """The mean of a number over runs; None where one of them is missing, failed, or lacks it."""
+    """The mean of a number over runs; None where one of them is missing, failed, or has no such number, or none that is defined."""
     values = [one.numbers.get(number) if isinstance(one, Done) else None for one in runs]
-    known = [value for value in values if value is not None]
+    known = [value for value in values if value is not None and math.isfinite(value)]
     return float(np.mean(known)) if known and len(known) == len(values) else None
 
 
@@ -165,7 +169,7 @@ def play(season: Season, world: World, dear: float) -> Played:
 def told_unfit(season: Season, world: World, runs: Sequence[Outcome]) -> str:
     """Why a world can decide nothing, by the runs of its baseline; "" where it can."""
     numbers = [one.numbers for one in runs if isinstance(one, Done)] if world.sampled else []
-    conditions = fitness(numbers, season.league.learns, must=world.learns) if numbers else []
+    conditions = fitness(numbers, season.league.learns, must_learn=world.learns) if numbers else []
     failed = [unmet(condition) for condition in conditions if not condition["ok"]]
     if not failed:
         return ""
@@ -182,17 +186,9 @@ def _run_members(
     runs: dict[str, Sequence[Outcome]] = dict(_meet(season, world, fit, rates))
     for m in members:
         if m not in fit:
-            reason = why.get(m.name, nothing_to_choose_by(season.league, world))
+            reason = why.get(m.name, f"its runs log no {season.league.chosen_by} to choose by")
             runs[m.name] = [Failed(f"no rate could be chosen: {reason}")]
     return levels, rates, runs
-
-
-def nothing_to_choose_by(league: League, world: World) -> str:
-    """Why no rate of a member could be chosen whose runs have ended."""
-    if world.learns:
-        return f"its runs log no {league.chosen_by} to choose by"
-    kept = f", and kept {league.guard.says or league.guard.number}" if league.guard else ""
-    return f"at no rate had its runs {league.outcome.number}{kept}"
 
 
 def _meet(season: Season, world: World, members: Sequence[Member], rates: Mapping[str, float | None]) -> dict[str, list[Outcome]]:

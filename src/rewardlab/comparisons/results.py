@@ -60,7 +60,7 @@ def world_record(season: Season, played: Played) -> Record:
     whole = {name: paired(world, runs) for name, runs in done.items()}
     starts = [start_of(world, seed) for seed in season.seeds(world)] if world.starts > 1 and world.model is None else None
     found = standings(whole, league.baseline, league.outcome, league.guard, starts)
-    conditions = fitness(whole[league.baseline], league.learns, must=world.learns)
+    conditions = fitness(whole[league.baseline], league.learns, must_learn=world.learns)
     fit = all(condition["ok"] for condition in conditions)
     rows = [
         row(season, played, member.name, found.get(member.name, Standing(FAILED)))

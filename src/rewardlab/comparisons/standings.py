@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rewardlab.comparisons.words import AT_A_COST, BASELINE, BETTER, EQUAL, INERT, INSIDE, ROOM, UNDECIDED, WORSE
+from rewardlab.comparisons.words import AT_A_COST, BASELINE, BETTER, EQUAL, INERT, INSIDE, OFTEN, ROOM, UNDECIDED, WORSE
 from rewardlab.util.intervals import holm, interval, p_value, t_quantile
 
 if TYPE_CHECKING:
@@ -148,23 +148,22 @@ def _number(run: Mapping[str, float], name: str) -> float:
 # ---- Whether a world can tell anything, and what it will be able to tell ------------------------------------------------
 
 
-def fitness(baseline: Sequence[Mapping[str, float]], learns: str | None, *, must: bool = True) -> list[dict[str, Any]]:
+def fitness(baseline: Sequence[Mapping[str, float]], learns: str | None, *, must_learn: bool = True) -> list[dict[str, Any]]:
     """The conditions of a world, by the runs of its baseline: what, value, needs, ok. It is fit where all are met.
 
-    learns: the number that must rise.  must: False where it need not, and is only not to be near 0.
+    learns: the number that must rise; without must_learn it need not, and only must not be near 0.
     """
     if not learns:
         return []
     ends = float(np.mean([_number(run, learns) for run in baseline]))
     low, high = INSIDE
-    room = f"{ROOM} ({learns})"
-    if not must:
-        return [_condition(room, ends, f"at least {low:g}", ends >= low)]
+    if not must_learn:
+        return [_condition(f"{OFTEN} ({learns})", ends, f"at least {low:g}", ends >= low)]
     gain = np.array([_number(run, learns) - _number(run, f"before.{learns}") for run in baseline])
     error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
     needs = f"at least {CLEAR:g} standard errors ({CLEAR * error:.3g})"
     rises = _condition(f"the baseline learns ({learns} rises)", float(gain.mean()), needs, 0 < gain.mean() >= CLEAR * error)
-    return [rises, _condition(room, ends, f"{low:g} to {high:g}", low <= ends <= high)]
+    return [rises, _condition(f"{ROOM} ({learns})", ends, f"{low:g} to {high:g}", low <= ends <= high)]
 
 
 def told_apart(runs: Mapping[str, Sequence[Mapping[str, float]]], outcome: Outcome) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from rewardlab.comparisons.words import (
     FAILED,
     INERT,
     INSIDE,
+    OFTEN,
     ROOM,
     UNDECIDED,
     UNFIT,
@@ -57,7 +58,7 @@ def remedies(world: Record) -> list[str]:
     """What to do where a user's own problems decide nothing; a league's own worlds are fixed, and get none."""
     if world["name"] != OWN or not unmet_of(world):
         return []
-    room = next((one for one in world["conditions"] if one["what"].startswith(ROOM)), None)
+    room = next((one for one in world["conditions"] if one["what"].startswith((ROOM, OFTEN))), None)
     if room is not None and not room["value"]:
         return ["no reply is right, from which nothing can be learnt: take easier problems, a better model, or a longer --max-new"]
     found = []

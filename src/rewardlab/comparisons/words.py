@@ -4,6 +4,8 @@ INSIDE = (0.15, 0.85)
 """Where in 0 .. 1 the baseline must end, for a world to tell anything."""
 ROOM = "it ends with room to differ"
 """The condition of the level at which a baseline ends."""
+OFTEN = "it ends right often enough"
+"""The same where it need not learn, so that it may be right always."""
 DEAR = 1.25
 """Times the baseline's tokens above which a member is shown at equal tokens too."""
 
@@ -20,7 +22,7 @@ WORDS = {
     UNDECIDED: "these runs do not tell; it does not mean equal",
     INERT: "every number is exactly the baseline's: what the method adds was never at work here",
     FAILED: "a run failed",
-    UNFIT: "the baseline does not learn there by four standard errors, or ends where there is no room: nothing is said about any "
-    "method",
+    UNFIT: "the baseline does not learn there by four standard errors, or ends where there is no room (on rows of one's own in the "
+    "league length: is right too seldom): nothing is said about any method",
     ABSENT: "the method cannot play in this world",
 }

@@ -36,7 +36,7 @@ PAIRS: tuple[Row, ...] = (
 """Template rows of methods that read problems with answers, or pairs of replies, and nothing of their own."""
 
 PROMPT = "the question: a text, or a list of messages"
-BESIDES = ("rows", "settings", "verified_by", "named_by", "refuses", "again")
+BESIDES = ("rows", "settings", "verified_by", "named_by", "refuses", "again", "visits")
 SHOWN = 3
 """Places of a missing column that a message names."""
 
@@ -74,18 +74,18 @@ class Data:
     verified_by: the verifier of rows in a file, unless another is named; "": `final_answer`.
     named_by: a setting of a part that lists further columns, of numbers: rows may lack one, but not all of them the same one.
     refuses: why no rows of text can be given, instead of columns and rows ("reads images").
-    again: what the method does from the second visit of a row on, and not before ("compares replies with earlier ones"); "" for
-    one to which it is the same whether rows come again.
+    again: what the method does only where rows come again ("compares replies with earlier ones"); "" for one to which it is the
+    same.  visits: of each row, from which on it does it.
     """
 
     def __init__(
         self, *, rows: Iterable[Row] = (), settings: Mapping[str, Any] | None = None, verified_by: str = "",
-        named_by: str = "", refuses: str = "", again: str = "", **columns: str | Column,
+        named_by: str = "", refuses: str = "", again: str = "", visits: int = 2, **columns: str | Column,
     ) -> None:  # fmt: skip
         told = {"prompt": PROMPT, **columns} if not refuses else columns
         self.columns = {name: Column(of) if isinstance(of, str) else of for name, of in told.items()}
         self.settings, self.verified_by, self.named_by, self.refuses = dict(settings or {}), verified_by, named_by, refuses
-        self.again = again
+        self.again, self.visits = again, visits
         self.rows = list(rows) or self._plain()
         self._check()
 
@@ -136,7 +136,8 @@ class Data:
         settings = self.settings | other.settings
         verified, named = self.verified_by or other.verified_by, self.named_by or other.named_by
         again = ", and ".join(filter(None, (self.again, other.again)))
-        return Data(rows=rows, settings=settings, verified_by=verified, named_by=named, again=again, **joined)
+        visits = max(of.visits for of in (self, other))
+        return Data(rows=rows, settings=settings, verified_by=verified, named_by=named, again=again, visits=visits, **joined)
 
     def jsonl(self) -> str:
         """The template rows, one a line."""
@@ -149,8 +150,7 @@ class Data:
         return f"rewardlab {verb} {method} --task rows.jsonl --model hf:FOLDER{verifier}{settings}"
 
     def missing(self, rows: Iterable[tuple[str, Row]], settings: Mapping[str, Any] | None = None) -> dict[str, list[str]]:
-        """Name of each required column that a row lacks or leaves empty, and the places of those rows; of one that some rows must
-        have, and none has, no place.
+        """Name of each required column that a row lacks or leaves empty, and the places of those rows.
 
         rows: place and columns.  settings: of the method's parts, some of which may name other columns.
         """
@@ -158,13 +158,18 @@ class Data:
         needed = [name for name, c in self.columns.items() if c.needed_with and given.get(c.needed_with[0]) in c.needed_with[1:]]
         named = {name: given.get(self.columns[name].setting) or name for name in (*self.required, *needed)}
         found: dict[str, list[str]] = {}
-        nowhere = {name for name, c in self.columns.items() if c.some}
         for place, row in rows:
-            nowhere -= {name for name in nowhere if is_true(row.get(given.get(self.columns[name].setting) or name))}
             for name, column in named.items():
                 if not self.columns[name].holds(row.get(column)):
                     found.setdefault(name, []).append(f"{place}, empty" if is_blank(row.get(column)) else place)
-        return found | {name: [] for name in sorted(nowhere)}
+        return found
+
+    def nowhere(self, rows: Iterable[Row]) -> dict[str, list[str]]:
+        """The columns that some rows must have and none of these has, as `refuse` takes them: with no place."""
+        wanted = {name for name, c in self.columns.items() if c.some}
+        for row in rows:
+            wanted -= {name for name in wanted if is_true(row.get(name))}
+        return {name: [] for name in sorted(wanted)}
 
     def unrated(self, rows: Iterable[tuple[str, Row]], settings: Mapping[str, Any]) -> list[str]:
         """The columns that the setting `named_by` lists in which no row has a number.  settings: as of `missing`."""
@@ -203,7 +208,8 @@ def _typed(value: Any) -> str:
 
 
 def _needed(columns: list[Column]) -> Column:
-    return next((column for column in columns if not column.optional), columns[0])
+    """The strictest of what several methods say of a column: needed in all rows, then in some."""
+    return min(columns, key=lambda column: (column.optional or column.some, column.optional))
 
 
 def _again(rows: list[Row], n: int) -> list[Row]:

@@ -44,7 +44,7 @@ league = League(
     "- **Stop earlier, if you need many different answers.** rover, flowrl, steer and lp_reg score all replies "
     "again, some by second models, and cost 1.7 to 3 times the tokens; cut short at GRPO's tokens they end at 88% to 89%. "
     "That says more about fewer steps than about them. So measure pass@16 while "
-    "you train, and keep the checkpoint whose loss you can bear.",
+    "you train, and keep a checkpoint whose fall in pass@16 you can accept.",
     first="`grpo`, and measure pass@16",
     left_out={"spear": "it plays with tools", "guide_grpo": "it reads a column of hints, which these worlds have not"},
 )  # fmt: skip

@@ -108,7 +108,8 @@ left_out = (
 )
 data = Data(
     answer="the gold answer",
-    again="keeps rows by how their replies improve from epoch to epoch",
+    again="keeps rows by how their replies improve over the epochs of its first half",
+    visits=4,
     rows=[
         {"prompt": "A train covers 180 km in 3 hours. What is its speed in km/h?", "answer": "60"},
         {"prompt": "A shirt costs 40 euros and is reduced by 15%. What does it cost now?", "answer": "34"},
