@@ -15,7 +15,6 @@ from rewardlab.checks.verdict import NOT_RUN, WORDS
 from rewardlab.comparisons import league_records
 from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.telling import stands
-from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import describe as catalogue
 from rewardlab.registry import details
@@ -141,11 +140,11 @@ def _fidelity(row: Mapping[str, Any]) -> str:
 
 def _columns(row: Mapping[str, Any]) -> str:
     """The columns that it reads, those in brackets that rows may lack."""
-    if not (data := row["data"]):
+    if (data := catalogue.data_of(row["name"])) is None:
         return ""
-    if data["refuses"]:
-        return f"<br>takes no rows of text: {cell_text(data['refuses'])}"
-    columns = (f"({name})" if column.optional or column.some else name for name, column in Data.from_json(data).columns.items())
+    if data.refuses:
+        return f"<br>takes no rows of text: {cell_text(data.refuses)}"
+    columns = (name if name in data.required else f"({name})" for name in data.columns)
     return f"<br>rows: {cell_text(', '.join(columns))}"
 
 
