@@ -117,6 +117,11 @@ def test_a_dry_run_says_what_a_comparison_would_take_and_keeps_nothing(methods, 
         compare.compare(["few", "half"], config, measure="nothing", dry_run=True)
 
 
+def test_a_method_that_learns_nothing_from_rows_that_do_not_come_again_is_told(config, capsys):
+    compare.compare(["grpo", "hapo"], config, seeds=range(2), dry_run=True)
+    assert "hapo compares right replies with earlier ones to the same prompt, and" in capsys.readouterr().err
+
+
 def test_a_comparison_that_was_stopped_is_completed_by_the_missing_runs_alone(methods, config, tmp_path, monkeypatch):
     out, train, trained = tmp_path / "out", api.train, []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sized
 
-from rewardlab.api.checking import stated_data
+from rewardlab import registry
 from rewardlab.core import Recipe, Task
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.progress import console
@@ -23,10 +23,11 @@ def few_visits(recipe: Recipe, task: Task, config: RunConfig) -> str:
 
     A run that ends with a budget of tokens may visit any number of rows, and is not told of.
     """
-    known = [data for name in str(recipe.name).split("+") if (data := stated_data(name)) and data.again]
-    if not known:
+    name = str(recipe.name)
+    data = registry.data_of(name) if registry.methods().keys() >= set(name.split("+")) else None
+    if data is None or not data.again:
         return ""
-    misses, visits = f"{recipe.name} {', and '.join(data.again for data in known)}", max(data.visits for data in known)
+    misses, visits = f"{name} {data.again}", data.visits
     if not isinstance(task.train, Sized):
         return f"{misses}, and {task.name} makes a new problem each time: name a file, or a task with a size ({task.name}:size=128)"
     steps, prompts, rows = int(config.settled().steps), recipe.update.problems, len(task.train)

@@ -261,13 +261,10 @@ def method_settings(args: argparse.Namespace, *methods: str) -> dict[str, Any]:
         if text == "true" and known.get(flag.replace("_", "-")) in ("int", "float"):
             raise RewardlabError(f"{flag} needs a value: {flag} NUMBER")
     texts = {name_of(flag) for flag, type in known.items() if type == "str"}
-
-    def value_of(name: str, text: str) -> Any:
-        value = registry.parse_value(text)
-        # a text stays one, also where it reads as a number or as JSON
-        return text if name.rpartition(".")[2] in texts and not isinstance(value, str) else value
-
-    return {name: value_of(name, text) for name, text in setting_names(args.settings).items()}
+    read = {name: (text, registry.parse_value(text)) for name, text in setting_names(args.settings).items()}
+    # a text stays one, also where it reads as a number or as JSON
+    kept = {name for name, (_, value) in read.items() if name.rpartition(".")[2] in texts and not isinstance(value, str)}
+    return {name: text if name in kept else value for name, (text, value) in read.items()}
 
 
 def load_recipe(args: argparse.Namespace) -> Recipe:

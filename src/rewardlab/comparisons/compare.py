@@ -16,6 +16,7 @@ from rewardlab import api
 from rewardlab.api.arguments import check_config
 from rewardlab.api.inputs import held_out, policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
+from rewardlab.api.visits import tell_visits
 from rewardlab.checks.kept import STARTS, with_shared_start
 from rewardlab.checks.pairs import Rehearsal, rehearsals
 from rewardlab.checks.runs import Done, Job, drop_weights, finished, run, watched
@@ -40,7 +41,6 @@ from rewardlab.util.files import write_json, write_text
 from rewardlab.util.progress import Bar, console
 
 STEPS = 20  # of every run, if neither steps nor a budget are given
-
 Record = dict[str, Any]
 
 
@@ -98,13 +98,13 @@ def _dry_run(plan: Plan, task: Task, jobs: int | None) -> Record:
 
 
 def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> tuple[Plan, float]:
-    """The plan as its folder keeps it, once what can be known before the first run has been checked; and about how many seconds
-    its runs will take."""
+    """The plan as its folder keeps it, after all checks that come before a run; and about how many seconds its runs will take."""
     # a small policy is warmed up and cached here, once, and not by every worker
     policy = policy_of(None, plan.config, task)
     # prompts too long for the model are refused, or counted, here and not in every run
     for arm in plan.arms:
         fit_prompts(task, policy, plan.config, arm.recipe)
+        tell_visits(arm.recipe.but(name=arm.of or arm.name), task, plan.config)
     plan = replace(plan, config=_anywhere(plan.config, task))
     shown = _rehearsed(plan, folder, jobs)
     plan = replace(plan, measure=_measure(plan, {name: found.names for name, found in shown.items()}))

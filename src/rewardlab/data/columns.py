@@ -136,7 +136,7 @@ class Data:
         settings = self.settings | other.settings
         verified, named = self.verified_by or other.verified_by, self.named_by or other.named_by
         again = ", and ".join(filter(None, (self.again, other.again)))
-        visits = max(of.visits for of in (self, other))
+        visits = max((of.visits for of in (self, other) if of.again), default=self.visits)
         return Data(rows=rows, settings=settings, verified_by=verified, named_by=named, again=again, visits=visits, **joined)
 
     def jsonl(self) -> str:
