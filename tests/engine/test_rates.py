@@ -11,7 +11,7 @@ from rewardlab.engine import rates
 from rewardlab.engine.rates import pretrained_rate, rate_of, told, with_rates
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.details import details
-from rewardlab.runs.config import read_config
+from rewardlab.runs.named import read_config
 
 
 def model(trained: int, frozen: int = 0) -> SimpleNamespace:

@@ -26,7 +26,8 @@ from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores, Task, Tra
 from rewardlab.engine.episodes import environment_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
-from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
+from rewardlab.runs.config import RunConfig
+from rewardlab.runs.named import config_of_run, refuse_missing
 from rewardlab.settings.domain import NAME, POSITIVE
 from rewardlab.util.outputs import cut_off_replies
 from rewardlab.util.progress import console, in_batches

@@ -11,9 +11,10 @@ from typing import Any
 from rewardlab.core import Task
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
-from rewardlab.runs.config import IN_PYTHON, ON_RESUME, RunConfig, read_config
+from rewardlab.runs.config import IN_PYTHON, ON_RESUME, RunConfig
 from rewardlab.runs.folder import checkpointed, steps_done
 from rewardlab.runs.metrics import read_metrics
+from rewardlab.runs.named import read_config
 from rewardlab.runs.sources import changes as changed_files
 from rewardlab.runs.sources import fingerprint
 from rewardlab.runs.track import trackers

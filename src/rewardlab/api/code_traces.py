@@ -25,7 +25,7 @@ from rewardlab.envs.interpreter import interpreter
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.rewards.reward import Reward
-from rewardlab.runs.config import refuse_missing
+from rewardlab.runs.named import refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE
 from rewardlab.text.code_calls import ANSWER, CLOSE, code_of
 from rewardlab.text.filled import filled

@@ -29,7 +29,8 @@ from rewardlab.registry.playing import TURNS
 from rewardlab.rewards.model import load_named
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.runs.config import RunConfig, config_of_run, refuse_missing
+from rewardlab.runs.config import RunConfig
+from rewardlab.runs.named import config_of_run, refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE, WORKERS
 from rewardlab.tasks.sources import Listed
 from rewardlab.util.outputs import cut_off_replies

@@ -23,7 +23,7 @@ from rewardlab.models.reads import words
 from rewardlab.models.writing import FILE as WRITES
 from rewardlab.models.writing import WRITER, how_written, names_writer, write_writer
 from rewardlab.policies.adapter import CONFIG
-from rewardlab.runs.config import read_config
+from rewardlab.runs.named import read_config
 from rewardlab.settings.domain import PATH, POSITIVE, one_of
 from rewardlab.util.files import new_folder
 from rewardlab.util.reads import stated_reads, write_reads

@@ -19,7 +19,8 @@ from rewardlab.policies.text import TextPolicy
 from rewardlab.rewards.model import PREFIX as TRAINED
 from rewardlab.rewards.model import writes
 from rewardlab.rewards.process import PREFIX
-from rewardlab.runs.config import COLUMNS, RunConfig, config_of_run
+from rewardlab.runs.config import COLUMNS, RunConfig
+from rewardlab.runs.named import config_of_run
 from rewardlab.settings.sampling import correction
 from rewardlab.tasks.sources import Listed, Shuffled
 from rewardlab.util.device import device_of, dtype_of
@@ -53,8 +54,7 @@ def as_in_run(
     A run's task comes with its held-out file, columns and system message. Other problems of the user's own are read with the same
     columns and system message; a task of ours has its own.
     """
-    document = config_of_run(model)
-    if document is None:
+    if (document := config_of_run(model)) is None:
         return configured(None, model, task, changes), task
     was, source = RunConfig.from_json(document), document.get("source")
     taken = {name: getattr(was, name) for name in ("overlong", "max_new") if name not in changes}

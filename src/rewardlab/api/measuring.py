@@ -29,7 +29,8 @@ from rewardlab.rewards.task import correct, detail
 from rewardlab.rewards.user.external import call_of
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.runs.config import RunConfig, read_config
+from rewardlab.runs.config import RunConfig
+from rewardlab.runs.named import read_config
 from rewardlab.settings.options import is_relative
 
 BY_VERIFIER = (accuracy, coverage, episode_accuracy, length_of_right, length_by_verdict, entropy_of_right)

@@ -24,7 +24,8 @@ from rewardlab.models.load import Policy
 from rewardlab.policies.text import TextPolicy
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.reward import Reward
-from rewardlab.runs.config import RunConfig, refuse_missing
+from rewardlab.runs.config import RunConfig
+from rewardlab.runs.named import refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE
 from rewardlab.tasks.records import problems_of
 from rewardlab.tasks.row_columns import Columns

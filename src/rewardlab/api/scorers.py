@@ -28,7 +28,8 @@ from rewardlab.models.checkpoint import find
 from rewardlab.models.layouts import judge_form_of_run
 from rewardlab.models.reads import reads_of
 from rewardlab.models.reward_model import is_reward_model, load_reward_model
-from rewardlab.runs.config import RunConfig, config_of_run
+from rewardlab.runs.config import RunConfig
+from rewardlab.runs.named import config_of_run
 from rewardlab.text.reference import reference_of
 
 SIDES = ("chosen", "rejected")

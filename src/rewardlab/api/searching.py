@@ -25,7 +25,8 @@ from rewardlab.models.load import Policy
 from rewardlab.prm import StepScorer, load_scorer
 from rewardlab.report.searches import page as page_of
 from rewardlab.rewards.reward import Reward
-from rewardlab.runs.config import RunConfig, refuse_missing
+from rewardlab.runs.config import RunConfig
+from rewardlab.runs.named import refuse_missing
 from rewardlab.settings.domain import POSITIVE
 from rewardlab.util.files import check_writable, write_text
 from rewardlab.util.progress import Bar

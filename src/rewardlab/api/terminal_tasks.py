@@ -23,7 +23,7 @@ from rewardlab.envs.terminal import session_of, terminal, tests_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.runs.config import refuse_missing
+from rewardlab.runs.named import refuse_missing
 from rewardlab.sandbox.shell import run as run_command
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE
 from rewardlab.text.blocks import blocks

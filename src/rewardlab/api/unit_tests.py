@@ -19,7 +19,7 @@ from rewardlab.data.work import work_file
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.rewards.generated_tests import by_pairs
-from rewardlab.runs.config import refuse_missing
+from rewardlab.runs.named import refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE
 from rewardlab.text.unit_tests import asked_for_test, distinct, read_test
 

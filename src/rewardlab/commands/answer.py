@@ -20,7 +20,7 @@ from typing import Any
 
 from rewardlab.commands import flags as shared
 from rewardlab.errors import RewardlabError
-from rewardlab.runs.config import config_of_run, refuse_missing
+from rewardlab.runs.named import config_of_run, refuse_missing
 
 HELP = "answer problems, or one prompt, by a method's search and selection"
 SETTINGS = True

@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewardlab.commands import flags as shared
-from rewardlab.runs.config import config_of_run, refuse_missing
+from rewardlab.runs.named import config_of_run, refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE
 
 HELP = "measure pass@k of a model or a run on held-out problems"

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.commands import flags as shared
-from rewardlab.runs.config import config_of_run, refuse_missing
+from rewardlab.runs.named import config_of_run, refuse_missing
 from rewardlab.settings.domain import POSITIVE
 
 HELP = "test-time search, compared at equal tokens"

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewardlab.commands import flags as shared
-from rewardlab.runs.config import refuse_missing
+from rewardlab.runs.named import refuse_missing
 
 HELP = "serve a run or a model by the OpenAI API, to any client"
 PORT = 8000

@@ -22,7 +22,8 @@ from rewardlab import registry
 from rewardlab.checks.runs import Job
 from rewardlab.comparisons.arms import Arm
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.runs.config import RunConfig, config_of_run
+from rewardlab.runs.config import RunConfig
+from rewardlab.runs.named import config_of_run
 from rewardlab.settings.domain import PATH
 from rewardlab.util.files import write_json
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rewardlab.models.checkpoint import Checkpoint
 from rewardlab.policies.ends import SCORED_AT
-from rewardlab.runs.config import config_of_run
+from rewardlab.runs.named import config_of_run
 
 KEY, SETTING = "rewardlab", "layout"
 

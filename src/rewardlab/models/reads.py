@@ -11,7 +11,7 @@ from rewardlab.core import Message, Problem
 from rewardlab.core.recipe import PRINCIPLES, REFERENCE
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import Checkpoint
-from rewardlab.runs.config import config_of_run
+from rewardlab.runs.named import config_of_run
 from rewardlab.text.principles import with_principles
 from rewardlab.util.reads import stated_reads
 

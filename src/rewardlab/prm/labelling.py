@@ -29,7 +29,8 @@ from rewardlab.prm.labels import CONTINUED, VERIFIER, Labels, Solved, any_task, 
 from rewardlab.prm.training import problems_by_question
 from rewardlab.processes.cluster import check_named, spread
 from rewardlab.rewards.monte_carlo import COMPLETIONS, PREFIX_TOKENS
-from rewardlab.runs.config import RunConfig, refuse_missing
+from rewardlab.runs.config import RunConfig
+from rewardlab.runs.named import refuse_missing
 from rewardlab.tasks.sources import Listed
 from rewardlab.util.progress import Bar
 

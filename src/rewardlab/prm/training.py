@@ -32,7 +32,8 @@ from rewardlab.report.model_card import card
 from rewardlab.rewards.recorded import step_labels
 from rewardlab.rewards.steps import step_texts
 from rewardlab.rollouts.labelled import labelled
-from rewardlab.runs.config import RunConfig, read_config
+from rewardlab.runs.config import RunConfig
+from rewardlab.runs.named import read_config
 from rewardlab.settings.domain import one_of
 from rewardlab.tasks.sources import Listed, Shuffled
 from rewardlab.util.files import new_folder

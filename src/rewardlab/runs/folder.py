@@ -11,9 +11,10 @@ from shlex import quote
 from typing import Any
 
 from rewardlab.errors import RewardlabError
-from rewardlab.runs.config import IN_PYTHON, read_config
+from rewardlab.runs.config import IN_PYTHON
 from rewardlab.runs.lock import locked
 from rewardlab.runs.metrics import read_metrics
+from rewardlab.runs.named import read_config
 from rewardlab.util.files import disk_errors
 from rewardlab.util.progress import console
 from rewardlab.util.ranks import is_first

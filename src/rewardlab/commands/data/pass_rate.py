@@ -16,7 +16,7 @@ from typing import Any
 from rewardlab.commands import flags as shared
 from rewardlab.commands.data.shared import check, exit_code, files, show
 from rewardlab.errors import RewardlabError
-from rewardlab.runs.config import refuse_missing
+from rewardlab.runs.named import refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, NUMBER
 
 __all__ = ["exit_code", "flags", "run", "show"]

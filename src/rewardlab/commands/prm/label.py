@@ -24,7 +24,7 @@ from rewardlab.commands import flags as shared
 from rewardlab.data.files import check_source
 from rewardlab.data.step_formats import FORMATS
 from rewardlab.errors import RewardlabError
-from rewardlab.runs.config import refuse_missing
+from rewardlab.runs.named import refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, SHARE
 
 HELP = "label the steps of sampled or given solutions"
