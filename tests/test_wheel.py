@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rewardlab.registry import describe as catalogue
+from rewardlab.registry import catalogue
 
 pytest.importorskip("setuptools", minversion="70.1", reason="builds the wheel without a network")
 ROOT = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ import pytest
 from rewardlab import registry
 from rewardlab.api.inputs import task_of
 from rewardlab.api.visits import few_visits
-from rewardlab.registry.describe import data_of
+from rewardlab.registry.catalogue import data_of
 from rewardlab.runs.config import RunConfig
 
 

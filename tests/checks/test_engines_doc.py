@@ -7,7 +7,7 @@ import pytest
 from rewardlab.api.engine_support import carried, policy_of
 from rewardlab.checks import engines_doc
 from rewardlab.errors import RewardlabError
-from rewardlab.registry import describe as catalogue
+from rewardlab.registry import catalogue
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from rewardlab.checks.workers import Failed, run_all, shared_processes
 from rewardlab.commands import cli
 from rewardlab.commands.reproduce import show
 from rewardlab.errors import RewardlabError
-from rewardlab.registry import describe as catalogue
+from rewardlab.registry import catalogue
 from rewardlab.runs.config import RunConfig
 from tests.helpers import in_process
 

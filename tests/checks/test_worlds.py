@@ -7,8 +7,7 @@ import json
 import pytest
 
 from rewardlab import registry
-from rewardlab.checks import worlds
-from rewardlab.checks import worlds as probe
+from rewardlab.checks import probe, worlds
 from rewardlab.checks.worlds import WORLDS, World
 from rewardlab.commands import cli
 from rewardlab.errors import RewardlabError

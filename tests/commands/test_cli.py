@@ -17,8 +17,7 @@ import pytest
 
 from rewardlab.commands import bench, cli, train
 from rewardlab.errors import RewardlabError, Stopped
-from rewardlab.registry import describe as catalogue
-from rewardlab.registry import details
+from rewardlab.registry import catalogue, details
 from rewardlab.runs.config import RunConfig
 
 NOISY = '''"""Noisy: says something while it is imported."""

@@ -9,25 +9,25 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.commands import cli
-from rewardlab.registry import describe, parts_doc
+from rewardlab.registry import browse, parts_doc
 from rewardlab.registry.parts import shared_part, shared_parts
 from rewardlab.settings.domain import settings_of
 from rewardlab.settings.hyperparameters import hyperparameters
 
 
 def test_every_part_task_and_model_is_there_and_says_what_it_is():
-    found = describe.entries()
+    found = browse.entries()
     names = {(entry["slot"], entry["name"]) for entry in found}
     assert shared_parts().keys() <= names
     assert {("task", name) for name in registry.tasks()} <= names
     assert {("model", "embedded"), ("reward", "dapo/overlong")} <= names
     assert {entry["name"] for entry in found if entry["kind"] == "verifier"} == registry.verifiers().keys()
     assert [entry["name"] for entry in found if not entry["about"]] == []
-    assert [entry["kind"] for entry in found] == sorted((entry["kind"] for entry in found), key=describe.ORDER.index)
+    assert [entry["kind"] for entry in found] == sorted((entry["kind"] for entry in found), key=browse.ORDER.index)
 
 
 def test_what_is_read_from_the_text_is_what_the_code_does():
-    for entry in describe.entries():
+    for entry in browse.entries():
         if (entry["slot"], entry["name"]) in shared_parts():
             function = shared_part(entry["slot"], entry["name"]).function
             assert [s["name"] for s in entry["settings"]] == list(hyperparameters(function))
@@ -74,14 +74,14 @@ def test_the_page_has_every_part_and_whole_rows(tmp_path, monkeypatch):
     (tmp_path / "docs").mkdir()
     lines = parts_doc.write().read_text("utf-8").splitlines()
     rows = [line for line in lines if line.startswith("| [")]
-    assert len(rows) == len(describe.entries())
+    assert len(rows) == len(browse.entries())
     assert all(re.sub(r"\\.", "", row).count("|") == 5 for row in rows)
-    assert f"## {describe.ORDER[0]}" in lines
+    assert f"## {browse.ORDER[0]}" in lines
     assert any("`lam=0.95` a number from 0 to 1 | ppo |" in row for row in rows)
 
 
 def test_it_needs_no_torch():
-    code = "import sys; from rewardlab.registry import describe; print(len(describe.entries()), 'torch' in sys.modules)"
+    code = "import sys; from rewardlab.registry import browse; print(len(browse.entries()), 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     count, torch = done.stdout.split()
     assert (int(count) > 150, torch) == (True, "False")

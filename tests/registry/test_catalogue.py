@@ -12,8 +12,7 @@ from method_files import ALPHA, BETA, write
 
 from rewardlab import registry
 from rewardlab.commands import list as list_command
-from rewardlab.registry import PACKAGE
-from rewardlab.registry import describe as catalogue
+from rewardlab.registry import PACKAGE, catalogue
 from rewardlab.registry import index as kept
 from rewardlab.registry.describe import COMPUTED, entry
 from rewardlab.registry.details import details

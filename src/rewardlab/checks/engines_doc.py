@@ -10,7 +10,7 @@ from rewardlab import registry
 from rewardlab.api.engine_support import carried
 from rewardlab.checks.methods_doc import cell_text
 from rewardlab.errors import RewardlabError
-from rewardlab.registry import describe as catalogue
+from rewardlab.registry import catalogue
 from rewardlab.util.files import write_text
 
 PATH = Path("docs") / "ENGINES.md"

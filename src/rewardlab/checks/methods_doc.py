@@ -16,8 +16,7 @@ from rewardlab.comparisons import league_records
 from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.telling import stands
 from rewardlab.errors import RewardlabError
-from rewardlab.registry import describe as catalogue
-from rewardlab.registry import details
+from rewardlab.registry import catalogue, details
 from rewardlab.registry.describe import FIDELITIES
 from rewardlab.registry.verdicts import CHECKED, INERT, inert, last_of, shown
 from rewardlab.util.files import write_text

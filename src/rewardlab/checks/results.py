@@ -21,8 +21,8 @@ from rewardlab.checks.verdict import INCOMPLETE
 from rewardlab.checks.workers import cores
 from rewardlab.core import Part
 from rewardlab.errors import RewardlabError
+from rewardlab.registry import catalogue
 from rewardlab.registry import code as reaching
-from rewardlab.registry import describe as catalogue
 from rewardlab.registry.definitions import references
 from rewardlab.settings.old_names import with_first_names
 from rewardlab.util.files import check_writable, write_json

@@ -34,7 +34,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:
     from rewardlab.errors import RewardlabError, unknown
-    from rewardlab.registry import describe as catalogue
+    from rewardlab.registry import catalogue
 
     root = catalogue.repository()
     if root is None or not (root / "benchmarks").is_dir():

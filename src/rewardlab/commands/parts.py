@@ -24,7 +24,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:
-    from rewardlab.registry import describe as browse
+    from rewardlab.registry import browse
 
     # `parts rewards` is understood, too
     kind = args.name.removesuffix("s") if args.name and args.name.removesuffix("s") in browse.ORDER else args.name

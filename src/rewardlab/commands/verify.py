@@ -50,7 +50,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def help_of(words: list[str]) -> str:
     """What `verify KIND --help` adds: the verifier's docstring and its settings."""
     from rewardlab.commands.parts import details
-    from rewardlab.registry import describe as browse
+    from rewardlab.registry import browse
 
     found = [entry for entry in browse.entries("verifier") if entry["name"] in words]
     with contextlib.redirect_stdout(text := io.StringIO()):

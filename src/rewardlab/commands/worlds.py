@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> list[dict[str, Any]]:
     if args.world:
         worlds.world(args.world)
     if args.check:
-        from rewardlab.checks import worlds as probe
+        from rewardlab.checks import probe
 
         probe.check_all([args.world] if args.world else [], start_only=args.start_only)
     elif args.start_only:

@@ -15,8 +15,8 @@ from rewardlab.comparisons.guide_engines import engines
 from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.telling import advice, cautions, of_baseline, reached, row_of, spending, standing_words, summary
 from rewardlab.comparisons.words import BETTER, WORDS, WORSE
-from rewardlab.registry import describe as catalogue
-from rewardlab.registry.describe import NOT_RUN
+from rewardlab.registry import catalogue
+from rewardlab.registry.catalogue import NOT_RUN
 from rewardlab.registry.find import file_of
 from rewardlab.registry.verdicts import last_of
 

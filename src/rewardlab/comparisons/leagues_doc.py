@@ -16,7 +16,7 @@ from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.telling import absences, at_equal, unmet_of
 from rewardlab.comparisons.words import BASELINE, WORDS
 from rewardlab.errors import RewardlabError
-from rewardlab.registry import describe as catalogue
+from rewardlab.registry import catalogue
 from rewardlab.util.files import write_text
 
 GUIDE, FOLDER = Path("docs") / "GUIDE.md", Path("docs") / "leagues"

@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
 from torch import Tensor
 
 from rewardlab.core import Batch, Group, Problem, Recipe, Run, Scores, Task, check_finite, seed_of
@@ -17,13 +16,12 @@ from rewardlab.core.run import TOKENS
 from rewardlab.engine import collate as collating
 from rewardlab.engine.distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank, world_size
 from rewardlab.engine.learner import LearnerState, learners_of
-from rewardlab.engine.missing import why_missing
 from rewardlab.engine.overlong import NothingFits, fitting, leave_out, measured, note, scored
 from rewardlab.engine.rates import with_rates
 from rewardlab.engine.update import update
+from rewardlab.engine.watch import watch_rewards
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.runs.config import RunConfig
-from rewardlab.text.answers import NO_ANSWER
 
 
 class StepData(NamedTuple):
@@ -163,7 +161,7 @@ class Ops:
             leave_out(groups, unread, self.run)
             check_finite(groups, scores, str(part))
             if learner.is_policy:
-                self._watch(groups, scores)
+                watch_rewards(self.run, self.settings, groups, scores)
         return scores
 
     def collate(
@@ -286,50 +284,6 @@ class Ops:
             )
         # any other metric may be undefined (a rate over no cases): it is left out of the log
         return {name: value for name, value in metrics.items() if math.isfinite(value)}
-
-    # ---- what the run watches ----------------------------------------------------------------------------------------
-
-    def _watch(self, groups: list[Group], scores: Scores) -> None:
-        """Log rewards; stop the run when verdicts are missing, or a reward has never varied."""
-        flat = [s for row in scores for s in row]
-        missing = [s for s in flat if s.missing]
-        self.run.log("missing", len(missing) / max(1, len(flat)))
-        if len(missing) > self.settings.max_missing * len(flat):
-            counted = f"{len(missing)} of {len(flat)} rollouts got no verdict at step {self.run.step + 1}"
-            # where not one has a verdict, continuing would teach nothing
-            more = f" (more than {self.settings.max_missing:.0%}: --max-missing)" if len(missing) < len(flat) else ""
-            raise RewardlabError(f"{counted}{more}: {why_missing(groups, scores, self.run)}")
-        if any(s.extracted or NO_ANSWER in s.why for s in flat):
-            self.run.log("no_answer", sum(NO_ANSWER in s.why for s in flat) / len(flat))
-        totals = [s.total for s in flat if s.total is not None]
-        if totals:
-            self.run.log("reward", float(np.mean(totals)))
-        # only where rewards differ does a group teach anything by comparison; one reply alone is not compared
-        known = [{s.total for s in row if s.total is not None} for row in scores]
-        if any(len(row) > 1 for row in scores):
-            self.run.log("signal", float(np.mean([len(rewards) > 1 for rewards in known])))
-        for name in dict.fromkeys(n for s in flat for n in s.terms):
-            # a term without a value and without steps gave no verdict: it must not count as 0
-            terms = [t for s in flat if (t := s.terms.get(name)) and (t.value is not None or t.steps)]
-            values = [t.value if t.value is not None else sum(r for _, r in t.steps) for t in terms]
-            if values:
-                self.run.log(f"reward/{name}", float(np.mean(values)))
-        self._watch_constant(totals)
-
-    def _watch_constant(self, totals: list[float]) -> None:
-        # where no rollout had a verdict, and that is allowed, nothing is known of the reward
-        if not totals:
-            return
-        # in memory, so that a resumed run does not count its patience anew
-        varied = self.run.memory.get("engine.varied", False) or len(set(totals)) > 1
-        self.run.memory["engine.varied"] = varied
-        if not varied and 0 < self.settings.patience <= self.run.step + 1:
-            first = self.run.metrics.get("judge_prefers_first", 0.5)
-            order = f"The judge prefers what stands first in {first:.0%} of comparisons. " if abs(first - 0.5) > 0.2 else ""
-            raise RewardlabError(
-                f"every rollout of the first {self.run.step + 1} steps earned {totals[0]:g}: there is nothing to learn from. "
-                f"{order}Look at the rollouts in the run folder: is the reward broken, or the task too hard or too easy?"
-            )
 
 
 def standard_loop(recipe: Recipe, run: Run, ops: Ops) -> None:

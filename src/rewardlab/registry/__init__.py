@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rewardlab.errors import RewardlabError
-from rewardlab.registry.describe import data_of, rows
+from rewardlab.registry.catalogue import data_of, rows
 from rewardlab.registry.find import (
     PACKAGE,
     beneath,

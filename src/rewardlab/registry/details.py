@@ -10,7 +10,8 @@ from rewardlab.core import Recipe, Update
 from rewardlab.core.recipe import SLOTS
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import build
-from rewardlab.registry.describe import COMPUTED, baseline, data_of, row
+from rewardlab.registry.catalogue import data_of, row
+from rewardlab.registry.describe import COMPUTED, baseline
 from rewardlab.registry.find import claim_of, module_of, names_in, parameters
 from rewardlab.registry.names import PLAYED
 from rewardlab.registry.playing import samples_replies

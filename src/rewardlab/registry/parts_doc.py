@@ -7,7 +7,8 @@ from itertools import groupby
 from pathlib import Path
 
 from rewardlab.errors import RewardlabError
-from rewardlab.registry.describe import Entry, entries, repository
+from rewardlab.registry.browse import Entry, entries
+from rewardlab.registry.catalogue import repository
 from rewardlab.registry.find import PACKAGE
 from rewardlab.util.files import write_text
 

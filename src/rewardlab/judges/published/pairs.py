@@ -1,87 +1,22 @@
-r"""Published forms of judges, by name: what each asks, in which sections, and the marks with which it answers.
-
-The words are ours; the task, the order and names of the sections, and the marks are those of the source, so that its readers
-and the judges trained with it understand them. A judge that was trained on one text does best with that very text: `NAME:FILE`
-takes the prompt from a file and everything else from the form (`named.py`).
-"""
+"""Published judges of two replies: which is better."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 
 from rewardlab.judges.forms import Form
 from rewardlab.judges.marks import PREFERENCES, Marks
+from rewardlab.judges.published.words import RUBRIC, VALUED
 
 # every repetition in a pattern is bounded, and no two of them can take the same characters: a judgement may be any text
 AB: Mapping[str, float] = {"A": 1.0, "B": 0.0}
 ANSWERED = r"<answer>\s{0,9}%s\s{0,9}(?:</answer>|\Z)"
 """What stands between the tags of an answer, of which the last may be cut off."""
-RUBRIC = (
-    "[How well does the response serve the person who asked?]\n"
-    "Score 1: It is wrong, harmful or beside the point.\nScore 2: Little of it can be used.\n"
-    "Score 3: It helps in part, with errors or gaps that matter.\nScore 4: It is right and helpful, with small faults.\n"
-    "Score 5: It is right, complete, clear and harmless."
-)
-"""What is judged where a row brings no rubric of its own."""
-PRINCIPLE = "Prefer the response that is right, does what was asked, and is clear."
-REFERENCE = "###Reference Answer (Score 5):\n{answer}\n\n"
 PAIR = (
     "[User Question]\n{prompt}\n\n[The Start of Assistant A's Answer]\n{first}\n[The End of Assistant A's Answer]\n\n"
     "[The Start of Assistant B's Answer]\n{second}\n[The End of Assistant B's Answer]"
 )
 FAIR = "Neither the order of the answers, nor their length, nor the names of the assistants should count."
-VALUED = "Think of helpfulness, relevance, accuracy, depth, creativity and the right amount of detail."
-
-# ---- readers of scores -----------------------------------------------------------------------------------------------
-
-_BOXED = re.compile(r"\\boxed\{([\d.,\s]{1,400})\}")
-_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,3})?")
-
-
-def boxed_scores(text: str, shown: int) -> tuple[float, ...] | None:
-    r"""The last \boxed{7, 3} of a judgement; None where it has not one number from 1 to 10 for each reply."""
-    found = _BOXED.findall(text)
-    parts = [part.strip() for part in found[-1].split(",")] if found else []
-    if len(parts) != shown or not all(_NUMBER.fullmatch(part) and 1 <= float(part) <= 10 for part in parts):
-        return None
-    return tuple(map(float, parts))
-
-
-def ranked_scores(text: str, shown: int) -> tuple[float, ...] | None:
-    """The scores from 1 to 5 of {"scores": {"model-1": 2, ...}, "best-to-worst": [...]}, the last such object after the thinking.
-
-    Its order parts replies of equal scores by less than any difference of scores. None where a reply has no score.
-    """
-    said = _last_object(text.rpartition("</think>")[2])
-    scores = said.get("scores") if said else None
-    names = [f"model-{i}" for i in range(1, shown + 1)]
-    if said is None or not isinstance(scores, dict):
-        return None
-    values = [x for x in map(scores.get, names) if isinstance(x, int | float) and not isinstance(x, bool) and 1 <= x <= 5]
-    if len(values) < shown:
-        return None
-    order = said.get("best-to-worst")
-    listed = list(map(str, order)) if isinstance(order, list) else []
-    places = {name: k for k, name in enumerate(listed)} if sorted(listed) == sorted(names) else {}
-    return tuple(x - 0.1 * places.get(name, 0) / shown for name, x in zip(names, values, strict=True))
-
-
-def _last_object(text: str) -> dict[str, object] | None:
-    """The last JSON object with scores in it: from the last place where they are named, back to the brace before it."""
-    at = text.rfind("scores")
-    start = text.rfind("{", 0, at) if at > 0 else -1
-    if start < 0:
-        return None
-    try:
-        said, _ = json.JSONDecoder().raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
-    return said if isinstance(said, dict) else None
-
-
-# ---- pairs -----------------------------------------------------------------------------------------------------------
 
 _RM_R1 = """Judge, without taking sides, which of two AI Chatbots gives the better response to the Client's question below.
 
@@ -261,7 +196,7 @@ _THINK_RM = (
     "after Hong et al. 2025, arXiv:2505.16265; IlgeeHong/Think-RM VERL/examples/data_preprocess/prompt_templates.py at 823375b"
 )
 _GRADES = {"-3": 1.0, "-2": 5 / 6, "-1": 4 / 6, "1": 2 / 6, "2": 1 / 6, "3": 0.0}
-_PAIRS = (
+PAIRS = (
     Form(
         "rm_r1", "pairwise", _CLIENT, Marks(AB, written="<answer>[[{}]]</answer>", pattern=ANSWERED % r"\[\[([AB])\]\]"),
         system=_RM_R1,
@@ -370,113 +305,3 @@ _PAIRS = (
         source="after Cao et al. 2024, arXiv:2410.16256; open-compass/CompassJudger README.md at 068f4bf, Reward Judge",
     ),
 )  # fmt: skip
-
-# ---- one reply -------------------------------------------------------------------------------------------------------
-
-_PROMETHEUS = """###Task Description:
-Below are an instruction, a response to evaluate and a score rubric; a reference answer that deserves a 5 may stand with them.
-1. Write feedback on the response, by the rubric and by nothing else.
-2. Then write its score, an integer from 1 to 5, as the rubric describes it.
-3. Keep to this format: "(feedback by the rubric) [RESULT] (an integer number between 1 and 5)"
-4. Write nothing before it and nothing after it.
-
-###The instruction to evaluate:
-{prompt}
-
-###Response to evaluate:
-{reply}
-
-###Reference Answer (Score 5):
-{answer}
-
-###Score Rubrics:
-{rubric}
-
-###Feedback: """
-_KEY = "[The Start of Reference Answer]\n{answer}\n[The End of Reference Answer]\n\n"
-_ONE = (
-    Form(
-        "prometheus", "scale", _PROMETHEUS,
-        Marks(
-            low=1, high=5, written="[RESULT] {}",
-            pattern=r"(?i)(?:\[(?:RESULT|SCORE)\]:?|\b(?:Result|Score):|\bscore of)[\s(\[]{0,9}(\d{1,4})(?!\d|\.\d)",
-        ),
-        system="You are a fair judge whose feedback is clear, objective and bound to the given standard alone.",
-        answer_part=REFERENCE, defaults={"rubric": RUBRIC},
-        source="after Kim et al. 2024, arXiv:2405.01535; prometheus-eval/prometheus-eval prompts.py at 485d2b4, parser.py "
-        "at a6938ea; M-Prometheus (arXiv:2504.04953) writes the same marks",
-    ),
-    Form(
-        "mt_bench", "scale",
-        f"[Instruction]\nJudge, without taking sides, the answer of an AI assistant to the question below. {VALUED} "
-        "Where a reference answer is given, compare with it and find the mistakes. Give a short explanation first. "
-        "Then rate the answer from 1 to 10 in this form alone: [[rating]], for example: Rating: [[5]].\n\n"
-        "[Question]\n{prompt}\n\n" + _KEY + "[The Start of Assistant's Answer]\n{reply}\n[The End of Assistant's Answer]",
-        Marks(low=1, high=10), answer_part=_KEY,
-        source="after Zheng et al. 2023, arXiv:2306.05685; lm-sys/FastChat, single-v1, by code that uses it (inferred)",
-    ),
-    Form(
-        "rewardbench2_ratings", "scale",
-        "### Task Description\nJudge, without taking sides, the response of an AI assistant to the query below.\n\nNotes:\n"
-        f"1- {VALUED}\n2- Give a short explanation first.\n"
-        "3- Then rate the response from 1 to 10. Write the rating as a bare number, without markdown, and nothing after it.\n\n"
-        "[Query]\n{prompt}\n\n[Response]\n{reply}\n\n[Your judgement]",
-        Marks(low=1, high=10, written="{}", pattern=r"(?<![\d./])(\d{1,4}(?:\.\d{1,4})?)(?:\s?/\s?10)?[\s.*]{0,9}\Z"),
-        source="after Malik et al. 2025, arXiv:2506.01937; allenai/reward-bench rewardbench/generative_v2.py at 22d19c5",
-    ),
-)  # fmt: skip
-
-# ---- any number of replies -------------------------------------------------------------------------------------------
-
-_DEEPSEEK_GRM = r"""Score the responses of an Assistant by criteria. Below are the context of a conversation, of which the last turn
-is the User's query, and responses to it. Begin from the general criteria; then state further criteria that this query calls for,
-with the weight of each; and give each response one overall score by all of them.
-A score is an integer from 1 to 10: 1 means that the response meets nothing of the criteria, 6 that it meets them in part, and 10
-that it meets them fully. Analyse step by step before you score, and be as strict as you can.
-
-#### Evaluation Criteria ####
-1. Instruction adherence: 9-10 it follows all instructions; 6-8 most of them; 3-5 some, but not the main ones; 1-2 none.
-2. Usefulness: 9-10 accurate and complete; 6-8 useful, with gaps or slips; 3-5 of little use or mostly wrong; 1-2 useless.
-3. Detail: 9-10 everything that matters is there; 6-8 some details are missing; 3-5 too few; 1-2 hardly any.
-4. Relevance: 9-10 all of it belongs to the question; 6-8 some of it does not; 3-5 much of it does not; 1-2 none does.
-
-#### Conversation Context ####
-{prompt}
-
-#### Responses to be Scored ####
-{replies}
-
-#### Output Format Requirements ####
-Write three parts:
-Specific Criteria: <further criteria for this query, and the weight of each>.
-Analysis: <a comparison of the responses by the criteria>.
-Scores: <the overall score of each response in their order, separated by commas, e.g. \boxed{x, x} for two responses>."""
-_REWARDANYTHING = """You judge the responses of models to a prompt by an evaluation principle. How well a response keeps to the
-principle counts more than what people like in general; never approve of harmful content.
-
-1. Read the principle, the prompt and all responses, and think briefly about how each stands to the principle.
-2. Score each response: 5 it keeps to the principle wholly and is excellent; 4 with small limits; 3 in the main; 2 in part, with
-gaps that matter; 1 hardly, or against it.
-3. Sort the responses from best to worst, those of equal scores too.
-
-Where the responses differ much, use the whole scale.
-Output this JSON and nothing else:
-{
-  "scores": {"model-1": 2, "model-2": 4, ...},
-  "best-to-worst": ["model-2", "model-1", ...]
-}"""
-_ALL = (
-    Form(
-        "deepseek_grm", "scores", _DEEPSEEK_GRM, listed=boxed_scores, top=10,
-        each="[The Begin of Response {number}]\n{text}\n[The End of Response {number}]",
-        source="after Liu et al. 2025, arXiv:2504.02495, the appendix on prompts by a copy; marks of replies (inferred)",
-    ),
-    Form(
-        "rewardanything", "scores", '{"principle": {principle}, "prompt": {prompt}, "responses": {{replies}}}',
-        listed=ranked_scores, top=5, system=_REWARDANYTHING,
-        each='"model-{number}": {text}', between=", ", quoted=True, defaults={"principle": PRINCIPLE},
-        source="after Yu et al. 2025, arXiv:2506.03637; zhuohaoyu/RewardAnything rewardanything/processing.py at 41bd116",
-    ),
-)  # fmt: skip
-
-FORMS: Mapping[str, Form] = {form.name: form for form in (*_PAIRS, *_ONE, *_ALL)}
