@@ -99,7 +99,7 @@ def test_a_task_that_can_only_be_played_is_played_by_every_method_that_can():
     ("method", "settings", "says"),
     [
         ("grpo", {"tools": "mine.py:add", "corpus": "docs.jsonl"}, "both say"),
-        ("grpo", {"turns": 3}, "there is no environment"),
+        ("grpo", {"turns": 3}, "there is no environment.*GoToLocal,turns=3"),
         ("dpo", {"env": "search"}, "only independent replies"),
         ("grpo", {"tools": "mine:add"}, "FILE.py:NAME"),
         ("grpo", {"env": "no_such_environment"}, "no_such_environment"),

@@ -40,7 +40,10 @@ def environment_in(settings: Mapping[str, Any], functions: Iterable[Callable]) -
         made = _tools(found.pop(name)) if name == "tools" else _corpus(found.pop(name))
         (rest if "env" in theirs else found)["env"] = made
     if "turns" in found and "env" not in found:
-        raise RewardlabError("turns says how long an episode is, and there is no environment: give --env, --tools or --corpus")
+        raise RewardlabError(
+            "turns says how long an episode is, and there is no environment: give --env, --tools or --corpus; of a task that brings "
+            f"its own, the name says them: --task babyai:GoToLocal,turns={found['turns']}"
+        )
     return rest, found
 
 
