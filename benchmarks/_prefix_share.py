@@ -29,7 +29,7 @@ PHASES = {"_prefill": "prefixes", "_step": "steps"}
 def timed(spent: Counter[str]) -> None:
     """Have the decoder add the seconds of its phases to `spent`."""
     for name, phase in PHASES.items():
-        plain = getattr(decode._Decoder, name)
+        plain = getattr(decode.Decoder, name)
 
         def measured(self: Any, *inputs: Any, plain: Any = plain, phase: str = phase) -> Any:
             began = time.perf_counter()
@@ -38,7 +38,7 @@ def timed(spent: Counter[str]) -> None:
             finally:
                 spent[phase] += time.perf_counter() - began
 
-        setattr(decode._Decoder, name, measured)
+        setattr(decode.Decoder, name, measured)
 
 
 def measured(model: str, task_name: str, problems: int, max_new: int, step_tokens: int) -> dict[str, Any]:

@@ -257,8 +257,8 @@ def test_on_a_gpu_chunks_of_the_head_grow_with_free_memory(monkeypatch):
 def test_the_lean_policy_has_fewer_slots_where_memory_is_short(monkeypatch):
     lean, slots = untrained(), []
     wanted = drawn(lean)
-    decoder = decode._Decoder
-    monkeypatch.setattr(decode, "_Decoder", lambda steps, n, *rest: (slots.append(n), decoder(steps, n, *rest))[1])
+    decoder = decode.Decoder
+    monkeypatch.setattr(decode, "Decoder", lambda steps, n, *rest: (slots.append(n), decoder(steps, n, *rest))[1])
     longest = max(map(len, asked(lean, 7)))
     monkeypatch.setattr(lean, "free_memory", lambda: 3 * sum(lean.sampling_bytes(1, longest, 12).values()))
     same(drawn(lean), wanted)
@@ -270,7 +270,7 @@ def test_the_lean_policy_has_fewer_slots_where_memory_is_short(monkeypatch):
 def test_the_lean_policy_goes_on_where_memory_ran_out_and_remembers(enough, monkeypatch, capsys):
     lean = untrained()
     monkeypatch.setattr(lean, "ends", frozenset(range(0, 300, 10)))
-    wanted, step = drawn(lean), decode._Decoder._step
+    wanted, step = drawn(lean), decode.Decoder._step
     assert {stop for _, stop in wanted[0]} == {"end", "length"}
 
     def runs_out(decoder):
@@ -279,7 +279,7 @@ def test_the_lean_policy_goes_on_where_memory_ran_out_and_remembers(enough, monk
             raise torch.OutOfMemoryError("CUDA out of memory")
         step(decoder)
 
-    monkeypatch.setattr(decode._Decoder, "_step", runs_out)
+    monkeypatch.setattr(decode.Decoder, "_step", runs_out)
     found = drawn(lean, enough=enough)
     if enough is None:
         same(found, wanted)

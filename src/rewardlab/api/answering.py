@@ -29,6 +29,7 @@ from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.named import config_of_run, refuse_missing
 from rewardlab.settings.domain import NAME, POSITIVE
+from rewardlab.util.keeping import keeping
 from rewardlab.util.outputs import cut_off_replies
 from rewardlab.util.progress import console, in_batches
 
@@ -120,7 +121,8 @@ def _selected(recipe: Recipe, problems: Sequence[Problem], run: Run) -> tuple[li
     groups: list[Group] = []
     chosen: list[Trajectory] = []
     for batch in in_batches("answering", problems):
-        sampled = recipe.rollout(batch, run)
+        with keeping(run.policy):
+            sampled = recipe.rollout(batch, run)
         # a selection that counts answers, such as the majority vote, reads no scores
         scores = recipe.reward(sampled, run) if recipe.reward else [[Score(None)] * len(group) for group in sampled]
         if recipe.reward and not groups:

@@ -33,6 +33,7 @@ from rewardlab.runs.config import RunConfig
 from rewardlab.runs.named import config_of_run, refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE, WORKERS
 from rewardlab.tasks.sources import Listed
+from rewardlab.util.keeping import keeping
 from rewardlab.util.outputs import cut_off_replies
 from rewardlab.util.progress import console, in_batches
 
@@ -243,7 +244,8 @@ def _counted(problems: Sequence[Problem], run: Run, sampling: Sampled) -> Counte
         groups = _sampled(problems, run, sampling)
         judged = run.verify(groups, run)
     else:
-        groups = interactive(env=env, n=n, turns=turns, temperature=temperature)(list(problems), run)
+        with keeping(run.policy):
+            groups = interactive(env=env, n=n, turns=turns, temperature=temperature)(list(problems), run)
         judged = run.verdicts(groups)
     right = [sum(s.value is not None and s.value >= 1.0 for s in row) for row in judged]
     why, sampled = Counter(s.why for row in judged for s in row if s.missing), [t for group in groups for t in group]

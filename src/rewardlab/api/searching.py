@@ -29,6 +29,7 @@ from rewardlab.runs.config import RunConfig
 from rewardlab.runs.named import refuse_missing
 from rewardlab.settings.domain import POSITIVE
 from rewardlab.util.files import check_writable, write_text
+from rewardlab.util.keeping import keeping
 from rewardlab.util.progress import Bar
 
 PILOT = 8
@@ -144,6 +145,7 @@ class Searcher:
             for scorer in (model for model in run.models.values() if isinstance(model, StepScorer)):
                 # replies were scored when they ended: what chooses among them need not read them again
                 stack.enter_context(scorer.remembering())
+            stack.enter_context(keeping(run.policy))
             groups = recipe.rollout(list(problems), run)  # type: ignore[misc]  # `arms` refuses recipes without it
             scores = recipe.reward(groups, run) if recipe.reward else [[Score(None)] * len(group) for group in groups]
         chosen = [recipe.select(group, row, run) for group, row in zip(groups, scores, strict=True)]  # type: ignore[misc]

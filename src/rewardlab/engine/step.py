@@ -22,6 +22,7 @@ from rewardlab.engine.update import update
 from rewardlab.engine.watch import watch_rewards
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.runs.config import RunConfig
+from rewardlab.util.keeping import keeping
 
 
 class StepData(NamedTuple):
@@ -103,7 +104,8 @@ class Ops:
             out: list[int] = []
 
             def sample(own: list[Problem]) -> list[Group]:
-                groups, left_out = fitting(part, own, run, self._context(learner))
+                with keeping(run.policy):
+                    groups, left_out = fitting(part, own, run, self._context(learner))
                 out.append(left_out)
                 return groups
 
@@ -274,7 +276,7 @@ class Ops:
         problems = self.task.test[: self.settings.eval_problems] if problems is None else problems
         if self.recipe.measure is None or not problems:
             return {}
-        with self.timed("evaluate"), self.run.unbilled():
+        with self.timed("evaluate"), self.run.unbilled(), keeping(self.run.policy):
             metrics = measured(self.recipe.measure, problems, self.run.for_evaluation())
         # the first metric selects the best model
         leading = next(iter(metrics))

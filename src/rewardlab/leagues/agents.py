@@ -48,6 +48,7 @@ league = League(
             absent={
                 **dict.fromkeys(("igpo", "stepsearch", "im_rag"), "it reads gold answers or documents, which a game has not"),
                 **dict.fromkeys(("reseek", "parallelsearch", "r3_rag"), "what it adds is about searches"),
+                "spa_rl": "a run of it takes as long as five of GRPO, so that its runs would take longer than all others together",
             },
         ),
     ),

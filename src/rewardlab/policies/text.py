@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,14 @@ class TextPolicy(HasLayers, Joins):
 
     def __repr__(self) -> str:
         return shown(self)
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """A context in which the weights stay, so that what `extend` has computed of a text can serve where the text goes on.
+
+        Episodes of several turns and trees of steps ask for replies to ever longer texts.
+        """
+        yield
 
     # ---- text to tokens ----------------------------------------------------------------------------------------------
 

@@ -41,8 +41,8 @@ def environment_in(settings: Mapping[str, Any], functions: Iterable[Callable]) -
         (rest if "env" in theirs else found)["env"] = made
     if "turns" in found and "env" not in found:
         raise RewardlabError(
-            "turns says how long an episode is, and there is no environment: give --env, --tools or --corpus; of a task that brings "
-            f"its own, the name says them: --task babyai:GoToLocal,turns={found['turns']}"
+            "turns says how long an episode is, and there is no environment: give --env, --tools or --corpus; a task "
+            f"with one of its own says them in its name: --task babyai:GoToLocal,turns={found['turns']}"
         )
     return rest, found
 

@@ -10,12 +10,13 @@ from transformers.generation import TemperatureLogitsWarper, TopKLogitsWarper, T
 
 from rewardlab.core import Message, Sampling, Trajectory, ask
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.llama import decode
+from rewardlab.policies.llama import decode, decoder
 from rewardlab.policies.llama.decode_step import fold
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.native.library import library
+from rewardlab.policies.llama.native_steps import FewRows, NativeSteps
 from rewardlab.policies.llama.policy import LlamaPolicy
-from rewardlab.policies.llama.steps import FewRows, NativeSteps, Steps
+from rewardlab.policies.llama.steps import Steps
 from rewardlab.policies.replies import StopMarks
 from rewardlab.policies.sampler import sample
 from tests.helpers.tiers import one_in
@@ -197,7 +198,7 @@ def test_more_rows_than_slots_all_finish_in_order_as_if_there_were_room(restless
 def test_prompts_prefilled_in_several_parts_are_as_in_one(policy, monkeypatch):
     rows = prompts(policy)
     wanted = drawn(greedy(policy, rows))
-    monkeypatch.setattr(decode, "PREFILL_TOKENS", 1)
+    monkeypatch.setattr(decoder, "PREFILL_TOKENS", 1)
     assert drawn(greedy(policy, rows)) == wanted
 
 
@@ -205,13 +206,13 @@ def test_prompts_prefilled_in_several_parts_are_as_in_one(policy, monkeypatch):
 def test_gaps_are_closed_when_rows_end_and_none_wait(restless, monkeypatch):
     rows = prompts(restless, [f"{q} {i}" for i, q in enumerate(QUESTIONS * 3)])
     sizes = []
-    monkeypatch.setattr(decode, "ROWS_MULTIPLE", 2)
-    compact = decode._Decoder._compact
-    monkeypatch.setattr(decode._Decoder, "_compact", lambda self, kept: (compact(self, kept), sizes.append(len(self.slots))))
+    monkeypatch.setattr(decoder, "ROWS_MULTIPLE", 2)
+    compact = decoder.Decoder._compact
+    monkeypatch.setattr(decoder.Decoder, "_compact", lambda self, kept: (compact(self, kept), sizes.append(len(self.slots))))
     found = greedy(restless, rows)
     assert len(sizes) > 1
     assert sizes == sorted(sizes, reverse=True)
-    monkeypatch.setattr(decode._Decoder, "_compact", lambda self, kept: None)
+    monkeypatch.setattr(decoder.Decoder, "_compact", lambda self, kept: None)
     assert drawn(greedy(restless, rows)) == drawn(found)
 
 
@@ -552,7 +553,9 @@ def test_few_rows_in_cpp_have_the_logits_of_pytorch_in_float32(words, dtype, ato
     """
     if library() is None:
         pytest.skip("no C++ compiler")
-    monkeypatch.setattr("rewardlab.policies.llama.steps.packed_formats", lambda: (torch.float32, torch.bfloat16)[: 1 + packs])
+    monkeypatch.setattr(
+        "rewardlab.policies.llama.native_steps.packed_formats", lambda: (torch.float32, torch.bfloat16)[: 1 + packs]
+    )
     real = torch.get_num_threads()
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     # whoever asks for the threads is told so many, and sets them again: a process that forks later must have those it had

@@ -17,8 +17,9 @@ from rewardlab.policies.llama import int8
 from rewardlab.policies.llama.decode_step import fold
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.native import library as native
+from rewardlab.policies.llama.native_steps import Int8Steps
 from rewardlab.policies.llama.policy import LlamaPolicy
-from rewardlab.policies.llama.steps import Int8Steps, Steps
+from rewardlab.policies.llama.steps import Steps
 
 CPU = torch.device("cpu")
 SHAPE = {
@@ -77,7 +78,7 @@ def for_any_processor(tmp_path_factory):
 def products(request, monkeypatch):
     if request.param == "any processor":
         plain = request.getfixturevalue("for_any_processor")
-        monkeypatch.setattr("rewardlab.policies.llama.steps.library", lambda: plain)
+        monkeypatch.setattr("rewardlab.policies.llama.native_steps.library", lambda: plain)
 
 
 @compiled

@@ -27,14 +27,14 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale, enable_gqa=q.shape[1] != k.shape[1]).transpose(1, 2)
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
+def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, scale: float | None = None) -> Tensor:
     """The same with q (B, R, Hq, d), k and v (B, S, Hkv, d) and `seen` (B, R, S): which keys a query may see, one at least."""
     if q.device.type == "cpu" and seen.numel() * q.shape[2] <= SQUARE_ELEMENTS:
         bias = torch.zeros(seen.shape, dtype=q.dtype, device=q.device).masked_fill_(~seen, -torch.inf)
-        return _plain(q, k, v, None, bias[:, None, None])
+        return _plain(q, k, v, scale, bias[:, None, None])
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     k, v = _for_each_head(q, k, v)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None]).transpose(1, 2)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None], scale=scale).transpose(1, 2)
 
 
 def _for_each_head(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:

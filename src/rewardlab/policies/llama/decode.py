@@ -18,33 +18,20 @@ from torch import nn
 from rewardlab.core import Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.llama.decode_step import fold
+from rewardlab.policies.llama.decoder import Decoder
+from rewardlab.policies.llama.kept import Kept
 from rewardlab.policies.llama.linear import packed_formats
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.native.decoding import ROWS, STRIDE
 from rewardlab.policies.llama.native.library import HEAD_SIZES, library
-from rewardlab.policies.llama.steps import (
-    ChangedSteps,
-    FewRows,
-    Inserted,
-    Int8Steps,
-    JointSteps,
-    NativeSteps,
-    Steps,
-    Values,
-    torch_threads,
-)  # fmt: skip
+from rewardlab.policies.llama.native_steps import FewRows, Int8Steps, NativeSteps, torch_threads
+from rewardlab.policies.llama.steps import ChangedSteps, Inserted, JointSteps, Steps, Values
 from rewardlab.policies.replies import Replies, Writes
 from rewardlab.policies.room import halved, ran_out
-from rewardlab.policies.sampler import sample
 from rewardlab.policies.vectors import below, numbered
-from rewardlab.util.device import fetched
 
 MAX_ROWS = {"cpu": 256, "cuda": 1024}
 """Replies sampled at a time: the cache of keys and values holds so many."""
-PREFILL_TOKENS = 8192
-"""Padded prompt tokens in one forward pass, which bounds its activations."""
-ROWS_MULTIPLE = 8
-"""The batch shrinks to multiples of this: a CPU's matrix library prepares each new shape for a fraction of a ms."""
 SMALL_BYTES = 64 << 20
 """Bytes of weights that stay in the processor's cache."""
 FEW_ROWS = {"quick": 4, "slow": 256}
@@ -77,10 +64,10 @@ class Generator(Writes, Protocol):
 @torch.no_grad()
 def generate(
     policy: Generator, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator,
-    joined: Sequence[tuple[float, Generator]] = (), candidates: int = 20,
+    joined: Sequence[tuple[float, Generator]] = (), candidates: int = 20, kept: Kept | None = None,
 ) -> list[Trajectory]:  # fmt: skip
     """One reply for each trajectory, in order.  joined: models whose logits, times a weight, are added to the policy's; those with
-    a value head add their values of the `candidates` most likely tokens.
+    a value head add their values of the `candidates` most likely tokens.  kept: of earlier calls, and of this one for the next.
     """
     if not trajectories:
         return []
@@ -89,11 +76,17 @@ def generate(
             model.check_fits(t, sampling.max_new)
     replies = Replies(policy, len(trajectories), sampling, rng, policy.model.shape.vocab)
     prompts, vectors = numbered(trajectories, policy.model.shape.vocab, joined)
+    # what changes between calls, such as vectors that are numbered anew, makes other keys and values of the same ids
+    kept = None if joined or vectors is not None or policy._inserted is not None else kept
+    if kept is not None:
+        kept.begin(policy.parameters())
     with torch.inference_mode():
         make = _joint_maker(policy, joined, candidates) if joined else _maker(policy, vectors, len(prompts))
         shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))
-        while tried := _run(policy, make, prompts, replies, shares):
+        while tried := _run(policy, make, prompts, replies, shares, kept):
             policy.most_rows = halved(tried)
+            if kept is not None:
+                kept.forget()
             shares = [share[[replies.stops[row] is None for row in share]] for share in shares]
             replies.forget(np.concatenate(shares))
     return replies.added_to(trajectories)
@@ -101,7 +94,7 @@ def generate(
 
 def _run(
     policy: Generator, make: Callable[[int], Steps | JointSteps], prompts: list[np.ndarray], replies: Replies,
-    shares: Sequence[np.ndarray],
+    shares: Sequence[np.ndarray], kept: Kept | None,
 ) -> int:  # fmt: skip
     """Sample the rows of each share in a thread; returns how many at a time there was no memory for, 0 where there was."""
     shares, max_new = [share for share in shares if len(share)], replies.sampling.max_new
@@ -110,7 +103,7 @@ def _run(
     longest, free = max(map(len, prompts)), policy.free_memory() // len(shares)
     slots = [min(policy.most_rows, policy.rows_at_once(len(share), longest, max_new, free)) for share in shares]
     try:
-        decoders = [_Decoder(make(n), n, prompts, replies, share) for n, share in zip(slots, shares, strict=True)]
+        decoders = [Decoder(make(n), n, prompts, replies, share, kept) for n, share in zip(slots, shares, strict=True)]
         if len(decoders) == 1:
             # beside steps in C++, PyTorch only samples: its threads would wait for one another for longer than that takes
             with torch_threads(1) if isinstance(decoders[0].steps, FewRows) else nullcontext():
@@ -164,14 +157,14 @@ def workers(policy: Generator, rows: int, sampling: Sampling) -> int:
     shared = policy.int8 is not None or (not runs_in_cpp(policy) and few_in_cpp(policy, rows))
     if policy.device.type != "cpu" or sampling.enough or shared:
         return 1
-    least = WORKER_ROWS["small" if _small(policy) else "large"]
+    least = WORKER_ROWS["small" if is_small(policy) else "large"]
     return max(1, min(torch.get_num_threads(), rows // least))
 
 
 def runs_in_cpp(policy: Generator) -> bool:
     """Whether C++ does the work: for a small model in float32, whose operations take PyTorch no longer than starting them."""
     fits = policy.device.type == "cpu" and policy.dtype == torch.float32 and policy.model.shape.head_dim in HEAD_SIZES
-    return fits and _small(policy) and library() is not None
+    return fits and is_small(policy) and library() is not None
 
 
 def few_in_cpp(policy: Generator, rows: int | None) -> bool:
@@ -183,16 +176,17 @@ def few_in_cpp(policy: Generator, rows: int | None) -> bool:
     return fits and rows is not None and rows <= most and not any(w % STRIDE for w in widths) and library() is not None
 
 
-def _small(policy: Generator) -> bool:
+def is_small(policy: Generator) -> bool:
+    """Whether its weights stay in the processor's cache."""
     size = sum(p.numel() for p in policy.parameters()) * torch.empty(0, dtype=policy.dtype).element_size()
     return size <= SMALL_BYTES
 
 
-def _side_by_side(decoders: list[_Decoder]) -> None:
+def _side_by_side(decoders: list[Decoder]) -> None:
     """Run each decoder in its own thread, whose operations use one core."""
     previous = torch.get_num_threads()
 
-    def run(decoder: _Decoder) -> None:
+    def run(decoder: Decoder) -> None:
         torch.set_num_threads(1)
         with torch.inference_mode():
             decoder.run()
@@ -204,92 +198,3 @@ def _side_by_side(decoders: list[_Decoder]) -> None:
     finally:
         # set_num_threads also holds for threads that start later: put it back for training
         torch.set_num_threads(previous)
-
-
-class _Decoder:
-    """Samples the replies to some rows, as many at a time as there are slots (continuous batching).
-
-    waiting: rows without a slot; slots: the row that runs in each slot, -1 for none; position: (slots,) of the token fed next.
-    """
-
-    def __init__(self, steps: Steps | JointSteps, slots: int, prompts: list[np.ndarray], replies: Replies, rows: np.ndarray):
-        self.steps, self.prompts, self.replies = steps, prompts, replies
-        self.waiting, self.finished = rows.tolist(), 0
-        # of all rows, where rows have ended before memory ran out
-        ended = len(replies.stops) - replies.stops.count(None)
-        self.enough = max(0, replies.sampling.enough - ended) if replies.sampling.enough else len(rows)
-        self.slots = np.full(slots, -1)
-        self.position, self.last = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
-
-    def run(self) -> None:
-        while self.finished < self.enough and (self.waiting or (self.slots >= 0).any()):
-            self._admit()
-            self._step()
-
-    # ---- rows in and out ---------------------------------------------------------------------------------------------
-
-    def _admit(self) -> None:
-        """Fill free slots with waiting rows, an eighth of the slots at once; when none wait, drop free slots instead."""
-        free = np.flatnonzero(self.slots < 0)
-        size = len(self.slots)
-        if not self.waiting:
-            if not self.steps.gaps:
-                return
-            live = np.flatnonzero(self.slots >= 0)
-            # rounded up: a few free slots stay, and are computed in vain
-            size_after = -(-len(live) // ROWS_MULTIPLE) * ROWS_MULTIPLE
-            # compacting copies the cache, which pays only if a quarter of the slots goes
-            if size_after <= size * 3 // 4:
-                self._compact(np.sort(np.concatenate((live, free[: size_after - len(live)]))))
-            return
-        # prefill is cheaper per row with many rows, and stops decoding meanwhile: wait for enough free slots
-        if len(free) < min(size, len(self.waiting), max(1, size // 8)):
-            return
-        admitted, self.waiting = self.waiting[: len(free)], self.waiting[len(free) :]
-        filled = free[: len(admitted)]
-        self.slots[filled] = admitted
-        self.last[filled] = [self.prompts[r][-1] for r in admitted]
-        self.position[filled] = [len(self.prompts[r]) - 1 for r in admitted]
-        self._prefill(filled)
-
-    def _compact(self, remaining: np.ndarray) -> None:
-        self.steps.compact(remaining)
-        self.slots, self.position, self.last = self.slots[remaining], self.position[remaining], self.last[remaining]
-
-    def _prefill(self, filled: np.ndarray) -> None:
-        """Compute each different prompt once, all but its last token, into the cache of every slot that has it.
-
-        The last token of the prompt is fed by the first decoding step, so there is a single path for sampling.
-        """
-        slots_of_prompt: dict[bytes, list[int]] = {}
-        for slot in filled:
-            slots_of_prompt.setdefault(self.prompts[self.slots[slot]].tobytes(), []).append(int(slot))
-        # shortest first, and parts are taken from the end: prompts of similar length go together, the longest first
-        groups = sorted(slots_of_prompt.values(), key=lambda g: len(self.prompts[self.slots[g[0]]]))
-        self.steps.grow(int(self.position[filled].max()) + 1)
-        self.steps.admit(filled, self.position[filled])
-        while groups:
-            width = len(self.prompts[self.slots[groups[-1][0]]]) - 1
-            n = max(1, PREFILL_TOKENS // max(1, width))
-            part, groups = groups[-n:], groups[:-n]
-            # a prompt of one token has nothing to compute here
-            if width > 0:
-                self.steps.prefill([self.prompts[self.slots[group[0]]][:-1] for group in part], part)
-
-    # ---- one token for every slot ------------------------------------------------------------------------------------
-
-    def _step(self) -> None:
-        self.steps.grow(int(self.position.max()) + 1)
-        live = np.flatnonzero(self.slots >= 0)
-        rows = self.slots[live]
-        logits = self.steps.step(live, self.last, self.position)
-        # before sampling, which overwrites the logits
-        pauses = self.replies.pauses(rows, logits)
-        # the only wait for the device in a step: ids and log-probs are needed to decide which rows ended
-        ids, raw, warped = fetched(*sample(logits, self.replies.sampling, self.replies.uniform(rows)))
-        self.last[live] = ids
-        self.position[live] += 1
-        ended = live[self.replies.record(rows, ids, raw, warped, pauses)]
-        # a free slot may still be computed; at position 0 it overwrites only its own cache, which its next prompt fills anew
-        self.slots[ended], self.last[ended], self.position[ended] = -1, 0, 0
-        self.finished += len(ended)

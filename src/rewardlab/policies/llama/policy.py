@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,16 +21,16 @@ from rewardlab.policies.attributes import Attributes, mixed
 from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.llama import int8
 from rewardlab.policies.llama.checkpoint import config_of, hf_names, load_llama, save_llama
-from rewardlab.policies.llama.decode import MAX_ROWS, PREFILL_TOKENS, generate, runs_in_cpp
+from rewardlab.policies.llama.decode import generate, is_small, runs_in_cpp
+from rewardlab.policies.llama.kept import MOST_BYTES, Kept
 from rewardlab.policies.llama.layout import Layout, layout
 from rewardlab.policies.llama.lora import adapt, load_adapter, merge, save_adapter
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.native import training
-from rewardlab.policies.llama.steps import SPAN_MULTIPLE
+from rewardlab.policies.llama.sizes import Sizes
 from rewardlab.policies.llama.surprise import Surprise
 from rewardlab.policies.packing import rounded, scatter
 from rewardlab.policies.perturbed import Place
-from rewardlab.policies.room import LOGIT_BYTES, fitting_rows, sampling_cost
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.tokenizer import read_tokenizer
 from rewardlab.policies.vectors import below, numbered_table
@@ -40,7 +41,7 @@ KEPT_IN_VAIN = 1 << 29
 """Bytes that a forward pass without gradient may keep for a backward pass."""
 
 
-class LlamaPolicy(HasWeights, TextPolicy):
+class LlamaPolicy(Sizes, HasWeights, TextPolicy):
     """A Llama-family model as a policy, a critic or a reward model (`value_head`).
 
     dtype: format of computation, in which matrices below adapters are kept; weights that train, gradients and log-probs are
@@ -48,6 +49,7 @@ class LlamaPolicy(HasWeights, TextPolicy):
     """
 
     shares_prompts = True
+    _kept: Kept | None = None
     int8: SimpleNamespace | None = None
     """What samples with weights in 8 bits (`int8.py`), where these weights will not change; a copy has none."""
 
@@ -162,49 +164,6 @@ class LlamaPolicy(HasWeights, TextPolicy):
     def _scales(self) -> list[Place]:
         return [(layer, name) for layer in self.model.layers for name in ("attn_norm", "mlp_norm")]
 
-    def activation_bytes(self, tokens: int) -> int:
-        """Roughly the bytes that a forward and backward pass over so many tokens keeps in memory."""
-        s, size = self.model.shape, torch.empty(0, dtype=self.dtype).element_size()
-        per_layer = 8 * s.hidden + 3 * (s.heads + 2 * s.kv_heads) * s.head_dim + 5 * s.mlp
-        # of other layers than the one that is computed again, what they read
-        return tokens * (s.layers * s.hidden + per_layer if self.recomputes else s.layers * per_layer) * size
-
-    def copy_bytes(self, sampling: bool) -> int:
-        """The bytes of the copies of weights, in the format of computation, that a pass keeps until it ends."""
-        model, s, size = self.model, self.model.shape, torch.empty(0, dtype=self.dtype).element_size()
-        adapted = {name for layer in model.layers for name in layer.adapters}
-        if self.dtype != torch.float32:
-            # what is in the format already is read as it is, unless adapters are added to it, or the last norm to the head
-            changed = adapted | ({"head"} if sampling else set())
-            own = [(name.rpartition(".")[2], p) for name, p in model.named_parameters() if ".adapters." not in name]
-            copied = sum(p.numel() for name, p in own if p.dtype != self.dtype or name in changed)
-            return size * (copied + (s.vocab * s.hidden if sampling and s.tied else 0))
-        changed = adapted | ({"qkv", "gate_up"} if sampling else set())
-        folded = sum(getattr(layer, name).numel() for layer in model.layers for name in changed)
-        return size * (folded + (s.vocab * s.hidden if sampling else 0))
-
-    def rows_at_once(self, rows: int, prompt: int, reply: int, free: int) -> int:
-        """How many of so many rows are sampled together, at most, where so many bytes are free."""
-        # a planned model is on no device yet
-        most = max(MAX_ROWS.values()) if self.device.type == "meta" else MAX_ROWS.get(self.device.type, MAX_ROWS["cpu"])
-        return len(fitting_rows([prompt] * rows, most, sampling_cost(self, reply), free)[0])
-
-    def reading_bytes(self, tokens: int) -> int:
-        s = self.model.shape
-        return tokens * (8 * s.hidden + 3 * s.mlp) * torch.empty(0, dtype=self.dtype).element_size()
-
-    def sampling_bytes(self, rows: int, prompt: int, reply: int) -> dict[str, int]:
-        read = self.reading_bytes(min(rows * prompt, PREFILL_TOKENS + prompt))
-        together = max(read, LOGIT_BYTES * rows * self.model.shape.vocab)
-        return {"keys and values": self.cache_bytes(rows, prompt + reply), "prompts or logits": together}
-
-    def cache_bytes(self, rows: int, tokens: int) -> int:
-        """The bytes of keys and values of rows of so many tokens that are sampled together."""
-        s, span = self.model.shape, -(-tokens // SPAN_MULTIPLE) * SPAN_MULTIPLE
-        numbers = 2 * s.layers * s.kv_heads * s.head_dim
-        size = 4 if self.int8 is not None else torch.empty(0, dtype=self.dtype).element_size()
-        return rows * span * numbers * size
-
     def weights(self) -> SimpleNamespace:
         """The weights in the format of computation; cast at each call, since the optimiser changes them in place."""
         return self.model.cast(self.dtype)
@@ -217,9 +176,21 @@ class LlamaPolicy(HasWeights, TextPolicy):
             return elsewhere
         begun = self._begun(trajectories, rng)
         # `logit_ensemble` takes policies of the same kind alone
-        extended = generate(self, begun, sampling, rng, self._joined, self._candidates)  # type: ignore[arg-type]
+        extended = generate(self, begun, sampling, rng, self._joined, self._candidates, self._kept)  # type: ignore[arg-type]
         self.count_generated(sum(map(len, extended)) - sum(map(len, begun)))
         return extended
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        # a small model's results would differ from those that come with the package, in the last digit
+        if self._kept is not None or is_small(self):
+            yield
+            return
+        self._kept = Kept(MOST_BYTES.get(self.device.type, MOST_BYTES["cpu"]))
+        try:
+            yield
+        finally:
+            self._kept = None
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
 
@@ -13,12 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.policies.joint import plus_values
-from rewardlab.policies.llama.attention import causal_attention
+from rewardlab.policies.llama.attention import attention, causal_attention
 from rewardlab.policies.llama.decode_step import logits_of, next_logits, packed, step_layers, through
-from rewardlab.policies.llama.linear import packed_formats
 from rewardlab.policies.llama.model import Llama
-from rewardlab.policies.llama.native.decoding import Decoding
-from rewardlab.policies.llama.native.library import library
 from rewardlab.policies.scripting import scripted
 from rewardlab.util.device import moved
 
@@ -95,6 +91,37 @@ class Steps:
         real = positions < moved(np.repeat([len(p) for p in prompts], width), device)
         self.model.trunk(self.weights, moved(table, device).view(-1), positions, attend, after=self.after(real))
 
+    def prefill_rest(self, rests: Sequence[np.ndarray], starts: Sequence[int], slots: Sequence[Sequence[int]]) -> None:
+        """The same of prompts whose first tokens, as many as `starts`, are in the cache of their `slots`."""
+        n, width, device = len(rests), max(map(len, rests)), self.device
+        first = moved(np.array([group[0] for group in slots]), device)
+        begins, lengths = (moved(np.array(x), device) for x in (starts, [len(rest) for rest in rests]))
+        ids = moved(np.stack([np.pad(rest, (0, width - len(rest))) for rest in rests]), device)
+        column = torch.arange(width, device=device)
+        # padding on the right repeats the last position: it is computed too, and written nowhere
+        positions = begins[:, None] + torch.minimum(column, lengths[:, None] - 1)
+        row, place = (column < lengths[:, None]).nonzero().unbind(1)
+        span = int((begins + lengths).max())
+        seen = torch.arange(span, device=device) <= positions[:, :, None]
+
+        def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            q, k, v = (x.view(n, width, *x.shape[1:]) for x in (q, k, v))
+            table = self.cache[layer]
+            # two indices with a slice between them come first: (tokens, 2, Hkv, d)
+            table[:, first[row], :, positions[row, place]] = torch.stack((k, v), 2)[row, place].to(table.dtype)
+            keys, values = table[:, first, :, :span].to(q.dtype).transpose(2, 3)
+            return attention(q, keys, values, seen, scale=1.0).flatten(0, 1)
+
+        self.model.trunk(self.weights, ids.view(-1), positions.view(-1), attend)
+        self.copy([(group[0], slot) for group in slots for slot in group[1:]], span)
+
+    def copy(self, pairs: Sequence[tuple[int, int]], span: int) -> None:
+        """Copy the first positions of slots to other slots: (from, to)."""
+        if pairs:
+            source, target = moved(np.array(pairs), self.device).unbind(1)
+            for table in self.cache:
+                table[:, target, :, :span] = table[:, source, :, :span]
+
     def after(self, real: Tensor) -> Inserted | None:
         """What is inserted after a layer, for the flat tokens that are `real`."""
         return None
@@ -154,87 +181,6 @@ class Values(Steps):
         ids = np.zeros(len(positions), np.int64)
         ids[live] = candidates.cpu().numpy()
         return self.step(live, ids, positions + 1)[:, 0]
-
-
-class NativeSteps(Steps):
-    """The same in C++, for small models in float32 on CPUs."""
-
-    gaps = False
-
-    @staticmethod
-    def prepared(folded: SimpleNamespace) -> SimpleNamespace:
-        return folded
-
-    def compile(self) -> None:
-        found = library()
-        assert found is not None
-        self.native = Decoding(found, self.model.shape, self.weights)
-
-    def admit(self, slots: np.ndarray, lengths: np.ndarray) -> None:
-        """Nothing: a token attends up to its own position, and what lies there is of its own row."""
-
-    def prefill(self, prompts: Sequence[np.ndarray], slots: Sequence[Sequence[int]]) -> None:
-        lengths, first = [len(p) for p in prompts], [group[0] for group in slots]
-        places = np.concatenate([np.arange(n) for n in lengths])
-        tokens, rows, positions = map(torch.from_numpy, (np.concatenate(prompts), np.repeat(first, lengths), places))
-        self.native.forward(self.cache, tokens, rows, positions, predict=False)
-        copies = torch.tensor([(group[0], slot) for group in slots for slot in group[1:]]).view(-1, 2)
-        if len(copies):
-            for table in self.cache:
-                table[:, copies[:, 1], :, : max(lengths)] = table[:, copies[:, 0], :, : max(lengths)]
-
-    def step(self, live: np.ndarray, ids: np.ndarray, positions: np.ndarray) -> Tensor:
-        tokens, rows, places = map(torch.from_numpy, (ids[live], live, positions[live]))
-        logits = self.native.forward(self.cache, tokens, rows, places)
-        assert logits is not None
-        return logits
-
-
-@contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """A context in which PyTorch's operations use so many threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-class FewRows(NativeSteps):
-    """In C++ for few rows of a large model on CPUs: what a step takes is reading its weights, which all threads do at once.
-
-    Weights are float32 or bfloat16, and all else float32, the cache too.
-    """
-
-    def __init__(self, model: Llama, weights: SimpleNamespace, slots: int):
-        super().__init__(model, weights, slots)
-        self.cache = [table.float() for table in self.cache]
-
-    def compile(self) -> None:
-        found = library()
-        assert found is not None
-        self.threads = torch.get_num_threads()
-        self.native = Decoding(found, self.model.shape, self.read(), self.threads)
-
-    def read(self) -> SimpleNamespace:
-        """The weights that steps read. The tables of positions are those of the model itself, which are exact."""
-        return SimpleNamespace(**{**vars(self.weights), "cos": self.model.cos, "sin": self.model.sin})
-
-    def prefill(self, prompts: Sequence[np.ndarray], slots: Sequence[Sequence[int]]) -> None:
-        # many tokens are multiplied by PyTorch, unless it only imitates the format
-        if self.weights.head.dtype in packed_formats():
-            with torch_threads(self.threads):
-                Steps.prefill(self, prompts, slots)
-        else:
-            super().prefill(prompts, slots)
-
-
-class Int8Steps(FewRows):
-    """The same with the weights of steps in 8 bits (`int8.py`); prompts are computed with those that were rounded."""
-
-    def read(self) -> SimpleNamespace:
-        return SimpleNamespace(**vars(super().read()) | vars(self.weights.int8) | {"embed": self.weights.embed.bfloat16()})
 
 
 class JointSteps:

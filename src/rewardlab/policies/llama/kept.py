@@ -1,0 +1,126 @@
+"""Keys and values that outlive a call of `extend`, so that a text which goes on is not computed again from its beginning.
+
+In an episode of several turns, or a tree of steps, each call asks for replies to texts of which the call before has computed all
+but the end: with 20 turns a policy would read the first of them 20 times. Within `LlamaPolicy.keeping` they are kept, and a prompt
+begins with the longest part that some kept text has too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from torch import Tensor, nn
+
+from rewardlab.util.device import moved
+
+CHUNK = 32
+"""Tokens by which beginnings of texts are looked up, and the fewest that are worth being copied."""
+MOST_BYTES = {"cpu": 2 << 30, "cuda": 16 << 30}
+"""Of kept keys and values; those of the oldest calls go first. A constant, since what is computed anew differs in the last digit
+from what is kept: a run that is resumed must do as it did."""
+FREE_SHARE = 0.5
+"""Of the free memory, what a call may add at most."""
+
+
+class Block(NamedTuple):
+    """Texts whose keys and values lie together.
+
+    texts: their ids.  tables: of each layer (2, texts, Hkv, T, d), of which a text fills the first positions.  first: the first row
+    of them in its call.
+    """
+
+    texts: Sequence[np.ndarray]
+    tables: list[Tensor]
+    first: int
+
+    @property
+    def bytes(self) -> int:
+        return sum(table.numel() * table.element_size() for table in self.tables)
+
+
+class Found(NamedTuple):
+    """Where the keys and values of the first `length` tokens of a text lie."""
+
+    block: Block
+    row: int
+    length: int
+
+
+class Kept:
+    """Texts of earlier calls. What a call adds is found from the next one on, so that no thread depends on another's pace."""
+
+    def __init__(self, most_bytes: int):
+        self.most_bytes = most_bytes
+        self._blocks: list[Block] = []
+        self._added: list[Block] = []
+        self._index: dict[int, tuple[Block, int]] = {}
+        self._weights: Hashable = None
+
+    def begin(self, parameters: Iterable[nn.Parameter]) -> None:
+        """A call begins: what earlier ones have added can be found now, unless the weights are others."""
+        weights = tuple((id(p), p._version) for p in parameters)
+        if weights != self._weights:
+            self.forget()
+        self._weights = weights
+        for block in sorted(self._added, key=lambda block: block.first):
+            self._blocks.append(block)
+            # of equal beginnings the newest counts: it goes last
+            self._index |= {key: (block, row) for row, text in enumerate(block.texts) for key in _beginnings(text)}
+        self._added = []
+        self._make_room()
+
+    def _make_room(self) -> None:
+        total, gone = sum(block.bytes for block in self._blocks), set()
+        while total > self.most_bytes:
+            oldest = self._blocks.pop(0)
+            total -= oldest.bytes
+            gone.add(id(oldest))
+        if gone:
+            self._index = {key: place for key, place in self._index.items() if id(place[0]) not in gone}
+
+    def forget(self) -> None:
+        self._blocks, self._added, self._index = [], [], {}
+
+    def find(self, text: np.ndarray) -> Found | None:
+        """A text that begins as this one does for as many CHUNKs as any, and how far; None where that is less than one."""
+        place = next((self._index[key] for key in reversed(list(_beginnings(text))) if key in self._index), None)
+        if place is None:
+            return None
+        block, row = place
+        width = min(len(block.texts[row]), len(text))
+        other = np.flatnonzero(block.texts[row][:width] != text[:width])
+        return Found(block, row, int(other[0]) if len(other) else width)
+
+    def add(self, cache: Sequence[Tensor], slots: np.ndarray, texts: Sequence[np.ndarray], first: int, free: int) -> None:
+        """Keep what `cache` holds in these slots, of each layer (2, slots, Hkv, span, d), if that is not too much.
+
+        texts: the ids that were computed in each.  first: the first row of them.  free: bytes of memory.
+        """
+        width = max(map(len, texts))
+        bytes_of_slot = sum(table[:, :1, :, :width].numel() * table.element_size() for table in cache)
+        if width < CHUNK or bytes_of_slot * len(slots) > min(self.most_bytes, FREE_SHARE * free):
+            return
+        index = moved(slots, cache[0].device)
+        self._added.append(Block(texts, [layer[:, :, :, :width][:, index] for layer in cache], first))
+
+
+def _beginnings(text: np.ndarray) -> Iterator[int]:
+    """A number for each beginning of a text of whole CHUNKs, the shortest first; equal beginnings have the same."""
+    number = 0
+    for end in range(CHUNK, len(text) + 1, CHUNK):
+        number = hash((number, text[end - CHUNK : end].tobytes()))
+        yield number
+
+
+def copied_to(cache: Sequence[Tensor], found: Sequence[tuple[Found, int]]) -> None:
+    """Copy kept keys and values into slots of a cache: (what was found, the slot)."""
+    for block in {id(one.block): one.block for one, _ in found}.values():
+        own = [(one, slot) for one, slot in found if one.block is block]
+        width = max(one.length for one, _ in own)
+        pairs = moved(np.array([(one.row, slot) for one, slot in own]), cache[0].device)
+        rows, slots = pairs.unbind(1)
+        for table, kept in zip(cache, block.tables, strict=True):
+            # what lies beyond the length that was found is overwritten, or hidden
+            table[:, slots, :, :width] = kept[:, :, :, :width][:, rows].to(table)

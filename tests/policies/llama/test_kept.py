@@ -1,0 +1,202 @@
+"""Keys and values that outlive a call: the same replies, and no more computed than what is new."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from rewardlab.core import Message, Sampling, Turn
+from rewardlab.policies.llama import decode
+from rewardlab.policies.llama.kept import Kept
+from rewardlab.policies.llama.model import Llama
+from rewardlab.policies.llama.native.library import library
+from rewardlab.policies.llama.native_steps import FewRows, NativeSteps
+from rewardlab.policies.llama.policy import LlamaPolicy
+from rewardlab.policies.llama.steps import Steps
+from tests.policies.llama.test_generation import CPU, SMALL, prompts
+
+ANSWERS = ("no: look again, and say more of it", "what else do you know of this?", "so be it")
+LONG = [f"question {i}: what is {i} and {i} of all that was said before it, and is it more than {i}?" for i in range(6)]
+
+
+@pytest.fixture(params=["c++", "pytorch", "few rows"])
+def kind(request, monkeypatch):
+    """The kind of decoding steps of a model that counts as large."""
+    monkeypatch.setattr(decode, "is_small", lambda policy: request.param == "c++")
+    monkeypatch.setattr("rewardlab.policies.llama.policy.is_small", lambda policy: False)
+    if request.param != "pytorch" and library() is None:
+        pytest.skip("no C++ compiler")
+    monkeypatch.setattr(decode, "few_in_cpp", lambda policy, rows: request.param == "few rows")
+    return {"c++": NativeSteps, "pytorch": Steps, "few rows": FewRows}[request.param]
+
+
+@pytest.fixture
+def policy(words, kind):
+    generator = torch.Generator().manual_seed(0)
+    model = Llama(SMALL | {"max_position_embeddings": 512, "hidden_size": 32, "intermediate_size": 48})
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.randn(p.shape, generator=generator) * 0.3 + (p.dim() == 1))
+    return LlamaPolicy(model, words, CPU, torch.float32)
+
+
+def talk(policy, rows, turns=4, new=8, **sampling):
+    """Episodes of several turns, with some answer after each reply."""
+    rng = torch.Generator().manual_seed(1)
+    for turn in range(turns):
+        rows = policy.extend(rows, Sampling(new, **sampling), rng)
+        if turn < turns - 1:
+            rows = policy.read(rows, [(Message("user", ANSWERS[(turn + i) % 3]),) for i in range(len(rows))])
+    return rows
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """The tokens of prompts that were computed."""
+    counts = []
+    for kind in (Steps, NativeSteps):
+        for name in ("prefill", "prefill_rest"):
+            plain = getattr(kind, name)
+
+            def counting(self, texts, *more, plain=plain, name=name, kind=kind):
+                # in C++ the one calls the other
+                if not (kind is NativeSteps and name == "prefill"):
+                    counts.append(sum(map(len, texts)))
+                return plain(self, texts, *more)
+
+            monkeypatch.setattr(kind, name, counting)
+    return counts
+
+
+def same(found, wanted):
+    assert [t.ids.tolist() for t in found] == [t.ids.tolist() for t in wanted]
+    assert [t.stop for t in found] == [t.stop for t in wanted]
+    for a, b in zip(found, wanted, strict=True):
+        for x, y in zip(a.turns, b.turns, strict=True):
+            if x.logprobs is not None:
+                np.testing.assert_allclose(x.logprobs, y.logprobs, atol=2e-5)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_replies_are_those_of_texts_that_are_computed_anew(policy, kind, computed, temperature):
+    rows = prompts(policy, LONG)
+    wanted = talk(policy, rows, temperature=temperature)
+    anew = sum(computed)
+    computed.clear()
+    with policy.keeping():
+        found = talk(policy, rows, temperature=temperature)
+    same(found, wanted)
+    # every token of a prompt once, but for the last ones of replies
+    assert sum(computed) <= sum(len(t.ids) for t in found) < anew / 1.5
+
+
+def test_rows_that_share_slots_or_a_beginning_are_found_again(policy, computed, monkeypatch):
+    # three slots for twelve rows: what an ended row leaves is kept before the next one takes its place
+    monkeypatch.setattr(type(policy), "rows_at_once", lambda self, rows, *_: min(rows, 3))
+    rows = prompts(policy, [q for q in LONG for _ in range(2)])
+    wanted = talk(policy, rows, temperature=1.0)
+    computed.clear()
+    with policy.keeping():
+        found = talk(policy, rows, temperature=1.0)
+    same(found, wanted)
+    assert sum(computed) <= sum(len(t.ids) for t in found)
+
+
+def test_two_branches_of_a_text_begin_with_what_it_has(policy, computed):
+    (trunk,) = policy.extend(prompts(policy, LONG[:1]), Sampling(16, 0.0), torch.Generator().manual_seed(0))
+    with policy.keeping():
+        policy.extend([trunk], Sampling(4, 0.0), torch.Generator().manual_seed(0))
+        computed.clear()
+        branches = policy.read([trunk, trunk], [(Message("user", "so be it"),), (Message("user", "no: look again"),)])
+        policy.extend(branches, Sampling(4, 0.0), torch.Generator().manual_seed(0))
+    assert sum(computed) <= sum(len(t.ids) - len(trunk.ids) for t in branches)
+
+
+def test_several_replies_go_on_from_a_text_of_which_all_is_kept(policy, computed):
+    def replies(rows):
+        return policy.extend(rows, Sampling(6, 1.0), torch.Generator().manual_seed(3))
+
+    trunks = policy.extend(prompts(policy, LONG[:2]), Sampling(16, 0.0), torch.Generator().manual_seed(0))
+    rows = [t for t in trunks for _ in range(3)]
+    wanted = replies(rows)
+    with policy.keeping():
+        policy.extend(trunks, Sampling(4, 0.0), torch.Generator().manual_seed(0))
+        computed.clear()
+        same(replies(rows), wanted)
+    assert sum(computed) == 0
+
+
+def test_other_weights_compute_anew(policy, computed):
+    rows = prompts(policy, LONG)
+    with policy.keeping():
+        talk(policy, rows, turns=2)
+        with torch.no_grad():
+            policy.model.layers[0].qkv.mul_(1.5)
+        found = talk(policy, rows, turns=2)
+        with policy.noised(0.1, torch.Generator().manual_seed(0)):
+            noisy = talk(policy, rows, turns=2)
+        again = talk(policy, rows, turns=2)
+    same(found, wanted := talk(policy, rows, turns=2))
+    same(again, wanted)
+    assert [t.ids.tolist() for t in noisy] != [t.ids.tolist() for t in wanted]
+
+
+def test_nothing_is_kept_afterwards_nor_of_inserted_layers_and_vectors(policy):
+    rows = prompts(policy, LONG)
+    with policy.keeping():
+        with policy.keeping():
+            talk(policy, rows, turns=1)
+        assert policy._kept is not None
+        assert len(policy._kept._added) == 1
+        policy._kept.forget()
+        with policy.inserted(0, lambda x: x * 1.1):
+            talk(policy, rows, turns=1)
+        soft = [t.plus(Turn(None, np.array([-1]), text="", vectors=np.ones((1, 32), np.float32))) for t in rows]
+        talk(policy, soft, turns=1)
+        assert not policy._kept._added
+    assert policy._kept is None
+
+
+def test_a_small_model_computes_as_its_recorded_results_did(words):
+    policy = LlamaPolicy(Llama(SMALL), words, CPU, torch.float32)
+    with policy.keeping():
+        assert policy._kept is None
+
+
+def test_the_oldest_calls_make_room():
+    def cache(value):
+        return [torch.full((2, 1, 1, 40, 4), float(value))]
+
+    text = np.arange(40)
+    store = Kept(most_bytes=2 * 2 * 40 * 4 * 4)
+    store.begin([])
+    for value in (1, 2, 3):
+        store.add(cache(value), np.array([0]), [text + 100 * value], 0, 1 << 30)
+        store.begin([])
+    assert store.find(text + 100) is None
+    found = store.find(np.concatenate((text + 300, [7])))
+    assert found is not None
+    assert found.length == 40
+    assert found.block.tables[0].unique().tolist() == [3.0]
+    # more than may be kept at all, or than there is memory for, is not kept
+    store.forget()
+    store.add(cache(1) * 3, np.array([0]), [text], 0, 1 << 30)
+    store.add(cache(1), np.array([0]), [text], 0, 100)
+    store.begin([])
+    assert store.find(text) is None
+
+
+def test_the_longest_beginning_is_found():
+    store = Kept(1 << 30)
+    store.begin([])
+    texts = [np.arange(60), np.r_[np.arange(50), [9, 9]], np.arange(30) + 5, np.arange(100)]
+    store.add([torch.zeros(2, 4, 1, 128, 4)], np.arange(4), texts, 0, 1 << 30)
+    store.begin([])
+    # by 32 tokens at a time: of those that begin alike so far it is the one that was kept last
+    for wanted, row, length in ((np.arange(45), 3, 45), (np.arange(200), 3, 100), (np.r_[np.arange(70), [9]], 3, 70)):
+        found = store.find(wanted)
+        assert found is not None
+        assert (found.row, found.length) == (row, length)
+    assert store.find(np.arange(20)) is None
+    assert store.find(np.arange(60) + 5) is None
