@@ -81,13 +81,13 @@ def check_columns(recipe: Recipe, task: Task) -> None:
         raise RewardlabError(f"{recipe.name} takes no rows of text: {data.refuses}")
     problems = (*task.train.problems, *task.test)
     rows = [(_place(p), {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems]
-    missing = data.missing(rows, _column_names(recipe))
+    missing = data.missing(rows, column_names(recipe))
     # whether an answer is needed, the parts of the recipe know: another reward may compare none
     unanswered = missing.pop("answer", None) is not None
     if missing:
         of_pairs = {"chosen", "rejected"} <= missing.keys()
         raise data.refuse(str(recipe.name), missing, read_by(rows[0][1], _source(task)) if of_pairs else "")
-    if unrated := data.unrated(rows, _column_names(recipe)):
+    if unrated := data.unrated(rows, column_names(recipe)):
         # an output that nothing is told of would stay as it began, and be weighed with the others
         raise RewardlabError(
             f"no row has a number in {' and '.join(map(repr, unrated))}, which --{data.named_by} names; the columns are: "
@@ -124,10 +124,10 @@ def of_another_kind(recipe: Recipe, task: Task) -> bool:
         return False
     rows = [{"prompt": p.question, "answer": p.answer, **p.meta} for p in task.test]
     known = [name for name in data.columns if name != "prompt" and any(row.get(name) is not None for row in rows)]
-    return not known or bool(data.missing((("", row) for row in rows), _column_names(recipe)))
+    return not known or bool(data.missing((("", row) for row in rows), column_names(recipe)))
 
 
-def _column_names(recipe: Recipe) -> dict[str, str]:
+def column_names(recipe: Recipe) -> dict[str, str]:
     """The settings of a recipe's parts that may name a column: texts, and by `fields[0]` those in lists."""
     learned = [learner.problems for learner in recipe.also if learner.problems is not None]
     settings = {key: value for part in (*parts_of(recipe), *learned) for key, value in getattr(part, "settings", {}).items()}

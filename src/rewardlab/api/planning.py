@@ -14,6 +14,7 @@ import torch
 from rewardlab.api.arguments import check_settings, named_model
 from rewardlab.api.checking import check_engine
 from rewardlab.api.first_rows import check_episodes, gold
+from rewardlab.api.idle import tell_idle
 from rewardlab.api.inputs import (
     configured,
     in_environment,
@@ -32,7 +33,6 @@ from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recompute
 from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.planned_episodes import Episode, episode_of
 from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.api.visits import tell_visits
 from rewardlab.core import Group, Recipe, Score, Task, Trajectory
 from rewardlab.engine.distributed import world_size
 from rewardlab.engine.rates import told
@@ -81,7 +81,7 @@ def plan(
     check_engine(recipe, config)
     task = trainable(task_of(task, config))
     check_rows(recipe, task)
-    tell_visits(recipe, task, config)
+    tell_idle(recipe, task, config)
     recipe = measured(in_environment(recipe, task), task)
     policy = _policy(model, config, task, memory)
     require_head(recipe, policy)

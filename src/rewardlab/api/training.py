@@ -14,6 +14,7 @@ from rewardlab import registry
 from rewardlab.api.arguments import check_settings, check_task, named_model, run_folder
 from rewardlab.api.changes import check_given, check_same, digest, prepare, resumable, write
 from rewardlab.api.first_rows import check_episodes
+from rewardlab.api.idle import tell_idle
 from rewardlab.api.inputs import (
     begin_run,
     configured,
@@ -35,7 +36,6 @@ from rewardlab.api.measuring import measured, watched, watching
 from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
-from rewardlab.api.visits import tell_visits
 from rewardlab.core import Recipe, Run, Task
 from rewardlab.engine import distributed
 from rewardlab.engine.learner import fitting_tokens
@@ -79,7 +79,7 @@ def train(
     require_packages(recipe, task)
     require_scorers(recipe)
     check_rows(recipe, task)
-    tell_visits(recipe, task, config)
+    tell_idle(recipe, task, config)
     recipe = corrected(in_environment(recipe, task), config.mismatch)
     recipe = watching(watched(measured(recipe, task), eval_on), watch)
     model_name = config.model or task.model if model is None or isinstance(model, str) else None

@@ -14,9 +14,9 @@ from typing import Any
 
 from rewardlab import api
 from rewardlab.api.arguments import check_config
+from rewardlab.api.idle import tell_idle
 from rewardlab.api.inputs import held_out, policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.api.visits import tell_visits
 from rewardlab.checks.kept import STARTS, with_shared_start
 from rewardlab.checks.pairs import Rehearsal, rehearsals
 from rewardlab.checks.runs import Done, Job, drop_weights, finished, run, watched
@@ -104,7 +104,7 @@ def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> tuple[P
     # prompts too long for the model are refused, or counted, here and not in every run
     for arm in plan.arms:
         fit_prompts(task, policy, plan.config, arm.recipe)
-        tell_visits(arm.recipe.but(name=arm.of or arm.name), task, plan.config)
+        tell_idle(arm.recipe.but(name=arm.of or arm.name), task, plan.config)
     plan = replace(plan, config=_anywhere(plan.config, task))
     shown = _rehearsed(plan, folder, jobs)
     plan = replace(plan, measure=_measure(plan, {name: found.names for name, found in shown.items()}))

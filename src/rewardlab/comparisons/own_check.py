@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from rewardlab.api.checking import check_accepted, check_columns, check_decides, check_engine, check_some
 from rewardlab.api.first_rows import check_episodes
+from rewardlab.api.idle import tell_idle
 from rewardlab.api.inputs import policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.api.visits import tell_visits
 from rewardlab.comparisons.league import League, Member, World
 from rewardlab.comparisons.season import FIRST, Season
 from rewardlab.errors import RewardlabError
@@ -37,7 +37,7 @@ def check(season: Season) -> None:
             check_columns(recipe.but(name=member.stack), task)
             check_some(recipe.but(name=member.stack), task)
             check_accepted(recipe, task)
-            tell_visits(recipe.but(name=member.stack), task, config)
+            tell_idle(recipe.but(name=member.stack), task, config)
     policy = policy_of(None, config, task)
     for member, recipe in recipes:
         with naming(league, world, member):

@@ -36,7 +36,7 @@ PAIRS: tuple[Row, ...] = (
 """Template rows of methods that read problems with answers, or pairs of replies, and nothing of their own."""
 
 PROMPT = "the question: a text, or a list of messages"
-BESIDES = ("rows", "settings", "verified_by", "named_by", "refuses", "again", "visits")
+BESIDES = ("rows", "settings", "verified_by", "named_by", "refuses", "again", "visits", "idle")
 SHOWN = 3
 """Places of a missing column that a message names."""
 
@@ -76,16 +76,19 @@ class Data:
     refuses: why no rows of text can be given, instead of columns and rows ("reads images").
     again: what the method does only where rows come again ("compares replies with earlier ones"); "" for one to which it is the
     same.  visits: of each row, from which on it does it.
+    idle: what becomes of the method where no row has a column that rows may lack, or one of several: {"hint, solution": "gives no
+    group a hint, and learns as grpo does"}.
     """
 
     def __init__(
         self, *, rows: Iterable[Row] = (), settings: Mapping[str, Any] | None = None, verified_by: str = "",
-        named_by: str = "", refuses: str = "", again: str = "", visits: int = 2, **columns: str | Column,
+        named_by: str = "", refuses: str = "", again: str = "", visits: int = 2,
+        idle: Mapping[str, str] | None = None, **columns: str | Column,
     ) -> None:  # fmt: skip
         told = {"prompt": PROMPT, **columns} if not refuses else columns
         self.columns = {name: Column(of) if isinstance(of, str) else of for name, of in told.items()}
         self.settings, self.verified_by, self.named_by, self.refuses = dict(settings or {}), verified_by, named_by, refuses
-        self.again, self.visits = again, visits
+        self.again, self.visits, self.idle = again, visits, dict(idle or {})
         self.rows = list(rows) or self._plain()
         self._check()
 
@@ -95,6 +98,8 @@ class Data:
         return list(next(fits, ()))
 
     def _check(self) -> None:
+        if unknown := {name for names in self.idle for name in names.split(", ")} - self.columns.keys():
+            raise RewardlabError(f"Data: idle names {', '.join(sorted(unknown))}, which is no column")
         if self.refuses and (self.columns or self.rows):
             raise RewardlabError("Data: what refuses rows has neither columns nor rows")
         if not self.refuses and len({str(row.get("prompt")) for row in self.rows}) < 2:
@@ -137,7 +142,8 @@ class Data:
         verified, named = self.verified_by or other.verified_by, self.named_by or other.named_by
         again = ", and ".join(filter(None, (self.again, other.again)))
         visits = max((of.visits for of in (self, other) if of.again), default=self.visits)
-        return Data(rows=rows, settings=settings, verified_by=verified, named_by=named, again=again, visits=visits, **joined)
+        besides: Any = {"again": again, "visits": visits, "idle": self.idle | other.idle}
+        return Data(rows=rows, settings=settings, verified_by=verified, named_by=named, **besides, **joined)
 
     def jsonl(self) -> str:
         """The template rows, one a line."""
@@ -170,6 +176,16 @@ class Data:
         for row in rows:
             wanted -= {name for name in wanted if is_true(row.get(name))}
         return {name: [] for name in sorted(wanted)}
+
+    def idle_on(self, rows: Iterable[Row], settings: Mapping[str, Any]) -> dict[str, str]:
+        """What `idle` says of columns that none of these rows has, by their names there.  settings: as of `missing`."""
+        held = list(rows)
+        found = {}
+        for names, says in self.idle.items():
+            own = [settings.get(self.columns[name].setting) or name for name in names.split(", ")]
+            if not any(is_true(row.get(name)) for row in held for name in own):
+                found[" or ".join(own)] = says
+        return found
 
     def unrated(self, rows: Iterable[tuple[str, Row]], settings: Mapping[str, Any]) -> list[str]:
         """The columns that the setting `named_by` lists in which no row has a number.  settings: as of `missing`."""

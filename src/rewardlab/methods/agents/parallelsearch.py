@@ -160,6 +160,7 @@ data = Data(
     facts=Column(
         "documents that can be searched, a list of texts or of {title, text}; not read with `corpus` or `env`", optional=True
     ),
+    idle={"type": "does not pay for searching at once what needs nothing of one another: only the answer and the form are paid"},
     rows=[
         {
             "prompt": "Who was born first, Claude Monet or Camille Pissarro? To search, write <search>first query ## second query"

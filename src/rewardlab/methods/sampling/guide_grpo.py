@@ -142,6 +142,7 @@ data = Data(
     answer="the gold answer",
     hint=Column("a hint, shown where all replies are wrong; without it, the first line of `solution` is one", optional=True),
     solution=Column("a solution, whose first line is the hint where there is no `hint`", optional=True),
+    idle={"hint, solution": "gives no group a hint, and learns as grpo does"},
     rows=[
         {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11", "hint": "2 bags of 4 are 8 apples."},
         {"prompt": "What is half of 46?", "answer": "23", "solution": "Half of 40 is 20.\nHalf of 6 is 3.\nAnswer: 23"},

@@ -216,6 +216,7 @@ data = Data(
     facts=Column(
         "documents that can be searched, a list of texts or of {title, text}; not read with `corpus` or `env`", optional=True
     ),
+    idle={"supporting": "does not pay for what searches find: only the answer is paid"},
     rows=[
         {
             "prompt": "In which city was the composer of Fidelio born?",
