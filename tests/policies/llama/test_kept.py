@@ -179,12 +179,18 @@ def test_the_oldest_calls_make_room():
     assert found is not None
     assert found.length == 40
     assert found.block.tables[0].unique().tolist() == [3.0]
-    # more than may be kept at all, or than there is memory for, is not kept
+    # of what is more than may be kept at all, or than there is memory for, a part is
     store.forget()
-    store.add(cache(1) * 3, np.array([0]), [text], 0, 1 << 30)
-    store.add(cache(1), np.array([0]), [text], 0, 100)
+    store.take([torch.zeros(2, 3, 1, 40, 4)], [text[:0], text, text + 50], 0, 1 << 30)
+    store.add(cache(1), np.array([0]), [text + 100], 0, 100)
     store.begin([])
-    assert store.find(text) is None
+    assert store.find(text) is not None
+    assert store.find(text + 50) is not None
+    assert store.find(text + 100) is None
+    store.forget()
+    store.take([torch.zeros(2, 3, 1, 40, 8)], [text, text + 50, text + 100], 0, 1 << 30)
+    store.begin([])
+    assert [store.find(text + more) is not None for more in (0, 50, 100)] == [True, False, False]
 
 
 def test_the_longest_beginning_is_found():

@@ -41,7 +41,7 @@ class Decoder:
         while self.finished < self.enough and (self.waiting or (self.slots >= 0).any()):
             self._admit()
             self._step()
-        self._keep(np.arange(len(self.slots)))
+        self._keep_all()
 
     # ---- rows in and out ---------------------------------------------------------------------------------------------
 
@@ -82,11 +82,23 @@ class Decoder:
         if self.kept is None or not len(slots := slots[self.held[slots] >= 0]):
             return
         assert not isinstance(self.steps, JointSteps)
-        rows, replies = self.held[slots], self.replies
-        # the last token was sampled, and not yet computed
-        texts = [np.concatenate((self.prompts[r], replies.ids[r, : replies.count[r]]))[:-1] for r in rows]
+        rows = self.held[slots]
+        texts = list(map(self._computed, rows))
         self.kept.add(self.steps.cache, slots, texts, int(rows.min()), free_memory(self.steps.device))
         self.held[slots] = -1
+
+    def _keep_all(self) -> None:
+        """Keep what is there at the end."""
+        if self.kept is not None and (self.held >= 0).any():
+            assert not isinstance(self.steps, JointSteps)
+            texts = [self._computed(row) if row >= 0 else np.zeros(0, np.int64) for row in self.held]
+            first = int(self.held[self.held >= 0].min())
+            self.kept.take(self.steps.cache, texts, first, free_memory(self.steps.device))
+
+    def _computed(self, row: int) -> np.ndarray:
+        """The text of a row but for its last token, which was sampled, and not yet computed."""
+        replies = self.replies
+        return np.concatenate((self.prompts[row], replies.ids[row, : replies.count[row]]))[:-1]
 
     def _prefill(self, filled: np.ndarray) -> None:
         """Compute each different prompt once, all but its last token, into the cache of every slot that has it.

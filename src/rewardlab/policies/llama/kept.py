@@ -11,15 +11,16 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from rewardlab.util.device import moved
 
 CHUNK = 32
 """Tokens by which beginnings of texts are looked up, and the fewest that are worth being copied."""
-MOST_BYTES = {"cpu": 2 << 30, "cuda": 16 << 30}
-"""Of kept keys and values; those of the oldest calls go first. A constant, since what is computed anew differs in the last digit
-from what is kept: a run that is resumed must do as it did."""
+CPU_BYTES, GPU_SHARE = 2 << 30, 0.25
+"""Of kept keys and values, the bytes, and of a GPU's memory the share. Whatever is free: what is computed anew differs in the last
+digit from what is kept, and a run that is resumed must do as it did."""
 FREE_SHARE = 0.5
 """Of the free memory, what a call may add at most."""
 
@@ -94,16 +95,33 @@ class Kept:
         return Found(block, row, int(other[0]) if len(other) else width)
 
     def add(self, cache: Sequence[Tensor], slots: np.ndarray, texts: Sequence[np.ndarray], first: int, free: int) -> None:
-        """Keep what `cache` holds in these slots, of each layer (2, slots, Hkv, span, d), if that is not too much.
+        """Keep a copy of what `cache` holds in these slots, of each layer (2, slots, Hkv, span, d); in as many as there is room for.
 
         texts: the ids that were computed in each.  first: the first row of them.  free: bytes of memory.
         """
         width = max(map(len, texts))
         bytes_of_slot = sum(table[:, :1, :, :width].numel() * table.element_size() for table in cache)
-        if width < CHUNK or bytes_of_slot * len(slots) > min(self.most_bytes, FREE_SHARE * free):
-            return
-        index = moved(slots, cache[0].device)
-        self._added.append(Block(texts, [layer[:, :, :, :width][:, index] for layer in cache], first))
+        some = int(min(self.most_bytes, FREE_SHARE * free) // bytes_of_slot) if width >= CHUNK else 0
+        if some:
+            index = moved(slots[:some], cache[0].device)
+            self._added.append(Block(texts[:some], [layer[:, :, :, :width][:, index] for layer in cache], first))
+
+    def take(self, cache: Sequence[Tensor], texts: Sequence[np.ndarray], first: int, free: int) -> None:
+        """The same of a whole cache that nobody else uses any more: without a copy, if it is not too large.
+
+        texts: of every slot; empty where there is none.
+        """
+        block = Block(texts, list(cache), first)
+        if block.bytes <= self.most_bytes:
+            self._added.append(block)
+        else:
+            slots = [slot for slot, text in enumerate(texts) if len(text)]
+            self.add(cache, np.array(slots), [texts[slot] for slot in slots], first, free)
+
+
+def most_bytes(device: torch.device) -> int:
+    """How many bytes of keys and values may be kept on a device."""
+    return int(GPU_SHARE * torch.cuda.get_device_properties(device).total_memory) if device.type == "cuda" else CPU_BYTES
 
 
 def _beginnings(text: np.ndarray) -> Iterator[int]:

@@ -22,7 +22,7 @@ from rewardlab.policies.head import per_token_losses, token_logprobs
 from rewardlab.policies.llama import int8
 from rewardlab.policies.llama.checkpoint import config_of, hf_names, load_llama, save_llama
 from rewardlab.policies.llama.decode import generate, is_small, runs_in_cpp
-from rewardlab.policies.llama.kept import MOST_BYTES, Kept
+from rewardlab.policies.llama.kept import Kept, most_bytes
 from rewardlab.policies.llama.layout import Layout, layout
 from rewardlab.policies.llama.lora import adapt, load_adapter, merge, save_adapter
 from rewardlab.policies.llama.model import Llama
@@ -186,7 +186,7 @@ class LlamaPolicy(Sizes, HasWeights, TextPolicy):
         if self._kept is not None or is_small(self):
             yield
             return
-        self._kept = Kept(MOST_BYTES.get(self.device.type, MOST_BYTES["cpu"]))
+        self._kept = Kept(most_bytes(self.device))
         try:
             yield
         finally:
