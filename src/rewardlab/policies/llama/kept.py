@@ -95,7 +95,7 @@ class Kept:
         return Found(block, row, int(other[0]) if len(other) else width)
 
     def add(self, cache: Sequence[Tensor], slots: np.ndarray, texts: Sequence[np.ndarray], first: int, free: int) -> None:
-        """Keep a copy of what `cache` holds in these slots, of each layer (2, slots, Hkv, span, d); in as many as there is room for.
+        """Keep a copy of what `cache` holds in these slots, of each layer (2, slots, Hkv, span, d), as many as there is room for.
 
         texts: the ids that were computed in each.  first: the first row of them.  free: bytes of memory.
         """
