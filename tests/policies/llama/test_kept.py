@@ -158,6 +158,23 @@ def test_nothing_is_kept_afterwards_nor_of_inserted_layers_and_vectors(policy):
     assert policy._kept is None
 
 
+def test_where_memory_runs_out_what_is_kept_makes_room_first(policy, monkeypatch, capsys):
+    rows, step = prompts(policy, LONG), decode.Decoder._step
+    wanted = talk(policy, rows, turns=3)
+
+    def runs_out(decoder):
+        # once what earlier calls have computed is there
+        if decoder.kept is not None and decoder.kept._blocks:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        step(decoder)
+
+    monkeypatch.setattr(decode.Decoder, "_step", runs_out)
+    with policy.keeping():
+        same(talk(policy, rows, turns=3), wanted)
+    assert policy.most_rows > 6
+    assert "continuing with" not in capsys.readouterr().err
+
+
 def test_a_small_model_computes_as_its_recorded_results_did(words):
     policy = LlamaPolicy(Llama(SMALL), words, CPU, torch.float32)
     with policy.keeping():

@@ -84,9 +84,11 @@ def generate(
         make = _joint_maker(policy, joined, candidates) if joined else _maker(policy, vectors, len(prompts))
         shares = np.array_split(np.arange(len(prompts)), workers(policy, len(prompts), sampling))
         while tried := _run(policy, make, prompts, replies, shares, kept):
-            policy.most_rows = halved(tried)
-            if kept is not None:
-                kept.forget()
+            if kept is not None and kept.forget():
+                # what can be computed anew makes room first, and this call keeps nothing
+                kept = None
+            else:
+                policy.most_rows = halved(tried)
             shares = [share[[replies.stops[row] is None for row in share]] for share in shares]
             replies.forget(np.concatenate(shares))
     return replies.added_to(trajectories)

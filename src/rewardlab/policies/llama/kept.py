@@ -81,8 +81,11 @@ class Kept:
         if gone:
             self._index = {key: place for key, place in self._index.items() if id(place[0]) not in gone}
 
-    def forget(self) -> None:
+    def forget(self) -> bool:
+        """Let all go; returns whether there was anything."""
+        some = bool(self._blocks or self._added)
         self._blocks, self._added, self._index = [], [], {}
+        return some
 
     def find(self, text: np.ndarray) -> Found | None:
         """A text that begins as this one does for as many CHUNKs as any, and how far; None where that is less than one."""
