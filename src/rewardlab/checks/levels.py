@@ -29,7 +29,7 @@ def levels(name: str, run: Record) -> str:
     begun = "" if start is None or run["claim"].get("against") else f"{_level(run['measure'], start)} at the start; "
     ends = ", ".join(f"{side} {verb} {_number(run['measure'], value)}" for side, verb, value in sides)
     what = "" if begun else f"`{run['measure']}`: " if run["measure"] not in SHARES else f"{SHARES[run['measure']]}: "
-    return f"{_world(run)}. {_capital(begun or what)}{ends}.{_guarded(run)}{_both_fall(name, run)}"
+    return f"{_world(run)}. {capital(begun or what)}{ends}.{_guarded(run)}{_both_fall(name, run)}"
 
 
 def mean(runs: Sequence[Record], number: str) -> float | None:
@@ -45,7 +45,7 @@ def _world(run: Record) -> str:
     updates = (run.get("updates") or {}).get("method")
     length = f"{updates} update{'s' * (updates != 1)} of " if updates else "no training: "
     model = "an untrained policy" if model == "untrained" else model
-    return f"{_capital(length)}{model} on `{claim['task']}`, {pairs} seed{'s' * (pairs != 1)}"
+    return f"{capital(length)}{model} on `{claim['task']}`, {pairs} seed{'s' * (pairs != 1)}"
 
 
 def _ends(name: str, run: Record) -> list[tuple[str, str, float | None]]:
@@ -125,5 +125,6 @@ def _plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """A sentence that begins with a capital letter; all else stays as it is."""
     return text[:1].upper() + text[1:]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rewardlab.checks.levels import capital
 from rewardlab.comparisons import league_records
 from rewardlab.comparisons.facts import by_problem, facts
 from rewardlab.comparisons.guide import guide
@@ -51,7 +52,7 @@ def of_world(name: str, world: Record, record: Record) -> str:
     return f"""
 ## {world["name"]}
 
-{world["says"].capitalize()}.{unseen} `{world["task"]}`, {of_what(world)}.{absent}
+{capital(world["says"])}.{unseen} `{world["task"]}`, {of_what(world)}.{absent}
 {cautions}{plots}
 {table(world, record)}
 {rates(world)}"""
