@@ -66,11 +66,12 @@ def rows_with(folder, **of_the_first):
 def test_columns_without_which_a_method_is_another_are_told(tmp_path):
     guide = registry.build("guide_grpo")
     assert lacking(guide, rows_with(tmp_path)) == [
-        "no row of own to train on has hint or solution, so that guide_grpo gives no group a hint, and learns as grpo does"
+        "no row of own to train on has hint or solution, so that guide_grpo gives no group a hint"
     ]
     # one of them is enough, in one row; an empty one is none
     assert lacking(guide, rows_with(tmp_path, solution="count on")) == []
     assert lacking(guide, rows_with(tmp_path, hint="  "))
+    assert lacking(registry.build("search_r2"), rows_with(tmp_path, supporting=[]))
     assert lacking(registry.build("grpo"), rows_with(tmp_path)) == []
     # a task that makes its problems has them or not, as its method's check knows
     assert lacking(guide, registry.task("arithmetic")) == []
@@ -79,6 +80,11 @@ def test_columns_without_which_a_method_is_another_are_told(tmp_path):
 def test_a_column_of_another_name_is_looked_for_and_stacks_tell_of_their_members(tmp_path):
     told = lacking(registry.build("search_r2", {"column": "documents"}), rows_with(tmp_path, supporting=["a text"]))
     assert "has documents, so that search_r2 does not pay" in told[0]
+    tips = rows_with(tmp_path, tips="count on", metadata={"type": "bridge"})
+    assert lacking(registry.build("guide_grpo", {"column": "tips"}), tips) == []
+    assert lacking(registry.build("parallelsearch", {"column": "metadata.type"}), tips) == []
+    # what the column is for is switched off
+    assert lacking(registry.build("search_r2", {"useful": 0.0}), tips) == []
     assert data_of("dapo+guide_grpo").idle == data_of("guide_grpo").idle
     assert "dapo+guide_grpo gives no group a hint" in lacking(registry.build("dapo+guide_grpo"), rows_with(tmp_path))[0]
 

@@ -128,8 +128,16 @@ def test_where_the_hint_comes_from():
     assert groups[0][0].problem.question == "2+2? 0 Hint: 2+2=4"
     groups, _ = run_with(problem("w", "r", clue="{question}"), column="clue", plain=False)
     assert groups[0][0].problem.question == "2+2? 0 Hint: {question}"  # a text is not a place to be filled in
-    with pytest.raises(RewardlabError, match="no text in the column 'hint', nor in 'solution'"):
-        run_with(problem("w", "r", hint=" "))
+
+
+def test_a_group_without_a_hint_stays_as_it_is():
+    groups, run = run_with(problem("ww", "rr", hint=" "), problem("ww", "rr", i=1))
+    assert said(groups) == ["55", "44"]
+    assert run.metrics["guided"] == 0.5
+    groups, run = run_with(problem("ww", "rr", hint=None))
+    assert said(groups) == ["55"]
+    assert run.metrics["guided"] == 0
+    assert "rescued" not in run.metrics
 
 
 def test_with_a_policy_the_ratio_is_that_of_the_two_prompts():

@@ -129,10 +129,15 @@ def of_another_kind(recipe: Recipe, task: Task) -> bool:
 
 def column_names(recipe: Recipe) -> dict[str, str]:
     """The settings of a recipe's parts that may name a column: texts, and by `fields[0]` those in lists."""
-    learned = [learner.problems for learner in recipe.also if learner.problems is not None]
-    settings = {key: value for part in (*parts_of(recipe), *learned) for key, value in getattr(part, "settings", {}).items()}
+    settings = settings_of(recipe)
     listed = {f"{key}[{i}]": x for key, value in settings.items() if isinstance(value, list | tuple) for i, x in enumerate(value)}
     return {key: value for key, value in {**settings, **listed}.items() if isinstance(value, str)}
+
+
+def settings_of(recipe: Recipe) -> dict[str, Any]:
+    """The settings of all parts of a recipe, by name."""
+    learned = [learner.problems for learner in recipe.also if learner.problems is not None]
+    return {key: value for part in (*parts_of(recipe), *learned) for key, value in getattr(part, "settings", {}).items()}
 
 
 def _check_rest(recipe: Recipe, task: Task) -> None:

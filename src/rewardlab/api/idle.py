@@ -7,7 +7,7 @@ import math
 from collections.abc import Sized
 
 from rewardlab import registry
-from rewardlab.api.checking import column_names
+from rewardlab.api.checking import settings_of
 from rewardlab.core import Recipe, Task
 from rewardlab.data.columns import Data
 from rewardlab.runs.config import RunConfig
@@ -29,7 +29,7 @@ def lacking(recipe: Recipe, task: Task) -> list[str]:
     data = _data_of(recipe)
     if data is None or not data.idle or not isinstance(task.train, Listed):
         return []
-    found = data.idle_on((dict(p.meta) for p in task.train.problems), column_names(recipe))
+    found = data.idle_on((dict(p.meta) for p in task.train.problems), settings_of(recipe))
     return [f"no row of {task.name} to train on has {columns}, so that {recipe.name} {says}" for columns, says in found.items()]
 
 

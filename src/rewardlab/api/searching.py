@@ -145,8 +145,8 @@ class Searcher:
             for scorer in (model for model in run.models.values() if isinstance(model, StepScorer)):
                 # replies were scored when they ended: what chooses among them need not read them again
                 stack.enter_context(scorer.remembering())
-            stack.enter_context(keeping(run.policy))
-            groups = recipe.rollout(list(problems), run)  # type: ignore[misc]  # `arms` refuses recipes without it
+            with keeping(run.policy):
+                groups = recipe.rollout(list(problems), run)  # type: ignore[misc]  # `arms` refuses recipes without it
             scores = recipe.reward(groups, run) if recipe.reward else [[Score(None)] * len(group) for group in groups]
         chosen = [recipe.select(group, row, run) for group, row in zip(groups, scores, strict=True)]  # type: ignore[misc]
         # read before verifying, which is no part of the method

@@ -28,6 +28,7 @@ from rewardlab.sandbox.shell import run as run_command
 from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE
 from rewardlab.text.blocks import blocks
 from rewardlab.text.filled import filled
+from rewardlab.util.keeping import keeping
 
 PLACE = """\
 The task is done in a Linux shell, as a user without rights, in one folder with its files. There are bash, the usual commands and
@@ -216,7 +217,9 @@ class Maker:
             return []
         problems = [Problem((Message("user", task["prompt"]),), meta=dict(task)) for task in tasks]
         rollout = interactive(env=terminal(), n=self.attempts, turns=self.turns, temperature=self.temperature)
-        scores = registry.part("reward", "final_state")(rollout(problems, self.strong), self.strong)
+        with keeping(self.strong.policy):
+            episodes = rollout(problems, self.strong)
+        scores = registry.part("reward", "final_state")(episodes, self.strong)
         return [sum(s.total is not None and s.total >= 1.0 for s in row) for row in scores]
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from rewardlab.errors import RewardlabError
 
 from .files import Row, encoded
-from .values import number_of
+from .values import MISSING, number_of, value_of
 
 PROBLEMS: tuple[Row, ...] = (
     {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11"},
@@ -77,7 +77,7 @@ class Data:
     again: what the method does only where rows come again ("compares replies with earlier ones"); "" for one to which it is the
     same.  visits: of each row, from which on it does it.
     idle: what becomes of the method where no row has a column that rows may lack, or one of several: {"hint, solution": "gives no
-    group a hint, and learns as grpo does"}.
+    group a hint"}. Not said where no part has the column's `setting`, since then none reads it.
     """
 
     def __init__(
@@ -178,12 +178,15 @@ class Data:
         return {name: [] for name in sorted(wanted)}
 
     def idle_on(self, rows: Iterable[Row], settings: Mapping[str, Any]) -> dict[str, str]:
-        """What `idle` says of columns that none of these rows has, by their names there.  settings: as of `missing`."""
+        """What `idle` says of columns that none of these rows has, by their names there.  settings: of the method's parts."""
         held = list(rows)
         found = {}
         for names, says in self.idle.items():
-            own = [settings.get(self.columns[name].setting) or name for name in names.split(", ")]
-            if not any(is_true(row.get(name)) for row in held for name in own):
+            columns = {name: self.columns[name].setting for name in names.split(", ")}
+            if any(setting and setting not in settings for setting in columns.values()):
+                continue
+            own = [settings.get(setting) or name for name, setting in columns.items()]
+            if not any(is_true(value_of(row, name)) for row in held for name in own):
                 found[" or ".join(own)] = says
         return found
 
@@ -213,9 +216,9 @@ def is_blank(value: Any) -> bool:
 
 
 def is_true(value: Any) -> bool:
-    """Whether it says something else than false: a flag may be a number, also as text."""
+    """Whether it says something else than false: a flag may be a number, also as text. An empty list says nothing."""
     number = number_of(value)
-    return bool(number) if number is not None else value is not None and not is_blank(value)
+    return bool(number) if number is not None else value not in (None, MISSING, [], {}) and not is_blank(value)
 
 
 def _typed(value: Any) -> str:

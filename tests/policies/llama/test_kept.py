@@ -96,11 +96,14 @@ def test_rows_that_share_slots_or_a_beginning_are_found_again(policy, computed, 
     monkeypatch.setattr(type(policy), "rows_at_once", lambda self, rows, *_: min(rows, 3))
     rows = prompts(policy, [q for q in LONG for _ in range(2)])
     wanted = talk(policy, rows, temperature=1.0)
+    anew = sum(computed)
     computed.clear()
     with policy.keeping():
         found = talk(policy, rows, temperature=1.0)
     same(found, wanted)
-    assert sum(computed) <= sum(len(t.ids) for t in found)
+    # of the first call, which may be the only one, nothing is copied: most of its texts are computed once more
+    assert sum(computed) <= sum(len(t.ids) for t in found) + sum(len(t.turns[0].ids) + len(t.turns[1].ids) for t in found)
+    assert sum(computed) < anew / 1.3
 
 
 def test_two_branches_of_a_text_begin_with_what_it_has(policy, computed):
@@ -175,46 +178,76 @@ def test_where_memory_runs_out_what_is_kept_makes_room_first(policy, monkeypatch
     assert "continuing with" not in capsys.readouterr().err
 
 
+def test_what_is_kept_takes_no_slots_from_rows(policy, kind, monkeypatch):
+    rows, slots, decoder = prompts(policy, LONG), [], decode.Decoder
+    wanted = talk(policy, rows, turns=3)
+    monkeypatch.setattr(decode, "Decoder", lambda steps, n, *rest: (slots.append(n), decoder(steps, n, *rest))[1])
+    held = lambda: sum(block.bytes for block in policy._kept._blocks + policy._kept._added)  # noqa: E731
+    # as much memory as six rows need, and what is kept is a part of it
+    needed = 2 * sum(policy.sampling_bytes(6, 200, 8).values())
+    monkeypatch.setattr(policy, "free_memory", lambda: needed - 10 * held())
+    with policy.keeping():
+        same(talk(policy, rows, turns=3), wanted)
+    assert slots == [6, 6, 6]
+
+
 def test_a_small_model_computes_as_its_recorded_results_did(words):
     policy = LlamaPolicy(Llama(SMALL), words, CPU, torch.float32)
     with policy.keeping():
         assert policy._kept is None
 
 
-def test_the_oldest_calls_make_room():
-    def cache(value):
-        return [torch.full((2, 1, 1, 40, 4), float(value))]
+SLOT = 2 * 40 * 4 * 4
+"""Bytes of forty tokens in the caches below: of one layer with one head of four numbers."""
 
-    text = np.arange(40)
-    store = Kept(most_bytes=2 * 2 * 40 * 4 * 4)
+
+def cache(*values):
+    return [torch.stack([torch.full((2, 1, 40, 4), float(value)) for value in values], 1)]
+
+
+def test_the_oldest_calls_make_room():
+    text, store = np.arange(40), Kept(most_bytes=4 * SLOT)
     store.begin([])
     for value in (1, 2, 3):
-        store.add(cache(value), np.array([0]), [text + 100 * value], 0, 1 << 30)
+        store.take(cache(value), [text + 100 * value], 0, SLOT)
         store.begin([])
+    # half of it for earlier calls
     assert store.find(text + 100) is None
     found = store.find(np.concatenate((text + 300, [7])))
     assert found is not None
     assert found.length == 40
     assert found.block.tables[0].unique().tolist() == [3.0]
-    # of what is more than may be kept at all, or than there is memory for, a part is
-    store.forget()
-    store.take([torch.zeros(2, 3, 1, 40, 4)], [text[:0], text, text + 50], 0, 1 << 30)
-    store.add(cache(1), np.array([0]), [text + 100], 0, 100)
+    assert [store.drop_oldest(), store.find(text + 200), store.drop_oldest(), store.drop_oldest()] == [True, None, True, False]
+
+
+def test_a_call_adds_no_more_than_there_is_room_for():
+    text, store = np.arange(40), Kept(1 << 30)
     store.begin([])
-    assert store.find(text) is not None
-    assert store.find(text + 50) is not None
-    assert store.find(text + 100) is None
-    store.forget()
-    store.take([torch.zeros(2, 3, 1, 40, 8)], [text, text + 50, text + 100], 0, 1 << 30)
+    # of a cache that is too large two slots, and of another none
+    store.take(cache(1, 2, 3, 4), [text[:0], text, text + 50, text + 100], 0, 2 * SLOT + 1)
+    assert store.add(cache(1, 2), np.array([1]), [text + 150], 0, 2 * SLOT) == SLOT
+    assert store.add(cache(1, 2), np.array([1]), [text + 200], 0, SLOT - 1) == 0
     store.begin([])
-    assert [store.find(text + more) is not None for more in (0, 50, 100)] == [True, False, False]
+    assert [store.find(text + more) is not None for more in (0, 50, 100, 150, 200)] == [True, True, False, True, False]
+    found = store.find(text + 50)
+    assert found is not None
+    assert found.block.tables[0][:, found.row].unique().tolist() == [3.0]
+
+
+def test_little_that_texts_have_in_common_is_computed_anew():
+    store = Kept(1 << 30)
+    store.begin([])
+    store.take(cache(1), [np.arange(40)], 0, 1 << 30)
+    store.begin([])
+    assert store.find(np.arange(150)) is not None
+    assert store.find(np.arange(170)) is None
 
 
 def test_the_longest_beginning_is_found():
     store = Kept(1 << 30)
     store.begin([])
     texts = [np.arange(60), np.r_[np.arange(50), [9, 9]], np.arange(30) + 5, np.arange(100)]
-    store.add([torch.zeros(2, 4, 1, 128, 4)], np.arange(4), texts, 0, 1 << 30)
+    store.take([torch.zeros(2, 4, 1, 128, 4)], texts, 0, 1 << 30)
     store.begin([])
     # by 32 tokens at a time: of those that begin alike so far it is the one that was kept last
     for wanted, row, length in ((np.arange(45), 3, 45), (np.arange(200), 3, 100), (np.r_[np.arange(70), [9]], 3, 70)):

@@ -49,17 +49,22 @@ def hint_on_failure(
 
     plain: the new replies stand after the prompt without the hint, as if they had been said to it, with the log-probs that they had
     with it: so the importance ratio of a token is pi(token | prompt) / pi_old(token | prompt, hint).  False: the hint stays.
-    told: the question with its hint.  column: of the hint; where it is empty, the first line of the column `solution` is one.
+    told: the question with its hint.  column: of the hint; where it is empty, the first line of the column `solution` is one, and a
+    group without either stays as it is.
     everywhere: all groups are.  Replies without a verdict count neither way; a group without any verdict keeps its replies.
     Logs the share of groups that were guided, and of these the share in which a reply was right.
     """
     groups = inner(problems, run)
-    failed = [g for g, row in enumerate(run.verdicts(groups)) if everywhere or _all_wrong([s.value for s in row])]
+    hints = [_hint_of(group[0].problem, column) for group in groups]
+    wrong = [everywhere or _all_wrong([s.value for s in row]) for row in run.verdicts(groups)]
+    # without a hint it stays as it is, as a group of GRPO
+    failed = [g for g in range(len(groups)) if wrong[g] and hints[g]]
     if failed:
         # asked for by the groups, since the sampler may have dropped problems or taken further ones
         asked = [groups[g][0].problem for g in failed]
         # by the sampler itself: what filters groups around it may give back fewer than were asked for, or others
-        again = inner.innermost([_with_hint(p, column, told) for p in asked], run)
+        hinted = [p.reworded(filled(told, question=p.question, hint=hints[g])) for p, g in zip(asked, failed, strict=True)]
+        again = inner.innermost(hinted, run)
         new = [[_taught(t, p, run) if plain else t for t in group] for p, group in zip(asked, again, strict=True)]
         for g, group in zip(failed, new, strict=True):
             groups[g] = group
@@ -73,16 +78,12 @@ def _all_wrong(verdicts: list[float | None]) -> bool:
     return bool(known) and max(known) < 1
 
 
-def _with_hint(problem: Problem, column: str, told: str) -> Problem:
-    hint = problem.meta.get(column)
-    if not isinstance(hint, str) or not hint.strip():
-        solution = problem.meta.get("solution")
-        hint = solution.strip().partition("\n")[0] if isinstance(solution, str) else ""
-    if not hint:
-        raise RewardlabError(
-            f"problem {problem.question[:60]!r} has no text in the column {column!r}, nor in 'solution', as a hint"
-        )
-    return problem.reworded(filled(told, question=problem.question, hint=hint))
+def _hint_of(problem: Problem, column: str) -> str:
+    """The hint of a problem; "" where it has none."""
+    hint, solution = problem.meta.get(column), problem.meta.get("solution")
+    if isinstance(hint, str) and hint.strip():
+        return hint
+    return solution.strip().partition("\n")[0] if isinstance(solution, str) else ""
 
 
 def _taught(t: Trajectory, problem: Problem, run: Run) -> Trajectory:
@@ -140,9 +141,13 @@ left_out = (
 )
 data = Data(
     answer="the gold answer",
-    hint=Column("a hint, shown where all replies are wrong; without it, the first line of `solution` is one", optional=True),
+    hint=Column(
+        "a hint, shown where all replies are wrong; without it, the first line of `solution` is one",
+        optional=True,
+        setting="column",
+    ),
     solution=Column("a solution, whose first line is the hint where there is no `hint`", optional=True),
-    idle={"hint, solution": "gives no group a hint, and learns as grpo does"},
+    idle={"hint, solution": "gives no group a hint"},
     rows=[
         {"prompt": "Ann has 3 apples and buys 2 bags of 4. How many has she?", "answer": "11", "hint": "2 bags of 4 are 8 apples."},
         {"prompt": "What is half of 46?", "answer": "23", "solution": "Half of 40 is 20.\nHalf of 6 is 3.\nAnswer: 23"},

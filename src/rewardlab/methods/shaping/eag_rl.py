@@ -106,7 +106,10 @@ data = Data(
     answer="the gold answer",
     features=Column("the names of all values of the record; `rewardlab data salient` writes them", optional=True),
     salient=Column("the names that an expert model goes by in this record; without them answers alone are paid", optional=True),
-    idle={"salient": "does not pay for what an expert goes by: only the answer is paid"},
+    idle={
+        "salient": "does not pay for what an expert goes by: only the answer is paid",
+        "features": "cannot tell what a reply goes by: only the answer is paid",
+    },
     rows=[
         {
             "prompt": "Patient: heart rate 118, lactate 4.2, sodium 139, age 71. Is the risk of death in the ICU high or low? Name "

@@ -1,4 +1,4 @@
-"""Generation for the lean policy: a preallocated cache, equal prompts computed once, finished rows replaced by waiting ones.
+"""Generation for the lean policy: which steps sample, how many rows at a time, in how many threads, and what if memory runs out.
 
 On CPUs small models are sampled by one thread per core, each with rows of its own.
 """
@@ -102,10 +102,11 @@ def _run(
     shares, max_new = [share for share in shares if len(share)], replies.sampling.max_new
     if not shares:
         return 0
-    longest, free = max(map(len, prompts)), policy.free_memory() // len(shares)
-    slots = [min(policy.most_rows, policy.rows_at_once(len(share), longest, max_new, free)) for share in shares]
+    longest = max(map(len, prompts))
+    slots = _slots(policy, shares, longest, max_new, kept)
+    room = kept.most_bytes // 2 // len(shares) if kept is not None else 0
     try:
-        decoders = [Decoder(make(n), n, prompts, replies, share, kept) for n, share in zip(slots, shares, strict=True)]
+        decoders = [Decoder(make(n), n, prompts, replies, share, kept, room) for n, share in zip(slots, shares, strict=True)]
         if len(decoders) == 1:
             # beside steps in C++, PyTorch only samples: its threads would wait for one another for longer than that takes
             with torch_threads(1) if isinstance(decoders[0].steps, FewRows) else nullcontext():
@@ -117,6 +118,18 @@ def _run(
             raise
         return max(slots)
     return 0
+
+
+def _slots(policy: Generator, shares: Sequence[np.ndarray], longest: int, max_new: int, kept: Kept | None) -> list[int]:
+    """How many rows of each share are sampled at a time: what is kept takes no memory that they need, but makes room."""
+
+    def with_free(free: int) -> list[int]:
+        return [min(policy.most_rows, policy.rows_at_once(len(share), longest, max_new, free // len(shares))) for share in shares]
+
+    most = with_free(1 << 62)
+    while (slots := with_free(policy.free_memory())) != most and kept is not None and kept.drop_oldest():
+        pass
+    return slots
 
 
 def _maker(policy: Generator, vectors: np.ndarray | None = None, rows: int | None = None) -> Callable[[int], Steps]:

@@ -10,10 +10,12 @@ from rewardlab.policies.llama.kept import Kept, copied_to
 from rewardlab.policies.llama.steps import JointSteps, Steps
 from rewardlab.policies.replies import Replies
 from rewardlab.policies.sampler import sample
-from rewardlab.util.device import fetched, free_memory
+from rewardlab.util.device import fetched
 
 PREFILL_TOKENS = 8192
 """Padded prompt tokens in one forward pass, which bounds its activations."""
+SEEN_TOKENS = 4 * PREFILL_TOKENS
+"""Tokens of whole texts, kept ones among them, of which the rests are computed in one forward pass."""
 ROWS_MULTIPLE = 8
 """The batch shrinks to multiples of this: a CPU's matrix library prepares each new shape for a fraction of a ms."""
 
@@ -27,9 +29,10 @@ class Decoder:
 
     def __init__(
         self, steps: Steps | JointSteps, slots: int, prompts: list[np.ndarray], replies: Replies, rows: np.ndarray,
-        kept: Kept | None = None,
+        kept: Kept | None = None, room: int = 0,
     ):  # fmt: skip
-        self.steps, self.prompts, self.replies, self.kept = steps, prompts, replies, kept
+        """kept: of earlier calls.  room: the bytes of what this decoder may add."""
+        self.steps, self.prompts, self.replies, self.kept, self.room = steps, prompts, replies, kept, room
         self.waiting, self.finished = rows.tolist(), 0
         # of all rows, where rows have ended before memory ran out
         ended = len(replies.stops) - replies.stops.count(None)
@@ -79,12 +82,13 @@ class Decoder:
 
     def _keep(self, slots: np.ndarray) -> None:
         """Keep what was computed in these slots, which is about to be lost."""
-        if self.kept is None or not len(slots := slots[self.held[slots] >= 0]):
+        # nobody knows yet in the first call whether another one comes: what costs a copy is left then
+        if self.kept is None or self.kept.calls < 2 or not len(slots := slots[self.held[slots] >= 0]):
             return
         assert not isinstance(self.steps, JointSteps)
         rows = self.held[slots]
         texts = list(map(self._computed, rows))
-        self.kept.add(self.steps.cache, slots, texts, int(rows.min()), free_memory(self.steps.device))
+        self.room -= self.kept.add(self.steps.cache, slots, texts, int(rows.min()), self.room)
         self.held[slots] = -1
 
     def _keep_all(self) -> None:
@@ -93,7 +97,7 @@ class Decoder:
             assert not isinstance(self.steps, JointSteps)
             texts = [self._computed(row) if row >= 0 else np.zeros(0, np.int64) for row in self.held]
             first = int(self.held[self.held >= 0].min())
-            self.kept.take(self.steps.cache, texts, first, free_memory(self.steps.device))
+            self.kept.take(self.steps.cache, texts, first, self.room)
 
     def _computed(self, row: int) -> np.ndarray:
         """The text of a row but for its last token, which was sampled, and not yet computed."""
@@ -113,14 +117,18 @@ class Decoder:
         groups = list(slots_of_prompt.values())
         texts = [self.prompts[self.slots[group[0]]][:-1] for group in groups]
         starts = self._copy_kept(texts, groups)
-        # apart, since a beginning is computed without looking back
+        # texts of which nothing is kept take the causal kernel; the rest of others looks back on what is kept
         for begun in (False, True):
             chosen = [i for i, start in enumerate(starts) if (start > 0) == begun]
             # shortest first, and parts are taken from the end: prompts of similar length go together, the longest first
             chosen.sort(key=lambda i: len(texts[i]) - starts[i])
             while chosen:
                 width = len(texts[chosen[-1]]) - starts[chosen[-1]]
-                n = max(1, PREFILL_TOKENS // max(1, width))
+                n = PREFILL_TOKENS // max(1, width)
+                if begun:
+                    # what they look back on is gathered for each layer
+                    n = min(n, SEEN_TOKENS // max(len(texts[i]) for i in chosen))
+                n = max(1, n)
                 part, chosen = chosen[-n:], chosen[:-n]
                 rests, slots = [texts[i][starts[i] :] for i in part], [groups[i] for i in part]
                 # a prompt of one token has nothing to compute here
@@ -155,7 +163,7 @@ class Decoder:
         self.position[live] += 1
         ended = live[self.replies.record(rows, ids, raw, warped, pauses)]
         self.slots[ended], self.last[ended] = -1, 0
-        # a free slot may still be computed: at the end of what is to be kept, or at its beginning, where nothing needs more room
+        # a free slot may still be fed: at a position after its text, if that is kept, or at 0, for which no cache has to grow
         if self.kept is None:
             self.position[ended] = 0
         self.finished += len(ended)

@@ -3,7 +3,8 @@
 A step of sampling few rows lasts as long as reading the weights, of which there is then half as much. Each weight is a whole number
 from -127 to 127 times the scale of its 32 neighbours in a row of the matrix (round to nearest; the form of llama.cpp's Q8_0, with
 scales in bfloat16). It is multiplied by `native/int8.h`. The vocabulary head is rounded too; embeddings, of which a token reads one
-row, are not. Prompts, and texts that are scored, are read with the weights as they are.
+row, are not. Prompts, and texts that are scored, are read with the weights as they are; of earlier replies of a conversation what
+was computed as they were sampled is kept (`kept.py`).
 
 Such a model cannot be trained: what it samples has not the log-probs of the policy that would learn.
 """

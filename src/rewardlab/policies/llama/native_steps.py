@@ -18,7 +18,7 @@ from rewardlab.policies.llama.steps import Steps
 
 
 class NativeSteps(Steps):
-    """The same in C++, for small models in float32 on CPUs."""
+    """What `Steps` computes, in C++, for small models in float32 on CPUs."""
 
     gaps = False
 

@@ -1,4 +1,4 @@
-"""The forward passes of generation over a cache of keys and values: in PyTorch, or in C++ (`native/`) where that is faster."""
+"""The forward passes of generation over a cache of keys and values, in PyTorch (in C++: `native_steps.py`)."""
 
 from __future__ import annotations
 
