@@ -95,8 +95,7 @@ def of_baseline(world: Record, record: Record) -> str:
 def cautions(world: Record) -> Iterator[str]:
     """Of a world that tells nothing, or of no difference among members, and of those that cannot play there."""
     if not world["fit"]:
-        unmet = "; ".join(one["what"] for one in world["conditions"] if not one["ok"])
-        yield f"This world tells nothing of the others: it is not so that {unmet}."
+        yield f"This world tells nothing of the others. Not met: {'; '.join(map(unmet, unmet_of(world)))}."
     elif not world["told_apart"]["ok"]:
         yield "All together they differ by no more than alike ones would by chance."
     if world["fit"] and (absent := absences(world)):
