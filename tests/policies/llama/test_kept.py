@@ -182,7 +182,10 @@ def test_what_is_kept_takes_no_slots_from_rows(policy, kind, monkeypatch):
     rows, slots, decoder = prompts(policy, LONG), [], decode.Decoder
     wanted = talk(policy, rows, turns=3)
     monkeypatch.setattr(decode, "Decoder", lambda steps, n, *rest: (slots.append(n), decoder(steps, n, *rest))[1])
-    held = lambda: sum(block.bytes for block in policy._kept._blocks + policy._kept._added)  # noqa: E731
+
+    def held():
+        return sum(block.bytes for block in policy._kept._blocks + policy._kept._added)
+
     # as much memory as six rows need, and what is kept is a part of it
     needed = 2 * sum(policy.sampling_bytes(6, 200, 8).values())
     monkeypatch.setattr(policy, "free_memory", lambda: needed - 10 * held())
