@@ -2,8 +2,9 @@
 
 A policy replies, something answers, and so on; every reply continues the whole conversation. Without an answer's latency, which
 `rewardlab bench agents` is about. `anew` is rewardlab's own sampling outside `keeping`, `transformers` its `generate`, called for
-all episodes of a turn with the whole conversations, as trainers do that know nothing of turns. Episodes a second of the clock, the
-median of `repeats`; both sides sample the same number of tokens, and no reply ends early.
+all episodes of a turn with the whole conversations, as trainers do that know nothing of turns. In the rows of `hf`, our side is run
+by transformers too, as models are that the lean policy does not know. Episodes a second of the clock, the median of `repeats`; all
+sides sample the same number of tokens, and no reply ends early.
 
 The policy is SmolLM2-135M: of the small embedded one nothing is kept.
 
@@ -25,10 +26,19 @@ ANSWER = "You are in room {i}. There is a red key on the table, and a door in th
 def run(*, episodes: int = 8, turns: int = 10, max_new: int = 16, repeats: int = 3) -> Rows:
     settings = {"model": smollm2_model(), "episodes": episodes, "turns": turns, "max_new": max_new, "repeats": repeats}
     found = in_own_process(__file__, "ours", settings)
+    by_transformers = in_own_process(__file__, "ours", {**settings, "model": f"hf:{settings['model']}"})
     peer = in_own_process(__file__, "transformers", settings)
-    about = {**settings, "model": "smollm2", "tokens": found["tokens"], "seconds": found["seconds"]}
-    rates = {"anew": found["anew"], "transformers": peer["rate"]}
-    return [row(f"turns-{name}", found["kept"], rate, "episodes/s", about) for name, rate in rates.items()]
+
+    def of(name: str, ours: dict[str, Any], rate: float) -> dict[str, Any]:
+        about = {**settings, "model": "smollm2", "tokens": ours["tokens"], "seconds": ours["seconds"]}
+        return row(f"turns-{name}", ours["kept"], rate, "episodes/s", about)
+
+    return [
+        of("anew", found, found["anew"]),
+        of("transformers", found, peer["rate"]),
+        of("hf-anew", by_transformers, by_transformers["anew"]),
+        of("hf-transformers", by_transformers, peer["rate"]),
+    ]
 
 
 def ours(model: str, episodes: int, turns: int, max_new: int, repeats: int) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def test_the_recipe():
     assert recipe.rollout.settings["inner"].settings["env"].name == "terminal"
     assert recipe.rollout.rows_per_problem == 4
     assert recipe.update.epochs == 2
-    assert endless_terminals(keep="").rollout.settings["turns"] == 16
+    assert endless_terminals(keep="").rollout.settings["turns"] == 8
     # a base that plays keeps its environment and measure
     stacked = registry.build("otc_po+endless_terminals")
     assert stacked.rollout.settings["inner"].settings["env"].name == "search"

@@ -99,10 +99,11 @@ def test_rewards_by_hand():
         episode(last="<think>so</think><answer>?</answer>"),  # no verdict
     ]
     totals = [s.total for s in recipe.reward([group], run)[0]]
-    # roots 0; 0 4; 0 4 2: 5% and 95% of (0, 4) are .2 and 3.8, of (0, 2, 4) the same; 4 is above, 2 is the middle
+    # roots 0; 0 4: 5% and 95% of (0, 4) are .2 and 3.8; 4 is above
     assert totals[0] == pytest.approx(0.5 + 0.5 * 0.5)
     assert totals[1] == pytest.approx(0.5 + 0.5 * 0.0)
-    assert totals[2] == pytest.approx(0.0 + 0.5 * (1 - 1.8 / 3.6))
+    # wrong: nothing, however cheap
+    assert totals[2] == 0.0
     assert totals[3:] == [-1.0, None]
     # without the weight of cost, right answers alone
     alone = [s.total for s in router_r1(pool=json.dumps(EXPERTS), cost=0.0).reward([group], run)[0]]

@@ -86,7 +86,7 @@ def test_what_could_be_done():
     # a reply over two updates is one turn
     ids = np.zeros(2, np.int64)
     twice = Trajectory(
-        ask("?"), (Turn(None, ids), Turn("policy", ids), Turn("policy", ids), Turn(None, ids, text="Nothing")), "end"
+        ask("?"), (Turn(None, ids), Turn("policy", ids), Turn("policy", ids), Turn(None, ids, text="Nothing happens.")), "end"
     )
     assert executed()([[twice]])[0][0].steps == ((5, 0.0),)
 

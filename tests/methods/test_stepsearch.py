@@ -9,6 +9,8 @@ from rows import batch_of, outcome, steps
 from rewardlab import registry
 from rewardlab.core import Run
 from rewardlab.methods.process.stepsearch import claim, stepsearch
+from rewardlab.rewards.reward import reward
+from tests.rewards.test_searches import ANN, BOB, CAL, episode
 
 
 def test_the_advantages_by_hand():
@@ -29,8 +31,31 @@ def test_the_advantages_by_hand():
 
 def test_what_is_paid_and_what_is_left_without_it():
     full, without = registry.build("stepsearch"), registry.build("stepsearch", {"weight": 0.0, "key": 0.0})
-    assert str(full.reward) == "correct() + 1 * search_progress() + 0.618 * searched_for()"
+    assert str(full.reward) == "if_answered(inner=correct() + 1 * search_progress() + 0.618 * searched_for())"
     assert str(without.reward) == "correct()"
     assert "interactive" in str(without.rollout)
     assert registry.build("stepsearch", dict(claim.versus_settings)).reward == without.reward
     assert "center" in str(registry.build("grpo+stepsearch", {"stepsearch.n": 8}).credit)
+
+
+@reward
+def verify(trajectory):
+    return float("Answer: Cal" in trajectory.reply)
+
+
+def test_searches_are_paid_where_the_episode_ends_in_an_answer():
+    """Else to search on until the turns are over would be paid as much as an answer."""
+    known = {"facts": [ANN, BOB, CAL], "gold_documents": [BOB], "searches": ["Bob friend"]}
+    group = [
+        episode("Search: Bob friend", BOB, "Answer: Cal", **known),  # 1 + 1 + .618
+        episode("Search: Bob friend", BOB, "Answer: Dee", **known),
+        episode("Search: Bob friend", BOB, "Search: Cal boss", **known),
+        episode(
+            "<search>Bob friend</search>", "<information>\nThe search failed: no answer\n</information>", "Answer: Cal", **known
+        ),
+    ]
+    found = [s.total for s in stepsearch().reward([group], Run(policy=None, verify=verify()))[0]]
+    assert found == [pytest.approx(2.618), pytest.approx(1.618), -1.0, None]
+    (last,) = [s.steps for s in stepsearch().reward([group[2:3]], Run(policy=None, verify=verify()))[0]]
+    assert last == ((group[2].ends[-1], -1.0),)
+    assert [s.total for s in stepsearch(weight=0, key=0).reward([group], Run(policy=None, verify=verify()))[0]] == [1, 0, 0, 1]

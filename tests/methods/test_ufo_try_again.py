@@ -20,6 +20,7 @@ from rewardlab.methods.agents.ufo_try_again import (
     repeated_answers,
     tries,
     ufo_try_again,
+    without_answer,
 )
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.interactive import interactive
@@ -64,10 +65,13 @@ def test_rewards_by_hand():
 
 def test_answers_are_read_in_replies_of_real_models():
     reply = "<think>2 more than 4, is that 6?</think>Let me see.\n\nThe answer is \\boxed{ 1 / 2 }."
-    said = answers_in(episode(reply, "We try again. <answer> 1/2 </answer>", "```sql\nSELECT A\n```", "```sql\nselect a\n```"))
-    assert said == ["1/2", "1/2", "```sqlselecta```", "```sqlselecta```"]
-    ((score,),) = repeated_answers()([[episode("1", "1", "2", "1")]])
+    said = answers_in(episode(reply, "We try again. <answer> 1/2 </answer>", "```sql\nSELECT A\n```", "So:\n```sql\nselect a\n```"))
+    assert said == ["1/2", "1/2", "selecta", "selecta"]
+    ((score,),) = repeated_answers()([[episode("Answer: 1", "Answer: 1", "Answer: 2", "Answer: 1")]])
     assert score.value == 0.5
+    # words around it would make every answer another one: without a mark there is none, which costs `eta`
+    free = episode("Counting gives 5 primes.", "Counting again, I get 5 primes.")
+    assert [r([[free]])[0][0].value for r in (repeated_answers(), without_answer())] == [0.0, 2.0]
     assert repeated_answers()([[Trajectory(PROMPT)]])[0][0].value == 0.0
 
 
@@ -106,7 +110,7 @@ def test_what_it_is_measured_by():
         "4444": ["4"],
         "4454": ["6"],
     }
-    policy = ScriptedPolicy(lambda t: said["".join(t.replies)])
+    policy = ScriptedPolicy(lambda t: [f"Answer: {x}" for x in said["".join(t.replies).replace("Answer: ", "")]])
     found = tries(rollout=interactive(env=try_again(), n=4, turns=5))([PROMPT], Run(policy, verify=verify(), max_new=10))
     # 4 6 | 6 | 4 4 4 4 4 | 4 4 5 4 6: later answers are 6, 4 4 4 4, 4 5 4 6, of which 4 and 2 repeat
     assert found["success"] == 0.75

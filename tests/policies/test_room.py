@@ -98,7 +98,9 @@ def same(found, wanted):
 def test_a_row_samples_the_same_however_rows_are_divided(sampling, policy, monkeypatch):
     wanted, calls = drawn(policy, **sampling), []
     generate = policy._generate
-    monkeypatch.setattr(policy, "_generate", lambda model, prompts, s: (calls.append(len(prompts)), generate(model, prompts, s)))
+    monkeypatch.setattr(
+        policy, "_generate", lambda model, prompts, *rest: (calls.append(len(prompts)), generate(model, prompts, *rest))
+    )
     longest = max(map(len, asked(policy, 7)))
     monkeypatch.setattr(policy, "free_memory", lambda: 3 * sum(policy.sampling_bytes(1, longest, 12).values()))
     same(drawn(policy, **sampling), wanted)

@@ -9,6 +9,7 @@ import pytest
 
 from rewardlab.core import Trajectory, Turn, ask
 from rewardlab.methods.process.stepsearch import rounds, search_progress, searched_for, tfidf_cosines
+from rewardlab.text.searches import failed, results_of
 
 ANN, BOB, CAL = "Ann: boss Bob", "Bob: friend Cal", "Cal: boss Dee"
 
@@ -76,6 +77,22 @@ def test_documents_with_titles_and_of_several_lines():
     facts = [{"title": "Ann", "text": ANN.replace(" boss", "\nboss")}, {"title": "Bob", "text": BOB}]
     played = episode("<search>Ann</search>", shown, "x", facts=facts, gold_documents=[{"paragraph_text": ANN}])
     assert [x for _, x in paid(played).steps] == pytest.approx([1.0])
+
+
+def test_what_is_found_in_a_corpus_is_compared_without_title_and_an_empty_answer_is_no_document():
+    shown = f"<information>\nDoc 1 (Title: Ann (a person), young) {ANN}\nDoc 2: {CAL}\n</information>"
+    nothing = "<information>\nNothing found.\n</information>"
+    played = episode("<search>Ann</search>", shown, *("<search>x</search>", nothing) * 2, "x", gold_documents=[ANN])
+    assert [x for _, x in paid(played).steps] == pytest.approx([1.0, 0.0, 0.0])
+    assert results_of(shown, titles=True) == [f"(Title: Ann (a person), young) {ANN}", CAL]
+    assert results_of("Doc 1 (Title: open( Ann is here") == ["(Title: open( Ann is here"]
+
+
+def test_a_search_that_failed_gives_no_verdict():
+    played = episode("<search>Ann</search>", failed("<search>Ann</search>", "no answer"), "x", facts=[ANN], gold_documents=[ANN])
+    score = paid(played)
+    assert score.missing
+    assert score.why == "The search failed: no answer"
 
 
 def test_episodes_without_a_search_and_problems_without_gold():

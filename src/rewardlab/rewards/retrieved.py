@@ -13,6 +13,7 @@ import numpy as np
 from rewardlab.core import Problem, Trajectory
 from rewardlab.data.values import list_of
 from rewardlab.text.embedding import embedded
+from rewardlab.text.searches import failure_in
 from rewardlab.text.words import normalised, words
 
 
@@ -27,6 +28,11 @@ def rounds(trajectory: Trajectory) -> list[tuple[int, str, str]]:
         reply = text if decided else None
         position += sum(len(turn.ids) for turn in turns)
     return found
+
+
+def failure_of(trajectory: Trajectory) -> str:
+    """What the first search of an episode that failed was told; "" where none did. It is not the policy's fault."""
+    return next((why for _, _, answer in rounds(trajectory) if (why := failure_in(answer))), "")
 
 
 def tfidf_cosines(a: Sequence[str], b: Sequence[str], corpus: Sequence[str]) -> np.ndarray:

@@ -19,9 +19,9 @@ from .answers import after_thinking
 
 ASK, NOTHING, FAILED = "Search:", "Nothing found.", "The search failed"
 OPEN, CLOSE = "<search>", "</search>"
-INFORMATION = ("<information>", "</information>")
+INFORMATION, TITLE = ("<information>", "</information>"), "(Title: "
 _TAGGED = re.compile(r"<search>(.*?)(?:</search>|\Z)", re.DOTALL)
-_RANK = re.compile(r"^Doc \d+:? ")
+_RANK = re.compile(r"Doc \d+:? (.*)")
 
 
 def query_of(reply: str, mark: str = ASK) -> str | None:
@@ -57,10 +57,33 @@ def failed(reply: str, why: str) -> str:
     return _between_tags([f"{FAILED}: {why}"]) if _tagged(reply) else f"{FAILED}: {why}"
 
 
-def results_of(answer: str) -> list[str]:
-    """The lines of an answer that hold results, without the ranks of these: a document that is found again is the same."""
-    lines = (_RANK.sub("", line.strip()) for line in answer.splitlines())
-    return [line for line in lines if line and line not in INFORMATION and not line.startswith(FAILED)]
+def results_of(answer: str, titles: bool = False) -> list[str]:
+    """The documents of an answer, without their ranks: one that is found again is the same.
+
+    titles: with those that it shows. There are none where nothing was found, or the search failed.
+    """
+    lines = (line.strip() for line in answer.splitlines())
+    found = [line for line in lines if line and line not in (*INFORMATION, NOTHING) and not line.startswith(FAILED)]
+    return [ranked[1] if (ranked := _RANK.match(line)) and titles else _text_of(line) for line in found]
+
+
+def failure_in(answer: str) -> str:
+    """What an answer says of a search that failed; "" where none did."""
+    return next((line.strip() for line in answer.splitlines() if line.strip().startswith(FAILED)), "")
+
+
+def _text_of(line: str) -> str:
+    """The text of a document in the line that shows it."""
+    ranked = _RANK.match(line)
+    if ranked is None or not ranked[1].startswith(TITLE):
+        return line if ranked is None else ranked[1]
+    depth = 0
+    # a title may have brackets of its own
+    for i, letter in enumerate(ranked[1]):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return ranked[1][i + 1 :].strip()
+    return ranked[1]
 
 
 def _tagged(reply: str) -> bool:
@@ -73,5 +96,5 @@ def _between_tags(lines: Sequence[str]) -> str:
 
 def _lines(documents: Sequence[tuple[str, str]]) -> list[str]:
     ranked = enumerate(documents, 1)
-    lines = [f"Doc {i}{f' (Title: {title})' if title else ':'} {' '.join(text.split())}" for i, (title, text) in ranked]
+    lines = [f"Doc {i}{f' {TITLE}{title})' if title else ':'} {' '.join(text.split())}" for i, (title, text) in ranked]
     return lines or [NOTHING]

@@ -15,9 +15,10 @@ from rewardlab.api import train
 from rewardlab.core import Message, Sampling, Trajectory, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.hf import policy as hf
+from rewardlab.policies.hf import generating
 from rewardlab.policies.hf.adapters import for_sampling
 from rewardlab.policies.hf.policy import HFPolicy
+from rewardlab.policies.hf.prefill import read_once
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.rewards.reward import reward
 
@@ -268,7 +269,7 @@ def test_rows_drawn_in_several_calls_come_back_in_order_as_if_in_one(folder, mon
     rows = prompts(policy, [f"{q} {i}" for i, q in enumerate(QUESTIONS * 2)])
     wanted = extend(policy, rows, max_new=20, temperature=0.0)
     assert {t.stop for t in wanted} == {"end", "length"}
-    monkeypatch.setattr(hf, "ROWS", 3)
+    monkeypatch.setattr(generating, "ROWS", 3)
     found = extend(policy, rows, max_new=20, temperature=0.0)
     assert drawn(found) == drawn(wanted)
     assert [t.stop for t in found] == [t.stop for t in wanted]
@@ -468,7 +469,7 @@ def test_a_prompt_that_several_rows_share_is_read_once_and_the_replies_are_the_s
         return policy.extend(rows, Sampling(5, 1.0), torch.Generator().manual_seed(1)), list(read)
 
     once, calls = sampled()
-    monkeypatch.setattr(hf.HFPolicy, "_reads_once", lambda self, width: False)
+    monkeypatch.setattr(HFPolicy, "_reads_once", lambda self, width: False)
     each, plain = sampled()
     hook.remove()
     width = max(map(len, rows))
@@ -483,10 +484,9 @@ def test_a_prompt_that_several_rows_share_is_read_once_and_the_replies_are_the_s
 
 def test_prompts_are_read_in_each_row_where_few_are_shared_or_a_layer_forgets(folder, monkeypatch):
     given = []
-    monkeypatch.setattr(hf, "read_once", lambda *args: given.append(real(*args)) or given[-1])
-    real = sys.modules["rewardlab.policies.hf.prefill"].read_once
+    monkeypatch.setattr(generating, "read_once", lambda *args: given.append(read_once(*args)) or given[-1])
     for family, questions in (("llama", QUESTIONS), ("mistral", ["1 + 2 = ?"] * 4), ("gpt2", ["1 + 2 = ?"] * 4)):
         policy = load(folder(family))
         rows = policy.read([Trajectory(ask(q)) for q in questions], [ask(q).prompt for q in questions])
         policy.extend(rows, Sampling(2, 1.0), torch.Generator().manual_seed(1))
-    assert given == [{}, {}, {}]
+    assert given == [None, None, None]

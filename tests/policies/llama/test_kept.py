@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from rewardlab.core import Message, Sampling, Turn
+from rewardlab.policies.kept import Kept
 from rewardlab.policies.llama import decode
-from rewardlab.policies.llama.kept import Kept
+from rewardlab.policies.llama.kept import keep_copy, keep_whole
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.native.library import library
 from rewardlab.policies.llama.native_steps import FewRows, NativeSteps
@@ -212,7 +213,7 @@ def test_the_oldest_calls_make_room():
     text, store = np.arange(40), Kept(most_bytes=4 * SLOT)
     store.begin([])
     for value in (1, 2, 3):
-        store.take(cache(value), [text + 100 * value], 0, SLOT)
+        keep_whole(store, cache(value), [text + 100 * value], 0, SLOT)
         store.begin([])
     # half of it for earlier calls
     assert store.find(text + 100) is None
@@ -227,9 +228,9 @@ def test_a_call_adds_no_more_than_there_is_room_for():
     text, store = np.arange(40), Kept(1 << 30)
     store.begin([])
     # of a cache that is too large two slots, and of another none
-    store.take(cache(1, 2, 3, 4), [text[:0], text, text + 50, text + 100], 0, 2 * SLOT + 1)
-    assert store.add(cache(1, 2), np.array([1]), [text + 150], 0, 2 * SLOT) == SLOT
-    assert store.add(cache(1, 2), np.array([1]), [text + 200], 0, SLOT - 1) == 0
+    keep_whole(store, cache(1, 2, 3, 4), [text[:0], text, text + 50, text + 100], 0, 2 * SLOT + 1)
+    assert keep_copy(store, cache(1, 2), np.array([1]), [text + 150], 0, 2 * SLOT) == SLOT
+    assert keep_copy(store, cache(1, 2), np.array([1]), [text + 200], 0, SLOT - 1) == 0
     store.begin([])
     assert [store.find(text + more) is not None for more in (0, 50, 100, 150, 200)] == [True, True, False, True, False]
     found = store.find(text + 50)
@@ -240,7 +241,7 @@ def test_a_call_adds_no_more_than_there_is_room_for():
 def test_little_that_texts_have_in_common_is_computed_anew():
     store = Kept(1 << 30)
     store.begin([])
-    store.take(cache(1), [np.arange(40)], 0, 1 << 30)
+    keep_whole(store, cache(1), [np.arange(40)], 0, 1 << 30)
     store.begin([])
     assert store.find(np.arange(150)) is not None
     assert store.find(np.arange(170)) is None
@@ -250,7 +251,7 @@ def test_the_longest_beginning_is_found():
     store = Kept(1 << 30)
     store.begin([])
     texts = [np.arange(60), np.r_[np.arange(50), [9, 9]], np.arange(30) + 5, np.arange(100)]
-    store.take([torch.zeros(2, 4, 1, 128, 4)], texts, 0, 1 << 30)
+    keep_whole(store, [torch.zeros(2, 4, 1, 128, 4)], texts, 0, 1 << 30)
     store.begin([])
     # by 32 tokens at a time: of those that begin alike so far it is the one that was kept last
     for wanted, row, length in ((np.arange(45), 3, 45), (np.arange(200), 3, 100), (np.r_[np.arange(70), [9]], 3, 70)):

@@ -8,7 +8,7 @@ Environments are the bottleneck, not the algorithm: with enough tasks that are w
 task whose tests want what it does not say can only teach noise, and nothing in its text shows that; attempts do.
 
 Gandhi et al. 2026, arXiv:2601.16443, by its abstract and the released code (kanishkg/endless-terminals, 1346de5): generator/ for
-the stages and their prompts, o3's pass@16 > 0 as the filter, at most 16 commands; scripts/train_qwen3b.sh (SkyRL): PPO with GAE and
+the stages and their prompts, o3's pass@16 > 0 as the filter; scripts/train_qwen3b.sh (SkyRL): PPO with GAE and
 a critic of its own, 2 epochs a batch, 4 samples a prompt, at most 8 turns, temperature 0.6 (1 here, so that what is sampled is what
 is trained). (inferred): our prompts, shorter than theirs; no KL, which that script does not name; lambda and clip range are PPO's.
 
@@ -58,7 +58,7 @@ def only_solvable(problems: list[Problem], run: Run, *, inner: Rollout, column: 
 
 
 def endless_terminals(
-    base: Recipe | None = None, *, env: Environment | None = None, n: int | None = None, turns: int = 16, keep: str = "solved"
+    base: Recipe | None = None, *, env: Environment | None = None, n: int | None = None, turns: int = 8, keep: str = "solved"
 ) -> Recipe:
     """env: the terminal; None: that of the base, else ours.  n: episodes of a task; None: the base's.  turns: the most commands.
     keep: the column that says how many attempts solved a task; "": all tasks are trained on.

@@ -171,11 +171,12 @@ def log_of(t: Trajectory) -> str:
 
 
 def read_judgement(text: str, turns: int) -> tuple[set[int], float | None]:
-    """The turns that a judge calls critical, and the goal's score; nothing and None where it cannot be read."""
+    """The turns that a judge calls critical, and the goal's score from 0 to 10; nothing and None where it cannot be read."""
     found = first_json(text)
     said = found[0] if found and isinstance(found[0], dict) else {}
     marked = {i for x in list_of(said.get("indexes")) or [] if (k := number_of(x)) is not None and 0 <= (i := int(k)) < turns}
-    return marked, number_of(said.get("score"))
+    score = number_of(said.get("score"))
+    return marked, score if score is not None and 0 <= score <= 10 else None
 
 
 @reward(over="groups", steps=True)
@@ -274,9 +275,7 @@ def epo_strategic(
 
 
 fidelity = "core"
-left_out = (
-    "rounds of whole data sets, collected by expert models at first and learnt for three epochs; Sotopia's scores but the goal"
-)
+left_out = "rounds of whole data sets, collected by expert models and learnt for three epochs; Sotopia's scores but the goal"
 data = Data(
     # who marks turns, and says how far a goal was reached, must be able to judge: these rows are played for nothing
     settings={"env": "epo_strategic/talk"},

@@ -36,7 +36,7 @@ from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.methods.baselines.sft import sft
-from rewardlab.rewards.retrieved import rounds, similarity, texts_in
+from rewardlab.rewards.retrieved import failure_of, rounds, similarity, texts_in
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
@@ -83,11 +83,13 @@ def progress(trajectory: Trajectory, *, gold: str = "supporting", embed: str = "
     """At the end of each reply that was answered: by how much the answer brings the documents seen nearer to those of a column.
 
     S_t - S_{t-1},   S_t: the mean over the column's documents of the highest similarity with a result of the rounds up to t
-    embed: of `similarity`. No verdict where the column is no list.  Yang et al. 2024, arXiv:2405.13021
+    embed: of `similarity`. No verdict where the column is no list, or a search failed.  Yang et al. 2024, arXiv:2405.13021
     """
     wanted = texts_in(trajectory.problem, gold)
     if not wanted:
         return Score(None, why=f"the column {gold!r} is no list of documents")
+    if failed_why := failure_of(trajectory):
+        return Score(None, why=failed_why)
     best, steps = np.zeros(len(wanted)), []
     for end, _, answer in rounds(trajectory):
         # a search of small policies shows all its results in one line

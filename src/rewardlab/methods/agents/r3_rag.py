@@ -56,7 +56,7 @@ from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.methods.baselines.sft import sft_first
-from rewardlab.rewards.retrieved import rounds, similarity, texts_in
+from rewardlab.rewards.retrieved import failure_of, rounds, similarity, texts_in
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
@@ -75,9 +75,11 @@ def relevant(
     """At the end of each reply that was answered, from 0 to 1, how relevant the answer is:
 
     similar: the highest similarity of a result with question and query together (embed: `rewards/retrieved.py`).  supporting: 1 if
-    it holds a document of the column `gold`, else 0; no verdict where the column is no list.
+    it holds a document of the column `gold`, else 0; no verdict where the column is no list, or a search failed.
     """
     wanted = texts_in(trajectory.problem, gold)
+    if failed := failure_of(trajectory):
+        return Score(None, why=failed)
     if by == "supporting" and not wanted:
         return Score(None, why=f"the column {gold!r} is no list of documents")
     steps = []
@@ -87,7 +89,9 @@ def relevant(
             steps.append((end, float(any(text in shown for text in wanted))))
         else:
             asked = " ".join([trajectory.problem.question, *queries_of(reply)])
-            steps.append((end, float(np.clip(similarity([asked], results_of(answer), embed).max(initial=0.0), 0.0, 1.0))))
+            steps.append(
+                (end, float(np.clip(similarity([asked], results_of(answer, titles=True), embed).max(initial=0.0), 0.0, 1.0)))
+            )
     return steps
 
 
@@ -190,7 +194,10 @@ def relevance_found(problems: Sequence[Problem], run: Run, *, rollout: Rollout) 
     for t in (t for group in rollout(list(problems), run) for t in group):
         truth = relevant(by="supporting")([[t]])[0][0].steps
         said = relevant()([[t]])[0][0].steps
-        alone = [float(similarity(queries_of(reply)[:1], results_of(answer)).max(initial=0.0)) for _, reply, answer in rounds(t)]
+        alone = [
+            float(similarity(queries_of(reply)[:1], results_of(answer, titles=True)).max(initial=0.0))
+            for _, reply, answer in rounds(t)
+        ]
         good = [value >= 1.0 for _, value in truth]
         pairs["question_and_query"] += zip((value for _, value in said), good, strict=True)
         pairs["query"] += zip(alone, good, strict=True)

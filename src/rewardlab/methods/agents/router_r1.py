@@ -1,7 +1,7 @@
 """Router-R1: a policy that thinks, asks other models by name, as often as it needs to, and is paid for right answers at low cost.
 
     <think>...</think><search>Model: question</search>   ->   <information>what the model says</information>   ->   ...
-    R = -1 where the form is wrong;   else (1 - a) [right] + a r_cost
+    R = -1 where the form is wrong;   else [right] ((1 - a) + a r_cost)
     cost = sum over calls of price * tokens that the model wrote;    r_cost = 1 - (sqrt(cost) - q05) / (q95 - q05), from 0 to 1
 
 q05, q95: of the last 1000 costs, after the root; r_cost = 1/2 where they are equal. Whom to ask, what, and when to stop is one
@@ -10,10 +10,10 @@ say is read and not learnt from.
 
 Zhang et al. 2025, arXiv:2506.09033, by its abstract, and the released code (ulab-uiuc/Router-R1, by the fork
 programmer229/Router-R1): train.sh (69ac0cd) has PPO of 64 prompts, one episode each, 4 calls and a last reply, mini-batches of 32,
-a KL of .001, and a = 0 unless asked for; verl/trainer/main_ppo.py (32225da) the form and the cost; prompt_pool.py and
-route_service.py (2dab00d) the prompts, shorter here, and 512 tokens of a model at temperature 0. The form is also wrong where a
-question names its model. (inferred): a = .5, since at 0 nothing is paid for cost; lam = 1, as verl has it; that cost counts in
-wrong answers too (in two other forks these get 0).
+a KL of .001, and a = 0 unless asked for; verl/trainer/main_ppo.py (32225da) the form and the cost; qa_em.py (586f202, and other
+forks) that a wrong answer is paid nothing, however cheap; prompt_pool.py and route_service.py (2dab00d) the prompts, shorter here,
+and 512 tokens of a model at temperature 0. The form is also wrong where a question names its model. (inferred): a = .5, since at 0
+nothing is paid for cost; lam = 1, as verl has it.
 
 The pool is a JSON file, or its text, --pool pool.json: a list of {"name", "about", "price", "model"}, price in money for a million
 tokens, model as judges are named (openai:URL#NAME, hf:PATH, model:RUN, copy:policy). With "column" in the place of "model", what a
@@ -257,7 +257,7 @@ def router_r1(
     return base.but(
         rollout=routed(**played, n=n),
         # a wrong form closes the gate, and is all that an episode is paid
-        reward=well_formed(experts=experts) >> ((1 - cost) * right + cost * cheapness() if cost else right),
+        reward=well_formed(experts=experts) >> (right * ((1 - cost) + cost * cheapness()) if cost else right),
         measure=routed_accuracy(rollout=routed(**played, n=1)),
         also=(*base.also, *models),
     )
@@ -288,9 +288,8 @@ check = Check(
     versus_settings={"pool": POOL, "turns": 3, "tell": "{question}", "problems": 32, "cost": 0.0},
     by=routed_accuracy(rollout=routed(experts=experts_in(POOL), n=8, turns=3, tell="{question}")), problems=32, steps=10,
     guard=Within("pass@1", low=-0.1), fault=Within("spent", low=5.0, says="what two calls cost at first"),
-    tried="one development seed, questions without numbers: 2.6 a question against 17.7, but right in 41 points fewer of them, far "
-    "beyond the guard: at a = .5 the cheap expert is asked whatever is wanted, for wrong answers are paid for being cheap, too",
-    finding="paid for low cost it spends 3.3 a question, else 15.6 (11.4 at first), and is right in 17%, else in 35% (32% at "
-    "first): wrong answers are paid for being cheap, too, so that the cheap expert is asked whatever is wanted",
+    tried="not in this version", version=2,
+    replaces="wrong answers were paid for being cheap, too, which the released code does not: it spent 3.3 a question, and was "
+    "right in 17% where the other was in 35%",
 )  # fmt: skip
 baseline = "ppo"

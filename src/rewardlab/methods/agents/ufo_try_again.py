@@ -12,8 +12,8 @@ Liu et al. 2025, arXiv:2507.14295, by an article that quotes it, and lichengliu0
 quarter of the groups whose rewards differ most; eta = .1 is its format_penalty, "Incorrect. Please try again." its feedback, and
 gamma = 1/2 its 1 / 2^step (ragen/env/metamathqa/env.py). lambda = 1 is that of one version of this file, which counts the different
 answers before the present one; here, as in the paper, over the episode. Answers are compared as there, without spaces and in lower
-case: what stands in <answer> tags, in a box or after "answer:", or else the whole reply. (inferred): that the KL is taken off the
-reward, which that file leaves to verl.
+case: what stands in <answer> tags, in a box, in a block of code or after "answer:"; a reply with none of these answers nothing.
+(inferred): that the KL is taken off the reward, which that file leaves to verl.
 
 The environment is `try_again`, for any other method by --env try_again.
 """
@@ -38,14 +38,16 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.settings.domain import PositiveFloat, PositiveInt, PositiveShare, Share
-from rewardlab.text.replies import stated
+from rewardlab.text.blocks import last_block
+from rewardlab.text.replies import marked
 
 # ---- what an episode is paid -----------------------------------------------------------------------------------------
 
 
 def answers_in(trajectory: Trajectory) -> list[str]:
-    """What each reply answers, without spaces and in lower case; "" where it answers nothing."""
-    return [re.sub(r"\s+", "", stated(reply)).lower() for reply in trajectory.replies]
+    """What each reply answers, in marks or as code, without spaces and in lower case; "" where it answers nothing."""
+    said = (marked(reply) or last_block(reply) or "" for reply in trajectory.replies)
+    return [re.sub(r"\s+", "", answer).lower() for answer in said]
 
 
 @reward

@@ -14,7 +14,7 @@ a linear head on the hidden state (the code puts it on the logits). The model le
 is trained once, on episodes of the start. `watched=True` adds a critic of the reward as it comes, at the end, which pays nobody:
 PPO's own, here, is one of what the turns are paid.
 
-An environment (env=...) tells that something could not be done by the words of `refused`, "Nothing happens" in theirs.
+An environment (env=...) tells that something could not be done by one of the texts of `refused`: "Nothing happens" is theirs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from rewardlab.objectives.progress import turn_ends, turns_sum_error
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.text.searches import query_of
+from rewardlab.text.searches import NOTHING, query_of
 from rewardlab.util.outputs import values
 from rewardlab.util.ranking import auc_of
 
@@ -91,19 +91,22 @@ def progress_found(
     }  # fmt: skip
 
 
+REFUSED = ("Nothing happens", NOTHING)
+"""What text games and our search answer where nothing could be done."""
+
 # ---- Whether what an agent did could be done -------------------------------------------------------------------------
 
 
 @reward(steps=True)
-def executed(trajectory: Trajectory, *, refused: str = "Nothing") -> list[tuple[int, float]]:
-    """1 at the end of each turn of an episode that the environment did not answer by `refused`, else 0.
+def executed(trajectory: Trajectory, *, refused: tuple[str, ...] = REFUSED) -> list[tuple[int, float]]:
+    """1 at the end of each turn of an episode that the environment did not answer by one of `refused`, else 0.
 
     A turn that nothing answers, such as the last, could be done.  Wang et al. 2025, arXiv:2505.20732
     """
     steps: list[tuple[int, float]] = []
     position = 0
     for turn in trajectory.turns:
-        if turn.author is None and steps and refused in turn.text and steps[-1][0] == position - 1:
+        if turn.author is None and steps and any(x in turn.text for x in refused) and steps[-1][0] == position - 1:
             steps[-1] = (position - 1, 0.0)
         position += len(turn.ids)
         if turn.author is not None and len(turn.ids):
@@ -162,12 +165,13 @@ def delayed_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 def spa_rl(
     base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", turns: int = 5, n: int = 1, alpha: float = 1.0,
-    beta: float = 0.5, refused: str = "Nothing", progress_lr: float | None = None, progress_epochs: int = 4, watched: bool = False,
+    beta: float = 0.5, refused: tuple[str, ...] = REFUSED, progress_lr: float | None = None, progress_epochs: int = 4,
+    watched: bool = False,
 ) -> Recipe:  # fmt: skip
     """corpus: a file of documents to search (`tools`).  env, turns, n: what is played, for how long, and how often per
-    problem.  alpha, beta: of progress and of what was executed. refused: what the environment answers where it was not.
-    progress_lr, progress_epochs: of the progress model.  watched: a critic of the reward at the end learns beside it, as often
-    and from the same episodes, to compare with.
+    problem.  alpha, beta: of progress and of what was executed. refused: what the environment answers where it was not, one of
+    these texts.  progress_lr, progress_epochs: of the progress model.  watched: a critic of the reward at the end learns beside
+    it, as often and from the same episodes, to compare with.
     """
     base = base or ppo(n=n)
     if not any(x.name == "critic" for x in base.also):

@@ -114,6 +114,7 @@ def igpo(
     prompt: stands before an answer; without it "<answer>" with a corpus, as its tools ask for, else "Answer:".
     """
     base = base or grpo(n=n, eps=eps)
+    right = base.reward or correct()
     env = tools(env, corpus)
     episodes = interactive(env=env, n=n, turns=turns)
     normalised = center() >> scale_by_std()
@@ -121,7 +122,7 @@ def igpo(
     told = prompt or ("<answer>" if corpus else "Answer:")
     return base.but(
         rollout=episodes,
-        reward=correct() + gain * information_gain(prompt=told) if gain else correct(),  # gain=0 saves scoring the gold answer
+        reward=right + gain * information_gain(prompt=told) if gain else right,  # gain=0 saves scoring the gold answer
         # normalised over turns before they are summed: every turn of the group is one event
         credit=(each_term(chain=normalised) if separate else normalised) >> turn_to_go(gamma=gamma),
         # measured with one episode per problem: pass@1 needs no group

@@ -13,9 +13,10 @@ episode was than its group then, and A' than what is usual by now, which teaches
 Qin et al. 2025, arXiv:2509.22601, and TencentYoutuResearch/SPEAR: buffer and P50 (verl-agent, ray_trainer_hybrid.py, e3dbfe3),
 an update of its own for L after that of the step, and gamma (dp_actor.py, 28fffef), calls in right and wrong episodes (retool,
 reward.py, 7b51a57), a tolerance of 10 and the bounds (README, 03388e4; scripts have 5, and 2 to 60 for rewards of 10).
-Covariances are found before the update over the batch, there in it over a micro-batch. (inferred): warmup = 1/2, which the
-script sets but does not pass on; capacity, the 128 episodes of a step, there 2048. The base is the paper's Dr.BoT: `dr_grpo`,
-clipped higher.
+Covariances are found before the update over the batch, there in it over a micro-batch. (inferred): warmup = 1/2, and pay for
+calls to the end: which of the two schedules ends first differs there (steps of pay and of growing imitation: 200 and 300 in
+run_qwen2-32b_spear.sh, 200 and 100 in the README, 100 and 200 in run_alfworld_spear.sh, which does not pass them on); capacity, the
+128 episodes of a step, there 2048. The base is the paper's Dr.BoT: `dr_grpo`, clipped higher.
 """
 
 import math

@@ -7,58 +7,47 @@ those; a model that scales or soft-caps its logits is refused when it is loaded.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rewardlab.core import Outputs, Sampling, Trajectory
+from rewardlab.core import Outputs
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.attributes import Attributes, attributes_in, check_outputs, mixed
 from rewardlab.policies.head import per_token_losses, token_logprobs
-from rewardlab.policies.hf.adapters import adapted, checkpoint_weights, for_sampling, merged_copy, save_adapter
+from rewardlab.policies.hf.adapters import adapted, checkpoint_weights, merged_copy, save_adapter
+from rewardlab.policies.hf.generating import Generating
 from rewardlab.policies.hf.loading import load_model, without_dropout
-from rewardlab.policies.hf.logit_ensemble import processors
 from rewardlab.policies.hf.model import (
     check_head,
     classifier,
     context_of,
-    decoder_layers,
     layer_norms,
     reading,
     recomputing,
     vocabulary,
 )
-from rewardlab.policies.hf.prefill import read_once
-from rewardlab.policies.hf.sampling import Sampler
-from rewardlab.policies.hf.sizes import ROWS, Sizes
 from rewardlab.policies.perturbed import Place
-from rewardlab.policies.replies import Replies
-from rewardlab.policies.room import fitting_rows, in_parts, sampling_cost
-from rewardlab.policies.text import TextPolicy
-from rewardlab.policies.vectors import numbered, numbered_table
+from rewardlab.policies.vectors import numbered_table
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
 
-class HFPolicy(Sizes, TextPolicy):
+class HFPolicy(Generating):
     """A transformers model as a policy, a critic or a reward model (`value_head`, (1, hidden)).
 
     model: a causal model, or the PeftModel around one: then only its adapters train, and copies share the frozen weights.
     dtype: format of computation (autocast), in which `load` keeps matrices below adapters; weights that train, gradients and
     log-probs are float32. Dropout is always off.
-    static_cache: whether keys and values are sampled into tables of full length.
     """
 
     writes = True
     """Whether it has a vocabulary head where it has no value head."""
-    compiled = False
-    """Whether transformers compiles steps over a static cache: it does so anew for each number of rows, or of tokens."""
 
     def __init__(
         self, model: Any, tokenizer: Any, device: torch.device, dtype: torch.dtype, name: str = "policy",
@@ -151,78 +140,6 @@ class HFPolicy(Sizes, TextPolicy):
         trained = {k: p for k, p in self.whole.named_parameters() if p.requires_grad}
         return trained if self.value_head is None else trained | {"value_head": self.value_head}
 
-    # ---- sampling ----------------------------------------------------------------------------------------------------
-
-    def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
-        """Sample one reply for each trajectory."""
-        if self.value_head is not None:
-            raise RewardlabError(f"the model {self.name!r} has a value head and cannot generate")
-        if (elsewhere := self._sampled_elsewhere(trajectories, sampling, rng)) is not None:
-            return elsewhere
-        if not trajectories:
-            return []
-        trajectories = self._begun(trajectories, rng)
-        for t in trajectories:
-            for member in (self, *(other for _, other in self._joined)):
-                member.check_fits(t, sampling.max_new)
-        vocab = self.model.config.get_text_config().vocab_size
-        sampler = Sampler(Replies(self, len(trajectories), sampling, rng, vocab))
-        model = for_sampling(self.whole, self.dtype)
-
-        def sample(part: list[int]) -> None:
-            if not sampler.enough:
-                sampler.rows = np.array(part)
-                prompts, vectors = numbered([trajectories[i] for i in part], self._known, self._joined)
-                with reading(model, vectors):
-                    self._generate(model, prompts, sampler)
-
-        def again(part: list[int]) -> None:
-            sampler.restart(np.array(part))
-
-        fewer = in_parts(self._sampled_together(trajectories, sampling.max_new), sample, again, self.alone)
-        self.most_rows = fewer or self.most_rows
-        self.count_generated(int(sampler.replies.count.sum()))
-        return sampler.replies.added_to(trajectories)
-
-    def _sampled_together(self, trajectories: Sequence[Trajectory], max_new: int) -> list[list[int]]:
-        """The rows of each call of `generate`: as many as there is memory for. What a row samples does not depend on the others."""
-        # prompts of similar length go together, since they are padded to the longest on the left
-        order = sorted(range(len(trajectories)), key=lambda i: len(trajectories[i]))
-        lengths = [len(trajectories[i]) for i in order]
-        parts = fitting_rows(lengths, min(ROWS, self.most_rows), sampling_cost(self, max_new), self.free_memory())
-        return [sorted(order[i] for i in part) for part in parts]
-
-    def _generate(self, model: Any, prompts: list[np.ndarray], sampler: Sampler) -> None:
-        from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
-
-        width = max(len(p) for p in prompts)
-        ids, mask = torch.zeros(2, len(prompts), width, dtype=torch.long)
-        for row, p in enumerate(prompts):
-            ids[row, width - len(p) :], mask[row, width - len(p) :] = torch.from_numpy(p), 1
-        added = processors(self._joined, self._candidates, mask.to(self.device))
-        chosen, over = LogitsProcessorList([*added, sampler]), StoppingCriteriaList([sampler.over])
-        own_config = model.generation_config
-        # the checkpoint's own penalties and limits would change what is sampled without changing the log-probs
-        model.generation_config = GenerationConfig()
-        # greedy, because `Sampler` leaves a single token possible
-        cache = {"cache_implementation": "static", "disable_compile": not self.compiled} if self.static_cache else {}
-        greedy = GenerationConfig(do_sample=False, max_new_tokens=sampler.replies.sampling.max_new, pad_token_id=0, **cache)
-        try:
-            with torch.no_grad(), self._autocast(), self._changed(self._read_in_sampling(mask), model):
-                ids, mask = ids.to(self.device), mask.to(self.device)
-                model.generate(
-                    input_ids=ids, attention_mask=mask, generation_config=greedy, logits_processor=chosen,
-                    stopping_criteria=over, **(read_once(model, prompts, ids, mask) if self._reads_once(width) else {}),
-                    # by itself, transformers would have the processes of a divided model wait for each other in every call
-                    synced_gpus=False,
-                )  # fmt: skip
-        finally:
-            model.generation_config = own_config
-
-    def _reads_once(self, width: int) -> bool:
-        """Whether prompts of several rows may be read once: nothing else decides or is inserted, and the cache grows."""
-        return width > 1 and self.alone and not (self.static_cache or self._joined or self._inserted is not None)
-
     # ---- log-probs ---------------------------------------------------------------------------------------------------
 
     def _forward(self, ids: Tensor, length: Tensor, mask: Tensor, wants: Sequence[str], per_token: Sequence[Any] = ()) -> Outputs:
@@ -251,37 +168,6 @@ class HFPolicy(Sizes, TextPolicy):
         # each matrix is used once: autocast's copy of it need not wait for a second time
         with again, self._autocast(cached=False):
             return self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state.to(self.dtype)
-
-    @property
-    def _known(self) -> int:
-        """The ids that have embeddings."""
-        return len(self.model.get_input_embeddings().weight)
-
-    def _read_in_sampling(self, mask: Tensor) -> Callable[[Tensor], Tensor]:
-        """x (rows, t, hidden) -> (rows, t), which tokens are real: of prompts as `mask` says, and each sampled after them."""
-        prompts = mask.bool().to(self.device)
-        return lambda x: prompts if x.shape[1] == prompts.shape[1] > 1 else prompts[:, -1:].expand(-1, x.shape[1])
-
-    @contextmanager
-    def _changed(self, real: Callable[[Tensor], Tensor], whole: Any) -> Iterator[None]:
-        """A context in which the model's forward pass has what is inserted after a layer, for the tokens where `real` (B, T)."""
-        if self._inserted is None:
-            yield
-            return
-        layer, change = self._inserted
-
-        def hook(module: nn.Module, inputs: Any, output: Any) -> Any:
-            x = output[0] if isinstance(output, tuple) else output
-            at = real(x)
-            changed = x.masked_scatter(at[:, :, None], change(x[at].float()).to(x.dtype))
-            return (changed, *output[1:]) if isinstance(output, tuple) else changed
-
-        model = whole.get_base_model() if adapted(whole) else whole
-        handle = decoder_layers(model)[layer].register_forward_hook(hook)
-        try:
-            yield
-        finally:
-            handle.remove()
 
     def _scales(self) -> list[Place]:
         return layer_norms(self.model)
@@ -329,6 +215,3 @@ class HFPolicy(Sizes, TextPolicy):
         out.logprobs, out.entropy = map(table, token_logprobs(h, weight, chosen))
         if per_token:
             out.extra = {k: table(v) for k, v in per_token_losses(h, weight, chosen, per_token).items()}
-
-    def _autocast(self, cached: bool = True) -> torch.autocast:
-        return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32, cache_enabled=cached)

@@ -40,6 +40,8 @@ class VisionPolicy(HFPolicy):
     told: Mapping[str, Any] = MappingProxyType({})
     mean: tuple[float, ...] = (0.5, 0.5, 0.5)
     std: tuple[float, ...] = (0.5, 0.5, 0.5)
+    # equal tokens may stand for unlike images
+    _by_ids_alone = False
 
     @classmethod
     def load(
@@ -155,18 +157,14 @@ class VisionPolicy(HFPolicy):
         self._prompts = trajectories
         return super().extend(trajectories, sampling, rng)
 
-    def _generate(self, model: Any, prompts: list[np.ndarray], sampler: Any) -> None:
+    def _generate(self, model: Any, prompts: list[np.ndarray], sampler: Any, *kept: Any) -> None:
         rows = [self._prompts[i] for i in sampler.rows]
         with ExitStack() as eyes:
             eyes.enter_context(self._looking(rows, model))
             for _, other in self._joined:
                 if isinstance(other, VisionPolicy) and other is not self:
                     eyes.enter_context(other._looking(rows))
-            super()._generate(model, prompts, sampler)
-
-    def _reads_once(self, width: int) -> bool:
-        # equal tokens may stand for unlike images
-        return False
+            super()._generate(model, prompts, sampler, *kept)
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """Log-prob of every position, (len,); row by row: batches are sorted by length, which would mix up the images."""

@@ -17,9 +17,9 @@ from torch import nn
 
 from rewardlab.core import Sampling, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.kept import Kept
 from rewardlab.policies.llama.decode_step import fold
 from rewardlab.policies.llama.decoder import Decoder
-from rewardlab.policies.llama.kept import Kept
 from rewardlab.policies.llama.linear import packed_formats
 from rewardlab.policies.llama.model import Llama
 from rewardlab.policies.llama.native.decoding import ROWS, STRIDE
@@ -104,7 +104,7 @@ def _run(
         return 0
     longest = max(map(len, prompts))
     slots = _slots(policy, shares, longest, max_new, kept)
-    room = kept.most_bytes // 2 // len(shares) if kept is not None else 0
+    room = kept.room // len(shares) if kept is not None else 0
     try:
         decoders = [Decoder(make(n), n, prompts, replies, share, kept, room) for n, share in zip(slots, shares, strict=True)]
         if len(decoders) == 1:

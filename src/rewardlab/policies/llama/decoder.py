@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rewardlab.policies.llama.kept import Kept, copied_to
+from rewardlab.policies.kept import Kept
+from rewardlab.policies.llama.kept import copied_to, keep_copy, keep_whole
 from rewardlab.policies.llama.steps import JointSteps, Steps
 from rewardlab.policies.replies import Replies
 from rewardlab.policies.sampler import sample
@@ -88,7 +89,7 @@ class Decoder:
         assert not isinstance(self.steps, JointSteps)
         rows = self.held[slots]
         texts = list(map(self._computed, rows))
-        self.room -= self.kept.add(self.steps.cache, slots, texts, int(rows.min()), self.room)
+        self.room -= keep_copy(self.kept, self.steps.cache, slots, texts, int(rows.min()), self.room)
         self.held[slots] = -1
 
     def _keep_all(self) -> None:
@@ -97,7 +98,7 @@ class Decoder:
             assert not isinstance(self.steps, JointSteps)
             texts = [self._computed(row) if row >= 0 else np.zeros(0, np.int64) for row in self.held]
             first = int(self.held[self.held >= 0].min())
-            self.kept.take(self.steps.cache, texts, first, self.room)
+            keep_whole(self.kept, self.steps.cache, texts, first, self.room)
 
     def _computed(self, row: int) -> np.ndarray:
         """The text of a row but for its last token, which was sampled, and not yet computed."""

@@ -1,152 +1,43 @@
-"""Keys and values that outlive a call of `extend`, so that a text which goes on is not computed again from its beginning.
-
-In an episode of several turns, or a tree of steps, each call asks for replies to texts of which the call before has computed all
-but the end: with 20 turns a policy would read the first of them 20 times. Within `LlamaPolicy.keeping` they are kept, and a prompt
-begins with the longest part that some kept text has too.
-"""
+"""What the lean policy keeps of a decoder's cache (`policies/kept.py`): of each layer (2, texts, Hkv, T, d), keys and values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from rewardlab.util.device import memory_of, moved
-
-CHUNK = 32
-"""Tokens by which beginnings of texts are looked up, and the fewest that are worth being copied."""
-SHARES = {"cpu": 0.125, "cuda": 0.25}
-"""Of all memory of a device, what kept keys and values take at most: half by earlier calls, half by the one that runs. What is free
-decides nothing, unless memory runs short: what is computed anew differs in the last digit from what is kept, and a run that is
-resumed should do as it did."""
-WORTH = 4
-"""What is kept of a text is used if it is a quarter of it or more: the little that many texts have in common, as a system message,
-costs more where the rest looks back on it than it saves."""
+from rewardlab.policies.kept import CHUNK, Block, Found, Kept
+from rewardlab.util.device import moved
 
 
-class Block(NamedTuple):
-    """Texts whose keys and values lie together.
+def keep_copy(kept: Kept, cache: Sequence[Tensor], slots: np.ndarray, texts: Sequence[np.ndarray], first: int, room: int) -> int:
+    """Keep a copy of what `cache` holds in these slots, of each layer (2, slots, Hkv, span, d), as many as there is room for.
 
-    texts: their ids.  tables: of each layer (2, texts, Hkv, T, d), of which a text fills the first positions.  first: the first row
-    of them in its call.
+    texts: the ids that were computed in each.  first: the first row of them.  room: bytes.  Returns the bytes that it takes.
     """
-
-    texts: Sequence[np.ndarray]
-    tables: list[Tensor]
-    first: int
-
-    @property
-    def bytes(self) -> int:
-        return sum(table.numel() * table.element_size() for table in self.tables)
-
-
-class Found(NamedTuple):
-    """Where the keys and values of the first `length` tokens of a text lie."""
-
-    block: Block
-    row: int
-    length: int
+    width = max(map(len, texts))
+    bytes_of_slot = sum(table[:, :1, :, :width].numel() * table.element_size() for table in cache)
+    some = room // bytes_of_slot if width >= CHUNK else 0
+    if not some:
+        return 0
+    index = moved(slots[:some], cache[0].device)
+    block = Block(texts[:some], [layer[:, :, :, :width][:, index] for layer in cache], first)
+    kept.add(block)
+    return block.bytes
 
 
-class Kept:
-    """Texts of earlier calls. What a call adds is found from the next one on, so that no thread depends on another's pace."""
+def keep_whole(kept: Kept, cache: Sequence[Tensor], texts: Sequence[np.ndarray], first: int, room: int) -> None:
+    """Keep a whole cache that nobody else uses any more: without a copy, if there is room for it.
 
-    def __init__(self, most_bytes: int):
-        self.most_bytes = most_bytes
-        self.calls = 0
-        self._blocks: list[Block] = []
-        self._added: list[Block] = []
-        self._index: dict[int, tuple[Block, int]] = {}
-        self._weights: list[tuple[nn.Parameter, int]] = []
-
-    def begin(self, parameters: Iterable[nn.Parameter]) -> None:
-        """A call begins: what earlier ones have added can be found now, unless the weights are others."""
-        # the parameters themselves: of one that is gone, as noise on norms leaves it, another may have the address
-        weights = [(p, p._version) for p in parameters]
-        if len(weights) != len(self._weights) or any(
-            p is not q or version != before for (p, version), (q, before) in zip(weights, self._weights, strict=True)
-        ):
-            self.forget()
-        self._weights = weights
-        self.calls += 1
-        for block in sorted(self._added, key=lambda block: block.first):
-            self._blocks.append(block)
-            # of equal beginnings the newest counts: it goes last
-            self._index |= {key: (block, row) for row, text in enumerate(block.texts) for key in _beginnings(text)}
-        self._added = []
-        self._make_room()
-
-    def _make_room(self) -> None:
-        while sum(block.bytes for block in self._blocks) > self.most_bytes // 2:
-            self.drop_oldest()
-
-    def drop_oldest(self) -> bool:
-        """Let the texts of the oldest call go; returns whether there were any."""
-        if not self._blocks:
-            return False
-        oldest = self._blocks.pop(0)
-        self._index = {key: place for key, place in self._index.items() if place[0] is not oldest}
-        return True
-
-    def forget(self) -> bool:
-        """Let all go; returns whether there was anything."""
-        some = bool(self._blocks or self._added)
-        self._blocks, self._added, self._index = [], [], {}
-        return some
-
-    def find(self, text: np.ndarray) -> Found | None:
-        """A text that begins as this one does for as many CHUNKs as any, and how far; None where that is not worth it."""
-        place = next((self._index[key] for key in reversed(list(_beginnings(text))) if key in self._index), None)
-        if place is None:
-            return None
-        block, row = place
-        width = min(len(block.texts[row]), len(text))
-        other = np.flatnonzero(block.texts[row][:width] != text[:width])
-        length = int(other[0]) if len(other) else width
-        return Found(block, row, length) if length * WORTH >= len(text) else None
-
-    def add(self, cache: Sequence[Tensor], slots: np.ndarray, texts: Sequence[np.ndarray], first: int, room: int) -> int:
-        """Keep a copy of what `cache` holds in these slots, of each layer (2, slots, Hkv, span, d), as many as there is room for.
-
-        texts: the ids that were computed in each.  first: the first row of them.  room: bytes.  Returns the bytes that it takes.
-        """
-        width = max(map(len, texts))
-        bytes_of_slot = sum(table[:, :1, :, :width].numel() * table.element_size() for table in cache)
-        some = room // bytes_of_slot if width >= CHUNK else 0
-        if not some:
-            return 0
-        index = moved(slots[:some], cache[0].device)
-        block = Block(texts[:some], [layer[:, :, :, :width][:, index] for layer in cache], first)
-        self._added.append(block)
-        return block.bytes
-
-    def take(self, cache: Sequence[Tensor], texts: Sequence[np.ndarray], first: int, room: int) -> None:
-        """The same of a whole cache that nobody else uses any more: without a copy, if there is room for it.
-
-        texts: of every slot; empty where there is none.
-        """
-        block = Block(texts, list(cache), first)
-        if block.bytes <= room:
-            self._added.append(block)
-        else:
-            slots = [slot for slot, text in enumerate(texts) if len(text)]
-            self.add(cache, np.array(slots), [texts[slot] for slot in slots], first, room)
-
-
-def most_bytes(device: torch.device) -> int:
-    """How many bytes of keys and values may be kept on a device."""
-    return int(SHARES.get(device.type, SHARES["cpu"]) * memory_of(device))
-
-
-def _beginnings(text: np.ndarray) -> Iterator[int]:
-    """A number for each beginning of a text of whole CHUNKs, the shortest first; equal beginnings have the same."""
-    number = 0
-    for end in range(CHUNK, len(text) + 1, CHUNK):
-        number = hash((number, text[end - CHUNK : end].tobytes()))
-        yield number
+    texts: of every slot; empty where there is none.
+    """
+    block = Block(texts, list(cache), first)
+    if block.bytes <= room:
+        kept.add(block)
+    else:
+        slots = [slot for slot, text in enumerate(texts) if len(text)]
+        keep_copy(kept, cache, np.array(slots), [texts[slot] for slot in slots], first, room)
 
 
 def copied_to(cache: Sequence[Tensor], found: Sequence[tuple[Found, int]]) -> None:

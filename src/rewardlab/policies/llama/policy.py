@@ -19,10 +19,10 @@ from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.attributes import Attributes, mixed
 from rewardlab.policies.head import per_token_losses, token_logprobs
+from rewardlab.policies.kept import Kept, most_bytes
 from rewardlab.policies.llama import int8
 from rewardlab.policies.llama.checkpoint import config_of, hf_names, load_llama, save_llama
 from rewardlab.policies.llama.decode import generate, is_small, runs_in_cpp
-from rewardlab.policies.llama.kept import Kept, most_bytes
 from rewardlab.policies.llama.layout import Layout, layout
 from rewardlab.policies.llama.lora import adapt, load_adapter, merge, save_adapter
 from rewardlab.policies.llama.model import Llama
