@@ -44,6 +44,8 @@ BY_SETTING = {
     "try_again": {"env": "try_again"},
 }
 """Environments for anyone's rows, as they are given."""
+PLAYED = {"env", "tools", "corpus"}
+"""Settings that say what is played: those of a method's own rows make room for what is tried."""
 BY_TASK = {
     "terminal": ("terminals", ""),
     "textworld": ("textworld:coin_collector,level=1,size=20,test_size=2", "textworld"),
@@ -68,13 +70,15 @@ def methods() -> list[str]:
 
 
 def settings_of(name: str, kind: str, folder: Path) -> dict[str, Any]:
-    """Those of a method that make its step small, and name the environment where rows do not bring it."""
+    """Those of a method that make its step small, and name the environment where no task brings it."""
     from rewardlab import registry
     from rewardlab.settings.hyperparameters import hyperparameters
 
     known = hyperparameters(registry.method(name)).keys() | {"problems", "minibatches", "epochs"}
-    settings = {key: value for key, value in SETTINGS.items() if key in known} | dict(registry.data_of(name).settings)
-    return settings | {key: value.format(folder=folder) for key, value in BY_SETTING.get(kind, {}).items()}
+    named = {key: value.format(folder=folder) for key, value in BY_SETTING.get(kind, {}).items()}
+    # one thing says what is played
+    of_rows = {key: value for key, value in registry.data_of(name).settings.items() if key not in PLAYED}
+    return {key: value for key, value in SETTINGS.items() if key in known} | of_rows | named
 
 
 def tried(name: str, kind: str, model: str, folder: Path, steps: bool = True) -> str:

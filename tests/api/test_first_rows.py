@@ -92,5 +92,11 @@ def test_the_table_of_methods_by_environment_is_what_planning_says(kind, place, 
     tasks = {}
     found = {method: refusal(method, kind, place, tasks) for method in page.methods()}
     assert sorted(KEPT) == sorted(found)
-    differ = {method: (why, KEPT[method].get(kind)) for method, why in found.items() if bool(why) != bool(KEPT[method].get(kind))}
+    # that nobody can judge these episodes is known once they are played
+    unplanned = {method for method, why in KEPT.items() if "got no verdict" in why.get(kind, "")}
+    differ = {
+        method: (why, KEPT[method].get(kind))
+        for method, why in found.items()
+        if bool(why) != bool(KEPT[method].get(kind)) and method not in unplanned
+    }
     assert differ == {}

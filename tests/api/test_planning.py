@@ -10,6 +10,8 @@ from rewardlab import registry
 from rewardlab.api import plan
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
+from rewardlab.models import embedded, starts
+from rewardlab.models.planned import unmade
 from rewardlab.registry.formula import read_reward
 
 PROBLEMS = [{"prompt": f"What is {i} + 2?", "answer": str(i + 2)} for i in range(4)]
@@ -91,3 +93,33 @@ def test_an_episode_has_an_opening_and_several_replies(tmp_path):
     # a context holds no more than it holds
     many = planned(env=f"{tmp_path}/game.py:game", turns=1000)
     assert many["tokens_per_step"] <= 4 * many["prompts"]["context"]
+
+
+# ---- small policies, which take minutes to make --------------------------------------------------------------------------
+
+
+def test_a_plan_makes_no_small_policy_and_counts_one_like_it(own_cache, monkeypatch, capsys):
+    monkeypatch.setattr(embedded, "cached", lambda name, make: pytest.fail(f"{name} was made"))
+    found = plan("grpo", task="arithmetic", device="cpu")
+    assert found["parameters"] == sum(p.numel() for p in embedded._new(embedded.tokenizer(), {}).parameters())
+    assert "the small policy is made at the first run" in " ".join(capsys.readouterr().err.split())
+    adapted = plan("grpo", task="arithmetic", device="cpu", lora_rank=4)
+    assert adapted["parameters"] > found["parameters"]
+
+
+@pytest.mark.parametrize(
+    ("name", "task"), [("embedded", "arithmetic"), ("embedded#2", "countdown"), ("embedded:notes", "countdown")]
+)
+def test_a_small_policy_that_is_made_is_planned_with(name, task, own_cache, monkeypatch):
+    """The folder that is looked for is the one that it is made in."""
+    kind, number = starts.parted(name)
+    asked = []
+    for maker in (embedded, starts):
+        monkeypatch.setattr(maker, "cached", lambda name, make: asked.append(name))
+    of = registry.task(kind.partition(":")[2] or task)
+    starts.checkpoint(of, number)
+    assert unmade(name, registry.task(task)) is not None
+    (own_cache / asked[-1]).mkdir(parents=True)
+    assert unmade(name, registry.task(task)) is None
+    assert unmade("untrained", of) is None
+    assert unmade("openai:http://localhost:1/v1#m", of) is None

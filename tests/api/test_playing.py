@@ -9,8 +9,10 @@ import pytest
 
 import rewardlab
 from rewardlab import registry
+from rewardlab.api import export_environment
 from rewardlab.commands import cli
 from rewardlab.core import Task, ask
+from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
 from rewardlab.tasks.sources import Listed
 
@@ -82,6 +84,45 @@ def test_a_run_bears_an_environment_that_goes_to_another_folder(task, tmp_path, 
     rewardlab.resume(result.out, task, steps=2)
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["steps"] == 2
     assert not (tmp_path / "run" / ".lock").exists()
+
+
+def test_a_run_is_measured_in_its_own_environment_for_other_turns(game, played, tmp_path, capsys):
+    (rows := tmp_path / "rows.jsonl").write_text("".join(json.dumps({"prompt": f"{i}?", "answer": "1"}) + "\n" for i in range(8)))
+    recipe = registry.build("grpo", {"env": game, "turns": 2, "n": 2, "problems": 2})
+    result = rewardlab.train(recipe, "untrained", str(rows), out=tmp_path / "run", **SHORT)
+    played()
+    asked = ["--task", str(rows), "--turns", "1", "--k", "1", "--problems", "1", "--device", "cpu", "--json"]
+    assert cli.main(["eval", str(result.out), *asked]) == 0
+    assert json.loads(capsys.readouterr().out)["turns"] == 1.0
+    assert cli.main(["eval", "untrained", *asked]) == 2
+    assert "there is no environment: give --env, --tools" in capsys.readouterr().err
+
+
+def test_a_task_that_brings_its_environment_is_measured_and_exported_in_no_other(game, tmp_path):
+    task = Task("game", [ask("1?")], [ask("?")], "earned", environment="try_again", turns=3, played=True)
+    env = registry.part("environment", "search", corpus="docs.jsonl")
+    refused = {
+        "game brings its own environment.* leave out --corpus": lambda: rewardlab.evaluate(
+            "untrained", task, device="cpu", env=env
+        ),
+        "game brings its own environment": lambda: export_environment(task, tmp_path / "out", env=env),
+        "says them in its name": lambda: rewardlab.evaluate("untrained", task, device="cpu", turns=5),
+    }
+    for says, call in refused.items():
+        with pytest.raises(RewardlabError, match=says):
+            call()
+
+
+@pytest.mark.parametrize(
+    "command", [["train", "grpo"], ["answer", "majority_vote"], ["compare", "igpo", "otc_po"], ["eval"], ["league"]]
+)
+def test_every_command_refuses_what_a_game_would_drop(command, capsys):
+    pytest.importorskip("minigrid")
+    of = {"eval": ["eval", "untrained"], "league": ["league", "agents", "--members", "spear", "--model", "untrained"]}
+    asked = of.get(command[0], [*command, "--model", "untrained"])
+    asked += ["--dry-run"] if command[0] in ("train", "compare", "league") else []
+    assert cli.main([*asked, "--task", "babyai:GoToLocal,turns=3", "--env", "interpreter", "--device", "cpu"]) == 2
+    assert "babyai_GoToLocal brings its own environment, babyai_level" in capsys.readouterr().err
 
 
 def test_any_model_is_measured_in_an_environment_that_is_named(game, played, task):

@@ -12,6 +12,7 @@ from rewardlab.api.search_advice import Measured, advice
 from rewardlab.api.search_arms import arms
 from rewardlab.api.searching import next_value
 from rewardlab.commands import cli
+from rewardlab.commands import search as search_command
 from rewardlab.core import Learner, Recipe, Task, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
@@ -130,7 +131,39 @@ def test_a_scorer_guides_the_search_and_selects():
     assert arm.recipe.reward == arm.recipe.rollout.settings["score"] == correct()
     assert arm.at(3).recipe.rollout.settings["trees"] == 3
     # a vote reads no scores, and pays for none
-    assert arms("majority_vote", {}, "verifier", False)[0].recipe.reward is None
+    assert arms(["dvts", "majority_vote"], {}, "verifier", False)[1].recipe.reward is None
+
+
+def test_a_scorer_that_no_method_reads_is_refused(capsys):
+    assert cli.main(["search", "majority_vote", "--task", "arithmetic", "--scorer", "prm:nowhere", "--problems", "4"]) == 2
+    assert "majority_vote reads no scores: leave out the scorer, prm:nowhere" in capsys.readouterr().err
+    # beside one that reads it, it is looked for
+    assert (
+        cli.main(
+            [
+                "search",
+                "majority_vote,dvts",
+                "--task",
+                "arithmetic",
+                "--scorer",
+                "prm:nowhere",
+                "--model",
+                "untrained",
+                "--problems",
+                "4",
+            ]
+        )
+        == 2
+    )
+    assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--budget", "--budgets"])
+def test_a_wrong_budget_is_refused_by_the_flag_that_was_written(flag, capsys):
+    assert cli.main(["search", "best_of_n", "--task", "arithmetic", flag, "50,abc"]) == 2
+    assert f"rewardlab: {flag} must be a whole number above 0, not 'abc'" in capsys.readouterr().err
+    args = cli.parse(search_command, "search", ["best_of_n", flag, "400, 50,400"])
+    assert args.budgets == (50, 400)
 
 
 def test_settings_are_for_every_method_that_has_them_or_for_one():
@@ -208,7 +241,13 @@ def test_the_plan_says_what_is_surely_better_and_what_cannot_be_told_apart():
     assert gains["cheap"]["gain"] == pytest.approx(0.4)
     assert gains["cheap"]["ci95"][0] > 0.2
     assert gains["cheap"]["p_adjusted"] < 0.001
-    assert "cannot be told apart from equal, of which equal is the cheapest: 150 tokens" in high["words"]
+    assert "cannot be told apart from equal, which is cheaper: 150 tokens" in high["words"]
+    (three,) = advice([good, equal, measured("third", 120, 79)], [200])
+    assert "cannot be told apart from third and equal, of which third is the cheapest: 120 tokens" in three["words"]
+    (best,) = advice([measured("best", 100, 80), measured("one", 150, 79)], [200])
+    assert best["words"].endswith("cannot be told apart from one, which costs no less")
+    (best,) = advice([measured("best", 100, 80), measured("one", 150, 79), measured("two", 100, 78)], [200])
+    assert best["words"].endswith("cannot be told apart from one and two, which cost no less")
     sure = advice([cheap, good], [200])[0]
     assert "surely more than cheap" in sure["words"]
     assert advice([cheap], [10])[0]["use"] is None

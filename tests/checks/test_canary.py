@@ -1,7 +1,9 @@
 """The first steps of a recorded claim, run again: the same code confirms its record, other code does not."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from rewardlab import registry
 from rewardlab.checks import canary, results
 from rewardlab.checks.claim import Claim
 from rewardlab.checks.pairs import Pairs
+from rewardlab.commands import reproduce as command
 from rewardlab.errors import RewardlabError
 
 NAME = "dr_grpo"
@@ -66,12 +69,35 @@ def test_equal_steps_confirm_a_record_of_other_code_and_other_steps_do_not(recor
 
 def test_what_cannot_be_compared_is_said(record, monkeypatch, tmp_path):
     older(record)
-    assert canary.canary(NAME, record)["canary"] == canary.UNKNOWN
+    with pytest.raises(RewardlabError, match=r"^dr_grpo: there is nothing to compare with: .* rewardlab reproduce dr_grpo runs"):
+        canary.canary(NAME, record)
+    # among all records it does not stop the others
+    (row,) = canary.canaries(record)
+    assert (row["name"], row["canary"], row["fresh"]) == (NAME, canary.UNKNOWN, False)
+    results.amend(NAME, record, canary={"seed": 100, "sides": []}, seconds=3)
+    assert canary.comparable(record) == [NAME]
+    results.amend(NAME, record, canary=None)
     with pytest.raises(RewardlabError, match="dr_grpo has no record"):
         canary.canary(NAME, tmp_path / "empty")
     monkeypatch.setattr(registry, "claim_of", lambda name: replace(CLAIM, steps=4))
     with pytest.raises(RewardlabError, match="claims something else than its record"):
         canary.canary(NAME, record)
+
+
+def test_the_exit_status_says_whether_first_steps_are_the_same():
+    same, other, unknown = (
+        {"name": NAME, "canary": found, "fresh": False, "differs": []} for found in (canary.SAME, canary.OTHER, canary.UNKNOWN)
+    )
+    assert [command.exit_code(row) for row in (same, other)] == [0, 1]
+    # of all records many keep no first steps: that is told, and fails only where nothing was compared
+    assert [command.exit_code(rows) for rows in ([same, unknown], [same, other, unknown], [unknown], [])] == [0, 1, 1, 0]
+
+
+def test_an_example_in_the_documents_names_a_record_that_keeps_first_steps():
+    page = Path(__file__).parents[2] / "README.md"
+    named = set(re.findall(r"reproduce (\w+) --canary", f"{command.__doc__} {page.read_text('utf-8')}"))
+    assert named
+    assert named <= set(canary.comparable())
 
 
 def test_numbers_that_round_otherwise_are_equal():

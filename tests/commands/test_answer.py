@@ -41,6 +41,17 @@ def test_calls_and_results_are_shown_in_short_before_the_answer_and_whole_as_jso
         assert told["answer"] == "It is 7 degrees."
 
 
+def test_what_a_tool_prints_is_no_result(tmp_path, capfd):
+    (tmp_path / "mine.py").write_text(WEATHER.replace("    return", "    print('I was called')\n    return", 1))
+    with serving(says) as server:
+        asked = ["answer", "majority_vote", "--model", server.name, "--prompt", "How warm is it in Oslo?", "--n", "2"]
+        assert cli.main([*asked, "--tools", f"{tmp_path / 'mine.py'}:weather"]) == 0
+    printed = capfd.readouterr()
+    assert "I was called" not in printed.out
+    assert printed.err.count("I was called") == 2
+    assert "It is 7 degrees." in printed.out
+
+
 def test_without_anything_that_answers_there_is_no_conversation(capsys):
     with serving(lambda body: "42") as server:
         assert cli.main(["answer", "majority_vote", "--model", server.name, "--prompt", "6 times 7?", "--n", "2", "--json"]) == 0

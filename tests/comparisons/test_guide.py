@@ -8,10 +8,12 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.comparisons import guide
-from rewardlab.comparisons.facts import beside_them, sees, spent
+from rewardlab.comparisons.facts import beside_them, pairs_of, sees, spent
 from rewardlab.comparisons.guide_commands import cost, other_names, runs, typed
 from rewardlab.comparisons.guide_engines import engines, methods_of
 from rewardlab.comparisons.league import league, leagues
+from rewardlab.comparisons.standings import detectable, independent
+from rewardlab.comparisons.telling import verdict
 from rewardlab.comparisons.words import BASELINE, BETTER, EQUAL, WORSE
 from rewardlab.registry.formula import read_reward
 
@@ -108,3 +110,23 @@ def test_what_first_phases_add_and_what_differences_are_found():
     # four pairs whose differences have a standard deviation of .0577: (t .95 + t .6) * .0577 / 2
     assert sees(told) == " What is found four times in five: differences of 12.0 points (sums), 12.0 points (games)."
     assert sees({**told, "worlds": [{**worlds[0], "paired": "problems"}]}) == ""
+
+
+def test_seeds_that_share_initial_policies_find_what_so_many_policies_find():
+    # by three policies: differences .1 .0 .2 .1 .0 .2 .1 .0, whose means a policy are .1 .0 .2
+    base, own = [0.5] * 8, [0.6, 0.5, 0.7] * 2 + [0.6, 0.5]
+    rows = [{"member": "grpo", "values": base}, {"member": "a", "values": own}]
+    told = {"worlds": [{"name": "rooms", "fit": True, "starts": 3, "rows": rows}], "baseline": "grpo", "seeds": list(range(8))}
+    found = detectable(0.1, 3, 1)
+    assert sees({**told, "outcome": {"scale": "share", "better": "higher"}}) == (
+        f" What is found four times in five: differences of {100 * found:.1f} points (rooms)."
+    )
+    assert pairs_of(told) == "8 seeds each (in rooms from 3 initial policies, which count as that many pairs)"
+    assert pairs_of({**told, "worlds": [{**told["worlds"][0], "starts": 8}]}) == "8 seeds each"
+    assert [independent(8, 3), independent(8, 1), independent(5, 8)] == [3, 8, 5]
+
+
+def test_a_worse_that_the_guard_alone_says_is_told_so():
+    decided = {"word": WORSE, "adjusted": 0.01}
+    assert [verdict({**decided, "adjusted": p}) for p in (0.01, 0.56)] == ["worse", "worse by what is guarded"]
+    assert verdict({"word": "equal", "adjusted": 1.0}) == "equal"

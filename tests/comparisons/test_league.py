@@ -27,14 +27,16 @@ from rewardlab.comparisons.forecast import forecast, noise_of
 from rewardlab.comparisons.league import OWN, Guard, League, Member, Outcome, World, league, leagues
 from rewardlab.comparisons.league_page import page
 from rewardlab.comparisons.own import of_task, only
-from rewardlab.comparisons.own_check import check
+from rewardlab.comparisons.own_check import check, each_fits
 from rewardlab.comparisons.played import beyond, chosen
 from rewardlab.comparisons.season import Season, model_of
 from rewardlab.comparisons.standings import fitness, told_apart
 from rewardlab.comparisons.telling import advice, remedies, sentences, standing_words
 from rewardlab.comparisons.words import ABSENT, BASELINE, FAILED, INERT, UNFIT
+from rewardlab.core import Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
+from rewardlab.models import embedded
 from rewardlab.models.embedded import tokenizer, untrained
 from rewardlab.registry.formula import read_reward
 from rewardlab.registry.playing import as_task
@@ -583,7 +585,8 @@ def stopped(*_):
     [
         ([], ("length", ["hapo"]), "holds no problems"),
         ([{"prompt": row["prompt"], "result": row["answer"]} for row in SUMS], ("length", ["hapo"]),
-         "what decides, length of right replies, needs answers, .* no column 'answer' .*: result\\)\\. Name .* --answer-column$"),
+         "what decides, length of right replies, needs answers, .* no column 'answer' .*: result\\)\\. Name .* --answer-column, "
+         "or name what judges replies with --verifier, such as --verifier mine.py:quality$"),
         (SUMS, ("preferences", ["ipo"]), "^dpo: .* no 'chosen'|^dpo: dpo needs 2 columns"),
         ([{k: v for k, v in row.items() if k != "answer"} for row in PREFERRED], ("preferences", ["ipo"]),
          "what decides, true quality of replies, needs answers"),
@@ -599,6 +602,28 @@ def test_what_would_fail_every_run_is_said_before_the_first(rows, league_of, say
     assert not (tmp_path / "out").exists()
 
 
+def test_all_members_that_rows_do_not_fit_are_named_at_once():
+    found = only(league("length"), ["hapo", "laser", "pear"], [])
+    (world, *_) = found.worlds
+    recipes = [(member, Recipe()) for member in found.members_of(world)]
+
+    def refuse(*names):
+        def check(member, recipe):
+            if member.name in names:
+                raise RewardlabError(f"no column for {member.name}")
+
+        return check
+
+    each_fits(found, world, recipes, refuse())
+    with pytest.raises(RewardlabError, match=r"^hapo: no .* hapo; to leave it out: --members laser,pear$"):
+        each_fits(found, world, recipes, refuse("hapo"))
+    with pytest.raises(RewardlabError, match=r"^hapo: no .*;\n  pear: no .*; to leave these out: --members laser$"):
+        each_fits(found, world, recipes, refuse("hapo", "pear"))
+    # without the baseline there is no league
+    with pytest.raises(RewardlabError, match=r"^grpo: no column for grpo$"):
+        each_fits(found, world, recipes, refuse("grpo", "pear"))
+
+
 def test_a_model_that_is_not_there_is_said_before_the_first_run(tmp_path, capsys):
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in SUMS))
     rows, out = str(tmp_path / "rows.jsonl"), str(tmp_path / "o")
@@ -607,6 +632,52 @@ def test_a_model_that_is_not_there_is_said_before_the_first_run(tmp_path, capsys
         assert cli.main(argv) == 2
         assert "unknown model 'nosuch'" in capsys.readouterr().err
         assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        ("--task rows.jsonl --seeds 1", "--seeds 1: one seed has no spread, and decides nothing: give 2 at least"),
+        ("--seeds 1", "--seeds 1: one seed has no spread, and decides nothing: give 2 at least"),
+        ("--task rows.jsonl --worlds overthinking", "--worlds names the league's own, and with --task members meet on your"),
+    ],
+)
+def test_what_decides_nothing_or_would_be_ignored_is_refused_at_once(flags, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for dry in (["--dry-run"], []):
+        assert cli.main(["league", "length", *flags.split(), *dry]) == 2
+        assert says in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_few_seeds_are_told_and_one_is_enough_where_problems_decide(tmp_path, monkeypatch):
+    monkeypatch.setattr("rewardlab.comparisons.forecast.forecast", lambda season, record: [])
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps(row) + "\n" for row in SUMS))
+
+    def season(seeds, model):
+        words = ["length", "--task", str(rows), "--seeds", str(seeds), "--model", model]
+        args = cli.parse(command, "league", words)
+        return args, command.season_of(args, league("length"))[0]
+
+    assert [command.planned(*season(seeds, "untrained"))["few"] for seeds in (2, 4, 5)] == [True, True, False]
+    # recorded replies are compared problem by problem
+    assert not command.planned(*season(1, "recorded"))["few"]
+
+
+def test_a_dry_run_makes_no_small_policy_and_says_what_its_own_rows_lack(tmp_path, own_cache, monkeypatch, capsys):
+    monkeypatch.setattr(embedded, "cached", lambda name, make: pytest.fail(f"{name} was made"))
+    rows, out = tmp_path / "rows.jsonl", str(tmp_path / "o")
+    rows.write_text("".join(json.dumps(row) + "\n" for row in SUMS))
+    asked = ["league", "length", "--task", str(rows), "--members", "hapo", "--dry-run", "--device", "cpu", "--out", out]
+    assert cli.main(asked) == 0
+    said = capsys.readouterr()
+    assert "2 members on 8 seeds" in said.out
+    assert "the small policy is made at the first run" in said.err
+    # prompts are measured by its tokenizer all the same
+    rows.write_text("".join(json.dumps({**row, "prompt": row["prompt"] * 200}) + "\n" for row in SUMS))
+    assert cli.main(asked) == 2
+    assert "too long" in capsys.readouterr().err
 
 
 def test_rows_that_a_guide_asks_for_pass_with_every_member(model, tmp_path):
@@ -674,17 +745,19 @@ def test_a_league_may_be_run_world_by_world(tiny):
 
 def test_a_plan_says_what_the_runs_are_for_and_when_the_rest_is_known(capsys):
     world = {"world": "own", "runs": 8, "of": {"to choose rates": 6, "to compare": 2, "to vary a setting": 0}}
-    document = {"members": ["grpo", "hapo"], "steps": {"own": 5}, "seeds": 1, "margin": 0.05}
+    document = {"members": ["grpo", "hapo"], "steps": {"own": 5}, "seeds": 1, "few": False, "margin": 0.05}
     command.show({**document, "plan": [{**world, "missing": 8, "seconds": None, "sees": None}]})
     said = capsys.readouterr().out
     assert said.startswith(
-        "2 members on 1 seeds: grpo, hapo\nown: 8 runs of 5 updates (6 to choose rates, 2 to compare), 8 to do; how"
+        "2 members on 1 seed: grpo, hapo\nown: 8 runs of 5 updates (6 to choose rates, 2 to compare), 8 to do; how"
     )
     assert "is told once the baseline has chosen its rate (0.05 would matter)" in said
     command.show({**document, "plan": [{**world, "missing": 2, "seconds": 75, "sees": {5: 0.1234}}]})
     said = capsys.readouterr().out
     assert "2 to do, about 0:01:15\n" in said
     assert "four times in five: 0.123 with 5 seeds (0.05 would matter)" in said
+    command.show({**document, "seeds": 2, "few": True, "plan": [{**world, "missing": 8, "seconds": None, "sees": None}]})
+    assert "2 members on 2 seeds: grpo, hapo\n  warning: so few seeds decide only" in capsys.readouterr().out
     command.show({**document, "plan": [{**world, "missing": 0, "seconds": 0, "sees": None}]})
     assert capsys.readouterr().out == "own: 8 runs of 5 updates (6 to choose rates, 2 to compare), all done\n"
 

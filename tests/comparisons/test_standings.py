@@ -113,6 +113,16 @@ def test_a_world_is_fit_where_the_baseline_learns_and_has_room():
     assert [one["ok"] for one in fitness([dict(run, **{"pass@1": 0.1}) for run in full], "pass@1", must_learn=False)] == [False]
 
 
+def test_a_world_whose_seeds_share_policies_is_fit_by_what_so_many_policies_gain():
+    gains = [0.1, 0.1, 0.1, 0.3, 0.3, 0.3]
+    runs = [{"pass@1": 0.4 + gain, "before.pass@1": 0.4} for gain in gains]
+    assert fitness(runs, "pass@1")[0]["ok"]
+    # two policies that gain .1 and .3: .2, with a standard error of .1
+    shared = fitness(runs, "pass@1", starts=[0, 0, 0, 1, 1, 1])[0]
+    assert not shared["ok"]
+    assert shared["needs"] == "at least 4 standard errors (0.4)"
+
+
 def test_members_that_differ_by_noise_alone_cannot_be_told_apart():
     rng = np.random.default_rng(1)
     alike = {f"m{i}": runs(list(0.5 + 0.02 * rng.standard_normal(8))) for i in range(8)}

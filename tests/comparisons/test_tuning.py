@@ -100,10 +100,19 @@ def test_a_rate_at_the_edge_of_the_list_is_told():
     assert len(comparison.notes(replace(plan, rates=(), chosen={}), [])) == 1
 
 
-def test_rates_are_several_and_positive(tmp_path):
-    for rates in ((1e-4,), (1e-4, 1e-4), (0.0, 1e-3)):
+@pytest.mark.parametrize("rates", [(1e-4,), (1e-4, 1e-4), (0.0, 1e-3), (1e-3, float("nan")), (-1.0, 1e-3)])
+def test_rates_are_several_and_positive_before_anything_is_rehearsed_or_written(rates, tmp_path, monkeypatch):
+    monkeypatch.setattr(compare, "_prepared", lambda *args: pytest.fail("it was prepared"))
+    for dry in (True, False):
         with pytest.raises(RewardlabError, match="rates must be two distinct numbers"):
-            tuned(Plan(tuple(arms_of(["grpo", "rloo"])), CONFIG, (0,), rates=rates), tmp_path, lambda jobs: {})
+            compare.compare(["grpo", "rloo"], CONFIG, rates=rates, dry_run=dry, out=tmp_path / "o")
+    assert not (tmp_path / "o").exists()
+
+
+def test_runs_are_counted_in_words():
+    plan = Plan(tuple(arms_of(["grpo", "rloo"])), CONFIG, (0,), rates=(1e-4, 1e-3), rate_seeds=1)
+    assert compare._runs(plan) == "2 methods x 1 seed, after 2 rates x 1 seed"
+    assert compare._runs(replace(plan, rate_seeds=2)) == "2 methods x 1 seed, after 2 rates x 2 seeds"
 
 
 @pytest.fixture
@@ -139,6 +148,13 @@ def test_each_method_at_its_own_rate_end_to_end(at_once, tmp_path, capsys):
     ("line", "message"),
     [
         ("compare grpo rloo --task arithmetic --rates 1e-4,x", "numbers with commas between them"),
+        ("compare grpo rloo --task arithmetic --rates=-1,nan", "--rates must be learning rates above 0"),
+        ("compare grpo rloo --task arithmetic --rates 0,1e-3", "--rates must be learning rates above 0"),
+        ("compare grpo rloo --task arithmetic --rates 1e-3,nan", "--rates must be learning rates above 0"),
+        ("compare grpo rloo --task arithmetic --rates 1e-4", "rates must be two distinct numbers or more"),
+        ("compare grpo rloo --task arithmetic --rates 1e-4 --dry-run", "rates must be two distinct numbers or more"),
+        ("league length --rates 1e-3,-1", "--rates must be learning rates above 0"),
+        ("reproduce dr_grpo --dev --rates 1e-3,nan", "--rates must be learning rates above 0"),
         ("compare grpo rloo --task arithmetic --rate-seeds 3", "--rate-seeds says on how many seeds"),
         (
             "compare grpo rloo --task arithmetic --budget 1000 --equal updates",

@@ -15,8 +15,10 @@ from rewardlab.envs.functions import functions
 from rewardlab.errors import RewardlabError
 
 FILE = '''
-import asyncio, time
+import asyncio, json, time
 from typing import Literal, Optional
+
+LIMIT = 3
 
 def add(a: int, b: int = 1) -> int:
     """Add two numbers.
@@ -84,7 +86,7 @@ def yields(n: int) -> str:
     """
     yield "1"
 
-def of_set(names: set[str]) -> str:
+def of_bytes(names: list[bytes]) -> str:
     """A hint that no JSON knows.
 
     Args:
@@ -184,6 +186,7 @@ def said(env, text, state=None):
         ADD.replace("arguments", "parameters"),  # Llama 3
         f"<|python_tag|>{ADD}",
         f"[TOOL_CALLS][{ADD}]",  # Mistral
+        f"<tool_call>[{ADD}]</tool_call>",
         "[add(a=3, b=4)]",  # Llama 4
         f"```json\n{ADD}\n```",
         f"<think>Perhaps <tool_call>no</tool_call></think>\n<tool_call>{ADD}</tool_call>",
@@ -269,6 +272,11 @@ def test_an_optional_argument_may_be_null(file, arguments, answer):
     assert said(env, f'<tool_call>{{"name": "greet", "arguments": {arguments}}}</tool_call>')[0].text.startswith(answer)
 
 
+def test_a_list_of_calls_in_one_tag_is_several_calls(env):
+    message, state = said(env, f"<tool_call>\n[{ADD}, {ADD.replace('4', '5')}]\n</tool_call>")
+    assert (message.results, state) == (("7", "8"), {"calls": 2})
+
+
 def test_calls_of_one_reply_run_at_the_same_time(env):
     wait = '<tool_call>{"name": "wait", "arguments": {"seconds": 0.3}}</tool_call>'
     began = time.monotonic()
@@ -300,7 +308,9 @@ def test_calls_above_the_budget_are_not_run(file):
         (":own_type", "the type hint <class 'Own'> to a JSON schema, likely because it is a custom class or object[.] A tool"),
         (":gathers", "[*]names names none"),
         (":yields", "it yields, and a tool returns its result[.] A tool"),
-        (":of_set", "be a tool: Couldn't parse this type hint, likely due to a custom class or object: set.str.[.] A tool"),
+        (":of_bytes", "<class 'bytes'> to a JSON schema, likely .*[.] A tool has .*set, dict, Sequence.* of your own, a dict"),
+        (":json", "json of .*mine.py is no function but the module json; functions there: add, wait"),
+        (":LIMIT", "LIMIT of .*mine.py is no function but of the type int"),
         (":by_place", "a comes before a /"),
         (":nothing", "unknown function in .*nothing"),
         ("", "which function of .*mine.py[?] It has [0-9]+; give one of mine.py:add, mine.py:wait, "),
@@ -320,6 +330,7 @@ def test_schemas_reach_the_chat_template_and_words_a_model_without_one(env):
 
 TYPED = '''
 import asyncio, functools
+from collections.abc import Mapping, Sequence
 from datetime import date
 from enum import Enum
 from pathlib import Path
@@ -337,7 +348,8 @@ Name = NewType("Name", str)
 
 def typed(colour: Optional[Colour] = None, sizes: list[Size] = (), by: dict[str, Colour] | None = None, pair: tuple[int, Size] = (),
           day: date | str = "", file: Path = Path(), n: int = 0, either: Size | Literal["any"] = "any", name: Name = "",
-          scores: dict[int, float] = {}) -> list:
+          scores: dict[int, float] = {}, many: Sequence[Size] = (), tags: set[str] = set(), row: tuple[Size, ...] = (),
+          words: Mapping[str, date] = {}, few: frozenset | None = None) -> list:
     """Tell the types.
 
     Args:
@@ -351,9 +363,14 @@ def typed(colour: Optional[Colour] = None, sizes: list[Size] = (), by: dict[str,
         either: a size or any
         name: of it
         scores: by number
+        many: sizes
+        tags: of it
+        row: of sizes
+        words: by word
+        few: things
     """
-    given = (colour, sizes, by, pair, day, file, n, either, name, scores)
-    return [repr(x) for x in given if x not in (None, (), "", Path(), {}, "any", 0)]
+    given = (colour, sizes, by, pair, day, file, n, either, name, scores, many, tags, row, words, few)
+    return [repr(x) for x in given if x not in (None, (), "", Path(), {}, "any", 0, set())]
 
 def echo(colour: Colour) -> dict:
     """Echo.
@@ -500,6 +517,9 @@ def told_by(file, name, arguments):
         ('{"either": 3}', ["<Size.L: 3>"]),
         ('{"either": "any"}', []),
         ('{"name": "Ann", "scores": {"2": 0.5}}', ["'Ann'", "{2: 0.5}"]),
+        ('{"many": [1, 3], "tags": ["a", "a"]}', ["[<Size.S: 1>, <Size.L: 3>]", "{'a'}"]),
+        ('{"row": [3, 1, 1]}', ["(<Size.L: 3>, <Size.S: 1>, <Size.S: 1>)"]),
+        ('{"words": {"a": "2026-11-29"}, "few": [1]}', ["{'a': datetime.date(2026, 11, 29)}", "frozenset({1})"]),
     ],
 )
 def test_arguments_arrive_as_their_hints_promise(typed_file, arguments, told):
@@ -511,6 +531,8 @@ def test_arguments_arrive_as_their_hints_promise(typed_file, arguments, told):
     [
         ('{"colour": "green"}', "error: TypeError: colour: 'green' is not one of ['red', 'blue', None]"),
         ('{"pair": [1, 2]}', "error: TypeError: pair.1: 2 is not one of [1, 3]"),
+        ('{"row": [1, 2]}', "error: TypeError: row.1: 2 is not one of [1, 3]"),
+        ('{"tags": "a"}', "error: TypeError: tags: 'a' is not of type 'array'"),
         ('{"pair": [1]}', "error: TypeError: pair: 2 values are needed, and [1] holds 1"),
         ('{"scores": {"two": 1}}', "error: TypeError: scores: invalid literal for int"),
     ],

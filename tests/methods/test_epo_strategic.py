@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rewardlab import registry
-from rewardlab.core import Message, Run, Trajectory, Turn, ask, environment
+from rewardlab.core import Message, Run, Score, Trajectory, Turn, ask, environment
 from rewardlab.engine.collate import collate
 from rewardlab.methods.agents.epo_strategic import (
     SIDES,
@@ -24,6 +24,7 @@ from rewardlab.methods.agents.epo_strategic import (
     talk,
     task_of,
 )
+from rewardlab.rewards.reward import reward
 from rewardlab.worlds.dilemmas import dilemma, learnt_advice
 from tests.helpers.rows import batch_of, steps
 from tests.methods.test_agent_r import Talker
@@ -51,7 +52,7 @@ def rewards_of(said: str, t: Trajectory, **settings):
 
 
 def test_rewards_by_hand():
-    t = episode("a", "b", "c", pay=(0.0, 2.0, 4.0))
+    t, unpaid = episode("a", "b", "c", pay=(0.0, 2.0, 4.0)), episode("a", "b", "c")
     # as released: 1 where it is marked, else the goal at the last turn
     assert rewards_of('{"indexes": [0], "reasoning": "x"}', t, scale=10.0)[0] == [1.0, 0.0, 0.6]
     assert rewards_of('{"indexes": [0, 2]}', t, scale=10.0)[0] == [1.0, 0.0, 1.0]
@@ -59,8 +60,14 @@ def test_rewards_by_hand():
     # nobody can read it: nothing is marked, and what was paid is known
     assert rewards_of("All of them were good.", t)[0] == [0.0, 0.0, 6.0]
     # in a talk the judge says how far it got, and without that there is no verdict
-    assert rewards_of('```json\n{"reasoning": "y", "indexes": [1], "score": 7}\n```', t, paid=False, scale=10.0)[0] == [0, 1.0, 0.7]
-    assert rewards_of('{"indexes": [1]}', t, paid=False)[0] is None
+    assert rewards_of('```json\n{"reasoning": "y", "indexes": [1], "score": 7}\n```', unpaid, paid=False, scale=10.0)[0] == [
+        0,
+        1.0,
+        0.7,
+    ]
+    assert rewards_of('{"indexes": [1]}', unpaid, paid=False)[0] is None
+    # a task may bring an environment that pays in the place of the talk
+    assert rewards_of('{"indexes": [1], "score": 7}', t, paid=False, scale=10.0)[0] == [0, 1.0, 6.0]
     found, run, _ = rewards_of('{"indexes": []}', t, paid=True)
     assert found == [0, 0, 6.0]
     assert run.metrics["marked"] == 0
@@ -134,6 +141,24 @@ def test_any_environment_of_one_side_will_do():
     assert "Buy a hat.\nA shop." in t.turns[0].text
     assert [u.text for u in t.turns[2::2]] == ["Done: search hat\nno search hat"] * 2
     assert t.paid[-1][1] == 0.5
+
+
+def test_where_an_environment_pays_nothing_the_goal_is_what_the_task_says():
+    """Tools, a search and an interpreter pay nothing: every episode would have reached its goal to the degree 0."""
+
+    @reward
+    def verify(trajectory):
+        return Score(None, why="no verdict") if "?" in trajectory.reply else float("right" in trajectory.reply)
+
+    rows = [episode("a", "right"), episode("a", "b"), episode("a", "?"), episode("a", "right", pay=(0.0, 0.0))]
+    run = Run(None, verify=verify())
+    assert [s.total for s in strategy_rewards()([rows], run)[0]] == [1.0, 0.0, None, 0.0]
+    assert [s.total for s in strategy_rewards()([rows], Run(None))[0]] == [None, None, None, 0.0]
+
+
+@pytest.mark.parametrize(("said", "score"), [("10", 10.0), ("0", 0.0), ("11", None), ("-1", None), ('"high"', None), ("NaN", None)])
+def test_a_goal_is_reached_to_a_degree_from_0_to_10(said, score):
+    assert read_judgement(f'{{"indexes": [0, 5], "score": {said}}}', 2)[1] == score
 
 
 def test_what_it_is_made_of():

@@ -82,7 +82,10 @@ def test_the_advantages_of_ppo_on_them():
 def test_what_could_be_done():
     said = executed()([[episode("Search: a", "A is b.", "Search: c", "Nothing found.", "Answer: b")]])[0][0]
     assert said.steps == ((3, 1.0), (7, 0.0), (11, 1.0))
-    assert executed(refused="is b")([[episode("x", "A is b.", "y")]])[0][0].steps == ((3, 0.0), (7, 1.0))
+    assert executed(refused=("A is",))([[episode("x", "A is b.", "y")]])[0][0].steps == ((3, 0.0), (7, 1.0))
+    # a tool's error, beside the result of another, is told as such; a document may hold the same words
+    tools = episode("x", "a song\n\nerror: KeyError: 'x'", "y", "<information>\nDoc 1: Nothing Compares 2 U\n</information>", "z")
+    assert executed()([[tools]])[0][0].steps == ((3, 0.0), (7, 1.0), (11, 1.0))
     # a reply over two updates is one turn
     ids = np.zeros(2, np.int64)
     twice = Trajectory(

@@ -95,6 +95,41 @@ def test_a_task_that_can_only_be_played_is_played_by_every_method_that_can():
         as_task(registry.build("dpo"), task)
 
 
+@pytest.mark.parametrize("method", ["grpo", "igpo", "majority_vote"])
+@pytest.mark.parametrize(
+    "setting", [{"tools": "mine.py:add"}, {"corpus": "docs.jsonl"}, {"env": "interpreter"}, {"tools": "mine.py:add", "turns": 2}]
+)
+def test_what_a_played_task_would_drop_is_refused(files, monkeypatch, method, setting):
+    monkeypatch.chdir(files)
+    recipe = registry.build(method, setting).but(name="mine")
+    flag = next(iter(setting))
+    with pytest.raises(RewardlabError, match=f"game brings its own environment.* leave out --{flag}, or give it with rows"):
+        as_task(recipe, tasked("try_again", played=True))
+    assert as_task(recipe, Task("rows", (), (), "final_answer")) == recipe
+
+
+OWN = """
+from rewardlab.core import Message, environment
+
+@environment(start=lambda problem, seed: (None, 0))
+def game(state, turn):
+    return Message("user", "on"), state
+"""
+
+
+def test_the_tasks_turns_hold_where_it_is_played_in_ones_own_way(files):
+    (files / "game.py").write_text(OWN)
+    task = tasked("try_again", played=True)
+    for env in (f"{files}/game.py:game", "try_again"):
+        recipe = as_task(registry.build("grpo", {"env": env}), task)
+        assert recipe.rollout.innermost.settings["turns"] == 9
+        assert recipe.measure.settings["rollout"].settings["turns"] == 9
+        assert as_task(registry.build("grpo", {"env": env, "turns": 3}), task).rollout.innermost.settings["turns"] == 3
+    # a method of turns has its own
+    turns = registry.build("igpo").rollout.innermost.settings["turns"]
+    assert as_task(registry.build("igpo", {"env": env}), task).rollout.innermost.settings["turns"] == turns
+
+
 @pytest.mark.parametrize(
     ("method", "settings", "says"),
     [

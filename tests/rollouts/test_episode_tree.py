@@ -166,3 +166,25 @@ def test_a_good_attempt_stands_and_where_none_is_good_the_first_does():
     (t,), asked, count, _ = attempts("2", threshold=18)
     assert (t.replies, len(asked), count) == (["2", "2"], 2, 3)
     assert shown(t).startswith("Action: 2\n")
+
+
+def said_of(episodes):
+    return {"seen": len(episodes), "digits": sum(len(t.ends) for t in episodes)}
+
+
+@environment(start=lambda problem, seed: (None, {"said": []}), logged=said_of)
+def counting_digits(state, turn):
+    """As `two_digits`, and says of how many episodes it was asked to tell."""
+    return two_digits.function(state, turn)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: episode_tree(env=counting_digits(), score=sum_of_digits(), iterations=3, branch=2, turns=2),
+    lambda: with_reflection(env=counting_digits(), score=none(), n=3, turns=2),
+])  # fmt: skip
+def test_what_an_environment_says_of_episodes_is_said_of_all_of_a_step(make):
+    policy = ScriptedPolicy(lambda t: ["1", "2"])
+    run = Run(policy=policy, max_new=10)
+    make()([ask("Q?")], run)
+    assert run.metrics["seen"] == 3
+    assert run.metrics["digits"] == 6

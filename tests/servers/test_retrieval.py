@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from listening import get, listening, post
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
+import rewardlab
 from rewardlab import build, registry
 from rewardlab.clients import retriever as client
 from rewardlab.clients.retriever import PATIENCE, Retriever, SearchFailed, Unreachable, read, retriever_at
@@ -322,3 +323,28 @@ def test_the_command_serves_one_thing(corpus):
     )
     assert done.returncode
     assert "serve each by a process of its own" in done.stdout + done.stderr
+
+
+# ---- before a run -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_engine_that_does_not_answer_is_told_before_a_model_is_loaded(corpus, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps({"prompt": f"{i}?", "answer": "1"}) + "\n" for i in range(20)))
+    small = {"task": str(rows), "device": "cpu", "max_new": 4}
+    nobody = "http://localhost:9/retrieve"
+    says = f"the search engine at {nobody} failed: connection refused. Start it .rewardlab serve --corpus"
+    for method in ("grpo", "igpo"):
+        with pytest.raises(RewardlabError, match=says):
+            rewardlab.plan(build(method, {"corpus": nobody}), "no_such_model", **small)
+    with pytest.raises(RewardlabError, match=says):
+        rewardlab.train(build("grpo", {"corpus": nobody}), "untrained", out=tmp_path / "run", **small)
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(RewardlabError, match=says):
+        rewardlab.answer(build("majority_vote", {"corpus": nobody}), "no_such_model", **small)
+    # whoever asked it so often in vain is told so
+    with pytest.raises(RewardlabError, match="failed 5 searches in a row"):
+        rewardlab.evaluate("no_such_model", env=tools(None, nobody), **small)
+    with listening(made(corpus)) as url:
+        assert rewardlab.plan(build("grpo", {"corpus": url, "turns": 2}), "untrained", **small)["replies_per_episode"] == 2
+        assert retriever_at(url).answered == 1

@@ -175,3 +175,29 @@ def test_a_check_after_a_marked_number_is_not_the_answer(verifier):
     assert not verifier.check("The answer is 19. Because 9 * 2 = 18.", "18").correct
     assert verifier.check("The answer is **18**.", "18").correct
     assert not verifier.check("The answer is 18, which is not right.", "18").correct
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "correct"),
+    [
+        ("<answer>Bob</answer>", "Bob", True),
+        ("<think>Ann or Bob?</think> I know it now. <answer>\nBob\n</answer>\n", "Bob", True),
+        ("<answer>The answer is Bob.</answer>", "Bob", True),
+        ("<answer>Bob", "Bob", True),  # cut at the closing tag, as a stop text does
+        ("I searched for Bob. <answer>Ann</answer>", "Bob", False),
+        ("<answer>Bob</answer> No. <answer>Ann</answer>", "Bob", False),
+        ("<answer></answer> Bob", "Bob", False),
+        ("I write it between <answer> and </answer>. The answer is Bob.", "Bob", True),
+        ("12 pens in 5 days. <answer>12</answer>", "12", True),
+        ("<answer>\\boxed{12}</answer> That took 5 steps.", "12", True),
+        ("<answer>12 or 5</answer>", "12", False),
+        ("<answer>13</answer> since 12 + 1 is 13", "12", False),
+    ],
+)
+def test_an_answer_between_tags_is_found(reply, answer, correct):
+    """Environments that search ask for it there, and the reward is that of the task's usual verifier."""
+    number = answer.isdigit()
+    for verifier in (final_answer, *((final_number, math) if number else (two_way_match,))):
+        assert verifier().check(reply, answer).correct is correct, verifier
+    if not number:
+        assert exact_match(find="stated").check(reply, answer).correct is correct

@@ -280,6 +280,17 @@ def test_one_tag_may_hold_one_call_a_line():
     assert check(f"<tool_call>\n{lines}\n</tool_call></tool_call>", [BOOK, MAIL]).correct is False
 
 
+def test_one_tag_may_hold_a_list_of_calls():
+    check = function_calls().check
+    for indent in (None, 1):
+        assert check(f"<tool_call>\n{json.dumps([BOOK, MAIL], indent=indent)}\n</tool_call>", [BOOK, MAIL]).correct
+    assert check(f"<tool_call>{json.dumps([BOOK])}</tool_call>\n<tool_call>{json.dumps(MAIL)}</tool_call>", [BOOK, MAIL]).correct
+    twice = json.dumps([BOOK, MAIL]).replace('"name": ', '"name": "f", "name": ', 1)
+    wrapped = json.dumps([{"tool_calls": [BOOK, MAIL]}])
+    for other in ("[]", json.dumps([[BOOK, MAIL]]), json.dumps([BOOK, 1]), f"{json.dumps([BOOK, MAIL])} and more", twice, wrapped):
+        assert check(f"<tool_call>{other}</tool_call>", [BOOK, MAIL]).correct is False
+
+
 @settings(max_examples=30)
 @given(st.dictionaries(st.from_regex("[a-z]{1,5}", fullmatch=True), values, max_size=3), st.data())
 def test_a_changed_argument_is_wrong(arguments, data):

@@ -50,7 +50,7 @@ def check_answers(recipe: Recipe, task: Task) -> None:
 def check_decides(who: str, task: Task) -> None:
     """Raise RewardlabError if the data has no answers for the verifier by which `who` is measured."""
     if undecided(task):
-        raise need_answers(task, who, instead="")
+        raise need_answers(task, who, instead=", or name what judges replies with --verifier, such as --verifier mine.py:quality")
 
 
 def check_engine(recipe: Recipe, config: RunConfig) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from rewardlab import registry
 from rewardlab.core import Environment, Problem, Task
 from rewardlab.errors import RewardlabError
-from rewardlab.registry.playing import TURNS
+from rewardlab.registry.playing import TURNS, refuse_other
 from rewardlab.settings.domain import PATH, POSITIVE
 from rewardlab.tasks.sources import Shuffled
 from rewardlab.util.files import new_folder
@@ -78,6 +78,7 @@ def export_environment(
         POSITIVE.check(setting, number)
     written = task if isinstance(task, str) else task.name
     task = registry.task(task) if isinstance(task, str) else task
+    refuse_other(task, {"env": env})
     out = Path(PATH.check("out", out))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RewardlabError(f"{out} is there already: name a folder that is not, or an empty one")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
 from rewardlab.api.checking import need_answers, undecided
+from rewardlab.api.first_rows import check_engines
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
 from rewardlab.api.judges import with_judges
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
@@ -25,7 +26,7 @@ from rewardlab.evals.passk import mean_interval, pass_at
 from rewardlab.models.load import Policy
 from rewardlab.processes.cluster import check_named, spread
 from rewardlab.registry.formula import read_reward
-from rewardlab.registry.playing import TURNS
+from rewardlab.registry.playing import TURNS, answers, no_environment, refuse_other
 from rewardlab.rewards.model import load_named
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.interactive import interactive
@@ -44,7 +45,7 @@ BATCH = 32
 def evaluate(
     model: str | Path | Result | Policy, task: Task | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
     temperature: float = 1.0, judge: str | None = None, workers: str | None = None, env: Environment | None = None,
-    turns: int = TURNS, best_of: Reward | str | None = None, **settings: Any,
+    turns: int | None = None, best_of: Reward | str | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """pass@k on held-out problems, with 95% intervals over problems; of a run that trained a reward model or a judge, its
     method's own measure; of another reward model (an export, a sequence classifier), the share of held-out pairs ranked right.
@@ -52,8 +53,8 @@ def evaluate(
     task: None means that of the run that `model` names, with its columns, system message and length of replies.
     judge: the verifier in place of the task's own: a name, FILE.py:function, or openai:URL#NAME, a served model. Replies
     without a verdict count as wrong; `no_verdict` is their share, `cut_off` that of replies that reached the length limit.
-    In an environment, `turns` are the replies of an episode.
-    env, turns: what answers the replies, for at most so many of them; by default that of the run, or of the task.
+    env, turns: what answers the replies, for at most so many of them; by default those of the run, or of the task. A run's own
+    environment may answer for other turns than in the run; a task that brings an environment says them in its name.
     workers: "ray" or "ray:N", to sample and judge over a Ray cluster, each batch of problems with random numbers of its own: the
     same whatever the processes, and others than without workers.
     best_of: a reward, and what the best of k replies by it is worth: `best`, a row for each k, with the verdict's mean value (1
@@ -271,16 +272,32 @@ def _sampled(problems: Sequence[Problem], run: Run, sampling: Sampled) -> list[G
     return [done[i : i + n] for i in range(0, len(done), n)]
 
 
-def _played(model: str | Policy, task: Task, env: Environment | None, turns: int) -> tuple[Environment | None, int]:
-    """What answers the replies, and how often: as given, else as in the run, else as the task says."""
-    if env is not None:
-        return env, turns
+def _played(model: str | Policy, task: Task, env: Environment | None, turns: int | None) -> tuple[Environment | None, int]:
+    """What answers the replies, and how often: as given, else as in the run, else as the task says.
+
+    Raises RewardlabError for turns without an environment, for another one than that of a task that can only be played, and for a
+    search engine that does not answer.
+    """
+    refuse_other(task, {"env": env})
+    said: int | None = TURNS
+    if env is None:
+        env, said = _in_run(model)
+        env = env if env is not None and answers(task, env) else None
+    if env is None and turns is not None:
+        raise no_environment(turns)
+    if env is None and task.environment:
+        env, said = registry.part("environment", task.environment), task.turns
+    check_engines(*filter(None, [env]))
+    return env, turns or said or TURNS
+
+
+def _in_run(model: str | Policy) -> tuple[Environment | None, int | None]:
+    """What answered the replies in a run, and how often; None for what was not so."""
     document = config_of_run(model)
     rollout = registry.load_recipe(document["recipe"]).rollout if document else None
-    found = None if rollout is None else rollout.innermost.settings
-    if found and isinstance(found.get("env"), Environment):
-        return found["env"], found.get("turns", turns)
-    return (registry.part("environment", task.environment), task.turns) if task.environment else (None, turns)
+    found = {} if rollout is None else rollout.innermost.settings
+    env = found.get("env")
+    return (env, found.get("turns")) if isinstance(env, Environment) else (None, None)
 
 
 def _no_verdict(why: Counter[str], replies: int) -> dict[str, Any]:

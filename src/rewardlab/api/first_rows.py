@@ -10,6 +10,7 @@ import numpy as np
 
 from rewardlab import registry
 from rewardlab.api.ruler import Ruler, harmless, is_tried, run_with
+from rewardlab.clients.retriever import SearchFailed, is_address, retriever_at
 from rewardlab.core import Environment, Part, Problem, Recipe, Run, Scores, Task, Trajectory, Turn
 from rewardlab.core.part import Expression
 from rewardlab.engine.episodes import JUDGE_PAY
@@ -45,6 +46,22 @@ def check_episodes(recipe: Recipe, task: Task, policy: Policy, config: RunConfig
     for reward in _terms(recipe.reward) if recipe.reward is not None and not recipe.rewords else ():
         if is_tried(reward) and (why := _unjudged(harmless(reward), problems, run)):
             raise RewardlabError(f"{who} cannot learn from {task.name}, which its reward {reward} does not judge: {why}")
+
+
+def check_engines(*slots: Part) -> None:
+    """Raise RewardlabError where a search engine that these parts name by its address does not answer a search.
+
+    It is asked before a model is loaded, as an OpenEnv server is, which the task asks.
+    """
+    parts = [part for slot in slots for part in slot.walk()]
+    for address in dict.fromkeys(corpus for part in parts if is_address(corpus := part.settings.get("corpus"))):
+        try:
+            retriever_at(address).search(["rewardlab"])
+        except SearchFailed as problem:
+            raise RewardlabError(
+                f"{problem}. Start it (rewardlab serve --corpus docs.jsonl --port 8000), and give its address "
+                "(--corpus http://HOST:8000/retrieve)"
+            ) from None
 
 
 def _check_pays(recipe: Recipe, task: Task, who: str) -> None:

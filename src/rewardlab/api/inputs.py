@@ -87,10 +87,16 @@ def recipe_of(recipe: Recipe | str, settings: Mapping[str, Any] | None = None) -
 
 
 def in_environment(recipe: Recipe, task: Task) -> Recipe:
-    """The recipe as it plays the task, where that has an environment (`registry/playing.py`)."""
+    """The recipe as it plays the task, where that has an environment (`registry/playing.py`).
+
+    Raises RewardlabError where it cannot, and for a search engine behind an address that does not answer, before a model is loaded.
+    """
+    from rewardlab.api.first_rows import check_engines
     from rewardlab.registry.playing import as_task
 
-    return as_task(recipe, task)
+    made = as_task(recipe, task)
+    check_engines(*made.parts().values())
+    return made
 
 
 def require_learning(recipe: Recipe) -> None:
@@ -222,9 +228,7 @@ def _policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Pol
             raise RewardlabError("shard divides a model that is given by its name; this one is an object, which is loaded already")
         return model
     name = config.model or task.model
-    # without demonstrations, its own or those of a task like it, it has no policy of its own: it gets one that was taught others
-    if name == "embedded" and task.demonstrate is None and task.warmed_as is None:
-        _warn_of_untaught(task)
+    tell_untaught(name, task)
     if config.shard:
         return _sharded(name, config, task)
     return load_policy(name, config.device, config.dtype, config.lora_rank, task)
@@ -238,12 +242,14 @@ def _sharded(name: str, config: RunConfig, task: Task) -> Policy:
     return ShardedPolicy(load_policy(name, "cpu", "float32", None, task), device, dtype_of(config.dtype, device))
 
 
-def _warn_of_untaught(task: Task) -> None:
-    # imported here, since it imports the trainer of the policy
-    from rewardlab.models.vocabulary import warn_of_untaught
+def tell_untaught(name: str, task: Task) -> None:
+    # without demonstrations, its own or those of a task like it, it has no policy of its own: it gets one that was taught others
+    if name == "embedded" and task.demonstrate is None and task.warmed_as is None:
+        # imported here, since it imports the trainer of the policy
+        from rewardlab.models.vocabulary import warn_of_untaught
 
-    train = task.train.problems[:SAMPLE] if isinstance(task.train, Listed) else ()
-    warn_of_untaught([*task.test[:SAMPLE], *train])
+        train = task.train.problems[:SAMPLE] if isinstance(task.train, Listed) else ()
+        warn_of_untaught([*task.test[:SAMPLE], *train])
 
 
 def require_head(recipe: Recipe, policy: Policy) -> None:

@@ -13,12 +13,12 @@ import torch
 
 from rewardlab.api.arguments import check_settings, named_model
 from rewardlab.api.checking import check_engine
+from rewardlab.api.dry_run import policy_of_dry_run
 from rewardlab.api.first_rows import check_episodes, gold
 from rewardlab.api.idle import tell_idle
 from rewardlab.api.inputs import (
     configured,
     in_environment,
-    policy_of,
     recipe_of,
     require_head,
     require_learning,
@@ -103,7 +103,7 @@ def _policy(model: str | Policy | None, config: RunConfig, task: Task, memory: s
     require_weights(config.model or model)
     name = _checkpoint(model, config, task)
     if name is None:
-        return policy_of(model, config, task)
+        return policy_of_dry_run(model, config, task)
     prefix = "hf:" if config.shard and not parted(name)[0] else ""
     dtype = _dtype(config, memory)
     policy = planned(f"{prefix}{name}", config.device, _below(config, dtype) if config.lora_rank else dtype, config.lora_rank)

@@ -73,9 +73,11 @@ def _words(best: Measured, others: Sequence[Measured], tied: Sequence[Measured])
         return f"{said}, and surely more than {_and([m.method for m in others])}"
     cheapest = min((best, *tied), key=lambda m: m.tokens)
     on = f"on these {len(best.right):,} problems it cannot be told apart from {_and([m.method for m in tied])}"
+    # of those that cost as much as it, or more, the best is the cheapest
     if cheapest is best:
-        return f"{said}; {on}, which cost more"
-    return f"{said}; {on}, of which {cheapest.method} is the cheapest: {cheapest.tokens:,.0f} tokens"
+        return f"{said}; {on}, which cost{'s' * (len(tied) == 1)} no less"
+    which = "which is cheaper" if len(tied) == 1 else f"of which {cheapest.method} is the cheapest"
+    return f"{said}; {on}, {which}: {cheapest.tokens:,.0f} tokens"
 
 
 def _and(names: Sequence[str]) -> str:

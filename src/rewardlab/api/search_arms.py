@@ -42,8 +42,8 @@ def arms(
 ) -> list[Arm]:
     """The methods, each with the settings that it has.  scaled: a budget decides how much each spends.
 
-    Raises RewardlabError for a method that selects no answer, for one that is named twice, and for a setting that none of them has
-    or that the budget decides.
+    Raises RewardlabError for a method that selects no answer, for one that is named twice, for a setting that none of them has or
+    that the budget decides, and for a scorer that none of them reads.
     """
     listed = [methods] if isinstance(methods, str | Recipe) else list(methods)
     if not listed:
@@ -54,6 +54,9 @@ def arms(
     bound = [{plain: settings[key] for key, plain in taken.items()} for taken in own]
     found = [_arm(method, values, scorer, scaled) for method, values in zip(listed, bound, strict=True)]
     names = [arm.name for arm in found]
+    if scorer is not None and all(arm.recipe.reward is None for arm in found):
+        # it would be named beside results that do not depend on it, though there may be no such scorer
+        raise RewardlabError(f"{' and '.join(names)} read{'s' * (len(names) == 1)} no scores: leave out the scorer, {scorer}")
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise RewardlabError(f"{twice} is named twice: give each method once, recipes under names of their own (.but(name=...))")
     return found

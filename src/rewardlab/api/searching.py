@@ -47,11 +47,11 @@ def search(
     """Answer a task's held-out problems by searches: methods that select an answer, such as beam_search and best_of_n.
 
     scorer: a reward, its name or formula, "verifier", "prm:PATH", or "likelihood"; None is the method's own. A method that reads no
-    scores, such as majority_vote, ignores it.  budgets: tokens per problem, generated and read by all models, scorer included. For
-    each, a method gets the largest n, width, trees or iterations that stays within it on a few of the problems; what was spent on
-    all is measured. Without budgets a method has its own settings.  settings: `n` for every method that has it, `dvts.branch` for
-    one.  out: a file that gets a row for each answer as soon as it is there. A call that was killed resumes from OUT.work, with the
-    same result.  page: an HTML page of accuracy against tokens.  config: fields of RunConfig.
+    scores, such as majority_vote, ignores it beside others that do.  budgets: tokens per problem, generated and read by all models,
+    scorer included. For each, a method gets the largest n, width, trees or iterations that stays within it on a few of the
+    problems; what was spent on all is measured. Without budgets a method has its own settings.  settings: `n` for every method that
+    has it, `dvts.branch` for one.  out: a file that gets a row for each answer as soon as it is there. A call that was killed
+    resumes from OUT.work, with the same result.  page: an HTML page of accuracy against tokens.  config: fields of RunConfig.
 
     The methods answer the same problems. "plan" says for each budget which to use, and which cannot be told apart from it.
     """

@@ -6,6 +6,7 @@ another one to them, though it computes the same. Equal numbers confirm the reco
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -48,9 +49,35 @@ def canary(name: str, into: Path | None = None, device: str = "auto") -> dict[st
     """Run the first steps of a recorded claim again, and say whether they are those of its last record.
 
     Where they are, and the code has changed since, the record is confirmed. A record of this very code that has no first steps yet
-    gets them. Raises RewardlabError for a method without a claim or without a record, and where the claim is another one by now.
+    gets them. Raises RewardlabError for a method without a claim or without a record, where the claim is another one by now, and
+    for a record of other code without first steps, with which nothing can be compared.
     """
-    name, claim = registry.spell(name), _claim_of(name)
+    found = _again(registry.spell(name), into, device)
+    if found["canary"] == UNKNOWN:
+        name = found["name"]
+        some = comparable(into)
+        others = f"; {len(some)} records keep theirs, such as those of {' and '.join(some[:2])}" if some else ""
+        raise RewardlabError(
+            f"{name}: there is nothing to compare with: its record is of other code and keeps no first steps; rewardlab reproduce "
+            f"{name} runs the whole claim again, and keeps them{others}"
+        )
+    return found
+
+
+def comparable(into: Path | None = None) -> list[str]:
+    """The methods whose record keeps first steps of their present claim, those that train and whose claim took least time first."""
+    found = []
+    for name in registry.methods():
+        record = results.read(name, into or results.folder_for(name))
+        last = record["runs"][-1] if record else {}
+        if last.get("canary") and (claim := registry.claim_of(name)) and results.same_claim(last["claim"], claim):
+            # what takes no steps has one line on each side, and is mostly a benchmark whose data must be there
+            found.append((any(len(lines) < 2 for lines in last["canary"]["sides"]), last.get("seconds", math.inf), name))
+    return [name for _, _, name in sorted(found)]
+
+
+def _again(name: str, into: Path | None, device: str) -> dict[str, Any]:
+    claim = _claim_of(name)
     where = into or results.folder_for(name)
     record = results.read(name, where)
     if record is None:
@@ -78,7 +105,7 @@ def canaries(into: Path | None = None, device: str = "auto") -> list[dict[str, A
     for name in sorted(registry.methods()):
         try:
             if registry.claim_of(name) and results.read(name, into or results.folder_for(name)):
-                rows.append(canary(name, into, device))
+                rows.append(_again(name, into, device))
                 console.print(f"{name}: {rows[-1]['canary']}", highlight=False, markup=False)
         except RewardlabError as e:
             rows.append({"name": name, "canary": UNKNOWN, "fresh": False, "differs": [], "error": str(e)})

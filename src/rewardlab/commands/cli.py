@@ -1,8 +1,9 @@
 """The command line. Each command is a module in `commands`: HELP, flags(parser), run(args) -> document, show(document).
 A command that consists of others is a folder there, with SUBCOMMANDS.
 
-With --json the document is printed as JSON and nothing else reaches stdout; without, `show` prints it for people. A
-command with SETTINGS takes flags that are not its own: the settings of a method.
+With --json the document is printed as JSON and nothing else reaches stdout; without, `show` prints it for people. What is printed
+while a command runs goes to stderr, such as by a user's reward or tool, unless rows are written to stdout meanwhile. A command
+with SETTINGS takes flags that are not its own: the settings of a method.
 """
 
 from __future__ import annotations
@@ -106,8 +107,10 @@ def run(argv: list[str]) -> int:
     command, name, words = found
     args = parse(command, name, words)
     before = bills.spent()
-    # libraries may print to stdout, which is for the document alone
-    with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
+    # a stream of rows is written while the command runs (--out -)
+    streams = not args.json and "-" in map(str, vars(args).values())
+    # libraries, and the user's own rewards and tools, whichever thread runs them, may print to stdout, which is for results alone
+    with contextlib.nullcontext() if streams else contextlib.redirect_stdout(sys.stderr):
         document = command.run(args)
     asked = bills.since(before)
     if not is_first():

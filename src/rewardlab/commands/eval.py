@@ -9,7 +9,8 @@ With --best-of it says what the best of k replies by a reward is worth, by the t
 the one falls as the other rises, the reward is over-optimised. KL is that of choosing one of k.
 rewardlab eval embedded --task arithmetic --k 1,4,16,64,256 --best-of model:runs/rm
 
-A run that was trained in an environment is measured there. Any model is with --tools, --corpus or --env:
+A run that was trained in an environment is measured there, for as many turns as in the run, or as --turns says. Any model is with
+--tools, --corpus or --env:
 rewardlab eval hf:Qwen/Qwen3-0.6B --task questions.jsonl --tools mine.py:search
 
 With --workers ray, processes of a Ray cluster sample and judge; each loads the model.
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     about = {"k": args.k, "problems": args.problems, "temperature": args.temperature, "judge": args.judge, "workers": args.workers}
     about["best_of"] = args.best_of
-    return api.evaluate(args.model, **about, **shared.load_environment(args), **shared.given(args, FIELDS))
+    return api.evaluate(args.model, **about, **shared.load_environment(args, of_run=True), **shared.given(args, FIELDS))
 
 
 def show(document: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import COLUMNS, RunConfig
-from rewardlab.settings.domain import POSITIVE, SWITCH, WORKERS, Domain, whole
+from rewardlab.settings.domain import POSITIVE, RATES, SWITCH, WORKERS, Domain, whole
 from rewardlab.settings.old_names import present_name
 
 if TYPE_CHECKING:
@@ -194,22 +194,24 @@ def environment_flags(parser: Any) -> None:
         parser.add_argument(flag_of(name), metavar=name.upper(), help=help, **options)
 
 
-def load_environment(args: argparse.Namespace) -> dict[str, Any]:
-    """`env` and `turns` as these flags say; nothing where they say nothing."""
+def load_environment(args: argparse.Namespace, of_run: bool = False) -> dict[str, Any]:
+    """`env` and `turns` as these flags say; nothing where they say nothing.
+
+    of_run: turns may stand alone, for an environment that something else says, a run.
+    """
     from rewardlab.registry.formula import with_parts
     from rewardlab.registry.names import PLAYED
     from rewardlab.registry.playing import environment_in
 
     given = {name: value for name in PLAYED if (value := getattr(args, name)) is not None}
+    if of_run and given.keys() == {"turns"}:
+        return given
     return environment_in(with_parts([], given), [])[1]
 
 
 def rates_of(text: str | None) -> tuple[float, ...]:
     """The learning rates in a list with commas between them; none without a list."""
-    try:
-        return tuple(float(part) for part in (text or "").split(",") if part.strip())
-    except ValueError as e:
-        raise RewardlabError(f"--rates {text}: numbers with commas between them, as 1e-6,3e-6,1e-5") from e
+    return () if text is None else read("--rates", RATES, text)
 
 
 def workers_flag(parser: Any) -> None:

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.task:
         from rewardlab.comparisons.own_check import check
 
-        check(season)
+        check(season, args.dry_run)
     return planned(args, season) if args.dry_run else played(args, season, changed)
 
 
@@ -96,6 +96,8 @@ def season_of(args: argparse.Namespace, found: Any) -> tuple[Any, bool]:
     own, answering = "task" in given, shared.load_environment(args)
     if not own and (others := [*given, *(name for name in ("env", "tools", "corpus") if getattr(args, name))]):
         raise RewardlabError(f"--{others[0].replace('_', '-')} goes with problems of your own: give --task too")
+    if own and args.worlds:
+        raise RewardlabError("--worlds names the league's own, and with --task members meet on your problems alone: drop one")
     members = names_of(args.members, [member.name for member in found.members])
     worlds = names_of(args.worlds, [world.name for world in found.worlds])
     league = only(found, members, worlds)
@@ -105,11 +107,11 @@ def season_of(args: argparse.Namespace, found: Any) -> tuple[Any, bool]:
         changes = {"reward": shared.load_reward(args), "steps": args.steps, "problems": args.eval_problems, **answering}
         league = of_task(league, config, rates=rates, **changes)
     elif args.reward or args.steps or rates or args.eval_problems:
-        raise RewardlabError(
-            "rewards, steps, rates and problems of a league's own worlds are fixed in its file; with --task they are yours"
-        )
+        raise RewardlabError("rewards, steps, rates and problems of a league's own worlds are fixed; with --task they are yours")
     folder = args.out or Path("runs") / f"league-{args.league}{'-own' if own else ''}"
     pairs = args.seeds or league.pairs
+    if pairs < 2 and any(world.sampled for world in league.worlds):
+        raise RewardlabError("--seeds 1: one seed has no spread, and decides nothing: give 2 at least, 5 or more to decide much")
     # some of the worlds are recorded, since each is decided by itself; some of the members are not
     changed = own or len(league.members) < len(found.members) or pairs < found.pairs
     return Season(league, config, folder, pairs, args.jobs), changed
@@ -127,6 +129,7 @@ def names_of(text: str | None, known: Sequence[str] = ()) -> list[str]:
 
 
 def planned(args: argparse.Namespace, season: Any) -> dict[str, Any]:
+    from rewardlab.checks.verdict import PAIRS
     from rewardlab.comparisons import league_records
     from rewardlab.comparisons.forecast import forecast
 
@@ -136,6 +139,7 @@ def planned(args: argparse.Namespace, season: Any) -> dict[str, Any]:
         "members": [member.name for member in league.members],
         "steps": {world.name: (world.steps or league.steps) if league.learns else 0 for world in league.worlds},
         "seeds": season.pairs,
+        "few": season.pairs < PAIRS and any(world.sampled for world in league.worlds),
         "margin": league.outcome.margin,
     }
 
@@ -217,7 +221,9 @@ def plan_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """What a league will take and tell, world by world."""
     members = document["members"]
     if any(world["missing"] for world in document["plan"]):
-        yield f"{len(members)} members on {document['seeds']} seeds: {', '.join(members)}"
+        yield f"{len(members)} members on {document['seeds']} seed{'s' * (document['seeds'] > 1)}: {', '.join(members)}"
+        if document["few"]:
+            yield "  warning: so few seeds decide only the largest differences; 5 or more (--seeds 5) decide more"
     for world in document["plan"]:
         kinds = ", ".join(f"{count} {what}" for what, count in world["of"].items() if count)
         steps = document["steps"][world["world"]]

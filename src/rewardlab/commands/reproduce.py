@@ -3,7 +3,7 @@
 rewardlab reproduce dr_grpo
 rewardlab reproduce dr_grpo --dev --seeds 3
 rewardlab reproduce dr_grpo --dev --rates 1e-4,3e-4,1e-3
-rewardlab reproduce dr_grpo --canary
+rewardlab reproduce sotopia_rl --canary
 rewardlab reproduce --all
 
 Pairs of runs are looked at after 5, 8, 12 and 20, until the 98.4% t interval of their effects is clear: above 0 with a mean that
@@ -16,7 +16,8 @@ are kept in the cache and serve every claim of the same world. A command that wa
 run that had finished, and the pairs that it had stay in the record, as stopped.
 
 The first two steps of both sides are kept with a record. --canary runs them again, in seconds: where the numbers are equal, code
-that has changed since computes the same, and the record is confirmed.
+that has changed since computes the same, and the record is confirmed; where they are others, the exit status is 1. Records from
+before first steps were kept have none, and are refused: the whole claim must be run again.
 
 Results are appended to NAME.json: for a method of the package in src/rewardlab/results/ of a checkout, or results/ of the working
 folder; for one of your own in results/ beside its file; or for all in $REWARDLAB_RESULTS. The last line says which file it was.
@@ -31,19 +32,12 @@ from typing import Any
 
 from rewardlab.commands import flags as shared
 from rewardlab.commands.tables import number
-from rewardlab.settings.domain import Domain
+from rewardlab.settings.domain import RATES
 
 HELP = "run a method's claim against its baseline, and record the verdict"
 GUARDED = {True: "kept", False: "broken", None: "it takes more pairs to tell"}
 MOVED = {True: "moved", False: "inert here"}
 BARS = "▁▂▃▄▅▆▇█"
-
-
-def _rates(text: str) -> tuple[float, ...]:
-    return tuple(float(word) for word in text.split(","))
-
-
-RATES = Domain("learning rates above 0 with commas between them", lambda rates: bool(rates) and min(rates) > 0, _rates)
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
@@ -100,8 +94,13 @@ def show(document: dict[str, Any] | list[dict[str, Any]]) -> None:
 
 
 def exit_code(document: dict[str, Any] | list[dict[str, Any]]) -> int:
-    """0 whatever the verdict is; 1 if there is none because a run failed."""
+    """0 whatever the verdict is; 1 if there is none because a run failed, and where first steps are others, or none is known."""
     records = document if isinstance(document, list) else [document]
+    if records and all("differs" in row for row in records):
+        from rewardlab.checks.canary import OTHER, UNKNOWN
+
+        found = [row["canary"] for row in records]
+        return int(OTHER in found or set(found) == {UNKNOWN})
     return 1 if any(record.get("verdict") in ("incomplete", "not run") for record in records) else 0
 
 

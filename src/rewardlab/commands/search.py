@@ -36,7 +36,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     text = "prm:PATH, verifier, likelihood, or a reward as --reward of train takes it (default: the method's own)"
     parser.add_argument("--scorer", metavar="S", help=text)
     text = "tokens per problem, of policy and scorer; several for curves: 200,400,800"
-    parser.add_argument("--budget", "--budgets", dest="budgets", type=counts, default=(), metavar="TOKENS", help=text)
+    parser.add_argument("--budget", "--budgets", dest="budgets", action=Counts, default=(), metavar="TOKENS", help=text)
     shared.number_flag(parser, "problems", "held-out problems of the task (default 100)", default=100)
     shared.number_flag(parser, "batch", "problems per saved batch (default 16)", default=16)
     parser.add_argument("--out", type=Path, metavar="FILE", help="append a row per answer; a killed command resumes")
@@ -82,6 +82,10 @@ def _row(cell: Mapping[str, Any]) -> list[Any]:
     return [cell["method"], cell["budget"], setting, *numbers]
 
 
-def counts(text: str) -> tuple[int, ...]:
-    """The values of --budget, ascending, each once."""
-    return tuple(sorted({shared.read("--budget", POSITIVE, part.strip()) for part in text.split(",")}))
+class Counts(argparse.Action):
+    """The values of --budget or --budgets, ascending, each once; an action, since it knows which of the two was written."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        flag = option_string or "--budget"
+        found = {shared.read(flag, POSITIVE, part.strip()) for part in values.split(",")}
+        setattr(namespace, self.dest, tuple(sorted(found)))

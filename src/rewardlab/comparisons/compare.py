@@ -15,7 +15,7 @@ from typing import Any
 from rewardlab import api
 from rewardlab.api.arguments import check_config
 from rewardlab.api.idle import tell_idle
-from rewardlab.api.inputs import held_out, policy_of, task_of
+from rewardlab.api.inputs import held_out, in_environment, policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.checks.kept import STARTS, with_shared_start
 from rewardlab.checks.pairs import Rehearsal, rehearsals
@@ -99,6 +99,9 @@ def _dry_run(plan: Plan, task: Task, jobs: int | None) -> Record:
 
 def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> tuple[Plan, float]:
     """The plan as its folder keeps it, after all checks that come before a run; and about how many seconds its runs will take."""
+    # here, since the runs get recipes as JSON, which does not tell what their user said
+    for arm in plan.arms:
+        in_environment(arm.recipe, task)
     # a small policy is warmed up and cached here, once, and not by every worker
     policy = policy_of(None, plan.config, task)
     # prompts too long for the model are refused, or counted, here and not in every run
@@ -118,8 +121,8 @@ def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> tuple[P
 def _runs(plan: Plan) -> str:
     """How many runs there are, in words."""
     count = len(plan.seeds)
-    text = f"{len(plan.arms)} methods x {count} seed{'s' * (count > 1)}"
-    return f"{text}, after {len(plan.rates)} rates x {plan.rate_seeds} seeds" if plan.rates else text
+    text, several = f"{len(plan.arms)} methods x {count} seed{'s' * (count > 1)}", "s" * (plan.rate_seeds > 1)
+    return f"{text}, after {len(plan.rates)} rates x {plan.rate_seeds} seed{several}" if plan.rates else text
 
 
 def _say(text: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rewardlab.comparisons.levels import change
-from rewardlab.comparisons.standings import detectable, noise
+from rewardlab.comparisons.standings import detectable, independent, noise
 
 Record = Mapping[str, Any]
 OVER = 1.1
@@ -26,11 +26,11 @@ def facts(record: Record) -> str:
 
 def sees(record: Record) -> str:
     """Which differences are found four times in five, world by world, in a sentence; "" where no noise between seeds is known."""
-    known = {
-        world["name"]: detectable(spread, len(world["rows"][0]["values"]), len(world["rows"]) - 1)
-        for world in record["worlds"]
-        if world["fit"] and not by_problem(world) and (spread := noise(world["rows"], record["baseline"]))
-    }
+    known = {}
+    for world in record["worlds"]:
+        rows, starts = world["rows"], world.get("starts", 1)
+        if world["fit"] and not by_problem(world) and (spread := noise(rows, record["baseline"], starts)):
+            known[world["name"]] = detectable(spread, independent(len(rows[0]["values"]), starts), len(rows) - 1)
     told = ", ".join(f"{amount(value, record['outcome'])} ({name})" for name, value in known.items())
     return f" What is found four times in five: differences of {told}." if known else ""
 
@@ -82,7 +82,13 @@ def pairs_of(record: Record) -> str:
         counts = [world["pairs"] for world in record["worlds"]]
         most = f"{min(counts)} to {max(counts)}" if len(set(counts)) > 1 else f"{counts[0]}"
         return f"compared problem by problem on {most} problems with recorded replies"
-    return f"{len(record['seeds'])} seeds each"
+    seeds = len(record["seeds"])
+    starts = {world["name"]: world.get("starts", 1) for world in record["worlds"]}
+    fewer = {name: some for name, some in starts.items() if independent(seeds, some) < seeds}
+    if not fewer:
+        return f"{seeds} seeds each"
+    from_few = ", ".join(f"in {name} from {some}" for name, some in fewer.items())
+    return f"{seeds} seeds each ({from_few} initial policies, which count as that many pairs)"
 
 
 def by_problem(world: Record) -> bool:

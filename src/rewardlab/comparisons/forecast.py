@@ -14,7 +14,7 @@ from rewardlab.comparisons.known_runs import known
 from rewardlab.comparisons.league import Member, World
 from rewardlab.comparisons.played import BEYOND, KNOB_SEEDS, Levels, beyond, chosen, rate_jobs, rate_levels, told_unfit, trains
 from rewardlab.comparisons.season import Season
-from rewardlab.comparisons.standings import detectable, noise
+from rewardlab.comparisons.standings import detectable, independent, noise
 
 PAIRS = (5, 8, 12, 20)
 PLANNED = ("to choose rates", "to compare", "to vary a setting")
@@ -47,11 +47,19 @@ def of_world(season: Season, world: World, noise: float | None) -> dict[str, Any
     costs = [of_member[job.method] or seconds for job in missing]
     took = None if None in costs else sum(cost or 0 for cost in costs) / (season.processes or cores())
     rivals, pairs = len(season.league.rivals_of(world)), sorted({*PAIRS, season.pairs})
-    sees = {n: detectable(noise, n, rivals) for n in pairs} if noise else None
+    if (few := starts_of(world)) > 1 and few < season.pairs:
+        # more seeds from as many starts would be told apart no better, as far as the noise is theirs
+        pairs = [season.pairs]
+    sees = {n: detectable(noise, independent(n, few), rivals) for n in pairs} if noise else None
     return {
         "world": world.name, "runs": len(jobs), "of": {what: sum(len(plan[what]) for plan in plans) for what in PLANNED},
         "missing": len(missing), "seconds": None if took is None else round(took), "sees": sees,
     }  # fmt: skip
+
+
+def starts_of(world: World) -> int:
+    """Among how many initial policies seeds are divided; 1 for a model, of which there is one."""
+    return world.starts if world.model is None else 1
 
 
 def planned(season: Season, member: Member, world: World) -> dict[str, list[Job]]:
@@ -96,7 +104,7 @@ def typical(values: Sequence[float]) -> float | None:
 def noise_of(record: Record | None, world: World) -> float | None:
     """`noise` in an earlier record of a world; None without one."""
     found = next((one for one in record["worlds"] if one["name"] == world.name), None) if record else None
-    return noise(found["rows"], record["baseline"]) if found and record else None
+    return noise(found["rows"], record["baseline"], found.get("starts", 1)) if found and record else None
 
 
 def noise_at_rates(runs: Sequence[Sequence[Done]], number: str) -> float | None:

@@ -13,7 +13,7 @@ from rewardlab.comparisons.facts import facts
 from rewardlab.comparisons.guide_commands import on_your_rows, other_names
 from rewardlab.comparisons.guide_engines import engines
 from rewardlab.comparisons.league import League, league, leagues
-from rewardlab.comparisons.telling import advice, cautions, of_baseline, reached, row_of, spending, standing_words, summary
+from rewardlab.comparisons.telling import advice, cautions, of_baseline, reached, row_of, spending, standing_words, summary, verdict
 from rewardlab.comparisons.words import BETTER, WORDS, WORSE
 from rewardlab.registry import catalogue
 from rewardlab.registry.catalogue import NOT_RUN
@@ -37,8 +37,10 @@ hours. Each section answers one wish; the table has all in short. Numbers are re
   minute a run. Worlds were fixed before the methods were run. "Not run yet" names worlds that were planned and not run; they are
   often those in which no method had been tested before.
 - Every difference is paired by seed: eight seeds, each from an initial policy of its own, where a section gives no other number.
-  The learning rate is the one that did best on two further seeds; other settings are the method's own. All make as many updates,
-  or spend as many tokens where the section says so; what first phases and further models cost beside is told.
+  Where seeds share initial policies, each policy counts as one pair, by the mean of its seeds; an effect is the mean of these, so
+  that levels and differences need not add up to the last digit. The learning rate is the one that did best on two further seeds;
+  other settings are the method's own. All make as many updates, or spend as many tokens where the section says so; what first
+  phases and further models cost beside is told.
 - Some outcomes have a **guard**: what must not be lost for them, as accuracy where replies become shorter.
 
 Where a method stands:
@@ -205,7 +207,7 @@ def cell(world: Record, member: str, word: str, record: Record) -> str:
     if row is None or not world["fit"]:
         return word
     level = reached(row, base, record, guard=" ({})")
-    return f"{word}: {level}" if level else word
+    return f"{verdict(row['standing'])}: {level}" if level else word
 
 
 def legend(record: Record) -> str:

@@ -11,7 +11,7 @@ from rewardlab.comparisons.forest import forest
 from rewardlab.comparisons.levels import NOTHING, change, level_and_start, percent, shown, span, times
 from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.plots import curves, paths, scatter
-from rewardlab.comparisons.telling import absences, at_equal, remedies, unmet, unmet_of
+from rewardlab.comparisons.telling import absences, at_equal, remedies, unmet, unmet_of, verdict
 from rewardlab.comparisons.words import BASELINE, WORDS
 
 Record = Mapping[str, Any]
@@ -121,7 +121,7 @@ def standings_row(row: Record, outcome: Record, guard: Record | None) -> str:
         change(standing["effect"], outcome), span(standing["low"], standing["high"], outcome), f"{standing['adjusted']:.2g}",
     ]  # fmt: skip
     kept = [shown(row["guard"]["mean"], guard)] if guard else []
-    told = standing["word"] if row["failed"] is None else f"failed: {row['failed'][:80]}"
+    told = verdict(standing) if row["failed"] is None else f"failed: {row['failed'][:80]}"
     kind = "base" if base else standing["word"].split()[0]
     first = cells([row["member"], level_and_start(row, outcome), *middle, *kept])
     return f'<tr class="{kind}">{first}<td class="word">{escape(told)}</td></tr>'

@@ -14,7 +14,7 @@ from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.league_page import at_equal_tokens, costs_of, differences, plotted, spent_path
 from rewardlab.comparisons.levels import NOTHING, change, level_and_start, shown, span, times
 from rewardlab.comparisons.parting import parting
-from rewardlab.comparisons.telling import absences, at_equal, unmet_of
+from rewardlab.comparisons.telling import absences, at_equal, unmet_of, verdict
 from rewardlab.comparisons.words import BASELINE, WORDS
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import catalogue
@@ -89,7 +89,7 @@ def cells(row: Record, base: Record, record: Record) -> Iterator[str]:
         )
     if record["guard"]:
         yield shown(row["guard"]["mean"], record["guard"])
-    yield from (standing["word"], f"{row['rate']:g}" if row["rate"] else NOTHING, times(row["tokens"], base["tokens"]))
+    yield from (verdict(standing), f"{row['rate']:g}" if row["rate"] else NOTHING, times(row["tokens"], base["tokens"]))
     yield at_equal_tokens(row, base, outcome)
     yield at_equal(row, outcome)
     parts = parting(row["curves"], row["updates"] or 0.0, outcome["margin"])

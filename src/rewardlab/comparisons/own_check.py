@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from rewardlab.api.checking import check_accepted, check_columns, check_decides, check_engine, check_some
+from rewardlab.api.dry_run import policy_of_dry_run
 from rewardlab.api.first_rows import check_episodes
 from rewardlab.api.idle import tell_idle
 from rewardlab.api.inputs import policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.comparisons.league import League, Member, World
 from rewardlab.comparisons.season import FIRST, Season
+from rewardlab.core import Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.playing import as_task
 
 
-def check(season: Season) -> None:
+def check(season: Season, dry: bool = False) -> None:
     """Raise RewardlabError for problems that cannot be read or lack what a member reads or what decides, for a model that cannot be
-    loaded, and for prompts that are too long for it.
+    loaded, and for prompts that are too long for it.  dry: no small policy is made for it.
     """
     league = season.league
     (world,) = league.worlds
@@ -30,27 +31,39 @@ def check(season: Season) -> None:
     # the baseline first: what fails it fails all
     members = sorted(league.members_of(world), key=lambda one: one.name != league.baseline)
     recipes = [(member, as_task(season.recipe(member, world), task)) for member in members]
-    for member, recipe in recipes:
-        with naming(league, world, member):
-            check_engine(recipe, config)
-            # the columns are those of the method, whatever its name in the league
-            check_columns(recipe.but(name=member.stack), task)
-            check_some(recipe.but(name=member.stack), task)
-            check_accepted(recipe, task)
-            tell_idle(recipe.but(name=member.stack), task, config)
-    policy = policy_of(None, config, task)
-    for member, recipe in recipes:
-        with naming(league, world, member):
-            check_episodes(recipe, task, policy, config)
-            fit_prompts(task, policy, config, recipe)
+
+    def rows_fit(member: Member, recipe: Recipe) -> None:
+        check_engine(recipe, config)
+        # the columns are those of the method, whatever its name in the league
+        check_columns(recipe.but(name=member.stack), task)
+        check_some(recipe.but(name=member.stack), task)
+        check_accepted(recipe, task)
+        tell_idle(recipe.but(name=member.stack), task, config)
+
+    each_fits(league, world, recipes, rows_fit)
+    policy = (policy_of_dry_run if dry else policy_of)(None, config, task)
+
+    def can_be_sampled(member: Member, recipe: Recipe) -> None:
+        check_episodes(recipe, task, policy, config)
+        fit_prompts(task, policy, config, recipe)
+
+    each_fits(league, world, recipes, can_be_sampled)
 
 
-@contextmanager
-def naming(league: League, world: World, member: Member) -> Iterator[None]:
-    """Errors within name the member, and say how to leave it out."""
-    try:
-        yield
-    except RewardlabError as e:
-        others = ",".join(one.name for one in league.rivals_of(world) if one is not member)
-        leave = f"; to leave it out: --members {shlex.quote(others)}" if others and member.name != league.baseline else ""
-        raise RewardlabError(f"{member.name}: {e}{leave}") from e
+def each_fits(
+    league: League, world: World, recipes: Sequence[tuple[Member, Recipe]], check: Callable[[Member, Recipe], None]
+) -> None:
+    """`check` each member. Raises RewardlabError that names all which are refused, and why, and says how to leave them out."""
+    refused: dict[str, str] = {}
+    for member, recipe in recipes:
+        try:
+            check(member, recipe)
+        except RewardlabError as e:
+            refused[member.name] = f"{member.name}: {e}"
+            if member.name == league.baseline:
+                break
+    if not refused:
+        return
+    others = ",".join(one.name for one in league.rivals_of(world) if one.name not in refused)
+    leave = f"; to leave {'it' if len(refused) == 1 else 'these'} out: --members {shlex.quote(others)}"
+    raise RewardlabError(";\n  ".join(refused.values()) + (leave if others and league.baseline not in refused else ""))

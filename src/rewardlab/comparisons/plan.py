@@ -60,6 +60,9 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise RewardlabError(f"seeds must be distinct numbers, at least one, not {list(self.seeds)}")
+        # before anything is rehearsed or written: a folder whose plan cannot be run is of no use
+        if self.rates and (len(set(self.rates)) < 2 or not all(0 < rate < 1 for rate in self.rates)):
+            raise RewardlabError(f"rates must be two distinct numbers or more between 0 and 1, not {list(self.rates)}")
 
     @property
     def alike(self) -> str:

@@ -168,8 +168,12 @@ def play(season: Season, world: World, dear: float) -> Played:
 
 def told_unfit(season: Season, world: World, runs: Sequence[Outcome]) -> str:
     """Why a world can decide nothing, by the runs of its baseline; "" where it can."""
-    numbers = [one.numbers for one in runs if isinstance(one, Done)] if world.sampled else []
-    conditions = fitness(numbers, season.league.learns, must_learn=world.learns) if numbers else []
+    if not world.sampled:
+        return ""
+    starts = season.starts_of(world) or range(len(runs))
+    ended = [(one.numbers, start) for one, start in zip(runs, starts, strict=True) if isinstance(one, Done)]
+    learns, must = season.league.learns, world.learns
+    conditions = fitness([n for n, _ in ended], learns, must_learn=must, starts=[start for _, start in ended]) if ended else []
     failed = [unmet(condition) for condition in conditions if not condition["ok"]]
     if not failed:
         return ""

@@ -16,8 +16,8 @@ from rewardlab.checks.workers import shared_processes
 from rewardlab.comparisons.along import compared, mean_path
 from rewardlab.comparisons.league import League, World
 from rewardlab.comparisons.played import Played, play, tokens
-from rewardlab.comparisons.season import FIRST, Season, start_of
-from rewardlab.comparisons.standings import Standing, fitness, standings, told_apart
+from rewardlab.comparisons.season import FIRST, Season
+from rewardlab.comparisons.standings import Standing, by_start, fitness, standings, told_apart
 from rewardlab.comparisons.words import BASELINE, DEAR, FAILED, UNFIT
 from rewardlab.util.intervals import interval
 
@@ -58,9 +58,9 @@ def world_record(season: Season, played: Played) -> Record:
     league, world = season.league, played.world
     done = {name: numbers_of(played, name) for name, runs in played.runs.items() if all(isinstance(one, Done) for one in runs)}
     whole = {name: paired(world, runs) for name, runs in done.items()}
-    starts = [start_of(world, seed) for seed in season.seeds(world)] if world.starts > 1 and world.model is None else None
+    starts = season.starts_of(world)
     found = standings(whole, league.baseline, league.outcome, league.guard, starts)
-    conditions = fitness(whole[league.baseline], league.learns, must_learn=world.learns)
+    conditions = fitness(whole[league.baseline], league.learns, must_learn=world.learns, starts=starts)
     fit = all(condition["ok"] for condition in conditions)
     rows = [
         row(season, played, member.name, found.get(member.name, Standing(FAILED)))
@@ -171,10 +171,11 @@ def at_equal(season: Season, played: Played, name: str) -> Record | None:
     outcome = season.league.outcome
     base = level(numbers_of(played, season.league.baseline), outcome.number)["values"]
     mine = level(done, outcome.number)
-    pairs = [outcome.gain(a - b) for a, b in zip(mine["values"], base, strict=True) if a is not None and b is not None]
+    each = [math.nan if a is None or b is None else outcome.gain(a - b) for a, b in zip(mine["values"], base, strict=True)]
+    pairs = by_start(each, season.starts_of(played.world))
     if len(pairs) < 2:
         return None
-    effect, low, high = (float(x) for x in interval(np.array(pairs)))
+    effect, low, high = (float(x) for x in interval(pairs))
     return {
         **mine,
         "effect": effect,

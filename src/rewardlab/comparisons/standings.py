@@ -148,10 +148,12 @@ def _number(run: Mapping[str, float], name: str) -> float:
 # ---- Whether a world can tell anything, and what it will be able to tell ------------------------------------------------
 
 
-def fitness(baseline: Sequence[Mapping[str, float]], learns: str | None, *, must_learn: bool = True) -> list[dict[str, Any]]:
+def fitness(
+    baseline: Sequence[Mapping[str, float]], learns: str | None, *, must_learn: bool = True, starts: Sequence[int] | None = None
+) -> list[dict[str, Any]]:
     """The conditions of a world, by the runs of its baseline: what, value, needs, ok. It is fit where all are met.
 
-    learns: the number that must rise; without must_learn it need not, and only must not be near 0.
+    learns: the number that must rise; without must_learn it need not, and only must not be near 0.  starts: as of `standings`.
     """
     if not learns:
         return []
@@ -159,7 +161,7 @@ def fitness(baseline: Sequence[Mapping[str, float]], learns: str | None, *, must
     low, high = INSIDE
     if not must_learn:
         return [_condition(f"{OFTEN} ({learns})", ends, f"at least {low:g}", ends >= low)]
-    gain = np.array([_number(run, learns) - _number(run, f"before.{learns}") for run in baseline])
+    gain = by_start([_number(run, learns) - _number(run, f"before.{learns}") for run in baseline], starts)
     error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
     needs = f"at least {CLEAR:g} standard errors ({CLEAR * error:.3g})"
     rises = _condition(f"the baseline learns ({learns} rises)", float(gain.mean()), needs, 0 < gain.mean() >= CLEAR * error)
@@ -194,13 +196,23 @@ def _range_of(members: int) -> float:
     return float(np.quantile(np.ptp(draws, axis=1), 0.95))
 
 
-def noise(rows: Sequence[Mapping[str, Any]], baseline: str) -> float | None:
-    """The standard deviation between seeds of a difference to the baseline, typical of the members of a recorded world; None where
-    no member has three pairs, or all of them measured the same."""
+def independent(seeds: int, starts: int) -> int:
+    """The pairs that decide: seeds, or the starts among which they are divided, where these are fewer.  starts: 1 for a model."""
+    return min(seeds, starts) if starts > 1 else seeds
+
+
+def noise(rows: Sequence[Mapping[str, Any]], baseline: str, starts: int = 1) -> float | None:
+    """The standard deviation between pairs of a difference to the baseline, typical of the members of a recorded world; None where
+    no member has three pairs, or all of them measured the same.  starts: among which the seeds were divided, as of `independent`.
+    """
     base = next(row["values"] for row in rows if row["member"] == baseline)
+    own = [seed % starts for seed in range(len(base))] if starts > 1 else None
     spreads = []
     for row in rows:
-        pairs = [a - b for a, b in zip(row["values"], base, strict=False) if a is not None and b is not None]
+        if len(row["values"]) != len(base):
+            continue
+        each = [math.nan if a is None or b is None else a - b for a, b in zip(row["values"], base, strict=True)]
+        pairs = by_start(each, own)
         if len(pairs) > 2 and any(pairs):
             spreads.append(float(np.std(pairs, ddof=1)))
     return float(np.median(spreads)) if spreads else None

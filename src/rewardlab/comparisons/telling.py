@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewardlab.comparisons.league import OWN
 from rewardlab.comparisons.levels import change, shown, span, times
+from rewardlab.comparisons.standings import LEVEL
 from rewardlab.comparisons.words import (
     ABSENT,
     AT_A_COST,
@@ -163,6 +164,12 @@ def guarded(row: Record, record: Record, form: str = "") -> str:
 
 def row_of(world: Record, member: str) -> Record:
     return next(row for row in world["rows"] if row["member"] == member)
+
+
+def verdict(standing: Record) -> str:
+    """Where a member stands, as it is shown: of a "worse" whose outcome was not decided, that the guard says so."""
+    by_guard = standing["word"] == WORSE and standing["adjusted"] > LEVEL
+    return f"{WORSE} by what is guarded" if by_guard else str(standing["word"])
 
 
 def word_of(world: Record, member: str) -> str:

@@ -30,10 +30,8 @@ def tuning_jobs(plan: Plan, folder: Path) -> dict[tuple[str, float], list[Job]]:
 def tuned(plan: Plan, folder: Path, run: Runner) -> Plan:
     """The plan with the rate of each trained arm: the one at which the mean of CHOSEN_BY, or else of what is compared, is highest.
 
-    Raises RewardlabError for fewer than two rates, or one that is none, and for runs that log nothing to choose by.
+    Raises RewardlabError for runs that log nothing to choose by.
     """
-    if len(set(plan.rates)) < 2 or not all(0 < rate < 1 for rate in plan.rates):
-        raise RewardlabError(f"rates must be two distinct numbers or more between 0 and 1, not {list(plan.rates)}")
     jobs = tuning_jobs(plan, folder)
     done = run([job for some in jobs.values() for job in some])
     levels = {key: _level([done[Path(job.folder)] for job in some], key[0], plan.measure) for key, some in jobs.items()}

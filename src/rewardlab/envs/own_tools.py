@@ -12,13 +12,15 @@ from typing import Any
 
 from rewardlab.core.part import PartFactory
 from rewardlab.envs.tool_arguments import as_hinted, in_json
+from rewardlab.envs.tool_docstrings import in_google
 from rewardlab.errors import RewardlabError
 from rewardlab.util.background import wait_for
 from rewardlab.verifiers.calls.calls import Call, tools_from
 
 NEEDED = (
-    "A tool has type hints (int, str, list[str], Literal, an Enum, date, Path ...), and a docstring that says what it does and, "
-    "under Args:, what each argument is (`name: what it is`)"
+    "A tool has type hints (str, int, float, bool, list, tuple, set, dict, Sequence, Mapping, Literal, an Enum, date, datetime, "
+    "time, Path, and unions of these; in place of a class of your own, a dict), and a docstring that says what it does and what "
+    "each argument is (`name: what it is` under Args:, or as NumPy or Sphinx write it)"
 )
 
 
@@ -65,7 +67,7 @@ class Tool:
         try:
             hints = typing.get_type_hints(inner)
             named = {name: hint for name, hint in hints.items() if name in (*self.signature.parameters, "return")}
-            return named, get_json_schema(_face(self.name, _doc(inner), self.signature, named))
+            return named, get_json_schema(_face(self.name, in_google(_doc(inner)), self.signature, named))
         except Exception as problem:
             # some of its errors hold the words and the hint apart
             says = "".join(map(str, problem.args)).replace(f"{inner.__module__}.", "")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections import abc
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
@@ -20,6 +21,13 @@ PLAIN: Mapping[Any, tuple[type, ...]] = {
     str: (str,), bool: (bool,), int: (int,), float: (int, float), list: (list,), dict: (dict,), NoneType: (NoneType,)
 }  # fmt: skip
 """How JSON's values of a type are known."""
+LISTED: Mapping[Any, Callable[[Iterable[Any]], Any]] = {
+    set: set, frozenset: frozenset, abc.Set: set, abc.MutableSet: set, abc.Sequence: list, abc.MutableSequence: list,
+    abc.Collection: list, abc.Iterable: list,
+}  # fmt: skip
+"""Types that are a list in a call, and how they are made of it."""
+MAPPED = (abc.Mapping, abc.MutableMapping)
+"""Types that are an object in a call, and a dict here."""
 
 
 def in_json(hint: Any) -> Any:
@@ -31,8 +39,14 @@ def in_json(hint: Any) -> Any:
     if isinstance(hint, type) and issubclass(hint, Enum) and len(hint):
         return Literal[tuple(member.value for member in hint)]
     origin, inside = get_origin(hint), get_args(hint)
-    inner = tuple(map(in_json, inside))
-    if origin is Literal or inner == inside:
+    if origin is Literal:
+        return hint
+    kind, inner = origin or hint, tuple(map(in_json, inside))
+    if kind in LISTED or (kind is tuple and Ellipsis in inside):
+        return list[inner[0]] if inner else list  # type: ignore[valid-type]
+    if kind in MAPPED:
+        return dict[inner[0], inner[1]] if inner else dict  # type: ignore[valid-type]
+    if inner == inside:
         return hint
     return Union[inner] if origin in (Union, UnionType) else origin[inner]  # noqa: UP007
 
@@ -44,11 +58,15 @@ def as_hinted(value: Any, hint: Any) -> Any:
     kind = origin or hint
     if kind in (Union, UnionType):
         return _first(value, inside)
+    if kind in LISTED or (kind is tuple and Ellipsis in inside):
+        _check(value, list)
+        return LISTED.get(kind, tuple)(as_hinted(each, inside[0]) if inside else each for each in value)
     if kind is tuple:
         _check(value, list)
         if inside and len(value) != len(inside):
             raise TypeError(f"{len(inside)} values are needed, and {value!r:.60} holds {len(value)}")
         return tuple(map(as_hinted, value, inside)) if inside else tuple(value)
+    kind = dict if kind in MAPPED else kind
     if kind in PLAIN:
         _check(value, kind)
     if kind is list and inside:

@@ -40,7 +40,7 @@ league = League(
     "- **riskpo** keeps more because it learns less: it ends at {ways/riskpo} with 40% of single replies right, at a third of "
     "GRPO's rate. Whether that is more than GRPO keeps when it is stopped at 40% was not measured.\n"
     "- **prorl and b_star** chose three times GRPO's rate. prorl has the highest share of right single replies (58%) and the "
-    "lowest of solved problems ({ways/prorl}); b_star is below GRPO in both.\n"
+    "lowest of solved problems ({ways/prorl}); b_star is below GRPO in both, which is shown of single replies alone.\n"
     "- **Stop earlier, if you need many different answers.** rover, flowrl, steer and lp_reg score all replies "
     "again, some by second models, and cost 1.7 to 3 times the tokens; cut short at GRPO's tokens they end at 88% to 89%. "
     "That says more about fewer steps than about them. So measure pass@16 while "

@@ -53,7 +53,8 @@ league = League(
     "eight replies to held-out problems is right.",
     advice="- **Label every step by continuations.** With 150,000 tokens such a model picks a right one of eight replies in "
     "{biased/hard labels} of the problems, where a random choice is right in 36% and the majority in about 46%. Whether a label is "
-    "0 or 1, a share, or soft-best (er_prm) makes no difference that matters, or none that eight runs tell.\n"
+    "0 or 1, a share, or soft-best (er_prm) makes no difference that matters, or none that eight runs from three initial policies "
+    "tell.\n"
     "- **implicit_prm** needs no labels of steps, spends the same tokens on more replies, and ends at {biased/implicit_prm}: about "
     "what a majority vote gives for nothing.\n"
     "- **pqm**, which compares steps, ends no higher than a random choice ({biased/pqm}): so few labels are not enough for it.\n"

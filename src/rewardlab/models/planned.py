@@ -11,11 +11,14 @@ from typing import Any
 
 import torch
 
+from rewardlab import registry
 from rewardlab.clients.endpoint import is_served
+from rewardlab.core import Task
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES, Checkpoint, find, is_packaged, kind_of, parted
+from rewardlab.models.fingerprint import fingerprint as code_fingerprint
 from rewardlab.models.formats import stored_dtype
-from rewardlab.models.load import OWN, Policy, check_encoder, load_policy
+from rewardlab.models.load import OWN, Policy, _of_task, check_encoder, load_policy
 from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.policies.llama.checkpoint import check_weights
 from rewardlab.policies.llama.lora import check_adapter
@@ -24,6 +27,7 @@ from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.policies.llama.surprise import KIND
 from rewardlab.policies.llama.unsupported import Unsupported
 from rewardlab.policies.tokenizer import read_tokenizer
+from rewardlab.util.files import cache
 
 META = torch.device("meta")
 TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.json")
@@ -57,6 +61,27 @@ def planned(name: str, device: str, dtype: torch.dtype, lora_rank: int | None = 
     policy.base = found.base if lora_rank else None
     policy.stop_as_in(found.folder)
     return policy
+
+
+def unmade(name: str, task: Task) -> LlamaPolicy | None:
+    """One like the small text policy of this name, with random weights, where that is not in the cache: to make it takes minutes.
+    None where it is there, and for any other model."""
+    from rewardlab.models import embedded, starts
+
+    kind, number = starts.parted(name) if name.startswith("embedded#") else (name, 0)
+    kind, of, judge = _of_task(kind, registry.endless(task))
+    own = embedded.with_own_policy(of)
+    if kind != "embedded" or judge or (cache() / small_folder(own, number)).exists():
+        return None
+    return embedded._new(embedded.tokenizer(own), {})
+
+
+def small_folder(own: Task | None, number: int) -> str:
+    """The name in the cache of a small policy and its start.  own: None for the one that tasks share."""
+    from rewardlab.models import embedded, starts
+
+    name, made = f"embedded-{own.name}" if own else "embedded", embedded.fingerprint(own)
+    return f"{name}-{number}-{code_fingerprint((), starts.MAKERS, (made, number))}" if number else f"{name}-{made}"
 
 
 def has_tokenizer(folder: Path) -> bool:

@@ -72,7 +72,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) 
     "correct").
     Raises RewardlabError for an unknown name, and for a setting that two methods take.
     """
-    from rewardlab.registry.playing import environment_in, played
+    from rewardlab.registry.playing import environment_in, noted, played
     from rewardlab.registry.settings import compose, with_base
 
     if not isinstance(name, str):
@@ -88,6 +88,6 @@ def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) 
         from rewardlab.registry.formula import with_parts
 
         given = with_parts(functions, given)
-    given, episodes = environment_in(given, functions)
-    recipe = compose(methods, given).but(name="+".join(map(spell, names_in(name))))
-    return played(recipe, **episodes) if episodes else recipe
+    settings, episodes = environment_in(given, functions)
+    recipe = compose(methods, settings).but(name="+".join(map(spell, names_in(name))))
+    return noted(played(recipe, **episodes) if episodes else recipe, given, episodes)

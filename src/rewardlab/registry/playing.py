@@ -22,6 +22,8 @@ from rewardlab.settings.hyperparameters import hyperparameters
 
 TURNS = 6
 """Replies of an episode, where neither the user nor the task says how many."""
+NOTE = "_answered_by"
+"""Where a recipe keeps what `noted` remembers."""
 
 
 def environment_in(settings: Mapping[str, Any], functions: Iterable[Callable]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -40,11 +42,59 @@ def environment_in(settings: Mapping[str, Any], functions: Iterable[Callable]) -
         made = _tools(found.pop(name)) if name == "tools" else _corpus(found.pop(name))
         (rest if "env" in theirs else found)["env"] = made
     if "turns" in found and "env" not in found:
-        raise RewardlabError(
-            "turns says how long an episode is, and there is no environment: give --env, --tools or --corpus; a task "
-            f"with one of its own says them in its name: --task babyai:GoToLocal,turns={found['turns']}"
-        )
+        raise no_environment(found["turns"])
     return rest, found
+
+
+def no_environment(turns: int) -> RewardlabError:
+    """What is said where turns are given and nothing answers the policy."""
+    return RewardlabError(
+        "turns says how long an episode is, and there is no environment: give --env, --tools or --corpus; a task "
+        f"with one of its own says them in its name: --task babyai:GoToLocal,turns={turns}"
+    )
+
+
+def noted(recipe: Recipe, given: Mapping[str, Any], episodes: Mapping[str, Any]) -> Recipe:
+    """The recipe, which remembers what of these settings says what answers the policy, and whether they say for how many turns.
+
+    The note is not compared and not saved, as `Recipe.made_from`.  episodes: what `played` was given, which has turns of its own
+    where none are said.
+    """
+    said = {key.rpartition(".")[2]: value for key, value in given.items()}
+    known = {name: said[name] for name in PLAYED if said.get(name)}
+    if episodes:
+        known |= {"env": episodes["env"], "turns": episodes.get("turns")}
+    # the dataclass is frozen, so a plain assignment would raise
+    object.__setattr__(recipe, NOTE, known)
+    return recipe
+
+
+def note_of(recipe: Recipe) -> Mapping[str, Any]:
+    """What `noted` remembers of a recipe, or of one that it was made from."""
+    return next((note for made in recipe.lineage() if (note := vars(made).get(NOTE))), {})
+
+
+def answers(task: Task, env: Environment) -> bool:
+    """Whether this environment may answer on a task: one that can only be played has its own, unless a file of the user's own plays
+    its problems in another way."""
+    from rewardlab.envs.external import from_file
+
+    if not (task.played and task.environment):
+        return True
+    return env.function in (from_file.function, part("environment", task.environment).function)
+
+
+def refuse_other(task: Task, given: Mapping[str, Any]) -> None:
+    """Raise RewardlabError where a user lets something answer that may not on this task.  given: `env`, `tools` and `corpus`."""
+    env = given["env"].settings if isinstance(given.get("env"), Environment) else {}
+    # env may be what was made of the others
+    named = [name for name in ("tools", "corpus", "env") if given.get(name) or env.get(name)]
+    if not (task.played and named) or (env and answers(task, given["env"])):
+        return
+    raise RewardlabError(
+        f"{task.name} brings its own environment, {task.environment}, which answers all replies, so that --{named[0]} would do "
+        f"nothing: leave out --{named[0]}, or give it with rows of your own (--task questions.jsonl)"
+    )
 
 
 def played(recipe: Recipe, env: Environment, turns: int = TURNS) -> Recipe:
@@ -69,20 +119,24 @@ def as_task(recipe: Recipe, task: Task) -> Recipe:
     Independent replies become episodes of it, and a search in a row's documents, which methods make where nothing else is named,
     becomes this environment. On a task that can only be played (`Task.played`), so does every environment but one in a file of the
     user's own. A method that plays already does so with as many turns as it has itself.
-    Raises RewardlabError for a method whose rollout plays none, on a task that can only be played.
+    Raises RewardlabError on a task that can only be played for a method whose rollout plays none, and where the user said that
+    something else answers.
     """
     from rewardlab.envs.external import from_file
     from rewardlab.envs.search import search
 
     if task.environment is None or recipe.rollout is None:
         return recipe
-    env = part("environment", task.environment)
+    env, given = part("environment", task.environment), note_of(recipe)
+    refuse_other(task, given)
 
     def replaced(found: Environment) -> bool:
         # one that wraps another is the method's own mechanism, and what it wraps is replaced
         return (task.played and found.function is not from_file.function and not found.of) or found == search()
 
     made = _changed(recipe, env, task.turns, replaced)
+    if task.played and given.get("turns", task.turns) is None:
+        made = _lasting(made, task.turns)
     assert made.rollout is not None
     if task.played and not any(isinstance(x, Environment) for x in made.rollout.walk()):
         raise RewardlabError(
@@ -124,6 +178,16 @@ def _changed(recipe: Recipe, env: Environment, turns: int, replaced: Callable[[E
         slots["measure"] = episode_accuracy(rollout=interactive(env=env, n=1, turns=turns))
     same = all(new is recipe.parts().get(name) for name, new in slots.items())
     return recipe if same else recipe.but(**slots)
+
+
+def _lasting(recipe: Recipe, turns: int) -> Recipe:
+    """The recipe with episodes of so many turns, in training and in its measure."""
+    from rewardlab.rollouts.interactive import interactive
+
+    def change(found: Part) -> Part:
+        return found.but(turns=turns) if isinstance(found, Rollout) and found.function is interactive.function else found
+
+    return recipe.but(**{name: changed_in(found, change) for name, found in recipe.parts().items()})
 
 
 def changed_in(value: Any, change: Callable[[Part], Part]) -> Any:

@@ -49,3 +49,12 @@ def _found(t: Trajectory, verdict: Score) -> Score:
 def calls_made(trajectory: Trajectory, *, each: float = 0.1, max_reward: PositiveFloat = 1.0) -> float:
     """`each` for every reply that the environment answered (all but the last), at most `max_reward`."""
     return min(each * max(0, len(trajectory.ends) - 1), max_reward)
+
+
+def earned_by(groups: list[Group], run: Run) -> list[float | None]:
+    """What the environment paid each episode in all; where it pays nothing, as tools do, the task's verdict; None without one."""
+    pays = [sum(pay for _, pay in t.paid) if t.paid else None for group in groups for t in group]
+    if run.verify is None or None not in pays:
+        return pays
+    verdicts = [score.value for row in run.verdicts(groups) for score in row]
+    return [said if pay is None else pay for pay, said in zip(pays, verdicts, strict=True)]

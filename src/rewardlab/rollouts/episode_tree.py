@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from rewardlab.core import Environment, Group, Problem, Run, Sampling, Trajectory, rollout, seed_of
 from rewardlab.rewards.reward import Reward
-from rewardlab.rollouts.interactive import answer_once, interactive, play
+from rewardlab.rollouts.interactive import answer_once, interactive, log_calls, play
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.filled import filled
 
@@ -91,6 +91,7 @@ def episode_tree(
         worth = [s.total for row in score([[t] for t in ends], run) for s in row]
         for leaf, value in zip(leaves, worth, strict=True):
             back_up(leaf, value, gamma)
+    log_calls(env, [t for group in groups for t in group], run)
     return [[replace(t, path=(i,)) for i, t in enumerate(group)] for group in groups]
 
 
@@ -166,12 +167,12 @@ def with_reflection(
     first: dict[int, Trajectory] = {}
     kept: dict[int, Trajectory] = {}
     said: list[list[str]] = [[] for _ in problems]
-    count, pending = 0, list(range(len(problems)))
+    pending, attempts = list(range(len(problems))), list[Trajectory]()
     for i in range(n):
         asked = [_reminded(problems[k], said[k], told) for k in pending]
         # the row is one of the problem as it was asked
         rows = [replace(group[0], problem=problems[k]) for k, group in zip(pending, attempt(asked, run), strict=True)]
-        count += len(rows)
+        attempts += rows
         worth = [s.total for row in score([[t] for t in rows], run) for s in row]
         tried = dict(zip(pending, rows, strict=True))
         first = first or tried
@@ -181,7 +182,8 @@ def with_reflection(
             break
         for k, text in zip(pending, _reflected([tried[k] for k in pending], run, ask), strict=True):
             said[k].append(text)
-    run.log("attempts", count / max(1, len(problems)))
+    run.log("attempts", len(attempts) / max(1, len(problems)))
+    log_calls(env, attempts, run)
     return [[kept.get(k, first[k])] for k in range(len(problems))]
 
 

@@ -62,7 +62,12 @@ def play(
         _play_apart(env, episodes, states, run, sampling, turns)
     else:
         _play_in_step(env, episodes, states, run, sampling, turns, together)
-    for name, value in env.logged(episodes).items():
+    log_calls(env, episodes, run)
+
+
+def log_calls(env: Environment, episodes: list[Trajectory], run: Run) -> None:
+    """Log what the environment says of ended episodes, if there are any. What is played in parts is logged together at the end."""
+    for name, value in env.logged(episodes).items() if episodes else ():
         run.log(name, value)
 
 

@@ -106,6 +106,14 @@ def _number(value: Any) -> bool:
     return _whole(value) or (isinstance(value, float) and math.isfinite(value))
 
 
+def _float(text: str) -> float | str:
+    """A number of a list; a text that is none stays one, which no domain of numbers has."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def whole(says: str, holds: Callable[[int], bool]) -> Domain:
     """A domain of whole numbers."""
     return Domain(says, lambda value: _whole(value) and holds(value), parse_value)
@@ -131,6 +139,11 @@ NAME = Domain("a text that is not empty", lambda value: isinstance(value, str) a
 PATH = Domain("a path, which is not empty", lambda value: isinstance(value, Path) or NAME.holds(value), Path)
 WORKERS = Domain(
     "ray, or ray:N for N processes", lambda value: isinstance(value, str) and bool(re.fullmatch("ray(:0*[1-9][0-9]*)?", value))
+)
+RATES = Domain(
+    "learning rates above 0, numbers with commas between them, as 1e-6,3e-6,1e-5",
+    lambda rates: bool(rates) and all(_number(rate) and rate > 0 for rate in rates),
+    lambda text: tuple(_float(part) for part in text.split(",") if part.strip()),
 )
 SWITCH = Domain("true or false", lambda value: isinstance(value, bool), parse_value)
 

@@ -109,7 +109,11 @@ def first_sentence(stated: str) -> str:
 
 
 def final_answer(text: str) -> str | None:
-    r"""The answer of a reply: its last \boxed, else what follows "answer is", else its last number, else its last line."""
+    r"""The answer of a reply: its last \boxed, else what follows "answer is", else its last number, else its last line.
+
+    Of a reply with <answer> tags it is that of what stands between the last ones.
+    """
+    text = between_tags(text)
     stated = boxed(text) or after_answer(text) or last_number(text)
     if stated:
         return stated
@@ -128,9 +132,21 @@ def after_thinking(reply: str) -> str:
 def own_words(reply: str) -> str:
     r"""What a reply says itself: without thinking, and without turns that it invents after its answer, all boxes as \boxed{...}.
 
-    What marks its answer in another language is put in English (`languages.py`).
+    Of a reply with <answer> tags it is what stands between the last ones. What marks its answer in another language is put in
+    English (`languages.py`).
     """
-    return in_english(braced(own_turn(after_thinking(reply))))
+    return between_tags(in_english(braced(own_turn(after_thinking(reply)))))
+
+
+def between_tags(text: str) -> str:
+    """What stands between the last <answer> and </answer>, or up to the end if it is not closed; the text itself without a tag.
+
+    Where an answer is marked after the tags, that is the one which counts: they may be those of an instruction that is repeated.
+    """
+    if "<answer>" not in text:
+        return text
+    inside, _, rest = text.rpartition("<answer>")[2].partition("</answer>")
+    return rest if states(rest) else inside.strip()
 
 
 def statements(text: str, last: bool = False) -> Iterator[str]:

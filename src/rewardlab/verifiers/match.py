@@ -13,7 +13,17 @@ from typing import Any, Literal
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text import answers as extraction
 from rewardlab.text import words
-from rewardlab.text.answers import NO_ANSWER, after_answer, after_thinking, boxed, first_sentence, own_words, statements, tidy
+from rewardlab.text.answers import (
+    NO_ANSWER,
+    after_answer,
+    after_thinking,
+    between_tags,
+    boxed,
+    first_sentence,
+    own_words,
+    statements,
+    tidy,
+)
 from rewardlab.text.boxes import braced
 from rewardlab.text.languages import by_convention
 from rewardlab.text.numbers import ascii_digits, exclaimed, last_number, number, numbers_of, one_number
@@ -52,7 +62,7 @@ def final_answer(response: str, answer: Any) -> Verdict:
     """Right if the final answer equals the gold answer, or one of a list: by value if both are numbers, else as normalised text.
 
     It is what the last box or a mark such as "answer is" says; without them, what the last sentence says, as `math` reads it, else
-    the last number or line.
+    the last number or line. In a reply with <answer> tags it is read between these.
     """
     golds = _golds(answer)
     if not golds:
@@ -94,7 +104,7 @@ def exact_match(response: str, answer: Any, *, normalised: bool = False, find: L
     same = _same_words if normalised else _same_text
     stated = response.strip()
     if find == "stated":
-        stated = (after_answer(own_words(response)) or stated).removesuffix(".").rstrip()
+        stated = (after_answer(own_words(response)) or between_tags(stated)).removesuffix(".").rstrip()
     return _compared(any(same(stated, gold) for gold in golds), stated, listed(golds))
 
 

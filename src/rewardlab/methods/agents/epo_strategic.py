@@ -15,7 +15,7 @@ goal; that collecting and learning take turns step by step; and what the actor i
 
 --actor and --judge: as judges are named (openai:URL#NAME, hf:PATH, model:RUN, copy:policy). Without --env it is a talk between two,
 whose goals are in the column `goals`, and the judge also says how far each was reached. --env FILE.py:NAME: any environment of
-text; what it pays is the goal. Where its state has an entry `other`, as of `dilemma`, it is a game between two as well.
+text; what it pays is the goal, or else the task's verdict. Where its state has an entry `other`, it is a game of two as well.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of, number_of
 from rewardlab.evals.passk import mean_interval
 from rewardlab.objectives.ratio import policy_gradient
+from rewardlab.rewards.environment import earned_by
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.asked import replies_by
 from rewardlab.rollouts.interactive import Together, play
@@ -80,11 +81,7 @@ SIDES, ACTOR, JUDGING, TENTHS = ("first side", "second side"), "actor", "judge",
 # ---- what is played --------------------------------------------------------------------------------------------------
 
 
-def _begin(problem: Problem, seed: int, **_: Any) -> tuple[Message | None, dict[str, Any]]:
-    return None, {"other": None}
-
-
-@environment(start=_begin)
+@environment(start=lambda problem, seed: (None, {"other": None}))
 def talk(state: dict[str, Any], turn: Turn) -> tuple[Message | None, dict[str, Any]]:
     """A talk between two: each hears what the other has said at the same time."""
     return Message("user", f"The other says: {state['other'] or '(nothing)'}"), {"other": None}
@@ -185,12 +182,15 @@ def strategy_rewards(
 ) -> list[list[Any]]:
     """1 for each turn that the judge marks, or else, at the last turn, how far the goal was reached, divided by `scale`.
 
-    judge: openai:URL#NAME or a model of the run; "": nothing is marked.  paid: the goal is what the environment paid in all; else
-    the judge says it, from 0 to 10, and there is no verdict where it does not.  marks: False leaves the goal alone. Logged: marked.
+    judge: openai:URL#NAME or a model of the run; "": nothing is marked.  paid: the goal is what an episode earned (`earned_by`);
+    else what the judge says, from 0 to 10, if it says it. No verdict where nobody knows it.  marks: False leaves the goal alone.
+    Logged: marked.
     """
     rows = [t for group in groups for t in group]
-    earned = [sum(pay for _, pay in t.paid) for t in rows]
-    told = [f"The goal was reached to this degree: {x:g}.\n" if paid else "" for x in earned]
+    # a task may have brought an environment in the place of the talk
+    paid, scale = (True, 1.0) if not paid and any(t.paid for t in rows) else (paid, scale)
+    earned = earned_by(groups, run)
+    told = ["" if x is None or not paid else f"The goal was reached to this degree: {x:g}.\n" for x in earned]
     more = "" if paid else ', "score": from 0, not at all, to 10, fully reached'
     asked = [
         filled(JUDGE, task=task_of(t.problem, t.tag), log=log_of(t), score=score, ask=more)
@@ -200,7 +200,7 @@ def strategy_rewards(
     texts = [reply.text if isinstance(reply, Reply) else "" for reply in said] or [""] * len(rows)
     found = [read_judgement(text, len(t.ends)) for text, t in zip(texts, rows, strict=True)]
     run.log("marked", sum(len(m) for m, _ in found) / max(1, sum(len(t.ends) for t in rows)))
-    goals = [x if paid else judged for x, (_, judged) in zip(earned, found, strict=True)]
+    goals = [x if paid or judged is None else judged for x, (_, judged) in zip(earned, found, strict=True)]
     marked = [of if marks else set() for of, _ in found]
     scores = iter([_steps(t, of, goal, scale) for t, of, goal in zip(rows, marked, goals, strict=True)])
     return [[next(scores) for _ in group] for group in groups]
@@ -208,7 +208,7 @@ def strategy_rewards(
 
 def _steps(t: Trajectory, marked: set[int], goal: float | None, scale: float) -> Any:
     if goal is None or not t.ends:
-        return Score(None, why="the judge does not say how far the goal was reached" if t.ends else "no turn")
+        return Score(None, why="nobody says how far the goal was reached" if t.ends else "no turn")
     last = len(t.ends) - 1
     return [(end, 1.0 if k in marked else goal / scale if k == last else 0.0) for k, end in enumerate(t.ends)]
 

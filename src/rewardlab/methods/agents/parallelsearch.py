@@ -27,6 +27,7 @@ from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Environment, Problem, Recipe, Rollout, Run, Score, Trajectory, measure
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import MISSING, value_of
+from rewardlab.envs.asked import asked_in
 from rewardlab.envs.search import TELL, tools
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.episodes import episode_accuracy
@@ -38,7 +39,6 @@ from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.rollouts.recorded import recorded
-from rewardlab.text.searches import queries_of
 
 SEPARATOR = "##"
 PARALLEL, SINGLE = ("comparison", "true"), ("na",)
@@ -51,8 +51,8 @@ _TURN = re.compile(r"\s*<think>(?:(?!</?think>).)*</think>\s*<(search|answer)>(?
 
 
 def calls_of(trajectory: Trajectory) -> list[list[str]]:
-    """The queries of each reply that searches."""
-    return [queries for reply in trajectory.replies if (queries := queries_of(reply, separator=SEPARATOR))]
+    """The queries of each reply that searches; of one that calls tools, its calls."""
+    return [queries for reply in trajectory.replies if (queries := asked_in(reply, separator=SEPARATOR))]
 
 
 def type_of(problem: Problem, column: str) -> str | None:

@@ -50,6 +50,7 @@ from rewardlab.credit.kl import less_kl
 from rewardlab.credit.turns import over_turns, turn_of, turn_sums
 from rewardlab.credit.value import next_decision, over_decisions, value_before
 from rewardlab.data.columns import Column, Data
+from rewardlab.envs.asked import asked_in, asks
 from rewardlab.envs.search import tools
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.episodes import episode_accuracy
@@ -62,7 +63,7 @@ from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
-from rewardlab.text.searches import queries_of, query_of, results_of
+from rewardlab.text.searches import results_of
 from rewardlab.util.ranking import auc_of
 
 # ---- the relevance of what a step retrieved -----------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ def relevant(
             shown = " ".join(answer.split())
             steps.append((end, float(any(text in shown for text in wanted))))
         else:
-            asked = " ".join([trajectory.problem.question, *queries_of(reply)])
+            asked = " ".join([trajectory.problem.question, *asked_in(reply)])
             steps.append(
                 (end, float(np.clip(similarity([asked], results_of(answer, titles=True), embed).max(initial=0.0), 0.0, 1.0)))
             )
@@ -134,7 +135,7 @@ def stepwise(
     def paid(t: Trajectory, p: Score, o: Score) -> Score:
         if p.total is None or o.total is None or not t.ends:
             return Score(None, why=p.why or o.why or "the episode has no reply")
-        answers = query_of(t.reply) is None
+        answers = not asks(t.reply)
         good = answers and o.total >= 1.0
         steps = [(at, r * (boost if good else damp)) for at, r in p.steps]
         return Score(steps=[*steps, (t.ends[-1], (right if good else wrong) * answers)], why=o.why)
@@ -195,7 +196,7 @@ def relevance_found(problems: Sequence[Problem], run: Run, *, rollout: Rollout) 
         truth = relevant(by="supporting")([[t]])[0][0].steps
         said = relevant()([[t]])[0][0].steps
         alone = [
-            float(similarity(queries_of(reply)[:1], results_of(answer, titles=True)).max(initial=0.0))
+            float(similarity(asked_in(reply)[:1], results_of(answer, titles=True)).max(initial=0.0))
             for _, reply, answer in rounds(t)
         ]
         good = [value >= 1.0 for _, value in truth]

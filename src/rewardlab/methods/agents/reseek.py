@@ -24,10 +24,13 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Environment, Group, Recipe, Run, Score, Scores, Trajectory
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
+from rewardlab.envs.asked import asks
 from rewardlab.envs.search import TELL, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.groups import told_apart
@@ -40,7 +43,7 @@ from rewardlab.rollouts.interactive import interactive
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import NonNegativeFloat, Share
 from rewardlab.text.embedding import embedded
-from rewardlab.text.searches import FAILED, query_of
+from rewardlab.text.searches import FAILED
 from rewardlab.text.words import normalised
 
 TOLD = TELL + (
@@ -88,14 +91,15 @@ def judged(
 
     trust: a Yes counts as right wherever the episode ends right.  embed: a model of `text/embedding.py`, by which information holds
     what is at least `least` similar to the answer; "": it holds the answer's words.  0 for an episode without a verdict of its own,
-    or that ends with a search; none where the task's verifier has none.  Li et al. 2025, arXiv:2510.00568
+    or that ends with a search; none where the task's verifier has none. Logged: judged, verdicts of an episode.
+    Li et al. 2025, arXiv:2510.00568
     """
 
     def paid(t: Trajectory, outcome: Score) -> Score:
         if outcome.value is None:
             return Score(None, why=outcome.why)
         right, verdicts = outcome.value >= 1.0, verdicts_of(t)
-        if not t.replies or query_of(t.reply) is not None:
+        if not t.replies or asks(t.reply):
             return Score(0.0, why="it ends without an answer")
         total, answers = 0.0, answers_in(t.problem.answer)
         for information, yes in verdicts:
@@ -105,6 +109,7 @@ def judged(
                 total -= wrong_yes if yes else wrong_no
         return Score(total, why=f"{len(verdicts)} results judged")
 
+    run.log("judged", float(np.mean([len(verdicts_of(t)) for group in groups for t in group])))
     return [
         [paid(t, s) for t, s in zip(group, row, strict=True)] for group, row in zip(groups, correct()(groups, run), strict=True)
     ]
@@ -117,8 +122,9 @@ def reseek(
     base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 5, turns: int = 5,
     judging: float = 1.0, boost: float = 0.1, trust: bool = True, embed: str = "", least: float = 0.5,
 ) -> Recipe:  # fmt: skip
-    """env: the tools; without it a search in `corpus`, a file or an address, or in the documents of each row (`tools`).  n, turns:
-    episodes of a question, and replies of one, at most.  judging: weight of the verdicts, 0 for none.  boost, trust,
+    """env: the tools, with which prompts must ask for <judge>Yes</judge> or <judge>No</judge> themselves; without it a search in
+    `corpus`, a file or an address, or in the documents of each row (`tools`).  n, turns: episodes of a question, and replies of
+    one, at most.  judging: weight of the verdicts, 0 for none.  boost, trust,
     embed, least: as of `judged`.
     """
     base = base or grpo(n=n, beta=0.001)

@@ -14,7 +14,8 @@ a linear head on the hidden state (the code puts it on the logits). The model le
 is trained once, on episodes of the start. `watched=True` adds a critic of the reward as it comes, at the end, which pays nobody:
 PPO's own, here, is one of what the turns are paid.
 
-An environment (env=...) tells that something could not be done by one of the texts of `refused`: "Nothing happens" is theirs.
+An environment (env=...) tells that something could not be done by a line that begins with a text of `refused`, "Nothing happens"
+in theirs.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from rewardlab.core import (
     objective,
 )
 from rewardlab.data.columns import Column, Data
+from rewardlab.envs.functions import ERROR
 from rewardlab.envs.search import search, tools
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.episodes import episode_accuracy
@@ -53,7 +55,7 @@ from rewardlab.objectives.progress import turn_ends, turns_sum_error
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
-from rewardlab.text.searches import NOTHING, query_of
+from rewardlab.text.searches import FAILED, NOTHING, query_of
 from rewardlab.util.outputs import values
 from rewardlab.util.ranking import auc_of
 
@@ -91,28 +93,33 @@ def progress_found(
     }  # fmt: skip
 
 
-REFUSED = ("Nothing happens", NOTHING)
-"""What text games and our search answer where nothing could be done."""
+REFUSED = ("Nothing happens", NOTHING, FAILED, ERROR)
+"""What text games, our search and our tools answer where nothing could be done."""
 
 # ---- Whether what an agent did could be done -------------------------------------------------------------------------
 
 
 @reward(steps=True)
 def executed(trajectory: Trajectory, *, refused: tuple[str, ...] = REFUSED) -> list[tuple[int, float]]:
-    """1 at the end of each turn of an episode that the environment did not answer by one of `refused`, else 0.
+    """1 at the end of each turn of an episode, or 0 where a line of what the environment answered begins with one of `refused`.
 
     A turn that nothing answers, such as the last, could be done.  Wang et al. 2025, arXiv:2505.20732
     """
     steps: list[tuple[int, float]] = []
     position = 0
     for turn in trajectory.turns:
-        if turn.author is None and steps and any(x in turn.text for x in refused) and steps[-1][0] == position - 1:
+        if turn.author is None and steps and _refused(turn.text, refused) and steps[-1][0] == position - 1:
             steps[-1] = (position - 1, 0.0)
         position += len(turn.ids)
         if turn.author is not None and len(turn.ids):
             # a reply written over several updates is several turns in a row: its end is the last one's
             steps = [s for s in steps if s[0] != position - 1 - len(turn.ids)] + [(position - 1, 1.0)]
     return steps
+
+
+def _refused(text: str, refused: Sequence[str]) -> bool:
+    # not anywhere: a document may hold the same words
+    return any(line.lstrip().startswith(tuple(refused)) for line in text.splitlines())
 
 
 # ---- Rewards that know the gold searches of a question ---------------------------------------------------------------
@@ -169,9 +176,9 @@ def spa_rl(
     watched: bool = False,
 ) -> Recipe:  # fmt: skip
     """corpus: a file of documents to search (`tools`).  env, turns, n: what is played, for how long, and how often per
-    problem.  alpha, beta: of progress and of what was executed. refused: what the environment answers where it was not, one of
-    these texts.  progress_lr, progress_epochs: of the progress model.  watched: a critic of the reward at the end learns beside
-    it, as often and from the same episodes, to compare with.
+    problem.  alpha, beta: of progress and of what was executed.  refused: how a line begins where the environment tells that it was
+    not.  progress_lr, progress_epochs: of the progress model.  watched: a critic of the reward at the end learns beside it, as
+    often and from the same episodes, to compare with.
     """
     base = base or ppo(n=n)
     if not any(x.name == "critic" for x in base.also):

@@ -28,6 +28,7 @@ from rewardlab.clients.retriever import SearchFailed
 from rewardlab.core import Environment, Group, Problem, Recipe, Run, Score, Scores, Trajectory
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
+from rewardlab.envs.asked import asked_in, asks
 from rewardlab.envs.search import retriever_of, tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.ppo import ppo
@@ -37,7 +38,7 @@ from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.bm25 import index_of
-from rewardlab.text.searches import queries_of, query_of, results_of
+from rewardlab.text.searches import results_of
 from rewardlab.text.words import overlap
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -86,13 +87,13 @@ def searched_for(trajectory: Trajectory, *, searches: str = "searches", mark: st
     """The mean over the gold queries of a column of the best word F1 with one of the episode's queries, from 0 to 1.
 
     A gold query may be a list of wordings, of which the nearest counts. Words: without articles.
-    mark: what a line with a query begins with; queries in tags count too (`text/searches.py`).
+    mark: what a line with a query begins with; queries in tags count too, and what calls of tools ask for (`envs/asked.py`).
     No verdict where the column is no list.  Wang et al. 2025, arXiv:2505.15107
     """
     wanted = _queries(trajectory.problem, searches)
     if not wanted:
         return Score(None, why=f"the column {searches!r} is no list of queries")
-    asked = [plain_words(query) for reply in trajectory.replies for query in queries_of(reply, mark)]
+    asked = [plain_words(query) for reply in trajectory.replies for query in asked_in(reply, mark)]
     best = [max((overlap(query, plain_words(w)) for query in asked for w in wordings), default=0.0) for wordings in wanted]
     return Score(sum(best) / len(best), why=f"{len(asked)} queries")
 
@@ -102,7 +103,7 @@ def if_answered(groups: list[Group], run: Run, *, inner: Reward, unanswered: flo
     """The reward `inner` of an episode that ends in an answer; `unanswered`, at the last reply, of one that ends in a search."""
 
     def paid(t: Trajectory, score: Score) -> Score:
-        if query_of(t.reply) is None:
+        if not t.ends or not asks(t.reply):
             return score
         return Score(steps=[(t.ends[-1], unanswered)], why="the episode ends in a search")
 

@@ -155,9 +155,20 @@ def _named(module: ModuleType, where: str, name: str) -> Any:
     # a method of an object is named with it: desk.lookup
     for part in name.split("."):
         function = getattr(function, part, None)
-    if not callable(function) and not is_rubric(function):
-        raise unknown(f"function in {where}:", name, _functions(module))
-    return function
+    if callable(function) or is_rubric(function):
+        return function
+    found = _functions(module)
+    if function is None and not hasattr(module, name):
+        raise unknown(f"function in {where}:", name, found)
+    there = f"; functions there: {', '.join(found)}" if found else ""
+    raise RewardlabError(f"{name} of {where} is no function but {_kind(function)}{there}")
+
+
+def _kind(value: Any) -> str:
+    """What something is, in words."""
+    if value is None or isinstance(value, ModuleType):
+        return "None" if value is None else f"the module {value.__name__}"
+    return f"of the type {type(value).__name__}"
 
 
 def _functions(module: ModuleType) -> list[str]:

@@ -129,7 +129,7 @@ def _markup(text: str) -> list[Call]:
 
 
 def _within_tag(body: str) -> list[Call]:
-    """One call over any number of lines, or one call a line; or markup."""
+    """One call over any number of lines, one call a line, or a list of calls; or markup."""
     if OPENS.match(body.lstrip()):
         return _markup(body)
     if "<arg_key>" in body or _NAME.fullmatch(body.strip()):
@@ -144,9 +144,11 @@ def _within_tag(body: str) -> list[Call]:
         if len(lines) < 2:
             raise
         values = [strict_json.parse(line) for line in lines]
+    # calls of one reply, as some models write them
+    at_once = len(values) == 1 and isinstance(values[0], list) and bool(values[0])
     calls = [call for value in values for call in from_json(value)]
-    if len(calls) != len(values):
-        raise Malformed("what is between <tool_call> and </tool_call> is not one call, or one call a line")
+    if len(calls) != len(values) and not at_once:
+        raise Malformed("what is between <tool_call> and </tool_call> is not one call, one call a line, or a list of calls")
     return calls
 
 
