@@ -711,7 +711,7 @@ def test_names_in_a_list_may_have_commas_of_their_own():
 
 
 def test_a_league_may_be_run_world_by_world(tiny):
-    rules = dict.fromkeys(league_records.RULES, 1)
+    rules = {**dict.fromkeys(league_records.RULES, 1), "baseline": "grpo"}
     (terms,) = (tiny.terms(world) for world in tiny.league.worlds)
     worlds = {"sums": terms, "notes": {**terms, "task": "notes"}}
 
@@ -728,17 +728,26 @@ def test_a_league_may_be_run_world_by_world(tiny):
     # a setting that goes by another name since then is the same setting; of an unfit world the baseline alone was run
     now = {**worlds, "notes": {**worlds["notes"], "formulas": dict.fromkeys(terms["formulas"], "dpo_loss(inner=x)")}}
     before = {**worlds["notes"], "name": "notes", "rows": [{"member": m, "formula": "dpo_loss(of=x)"} for m in terms["formulas"]]}
-    for older, left in ((before, []), ({**before, "rows": before["rows"][:1]}, ["notes"]),
-                        ({**before, "rows": before["rows"][:1], "fit": False}, [])):  # fmt: skip
-        assert league_records.completed(record("2026-01-02", "sums"), {**first, "worlds": [older]}, now)["unrun"] == left
+    assert next(iter(terms["formulas"])) == "grpo"
+    rivals = sorted(terms["formulas"].keys() - {"grpo"})
+    for older, missing in ((before, []), ({**before, "rows": before["rows"][:1]}, rivals),
+                           ({**before, "rows": before["rows"][:1], "fit": False}, [])):  # fmt: skip
+        found = league_records.completed(record("2026-01-02", "sums"), {**first, "worlds": [older]}, now)
+        assert found["unrun"] == []
+        assert list(found["worlds"][-1].get("absent", {})) == missing
     # a world that is run again takes the place of its older run
     again = league_records.completed(record("2026-01-03", "notes"), both, worlds)
     assert [world["when"] for world in again["worlds"]] == ["2026-01-02", "2026-01-03"]
-    # by other rules, in a world that is another one now, or by a member with another setting, nothing is comparable
+    # by other rules, in a world that is another one now, or by a baseline with another setting, nothing is comparable
     sums = record("2026-01-04", "sums")
     assert league_records.completed({**sums, "members": 2}, both, worlds)["unrun"] == ["notes"]
     for change in ({"task": "notes:flip=0.3"}, {"steps": 7}, {"budget": 9}, {"formulas": {**terms["formulas"], "grpo": "other"}}):
         assert league_records.completed(sums, both, {**worlds, "notes": {**worlds["notes"], **change}})["unrun"] == ["notes"]
+    # who is defined otherwise by now is taken out, and the others stay
+    other = {**worlds, "notes": {**worlds["notes"], "formulas": {**terms["formulas"], rivals[0]: "other"}}}
+    (*_, notes) = league_records.completed(sums, both, other)["worlds"]
+    assert [row["member"] for row in notes["rows"]] == [name for name in terms["formulas"] if name != rivals[0]]
+    assert notes["absent"] == {rivals[0]: league_records.CHANGED}
     assert ran(again) == "Run 2026-01-02 to 2026-01-03."
     assert ran(first) == "Run 2026-01-01. Not run yet: sums."
 

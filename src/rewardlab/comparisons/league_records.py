@@ -19,6 +19,8 @@ Record = dict[str, Any]
 FOLDER = registry.PACKAGE / "results" / "leagues"
 RULES = ("baseline", "members", "outcome", "guard", "steps", "problems", "rate_seeds", "chosen_by", "seeds", "settings")
 """What worlds of one record were run by."""
+CHANGED = "it is defined otherwise since this world was run, or is new: run the world again"
+"""Why a member is not in a world that was recorded before."""
 FULL = 3
 """Newest runs of a record that keep their learning curves."""
 
@@ -55,18 +57,25 @@ def completed(record: Record, earlier: Record | None, worlds: Mapping[str, Recor
     """
     kept = {world["name"]: {"when": record["when"], **world} for world in record["worlds"]}
     if earlier is not None and _rules(record) == _rules(earlier):
-        past = {world["name"]: {"when": earlier["when"], **world} for world in earlier["worlds"]}
-        kept = {name: world for name, world in past.items() if name in worlds and _alike(world, worlds[name])} | kept
+        past = [{"when": earlier["when"], **world} for world in earlier["worlds"] if world["name"] in worlds]
+        still = (_of_today(world, worlds[world["name"]], record["baseline"]) for world in past)
+        kept = {world["name"]: world for world in still if world is not None} | kept
     found = [kept[name] for name in worlds if name in kept]
     return {**record, "worlds": found, "unrun": [name for name in worlds if name not in kept]}
 
 
-def _alike(world: Record, terms: Record) -> bool:
-    """Whether a world was run by these terms. Of an unfit one the baseline alone was run."""
-    own = _terms(world)
+def _of_today(world: Record, terms: Record, baseline: str) -> Record | None:
+    """A world without the members that are defined otherwise by now; None where it was run by other terms, or its baseline is."""
+    own = _by_first_names(_terms(world))
+    # of an unfit one the baseline alone was run
     members = terms["formulas"] if world.get("fit", True) else own["formulas"]
-    now = {**terms, "formulas": {name: terms["formulas"].get(name, "") for name in members}}
-    return _by_first_names(own) == _by_first_names(now)
+    now = _by_first_names({**terms, "formulas": {name: terms["formulas"].get(name, "") for name in members}})
+    others = {name for name in own["formulas"].keys() | now["formulas"] if own["formulas"].get(name) != now["formulas"].get(name)}
+    if baseline in others or {**own, "formulas": {}} != {**now, "formulas": {}}:
+        return None
+    rows = [row for row in world["rows"] if row["member"] not in others]
+    absent = dict(world.get("absent", {})) | dict.fromkeys(sorted(others & terms["formulas"].keys()), CHANGED)
+    return {**world, "rows": rows, "absent": absent} if others else world
 
 
 def _by_first_names(terms: Record) -> Record:
