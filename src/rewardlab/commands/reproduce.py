@@ -15,7 +15,7 @@ Recorded runs use seeds 100 and up, and each further version of a claim the next
 are kept in the cache and serve every claim of the same world. A command that was stopped is given again: it resumes after the last
 run that had finished, and the pairs that it had stay in the record, as stopped.
 
-The first two steps of both sides are kept with a record. --canary runs them again, in about a minute: where the numbers are equal, code
+The first two steps of both sides are kept with a record. --canary runs them again, in a minute: where the numbers are equal, code
 that has changed since computes the same, and the record is confirmed; where they are others, the exit status is 1. Records from
 before first steps were kept have none, and are refused: the whole claim must be run again.
 
