@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rewardlab.api.inputs import policy_of, tell_untaught
+from rewardlab.api.inputs import policy_of
+from rewardlab.api.untaught import tell_untaught
 from rewardlab.core import Task
 from rewardlab.models.load import Policy
 from rewardlab.models.planned import unmade

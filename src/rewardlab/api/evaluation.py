@@ -9,12 +9,11 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-from rewardlab import registry
 from rewardlab.api.arguments import named_model
 from rewardlab.api.checking import need_answers, undecided
-from rewardlab.api.first_rows import check_engines
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
 from rewardlab.api.judges import with_judges
+from rewardlab.api.playing import played_by
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.api.scorers import evaluate_as_trained
@@ -26,7 +25,6 @@ from rewardlab.evals.passk import mean_interval, pass_at
 from rewardlab.models.load import Policy
 from rewardlab.processes.cluster import check_named, spread
 from rewardlab.registry.formula import read_reward
-from rewardlab.registry.playing import TURNS, answers, no_environment, refuse_other
 from rewardlab.rewards.model import load_named
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.interactive import interactive
@@ -76,7 +74,7 @@ def evaluate(
     held_out(task, problems)
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
     by = None if best_of is None else read_reward(best_of) if isinstance(best_of, str) else best_of
-    sampling = Sampled(max(k), temperature, *_played(model, task, env, turns), by)
+    sampling = Sampled(max(k), temperature, *played_by(model, task, env, turns), by)
     what = (model, config, task, problems, sampling)
     counted = list(_right_over(workers, *what) if workers else _right_here(*what))
     about: dict[str, Any] = {"model": model if isinstance(model, str) else model.name, "task": task.name}
@@ -270,34 +268,6 @@ def _sampled(problems: Sequence[Problem], run: Run, sampling: Sampled) -> list[G
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     done = run.policy.extend([t for t in prompts for _ in range(n)], Sampling(run.max_new, sampling.temperature), run.rng("eval"))
     return [done[i : i + n] for i in range(0, len(done), n)]
-
-
-def _played(model: str | Policy, task: Task, env: Environment | None, turns: int | None) -> tuple[Environment | None, int]:
-    """What answers the replies, and how often: as given, else as in the run, else as the task says.
-
-    Raises RewardlabError for turns without an environment, for another one than that of a task that can only be played, and for a
-    search engine that does not answer.
-    """
-    refuse_other(task, {"env": env})
-    said: int | None = TURNS
-    if env is None:
-        env, said = _in_run(model)
-        env = env if env is not None and answers(task, env) else None
-    if env is None and turns is not None:
-        raise no_environment(turns)
-    if env is None and task.environment:
-        env, said = registry.part("environment", task.environment), task.turns
-    check_engines(*filter(None, [env]))
-    return env, turns or said or TURNS
-
-
-def _in_run(model: str | Policy) -> tuple[Environment | None, int | None]:
-    """What answered the replies in a run, and how often; None for what was not so."""
-    document = config_of_run(model)
-    rollout = registry.load_recipe(document["recipe"]).rollout if document else None
-    found = {} if rollout is None else rollout.innermost.settings
-    env = found.get("env")
-    return (env, found.get("turns")) if isinstance(env, Environment) else (None, None)
 
 
 def _no_verdict(why: Counter[str], replies: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.arguments import check_config, check_task
+from rewardlab.api.untaught import tell_untaught
 from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Problem, Recipe, Run, Task
 from rewardlab.errors import RewardlabError
@@ -26,9 +27,6 @@ from rewardlab.tasks.sources import Listed, Shuffled
 from rewardlab.util.device import device_of, dtype_of
 from rewardlab.util.progress import console
 from rewardlab.verifiers.contract import Verifier
-
-SAMPLE = 100
-"""Problems of either side whose words are compared with those that the embedded policy was taught."""
 
 
 def configured(
@@ -240,16 +238,6 @@ def _sharded(name: str, config: RunConfig, task: Task) -> Policy:
 
     device = device_of(config.device)
     return ShardedPolicy(load_policy(name, "cpu", "float32", None, task), device, dtype_of(config.dtype, device))
-
-
-def tell_untaught(name: str, task: Task) -> None:
-    # without demonstrations, its own or those of a task like it, it has no policy of its own: it gets one that was taught others
-    if name == "embedded" and task.demonstrate is None and task.warmed_as is None:
-        # imported here, since it imports the trainer of the policy
-        from rewardlab.models.vocabulary import warn_of_untaught
-
-        train = task.train.problems[:SAMPLE] if isinstance(task.train, Listed) else ()
-        warn_of_untaught([*task.test[:SAMPLE], *train])
 
 
 def require_head(recipe: Recipe, policy: Policy) -> None:

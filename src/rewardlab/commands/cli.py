@@ -107,8 +107,7 @@ def run(argv: list[str]) -> int:
     command, name, words = found
     args = parse(command, name, words)
     before = bills.spent()
-    # a stream of rows is written while the command runs (--out -)
-    streams = not args.json and "-" in map(str, vars(args).values())
+    streams = not args.json and "-" in map(str, vars(args).values())  # rows, while the command runs (--out -)
     # libraries, and the user's own rewards and tools, whichever thread runs them, may print to stdout, which is for results alone
     with contextlib.nullcontext() if streams else contextlib.redirect_stdout(sys.stderr):
         document = command.run(args)

@@ -195,10 +195,7 @@ def environment_flags(parser: Any) -> None:
 
 
 def load_environment(args: argparse.Namespace, of_run: bool = False) -> dict[str, Any]:
-    """`env` and `turns` as these flags say; nothing where they say nothing.
-
-    of_run: turns may stand alone, for an environment that something else says, a run.
-    """
+    """`env` and `turns` as these flags say; nothing where they say nothing.  of_run: turns may stand alone, for those of a run."""
     from rewardlab.registry.formula import with_parts
     from rewardlab.registry.names import PLAYED
     from rewardlab.registry.playing import environment_in

@@ -99,9 +99,8 @@ def _dry_run(plan: Plan, task: Task, jobs: int | None) -> Record:
 
 def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> tuple[Plan, float]:
     """The plan as its folder keeps it, after all checks that come before a run; and about how many seconds its runs will take."""
-    # here, since the runs get recipes as JSON, which does not tell what their user said
     for arm in plan.arms:
-        in_environment(arm.recipe, task)
+        in_environment(arm.recipe, task)  # here, since runs get recipes as JSON, which does not tell what their user said
     # a small policy is warmed up and cached here, once, and not by every worker
     policy = policy_of(None, plan.config, task)
     # prompts too long for the model are refused, or counted, here and not in every run
@@ -120,9 +119,10 @@ def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> tuple[P
 
 def _runs(plan: Plan) -> str:
     """How many runs there are, in words."""
-    count = len(plan.seeds)
-    text, several = f"{len(plan.arms)} methods x {count} seed{'s' * (count > 1)}", "s" * (plan.rate_seeds > 1)
-    return f"{text}, after {len(plan.rates)} rates x {plan.rate_seeds} seed{several}" if plan.rates else text
+
+    seeds, rate_seeds = (f"{n} seed{'s' * (n > 1)}" for n in (len(plan.seeds), plan.rate_seeds))
+    text = f"{len(plan.arms)} methods x {seeds}"
+    return f"{text}, after {len(plan.rates)} rates x {rate_seeds}" if plan.rates else text
 
 
 def _say(text: str) -> None:

@@ -20,6 +20,7 @@ from rewardlab.policies.chat import dialogue, since_reply
 from rewardlab.policies.ends import GENERATION, end_ids, generation_ends, turn_end
 from rewardlab.policies.head import divergences, gradient_products, likeliest, nucleus_logprobs
 from rewardlab.policies.joint import Joins
+from rewardlab.policies.kept import Kept, most_bytes
 from rewardlab.policies.layers import HasLayers
 from rewardlab.policies.vectors import NO_TOKEN
 from rewardlab.policies.weights import shown
@@ -50,6 +51,9 @@ class TextPolicy(HasLayers, Joins):
     sampler: Any = None
     """What samples in this policy's place (`vllm/sampler.py`); a copy has none."""
 
+    _kept: Kept | None = None
+    """What earlier calls of `extend` have computed, within `keeping`."""
+
     def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer
         self.ends = frozenset(end_ids(tokenizer))
@@ -72,7 +76,18 @@ class TextPolicy(HasLayers, Joins):
 
         Episodes of several turns and trees of steps ask for replies to ever longer texts.
         """
-        yield
+        if self._kept is not None or not self._keeps():
+            yield
+            return
+        self._kept = Kept(most_bytes(self.device))
+        try:
+            yield
+        finally:
+            self._kept = None
+
+    def _keeps(self) -> bool:
+        """Whether what it has computed of a text can serve where the text goes on."""
+        return False
 
     # ---- text to tokens ----------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from rewardlab.policies.hf.model import decoder_layers, reading
 from rewardlab.policies.hf.prefill import cache_name, keeps_all, read_once
 from rewardlab.policies.hf.sampling import Sampler
 from rewardlab.policies.hf.sizes import ROWS, Sizes
-from rewardlab.policies.kept import Found, Kept, most_bytes
+from rewardlab.policies.kept import Found, Kept
 from rewardlab.policies.replies import Replies
 from rewardlab.policies.room import fitting_rows, in_parts, sampling_cost
 from rewardlab.policies.text import TextPolicy
@@ -37,7 +37,6 @@ class Generating(Sizes, TextPolicy):
     static_cache: bool
     compiled = False
     """Whether transformers compiles steps over a static cache: it does so anew for each number of rows, or of tokens."""
-    _kept: Kept | None = None
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
         """Sample one reply for each trajectory."""
@@ -76,16 +75,8 @@ class Generating(Sizes, TextPolicy):
 
     # ---- what is kept between calls ------------------------------------------------------------------------------------
 
-    @contextmanager
-    def keeping(self) -> Iterator[None]:
-        if self._kept is not None or not (self._by_ids_alone and self.alone and keeps_all(self.model)):
-            yield
-            return
-        self._kept = Kept(most_bytes(self.device))
-        try:
-            yield
-        finally:
-            self._kept = None
+    def _keeps(self) -> bool:
+        return self._by_ids_alone and self.alone and keeps_all(self.model)
 
     _by_ids_alone = True
     """Whether keys and values of a text follow from its ids, where nothing is inserted."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +18,6 @@ from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.attributes import Attributes, mixed
 from rewardlab.policies.head import per_token_losses, token_logprobs
-from rewardlab.policies.kept import Kept, most_bytes
 from rewardlab.policies.llama import int8
 from rewardlab.policies.llama.checkpoint import config_of, hf_names, load_llama, save_llama
 from rewardlab.policies.llama.decode import generate, is_small, runs_in_cpp
@@ -49,7 +47,6 @@ class LlamaPolicy(Sizes, HasWeights, TextPolicy):
     """
 
     shares_prompts = True
-    _kept: Kept | None = None
     int8: SimpleNamespace | None = None
     """What samples with weights in 8 bits (`int8.py`), where these weights will not change; a copy has none."""
 
@@ -180,17 +177,9 @@ class LlamaPolicy(Sizes, HasWeights, TextPolicy):
         self.count_generated(sum(map(len, extended)) - sum(map(len, begun)))
         return extended
 
-    @contextmanager
-    def keeping(self) -> Iterator[None]:
+    def _keeps(self) -> bool:
         # a small model's results would differ from those that come with the package, in the last digit
-        if self._kept is not None or is_small(self):
-            yield
-            return
-        self._kept = Kept(most_bytes(self.device))
-        try:
-            yield
-        finally:
-            self._kept = None
+        return not is_small(self)
 
     def evaluate(self, batch: Batch, wants: Sequence[str] = ("logprobs",), per_token: Sequence[Any] = ()) -> Outputs:
         """Log-probs and entropies where `batch.mask`, values and hidden states everywhere; (B, T), with gradient."""
