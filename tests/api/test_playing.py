@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import rewardlab
 from rewardlab import registry
-from rewardlab.api import export_environment
+from rewardlab.api import export_environment, search
 from rewardlab.commands import cli
+from rewardlab.comparisons.arms import arms_of
 from rewardlab.core import Task, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
@@ -114,7 +116,8 @@ def test_a_task_that_brings_its_environment_is_measured_and_exported_in_no_other
 
 
 @pytest.mark.parametrize(
-    "command", [["train", "grpo"], ["answer", "majority_vote"], ["compare", "igpo", "otc_po"], ["eval"], ["league"]]
+    "command",
+    [["train", "grpo"], ["answer", "majority_vote"], ["search", "best_of_n"], ["compare", "grpo", "otc_po"], ["eval"], ["league"]],
 )
 def test_every_command_refuses_what_a_game_would_drop(command, capsys):
     pytest.importorskip("minigrid")
@@ -123,6 +126,31 @@ def test_every_command_refuses_what_a_game_would_drop(command, capsys):
     asked += ["--dry-run"] if command[0] in ("train", "compare", "league") else []
     assert cli.main([*asked, "--task", "babyai:GoToLocal,turns=3", "--env", "interpreter", "--device", "cpu"]) == 2
     assert "babyai_GoToLocal brings its own environment, babyai_level" in capsys.readouterr().err
+
+
+def test_all_methods_of_a_comparison_are_answered_by_the_same(game):
+    """Else one would learn from episodes, and the other from single replies."""
+    ready = registry.build("rloo").but(name="ready")
+    for arm in arms_of(["grpo", "otc_po", "best_of_n", ready], {"env": game, "turns": 3}):
+        settings = arm.recipe.rollout.innermost.settings
+        assert (settings["turns"], settings["env"].settings["function"]) == (3, "game"), arm.name
+        assert arm.recipe.measure is None or "game" in str(arm.recipe.measure), arm.name
+    with pytest.raises(RewardlabError, match="beam_search samples by beams, and only independent replies become episodes"):
+        arms_of(["grpo", "beam_search"], {"env": game})
+    with pytest.raises(RewardlabError, match="there is no environment"):
+        arms_of(["grpo", "igpo"], {"turns": 3})
+
+
+def test_a_search_plays_episodes_and_answers_by_their_last_replies(game, played, task, tmp_path):
+    settings = {"model": "untrained", "max_new": 4, "device": "cpu", "problems": 2, "out": tmp_path / "answers.jsonl"}
+    found = search(["best_of_n", "majority_vote"], task, settings={"env": game, "turns": 5, "n": 3}, **settings)
+    assert [cell["replies"] for cell in found["results"]] == [3, 3]
+    # of two methods, for two problems: three episodes of two replies each
+    assert played() == 2 * 2 * 3 * 2
+    own = replace(task, environment="try_again", turns=3)
+    assert search("best_of_n", own, settings={"n": 2}, model="untrained", max_new=4, device="cpu", problems=1)["n"] == 1
+    with pytest.raises(RewardlabError, match="beam_search samples by"):
+        search("beam_search", task, settings={"env": game}, model="untrained")
 
 
 def test_any_model_is_measured_in_an_environment_that_is_named(game, played, task):

@@ -16,7 +16,7 @@ from rewardlab.checks.runs import Done
 from rewardlab.commands import cli
 from rewardlab.commands import compare as commands_compare
 from rewardlab.commands.compare import show
-from rewardlab.comparisons import compare, comparison
+from rewardlab.comparisons import compare, comparison, completing
 from rewardlab.comparisons.arms import arms_of
 from rewardlab.comparisons.estimate import seconds
 from rewardlab.comparisons.page import page
@@ -62,7 +62,7 @@ def methods(tmp_path, monkeypatch):
         monkeypatch.delitem(sys.modules, f"rewardlab.methods.comparing.{name}", raising=False)
     monkeypatch.delitem(sys.modules, "rewardlab.methods.comparing", raising=False)
     monkeypatch.setenv("REWARDLAB_METHODS", str(folder.parent))
-    monkeypatch.setattr(compare, "run_all", in_process.run_all)
+    monkeypatch.setattr(completing, "run_all", in_process.run_all)
     monkeypatch.setattr(rehearse, "run_all", in_process.run_all)
     monkeypatch.chdir(tmp_path)
 
@@ -156,7 +156,7 @@ def test_a_comparison_that_was_stopped_is_completed_by_the_missing_runs_alone(me
 
 def test_a_run_that_was_stopped_goes_on_from_its_checkpoint(methods, config, tmp_path, monkeypatch):
     out, saved = tmp_path / "out", []
-    monkeypatch.setattr(compare, "drop_weights", lambda *_, **__: None)
+    monkeypatch.setattr(completing, "drop_weights", lambda *_, **__: None)
     record = compare.compare(["few", "half"], config.but(steps=4, checkpoint_every=2), seeds=[0], out=out)
     run = out / "runs" / "few-s0"
     # as it is when its process dies in the third step
@@ -176,7 +176,7 @@ def test_a_run_that_was_stopped_goes_on_from_its_checkpoint(methods, config, tmp
 
 
 def test_a_run_that_fails_is_named_and_what_was_run_is_kept(methods, config, tmp_path, monkeypatch):
-    monkeypatch.setattr(compare, "run_all", in_process.run_all)
+    monkeypatch.setattr(completing, "run_all", in_process.run_all)
     train = api.train
 
     def broken(recipe, **how):
@@ -389,7 +389,7 @@ def test_the_table_shows_every_seed_where_they_are_few(methods, config, tmp_path
     ],
 )
 def test_what_can_be_known_beforehand_is_refused_before_any_run(methods, config, tmp_path, monkeypatch, line, message, capsys):
-    monkeypatch.setattr(compare, "run_all", lambda *_: pytest.fail("a run began"))
+    monkeypatch.setattr(completing, "run_all", lambda *_: pytest.fail("a run began"))
     (tmp_path / "file").touch()
     words = line.split()
     task = [] if "--resume" in words else ["--task", config.task, "--model", config.model, "--eval-problems", "4"]
@@ -401,7 +401,7 @@ def test_what_can_be_known_beforehand_is_refused_before_any_run(methods, config,
 
 def test_a_method_that_fails_at_its_first_step_is_named_before_any_run(methods, config, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("def score(reply, answer):\n    raise ValueError('no such column')\n")
-    monkeypatch.setattr(compare, "run_all", lambda *_: pytest.fail("a run began"))
+    monkeypatch.setattr(completing, "run_all", lambda *_: pytest.fail("a run began"))
     monkeypatch.setattr(rehearse, "run_all", in_process.run_all)
     with pytest.raises(RewardlabError, match=r"few fails at its first step: .*no such column"):
         compare.compare(["few", "half"], config, reward="mine.py:score", out=tmp_path / "out")

@@ -11,7 +11,7 @@ from rewardlab.checks import pairs as rehearse
 from rewardlab.checks.runs import Done
 from rewardlab.commands import cli
 from rewardlab.commands.compare import show
-from rewardlab.comparisons import compare
+from rewardlab.comparisons import completing
 from rewardlab.comparisons.arms import arms_of
 from rewardlab.comparisons.frontier import Axis, frontier
 from rewardlab.comparisons.page import page
@@ -140,7 +140,7 @@ def test_axes_are_read():
 def weights(tmp_path, monkeypatch):
     """An untrained policy, and runs in this process, for speed."""
 
-    monkeypatch.setattr(compare, "run_all", in_process.run_all)
+    monkeypatch.setattr(completing, "run_all", in_process.run_all)
     monkeypatch.setattr(rehearse, "run_all", in_process.run_all)
     monkeypatch.chdir(tmp_path)
     load_policy("untrained", task=registry.task(CONFIG.task)).save(tmp_path / "weights")

@@ -12,7 +12,7 @@ from rewardlab.checks import pairs as rehearse
 from rewardlab.checks.runs import Done
 from rewardlab.commands import cli
 from rewardlab.commands.compare import show
-from rewardlab.comparisons import compare, comparison
+from rewardlab.comparisons import compare, comparison, completing
 from rewardlab.comparisons.arms import arms_of
 from rewardlab.comparisons.page import page
 from rewardlab.comparisons.plan import UPDATES, Plan, read_plan
@@ -118,7 +118,7 @@ def test_runs_are_counted_in_words():
 @pytest.fixture
 def at_once(tmp_path, monkeypatch):
     """Runs in this process, for speed."""
-    monkeypatch.setattr(compare, "run_all", in_process.run_all)
+    monkeypatch.setattr(completing, "run_all", in_process.run_all)
     monkeypatch.setattr(rehearse, "run_all", in_process.run_all)
     monkeypatch.chdir(tmp_path)
 

@@ -10,6 +10,7 @@ from rewardlab import registry
 from rewardlab.core import Learner, Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
+from rewardlab.registry.names import PLAYED
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.settings.old_names import unknown_setting
@@ -110,4 +111,5 @@ def _own(method: str | Recipe, settings: Mapping[str, Any]) -> dict[str, str]:
 def _known(method: str | Recipe) -> set[str]:
     if isinstance(method, Recipe):
         return set()
-    return {p.flag.removeprefix("--").replace("-", "_").rpartition(".")[2] for p in registry.parameters(method)}
+    # all methods of a search are answered by the same
+    return PLAYED.keys() | {p.flag.removeprefix("--").replace("-", "_").rpartition(".")[2] for p in registry.parameters(method)}

@@ -12,7 +12,7 @@ from typing import Any
 from rewardlab.api.arguments import named_model
 from rewardlab.api.checking import check_columns, need_answers, without_answers
 from rewardlab.api.evaluation import with_interval
-from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_scorers, scorers_in, task_of
+from rewardlab.api.inputs import as_in_run, begin_run, held_out, in_environment, policy_of, require_scorers, scorers_in, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.api.search_advice import Measured, advice
 from rewardlab.api.search_arms import Arm, arms
@@ -62,7 +62,7 @@ def search(
     for path in (out, page):
         if path:
             check_writable(Path(path))
-    searcher, about, run_config = _prepared(compared, named_model(model), task, config, problems, batch, bool(page))
+    searcher, compared, about, run_config = _prepared(compared, named_model(model), task, config, problems, batch, bool(page))
     about |= {"scorer": "its own" if scorer is None else str(scorer)}
     made_of = {"methods": [arm.described for arm in compared], "budgets": budgets, "problems": problems, "batch": batch}
     with answers_file(out, {**about, **made_of, "config": run_config.to_json()}) as answers:
@@ -78,11 +78,15 @@ def search(
 def _prepared(
     compared: Sequence[Arm], model: str | Policy | None, task: Task | str | None, settings: Mapping[str, Any], problems: int,
     batch: int, judged: bool,
-) -> tuple[Searcher, dict[str, Any], RunConfig]:  # fmt: skip
-    """What searches, the task and the model by name, and the configuration.  judged: the task must have answers to verify by."""
+) -> tuple[Searcher, list[Arm], dict[str, Any], RunConfig]:  # fmt: skip
+    """What searches, the methods as they play the task, the task and the model by name, and the configuration.
+
+    judged: the task must have answers to verify by.
+    """
     refuse_missing(model)
     config, task = as_in_run(model, task, settings)
     task = task_of(task, config)
+    compared = [replace(arm, recipe=in_environment(arm.recipe, task)) for arm in compared]
     for arm in compared:
         check_columns(arm.recipe, task)
         require_scorers(arm.recipe)
@@ -92,7 +96,7 @@ def _prepared(
     task, _ = fit_prompts(task, policy, config)
     name = config.model or task.model if model is None or isinstance(model, str) else policy.name
     searcher = Searcher(_runs(compared, policy, task, config), held_out(task, problems), batch, not without_answers(task))
-    return searcher, {"task": task.name, "model": name}, config
+    return searcher, compared, {"task": task.name, "model": name}, config
 
 
 class Searcher:

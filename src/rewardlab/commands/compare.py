@@ -5,6 +5,7 @@
   rewardlab compare grpo rloo --task countdown --budget 100000
   rewardlab compare grpo dapo --task mine.jsonl --prompt-column question --answer-column answer --reward mine.py:score
   rewardlab compare grpo rloo --task mine.jsonl --model smollm2 --dry-run
+  rewardlab compare grpo igpo --task mine.jsonl --model smollm2 --tools mine.py:search --turns 4
   rewardlab compare --resume runs/mine
   rewardlab compare --resume runs/mine --seeds 8
   rewardlab compare grpo rloo dr_grpo --task countdown --rates 1e-4,3e-4,1e-3 --steps 40
@@ -22,7 +23,7 @@ league: rewardlab league objectives --task mine.jsonl.
 
 Settings of methods are flags: --n 16 is for every method that has it, --grpo.n 16 for one. --problems is one of them, the problems
 of a training step; held-out ones are --eval-problems, as in train. Several values (--hapo.weight 0.5,1,2) are compared as
-hapo:weight=0.5, hapo:weight=1 ...
+hapo:weight=0.5, hapo:weight=1 ... What answers the replies (--tools, --corpus or --env, and --turns) is the same for all methods.
 
 --x and --y draw two measures against each other: every method a curve over its values, those greyed that another is better than on
 both. Less of x is better, and more of y (which is what is compared if it is left out); otherwise write NAME:higher or NAME:lower.

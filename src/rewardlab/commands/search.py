@@ -4,6 +4,7 @@ rewardlab search beam_search --task arithmetic --scorer prm:runs/prm/model --bud
 rewardlab search dvts --task mine.jsonl --model smollm2 --scorer "length_penalty()" --trees 4
 rewardlab search beam_search,dvts,best_of_n,majority_vote --task arithmetic --budgets 200,400,800 --page curves.html
 rewardlab search mcts --task arithmetic --scorer verifier --iterations 12 --rule puct
+rewardlab search best_of_n,majority_vote --task mine.jsonl --model smollm2 --tools mine.py:lookup --turns 4
 
 A budget is all tokens that a problem may cost: those that the policy writes and those that the scorer reads. The width of each
 search (n, width, trees or iterations) is the largest that keeps within it on eight of the problems; what all of them cost is
@@ -11,6 +12,9 @@ measured and said. Without a budget, methods have their own settings, which are 
 
 With several methods and budgets, all answer the same problems. The plan names the method to use at each budget, and those that
 cannot be told apart from it. Killed and called again with the same --out, it resumes where it was.
+
+With --tools, --corpus or --env (and --turns) the replies of best_of_n, majority_vote and others that sample independent replies are
+episodes, and an answer is the last reply of one.
 """
 
 from __future__ import annotations

@@ -11,7 +11,9 @@ from rewardlab import registry
 from rewardlab.checks.runs import kind_of
 from rewardlab.core import Recipe, Update
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.registry.formula import read_reward
+from rewardlab.registry.formula import read_reward, with_parts
+from rewardlab.registry.names import PLAYED
+from rewardlab.registry.playing import environment_in, noted, played
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.old_names import unknown_setting
 
@@ -54,8 +56,9 @@ def arms_of(
     """The arms of a comparison.
 
     settings: `n` goes to every method that has it, `grpo.n` to grpo alone or in a stack, and counts where both are given; fields of
-    Update (lr, problems ...) go to all. Several values of a number, [0.5, 1, 2] or the text "0.5,1,2", make an arm of each, named
-    hapo:weight=0.5; one setting of a method may have several.  reward: in place of the reward of every method that has one.
+    Update (lr, problems ...) go to all, and so does what answers replies (env, tools or corpus, and turns). Several values of a
+    number, [0.5, 1, 2] or the text "0.5,1,2", make an arm of each, named hapo:weight=0.5; one setting of a method may have several.
+    reward: in place of the reward of every method that has one.
     Raises RewardlabError for a setting that no method has or that changes nothing, for fewer than two arms, and for what cannot be
     compared.
     """
@@ -100,7 +103,11 @@ def _arms_of_one(method: str | Recipe, settings: Mapping[str, Any], taken: Mappi
 
 
 def _built(method: str | Recipe, values: Mapping[str, Any]) -> Recipe:
-    return method.but(**values) if isinstance(method, Recipe) else registry.build(method, values)
+    if not isinstance(method, Recipe):
+        return registry.build(method, values)
+    rest, episodes = environment_in(with_parts([], values), [])
+    recipe = method.but(**rest)
+    return noted(played(recipe, **episodes), values, episodes) if episodes else recipe
 
 
 def _several(value: Any) -> list[Any]:
@@ -145,9 +152,9 @@ def _settings_of(method: str | Recipe, settings: Mapping[str, Any]) -> dict[str,
 
 def _known(method: str | Recipe) -> set[str]:
     """The settings that a method takes, without the names of methods before them."""
-    if isinstance(method, Recipe):
-        return UPDATE
-    return {_plain(p.flag) for p in registry.parameters(method)}
+    # all methods of a comparison are answered by the same
+    known = UPDATE | PLAYED.keys()
+    return known if isinstance(method, Recipe) else known | {_plain(p.flag) for p in registry.parameters(method)}
 
 
 def _plain(flag: str) -> str:

@@ -4,44 +4,34 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rewardlab import api
 from rewardlab.api.arguments import check_config
 from rewardlab.api.idle import tell_idle
-from rewardlab.api.inputs import held_out, in_environment, policy_of, task_of
+from rewardlab.api.inputs import in_environment, policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.checks.kept import STARTS, with_shared_start
+from rewardlab.checks.kept import STARTS
 from rewardlab.checks.pairs import Rehearsal, rehearsals
-from rewardlab.checks.runs import Done, Job, drop_weights, finished, run, watched
-from rewardlab.checks.workers import Failed, cores, run_all, shared_processes
-from rewardlab.comparisons import comparison
+from rewardlab.checks.workers import cores, shared_processes
 from rewardlab.comparisons.arms import SELECTED, Arm, arms_of
+from rewardlab.comparisons.completing import Record, complete, measured_problems
 from rewardlab.comparisons.estimate import seconds
-from rewardlab.comparisons.frontier import axes, frontier, names_of
-from rewardlab.comparisons.page import page
+from rewardlab.comparisons.frontier import axes, names_of
 from rewardlab.comparisons.plan import TOKENS, UPDATES, Plan, new_comparison, read_plan
-from rewardlab.comparisons.tuning import tuned, tuning_jobs
 from rewardlab.core import Recipe, Task
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.report.html import duration
-from rewardlab.report.library import share
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.track import trackers
 from rewardlab.settings.domain import PATH
-from rewardlab.util.files import write_json, write_text
-from rewardlab.util.progress import Bar, console
+from rewardlab.util.progress import console
 
 STEPS = 20  # of every run, if neither steps nor a budget are given
-Record = dict[str, Any]
 
 
 def compare(
@@ -75,7 +65,7 @@ def compare(
     plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike)
     _check_budget(plan)
     task = task_of(None, config)
-    _problems(task, config)
+    measured_problems(task, config)
     _say(f"{_runs(plan)} on {task.name}: {plan.alike}")
     if dry_run:
         return _dry_run(plan, task, jobs)
@@ -83,7 +73,7 @@ def compare(
     with new_comparison(out, names, config.task) as folder, shared_processes(jobs):
         plan, _ = _prepared(plan, task, folder, jobs)
         plan.save(folder)
-        return _complete(plan, folder, jobs, self_contained)
+        return complete(plan, folder, jobs, self_contained)
 
 
 def _dry_run(plan: Plan, task: Task, jobs: int | None) -> Record:
@@ -112,7 +102,7 @@ def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> tuple[P
     plan = replace(plan, measure=_measure(plan, {name: found.names for name, found in shown.items()}))
     at_a_time = min(jobs or cores(), len(plan.arms) * len(plan.seeds))
     how = f", {at_a_time} at a time" if at_a_time > 1 else ""
-    whole = seconds(plan, shown, _problems(task, plan.config)) / at_a_time
+    whole = seconds(plan, shown, measured_problems(task, plan.config)) / at_a_time
     _say(f"{_runs(plan)}: about {duration(round(whole, -1) or 5)}{how}")
     return plan, whole
 
@@ -154,7 +144,7 @@ def resume(
         plan = replace(plan, x=right, y=up)
     _say(f"{_runs(plan)}: {plan.alike}")
     with shared_processes(jobs):
-        record = _complete(plan, folder, jobs, self_contained)
+        record = complete(plan, folder, jobs, self_contained)
     # axes that nothing was measured for are refused by then, and must not stay
     plan.save(folder)
     return record
@@ -180,11 +170,6 @@ def _check_budget(plan: Plan) -> None:
         raise unknown("thing that runs may get alike", plan.equal, (TOKENS, UPDATES))
     if plan.equal == UPDATES and plan.config.budget:
         raise RewardlabError("runs get the same updates or the same tokens: drop the budget, or compare at equal tokens")
-
-
-def _problems(task: Task, config: RunConfig) -> int:
-    """Held-out problems that every run is measured on."""
-    return len(held_out(task, config.eval_problems)) if config.eval_problems else 0
 
 
 def _anywhere(config: RunConfig, task: Task) -> RunConfig:
@@ -224,80 +209,3 @@ def _not_measured(arm: Arm, measure: str, names: Mapping[str, Sequence[str]]) ->
     return RewardlabError(
         f"{arm.name} does not measure {measure!r} and cannot be compared by it: it {why} {', '.join(names[arm.name])}"
     )
-
-
-def _complete(plan: Plan, folder: Path, jobs: int | None, self_contained: bool) -> Record:
-    """Run what has not finished, and write the result."""
-    # before the runs, whose reports load it too
-    library = None if self_contained else share(folder)
-    try:
-        plan = _with_rates(plan, folder, jobs)
-        outcomes = _outcomes(plan, folder, jobs)
-    except KeyboardInterrupt as stop:
-        # the command line shows notes
-        stop.add_note(f"finished runs are kept; resume with: rewardlab compare --resume {quote(str(folder))}")
-        raise
-    config, task = plan.config, task_of(None, plan.config)
-    record = {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"), "task": task.name, "model": config.model or task.model,
-        "problems": _problems(task, config), "seeds": list(plan.seeds), "budget": config.budget,
-        "steps": config.steps, "measure": plan.measure, "equal": plan.equal,
-        "rates": list(plan.rates), "rate_seeds": plan.rate_seeds,
-        **comparison.result(plan, outcomes, _logs(plan, folder)),
-        "frontier": frontier(plan, outcomes), "versions": api.versions(),
-    }  # fmt: skip
-    write_json(folder / "compare.json", record)
-    out = folder / "compare.html"
-    write_text(out, page(record, out, library))
-    return {"out": str(folder), **record}
-
-
-def _with_rates(plan: Plan, folder: Path, jobs: int | None) -> Plan:
-    """The plan with the rate of every arm, if it asks for one and has none yet."""
-    if not plan.rates or plan.chosen:
-        return plan
-    todo = sum(map(len, tuning_jobs(plan, folder).values()))
-    with Bar("choosing rates", todo) as bar:
-        plan = tuned(plan, folder, lambda runs: _run(runs, plan, folder, jobs, bar))
-    plan.save(folder)
-    return plan
-
-
-def _logs(plan: Plan, folder: Path) -> dict[str, list[Any]]:
-    """What training logged at every step, by method, in the order of the seeds."""
-    return {arm.name: [watched(Path(plan.job(arm, seed, folder).folder)) for seed in plan.seeds] for arm in plan.trained}
-
-
-def _outcomes(plan: Plan, folder: Path, jobs: int | None) -> dict[str, list[Done]]:
-    """The outcome of every run, by method, in the order of the seeds."""
-    budgets = dict.fromkeys(plan.seeds, plan.config.budget)
-    done: dict[Path, Done] = {}
-    folders = [Path(plan.job(arm, seed, folder).folder) for arm in plan.arms for seed in plan.seeds]
-    with Bar("comparing", len(folders), done=sum(finished(where) is not None for where in folders)) as bar:
-        if plan.trained and not plan.config.budget and plan.equal == TOKENS:
-            # the first method runs alone: what it uses is the budget of the others, seed by seed
-            first = [plan.job(plan.trained[0], seed, folder) for seed in plan.seeds]
-            done = _run(first, plan, folder, jobs, bar)
-            budgets = {job.config.seed: int(done[Path(job.folder)].numbers["tokens"]) or None for job in first}
-        every = [plan.job(arm, seed, folder, budgets[seed]) for seed in plan.seeds for arm in plan.arms]
-        done |= _run([job for job in every if Path(job.folder) not in done], plan, folder, jobs, bar)
-    return {arm.name: [done[Path(plan.job(arm, seed, folder).folder)] for seed in plan.seeds] for arm in plan.arms}
-
-
-def _run(todo: Sequence[Job], plan: Plan, folder: Path, processes: int | None, bar: Bar) -> dict[Path, Done]:
-    """The outcomes of jobs by their folders: read where they have finished, else run. Raises RewardlabError where one fails."""
-    done = {where: outcome for job in todo if (outcome := finished(where := Path(job.folder)))}
-    missing = [job for job in todo if Path(job.folder) not in done]
-    # closing ends the other runs when one has failed
-    with closing(run_all(run, [with_shared_start(job, folder) for job in missing], processes)) as outcomes:
-        for i, outcome in outcomes:
-            name, where = f"{missing[i].method}, seed {missing[i].config.seed}", Path(missing[i].folder)
-            if isinstance(outcome, Failed):
-                resume = f"rewardlab compare --resume {quote(str(folder))}"
-                how = f"finished runs are kept; mend it and resume with: {resume}, or: {resume} --without {missing[i].method}"
-                raise RewardlabError(f"{name}, failed: {outcome.reason} ({how})")
-            # from its files, as they will be read when the comparison is completed or extended
-            done[where] = finished(where) or outcome
-            drop_weights(where, models_too=not plan.keep_models)
-            bar.advance(name)
-    return done

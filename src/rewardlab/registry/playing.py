@@ -106,9 +106,8 @@ def played(recipe: Recipe, env: Environment, turns: int = TURNS) -> Recipe:
     if recipe.rollout is None or not samples_replies(recipe.rollout):
         how = f"samples by {recipe.rollout.innermost.name}" if recipe.rollout else "samples nothing"
         raise RewardlabError(
-            f"{recipe.name or 'this recipe'} {how}, and only independent replies become episodes of an environment: train it "
-            "without --env, --tools and --corpus, or with them a method that samples episodes or independent replies "
-            "(rewardlab train grpo ...)"
+            f"{recipe.name or 'this recipe'} {how}, and only independent replies become episodes of an environment: leave out "
+            "--env, --tools and --corpus, or take a method that samples episodes or independent replies (grpo, best_of_n ...)"
         )
     return _changed(recipe, env, turns, lambda part: False)
 
