@@ -476,6 +476,15 @@ def test_on_ones_own_problems_all_members_play_in_ones_own_environment(tmp_path)
         of_task(league("length"), RunConfig(task="mine.jsonl", model="hf:model"), env=env)
 
 
+def test_a_search_engine_that_does_not_answer_is_found_before_a_model_is_loaded(tmp_path):
+    (rows := tmp_path / "rows.jsonl").write_text("".join(f'{{"prompt": "{i}?", "answer": "1"}}\n' for i in range(8)))
+    env = registry.part("environment", "search", corpus="http://127.0.0.1:9/retrieve")
+    own = only(league("agents"), ["igpo"], [])
+    season = Season(of_task(own, RunConfig(task=str(rows), model="no/such"), env=env), RunConfig(task=str(rows)), tmp_path)
+    with pytest.raises(RewardlabError, match="the search engine at http://127.0.0.1:9/retrieve failed"):
+        check(season, dry=True)
+
+
 def test_a_process_reward_model_pays_a_search_its_last_step_and_no_sum_over_steps():
     given, config = read_reward("prm:my/scorer"), RunConfig(task="mine.jsonl")
     (world,) = of_task(league("search"), config, reward=given).worlds

@@ -9,18 +9,19 @@ from rewardlab.api.checking import check_accepted, check_columns, check_decides,
 from rewardlab.api.dry_run import policy_of_dry_run
 from rewardlab.api.first_rows import check_episodes
 from rewardlab.api.idle import tell_idle
-from rewardlab.api.inputs import policy_of, task_of
+from rewardlab.api.inputs import in_environment, policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.comparisons.league import League, Member, World
 from rewardlab.comparisons.season import FIRST, Season
 from rewardlab.core import Recipe
 from rewardlab.errors import RewardlabError
-from rewardlab.registry.playing import as_task
 
 
 def check(season: Season, dry: bool = False) -> None:
-    """Raise RewardlabError for problems that cannot be read or lack what a member reads or what decides, for a model that cannot be
-    loaded, and for prompts that are too long for it.  dry: no small policy is made for it.
+    """Raise RewardlabError for problems that cannot be read or lack what a member reads or what decides, for a search engine that
+    does not answer, for a model that cannot be loaded, and for prompts that are too long for it.
+
+    dry: no small policy is made for it.
     """
     league = season.league
     (world,) = league.worlds
@@ -30,7 +31,7 @@ def check(season: Season, dry: bool = False) -> None:
         check_decides(f"what decides, {league.outcome.says},", task)
     # the baseline first: what fails it fails all
     members = sorted(league.members_of(world), key=lambda one: one.name != league.baseline)
-    recipes = [(member, as_task(season.recipe(member, world), task)) for member in members]
+    recipes = [(member, in_environment(season.recipe(member, world), task)) for member in members]
 
     def rows_fit(member: Member, recipe: Recipe) -> None:
         check_engine(recipe, config)
