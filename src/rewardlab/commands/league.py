@@ -72,6 +72,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def listed(name: str, record: Mapping[str, Any] | None) -> dict[str, Any]:
+    from rewardlab.comparisons.guide import who
     from rewardlab.comparisons.league import league
     from rewardlab.comparisons.words import BETTER
 
@@ -82,7 +83,7 @@ def listed(name: str, record: Mapping[str, Any] | None) -> dict[str, Any]:
     }
     return {
         "league": name, "question": found.question, "members": len(found.members), "run": record and record["when"][:10],
-        "better": better,
+        "better": better, "told": who(BETTER, record) if record else "",
     }  # fmt: skip
 
 
@@ -201,11 +202,8 @@ def show(document: Mapping[str, Any]) -> None:
 def show_leagues(rows: list[Mapping[str, Any]]) -> None:
     from rewardlab.commands.tables import lines, table
 
-    table(("league", "members", "run", "better than the baseline, by world"), [
-        [row["league"], row["members"], row["run"] or "not yet",
-         "; ".join(f"{world}: {', '.join(names) or 'none'}" for world, names in row["better"].items())]
-        for row in rows
-    ])  # fmt: skip
+    columns = ("league", "members", "run", "better than the baseline, in how many worlds")
+    table(columns, ([row["league"], row["members"], row["run"] or "not yet", row["told"]] for row in rows))
     for row in rows:
         lines(f"{row['league']}: {row['question']}")
 

@@ -94,7 +94,7 @@ def who(word: str, record: Record) -> str:
         if where := tuple(name for name in fit if words[name] == word):
             found.setdefault(where if len(fit) <= FEW else ("",) * len(where), []).append(member)
     told = "; ".join(f"{', '.join(found[where])} ({places(where, fit)})" for where in sorted(found, key=len, reverse=True))
-    return told or f"none in {len(fit)}"
+    return told or (f"none in {len(fit)}" if fit else "no world could decide")
 
 
 def places(where: Sequence[str], fit: Sequence[str]) -> str:
