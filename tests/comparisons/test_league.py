@@ -33,7 +33,6 @@ from rewardlab.comparisons.season import Season, model_of
 from rewardlab.comparisons.standings import fitness, told_apart
 from rewardlab.comparisons.telling import advice, remedies, sentences, standing_words
 from rewardlab.comparisons.words import ABSENT, BASELINE, FAILED, INERT, UNFIT
-from rewardlab.core import Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.models import embedded
@@ -472,8 +471,28 @@ def test_on_ones_own_problems_all_members_play_in_ones_own_environment(tmp_path)
         assert all(part.settings["turns"] == 3 for part in places)
         # a method's own environment may wrap it
         assert all(env in part.settings["env"].walk() for part in places), member.name
-    with pytest.raises(RewardlabError, match="are for the league agents"):
-        of_task(league("length"), RunConfig(task="mine.jsonl", model="hf:model"), env=env)
+
+
+@pytest.mark.parametrize("name", ["objectives", "length", "data", "dense", "without_labels", "exploration"])
+def test_a_league_of_single_replies_is_of_episodes_where_something_answers_them(name, tmp_path):
+    env = registry.part("environment", "functions", tools=("rewardlab.text.bm25:words",))
+    config = RunConfig(task="mine.jsonl", model="hf:model")
+    own = of_task(league(name), config, env=env, turns=3, reward=read_reward("prm:my/scorer") if name == "dense" else None)
+    under_way = Season(own, RunConfig(), tmp_path)
+    for member in own.members:
+        recipe = under_way.recipe(member, own.worlds[0])
+        for slot in (recipe.rollout, recipe.measure):
+            places = [part for part in slot.walk() if part.name == "interactive"]
+            assert places, member.name
+            assert all(env in part.settings["env"].walk() and part.settings["turns"] == 3 for part in places), member.name
+            assert not any(part.name in ("independent", "pass_curve") for part in slot.walk()), member.name
+
+
+def test_a_league_whose_members_write_no_replies_is_answered_by_nothing():
+    env = registry.part("environment", "functions", tools=("rewardlab.text.bm25:words",))
+    for other in ("preferences", "judges"):
+        with pytest.raises(RewardlabError, match="does not measure a policy by its replies"):
+            of_task(league(other), RunConfig(task="mine.jsonl", model="hf:model"), env=env)
 
 
 def test_a_search_engine_that_does_not_answer_is_found_before_a_model_is_loaded(tmp_path):
@@ -481,7 +500,7 @@ def test_a_search_engine_that_does_not_answer_is_found_before_a_model_is_loaded(
     env = registry.part("environment", "search", corpus="http://127.0.0.1:9/retrieve")
     own = only(league("agents"), ["igpo"], [])
     season = Season(of_task(own, RunConfig(task=str(rows), model="no/such"), env=env), RunConfig(task=str(rows)), tmp_path)
-    with pytest.raises(RewardlabError, match="the search engine at http://127.0.0.1:9/retrieve failed"):
+    with pytest.raises(RewardlabError, match=r"the search engine at http://127\.0\.0\.1:9/retrieve failed"):
         check(season, dry=True)
 
 
@@ -596,11 +615,11 @@ def stopped(*_):
         ([{"prompt": row["prompt"], "result": row["answer"]} for row in SUMS], ("length", ["hapo"]),
          "what decides, length of right replies, needs answers, .* no column 'answer' .*: result\\)\\. Name .* --answer-column, "
          "or name what judges replies with --verifier, such as --verifier mine.py:quality$"),
-        (SUMS, ("preferences", ["ipo"]), "^dpo: .* no 'chosen'|^dpo: dpo needs 2 columns"),
+        (SUMS, ("preferences", ["ipo"]), "^dpo: .* no 'chosen'|^dpo needs 2 columns"),
         ([{k: v for k, v in row.items() if k != "answer"} for row in PREFERRED], ("preferences", ["ipo"]),
          "what decides, true quality of replies, needs answers"),
         ([{k: v for k, v in row.items() if k != "answer"} for row in PREFERRED], ("judges", ["from rewards alone", "s2j", "rm_r1"]),
-         "^s2j: .* add a column 'answer' .*; to leave it out: --members 'from rewards alone,rm_r1'$"),
+         "^s2j pays .* add a column 'answer' .*; to leave it out: --members 'from rewards alone,rm_r1'$"),
         ([{**row, "prompt": row["prompt"] * 200} for row in SUMS], ("length", ["hapo"]), "^grpo: .* too long"),
     ],
 )  # fmt: skip
@@ -614,23 +633,23 @@ def test_what_would_fail_every_run_is_said_before_the_first(rows, league_of, say
 def test_all_members_that_rows_do_not_fit_are_named_at_once():
     found = only(league("length"), ["hapo", "laser", "pear"], [])
     (world, *_) = found.worlds
-    recipes = [(member, Recipe()) for member in found.members_of(world)]
+    members = found.members_of(world)
 
     def refuse(*names):
-        def check(member, recipe):
+        def check(member):
             if member.name in names:
                 raise RewardlabError(f"no column for {member.name}")
 
         return check
 
-    each_fits(found, world, recipes, refuse())
+    each_fits(found, world, members, refuse())
     with pytest.raises(RewardlabError, match=r"^hapo: no .* hapo; to leave it out: --members laser,pear$"):
-        each_fits(found, world, recipes, refuse("hapo"))
+        each_fits(found, world, members, refuse("hapo"))
     with pytest.raises(RewardlabError, match=r"^hapo: no .*;\n  pear: no .*; to leave these out: --members laser$"):
-        each_fits(found, world, recipes, refuse("hapo", "pear"))
+        each_fits(found, world, members, refuse("hapo", "pear"))
     # without the baseline there is no league
     with pytest.raises(RewardlabError, match=r"^grpo: no column for grpo$"):
-        each_fits(found, world, recipes, refuse("grpo", "pear"))
+        each_fits(found, world, members, refuse("grpo", "pear"))
 
 
 def test_a_model_that_is_not_there_is_said_before_the_first_run(tmp_path, capsys):

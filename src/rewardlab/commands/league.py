@@ -6,15 +6,16 @@
   rewardlab league length --task mine.jsonl --model Qwen/Qwen3-0.6B --lora-rank 16 --seeds 5
   rewardlab league length --worlds overthinking --members hapo,laser
   rewardlab league agents --task mine.jsonl --model smollm2 --corpus docs.jsonl --members igpo,spa_rl --seeds 5
+  rewardlab league objectives --task mine.jsonl --model smollm2 --tools mine.py:lookup --members rloo,gspo --seeds 5
 
 Without NAME it lists the leagues, and who is better in them. What has been run already is read, what was stopped resumes.
 --dry-run says how many runs a league will make; how long they take is told after the first, and which differences can be seen
 once the baseline's rate is chosen.
 
 The worlds, the outcome and the rates are fixed in leagues/NAME.py for all members. With --task (and --model) members meet on your
-problems instead: the same comparison for your case, without a record in the package; of the league agents with --corpus, --tools
-or --env, in which all members play. --worlds runs some now and the others later:
-each world is decided by itself, and the record keeps both.
+problems instead: the same comparison for your case, without a record in the package. With --corpus, --tools or --env replies become
+episodes, for all members and in what is measured. --worlds runs some worlds now and the others later: each is decided by itself,
+and the record keeps both.
 
 A run's outcome is kept under a hash of all that decides it, its code among it: a member that is added later meets kept runs.
 A league on recorded replies needs their data (REWARDLAB_DATA), a world that is an environment of others its package; without them,

@@ -31,9 +31,10 @@ def check(season: Season, dry: bool = False) -> None:
         check_decides(f"what decides, {league.outcome.says},", task)
     # the baseline first: what fails it fails all
     members = sorted(league.members_of(world), key=lambda one: one.name != league.baseline)
-    recipes = [(member, in_environment(season.recipe(member, world), task)) for member in members]
+    recipes: dict[str, Recipe] = {}
 
-    def rows_fit(member: Member, recipe: Recipe) -> None:
+    def rows_fit(member: Member) -> None:
+        recipe = recipes[member.name] = in_environment(season.recipe(member, world), task)
         check_engine(recipe, config)
         # the columns are those of the method, whatever its name in the league
         check_columns(recipe.but(name=member.stack), task)
@@ -41,26 +42,25 @@ def check(season: Season, dry: bool = False) -> None:
         check_accepted(recipe, task)
         tell_idle(recipe.but(name=member.stack), task, config)
 
-    each_fits(league, world, recipes, rows_fit)
+    each_fits(league, world, members, rows_fit)
     policy = (policy_of_dry_run if dry else policy_of)(None, config, task)
 
-    def can_be_sampled(member: Member, recipe: Recipe) -> None:
-        check_episodes(recipe, task, policy, config)
-        fit_prompts(task, policy, config, recipe)
+    def can_be_sampled(member: Member) -> None:
+        check_episodes(recipes[member.name], task, policy, config)
+        fit_prompts(task, policy, config, recipes[member.name])
 
-    each_fits(league, world, recipes, can_be_sampled)
+    each_fits(league, world, members, can_be_sampled)
 
 
-def each_fits(
-    league: League, world: World, recipes: Sequence[tuple[Member, Recipe]], check: Callable[[Member, Recipe], None]
-) -> None:
+def each_fits(league: League, world: World, members: Sequence[Member], check: Callable[[Member], None]) -> None:
     """`check` each member. Raises RewardlabError that names all which are refused, and why, and says how to leave them out."""
     refused: dict[str, str] = {}
-    for member, recipe in recipes:
+    for member in members:
         try:
-            check(member, recipe)
+            check(member)
         except RewardlabError as e:
-            refused[member.name] = f"{member.name}: {e}"
+            # some say who they are themselves
+            refused[member.name] = str(e) if str(e).startswith(f"{member.name} ") else f"{member.name}: {e}"
             if member.name == league.baseline:
                 break
     if not refused:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from rewardlab.core import Environment, Part, Recipe, Rollout, Task
+from rewardlab.core import Environment, Measure, Part, Recipe, Rollout, Task
 from rewardlab.core.part import Expression
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.names import PLAYED
@@ -155,11 +155,9 @@ def samples_replies(rollout: Rollout) -> bool:
 def _changed(recipe: Recipe, env: Environment, turns: int, replaced: Callable[[Environment], bool]) -> Recipe:
     """Every slot with this environment for independent replies and their measures, and in the place of what is `replaced`."""
     from rewardlab.evals.episodes import episode_accuracy
-    from rewardlab.evals.passk import accuracy, coverage, pass_curve
     from rewardlab.rollouts.independent import independent
     from rewardlab.rollouts.interactive import interactive
 
-    of_replies = (accuracy.function, coverage.function, pass_curve.function)
     plays = recipe.rollout is not None and samples_replies(recipe.rollout)
 
     def change(found: Part) -> Part:
@@ -167,16 +165,29 @@ def _changed(recipe: Recipe, env: Environment, turns: int, replaced: Callable[[E
             return env
         if isinstance(found, Rollout) and found.function is independent.function:
             return found.replace_innermost(independent, interactive, env=env, turns=turns)
-        if plays and getattr(found, "function", None) in of_replies:
-            warm = found.settings["temperature"]
-            return episode_accuracy(rollout=interactive(env=env, n=1, temperature=warm, turns=turns))
-        return found
+        return (plays and measure_of_episodes(found, env, turns)) or found
 
     slots = {name: changed_in(found, change) for name, found in recipe.parts().items()}
     if recipe.measure is None and plays:
         slots["measure"] = episode_accuracy(rollout=interactive(env=env, n=1, turns=turns))
     same = all(new is recipe.parts().get(name) for name, new in slots.items())
     return recipe if same else recipe.but(**slots)
+
+
+def measure_of_episodes(found: Part, env: Environment, turns: int) -> Measure | None:
+    """For a measure that samples single replies the one that samples episodes; None for any other part."""
+    from rewardlab.evals.episode_curve import episode_curve
+    from rewardlab.evals.episodes import episode_accuracy
+    from rewardlab.evals.passk import accuracy, coverage, pass_curve
+    from rewardlab.rollouts.interactive import interactive
+
+    function = getattr(found, "function", None)
+    if function not in (accuracy.function, coverage.function, pass_curve.function):
+        return None
+    each = interactive(env=env, n=1, temperature=found.settings["temperature"], turns=turns)
+    if function is pass_curve.function:
+        return episode_curve(rollout=each.but(n=found.settings["n"]))
+    return episode_accuracy(rollout=each)
 
 
 def _lasting(recipe: Recipe, turns: int) -> Recipe:
