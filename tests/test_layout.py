@@ -106,7 +106,7 @@ MAY_IMPORT = {
     | {"evals.process", "sandbox.asserts", "processes.cluster"},
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
     "registry": EVERYWHERE
-    | {SLOT, "envs", "rollouts.independent", "rollouts.interactive", "evals.episodes", "evals.passk"}
+    | {SLOT, "envs", "rollouts.independent", "rollouts.interactive", "evals.episodes", "evals.episode_curve", "evals.passk"}
     | {"rewards.user", "data.columns", "registry"},
     # models that a reward names are loaded before the first call
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.user", "rewards.model", "verifiers", "registry", "audit"},

@@ -191,6 +191,10 @@ def scorers_in(recipe: Recipe, prefix: str = PREFIX) -> list[str]:
     return list(dict.fromkeys(name for _, name in _naming(recipe, prefix)))
 
 
+def scorers_of_all_kinds(recipe: Recipe) -> list[str]:
+    return [*scorers_in(recipe), *scorers_in(recipe, TRAINED)]
+
+
 def _naming(recipe: Recipe, prefix: str) -> list[tuple[Any, str]]:
     """The parts of the recipe's reward and search that name a scorer by such a prefix, each with the name."""
     parts = [part for of in (recipe.reward, recipe.rollout) if of is not None for part in of.walk()]

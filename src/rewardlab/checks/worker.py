@@ -1,6 +1,7 @@
 """The process of `workers.py`: pickled jobs, one per line, done one by one.
 
-It runs as a script and is never imported. The first line holds sys.path, each further line a function and a job for it.
+It runs as a script and is never imported. The first line holds sys.path and how many threads it may use, each further line a
+function and a job for it.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ def main() -> None:
     os.dup2(2, 1)
     # bars that libraries draw for every file they read would bury the one that tells how far all runs are
     os.environ.setdefault("TQDM_DISABLE", "1")
-    sys.path[:] = pickle.loads(b64decode(lines.get()))
+    sys.path[:], threads = pickle.loads(b64decode(lines.get()))
     # only now, since sys.path decides where it is imported from
     import torch
 
     from rewardlab.util import progress
 
-    torch.set_num_threads(1)  # there is a worker for each core
+    torch.set_num_threads(threads)
     progress.console.quiet = True
     while True:
         # base64 has no line breaks, so a message is one line

@@ -1,7 +1,8 @@
-"""Runs in processes of their own, one thread each: no run can affect another, even by crashing."""
+"""Runs in processes of their own: no run can affect another, even by crashing."""
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import pickle
@@ -14,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rewardlab.processes.child import Call, Child
+from rewardlab.processes.child import ONE_THREAD, Call, Child
 from rewardlab.processes.supervisor import Lost, Supervisor
+from rewardlab.util.device import SHARED_BY
 
 WORKER = Path(__file__).with_name("worker.py")
 
@@ -32,16 +34,34 @@ class Failed:
         return self.error.removeprefix("RewardlabError: ")
 
 
+@dataclass(frozen=True)
+class Crew:
+    """Processes that work side by side.  size: how many.  threads: of each.  gpus: those that they are divided among in turn, as
+    CUDA_VISIBLE_DEVICES names them; none: each sees what this process sees.  share: how many of them divide the memory of a device.
+    """
+
+    size: int
+    threads: int = 1
+    gpus: tuple[str, ...] = ()
+    share: int = 1
+
+
+def crew_of(processes: int | Crew | None) -> Crew:
+    """So many processes of a thread each; None: as many as this process has cores."""
+    return processes if isinstance(processes, Crew) else Crew(processes or cores())
+
+
 _shared: ContextVar[Supervisor | None] = ContextVar("shared processes", default=None)
 
 
 @contextmanager
-def shared_processes(processes: int | None = None) -> Iterator[None]:
+def shared_processes(processes: int | Crew | None = None) -> Iterator[None]:
     """Within it, every `run_all` uses the same processes: each of them loads torch and the package once, and not for every stage.
 
-    processes: how many at a time; None: as many as this process has cores.
+    processes: as of `crew_of`.
     """
-    supervisor = Supervisor(processes or cores(), _start)
+    crew = crew_of(processes)
+    supervisor = Supervisor(crew.size, functools.partial(_start, crew))
     token = _shared.set(supervisor)
     try:
         yield
@@ -51,17 +71,17 @@ def shared_processes(processes: int | None = None) -> Iterator[None]:
 
 
 def run_all(
-    work: Callable[[Any], Any], jobs: Sequence[Any], processes: int | None = None
+    work: Callable[[Any], Any], jobs: Sequence[Any], processes: int | Crew | None = None
 ) -> Generator[tuple[int, Any], None, None]:
     """Do all jobs, without a time limit, and yield (position, result or Failed) as each ends.
 
-    work: a function at the top of a module.  processes: how many at a time; None: as many as this process has cores; those of
-    `shared_processes` within it. Closing the generator ends the processes that are at work.
+    work: a function at the top of a module.  processes: as of `crew_of`; those of `shared_processes` within it. Closing the
+    generator ends the processes that are at work.
     """
     if not jobs:
         return
-    shared = _shared.get()
-    supervisor = shared or Supervisor(min(processes or cores(), len(jobs)), _start)
+    shared, crew = _shared.get(), crew_of(processes)
+    supervisor = shared or Supervisor(min(crew.size, len(jobs)), functools.partial(_start, crew))
     try:
         with closing(supervisor.map((_call((work, job)) for job in jobs), len(jobs))) as answers:
             for position, answer in answers:
@@ -71,11 +91,14 @@ def run_all(
             supervisor.close()
 
 
-def _start(number: int) -> Child:
+def _start(crew: Crew, number: int) -> Child:
+    env = {**dict.fromkeys(ONE_THREAD, str(crew.threads)), SHARED_BY: str(crew.share)}
+    if crew.gpus:
+        env["CUDA_VISIBLE_DEVICES"] = crew.gpus[number % len(crew.gpus)]
     # -P: this folder is not on sys.path, where its modules could hide others; stderr is shared, so that warnings are seen
-    child = Child("-P", str(WORKER), stderr=None)
+    child = Child("-P", str(WORKER), env=env, stderr=None)
     # a worker imports its modules from where this process does
-    child.send(_call(sys.path))
+    child.send(_call((sys.path, crew.threads)))
     return child
 
 

@@ -74,7 +74,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--y", metavar="NAME", help="with --x: the measure that is drawn upwards (default: the number compared)")
     shared.config_flag(parser, "eval_problems")
     shared.config_flag(parser, "eval_every", help=f"steps between points of the curves (default {EVAL_EVERY})")
-    shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
+    shared.number_flag(parser, "jobs", "runs at a time (default: one a core; of a real model one a GPU, or as many as fit)")
     parser.add_argument("--dry-run", action="store_true", help="one step of each method: what is wrong, and how long it will take")
     parser.add_argument("--keep-models", action="store_true", help="keep best/ and model/ of finished runs")
     text = "hold Plotly's library (5 MB) in every page, in place of loading it from one file in DIR"

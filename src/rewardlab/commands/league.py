@@ -47,7 +47,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--members", metavar="LIST", help="of the members only these, and the baseline: hapo,laser")
     parser.add_argument("--worlds", metavar="LIST", help="of the worlds only these")
     shared.number_flag(parser, "seeds", "seeds on which members meet (default: the league's, mostly 8)")
-    shared.number_flag(parser, "jobs", "runs at a time (default: as many as there are cores)")
+    shared.number_flag(parser, "jobs", "runs at a time (default: one a core; of a real model one a GPU, or as many as fit)")
     shared.config_flag(parser, "steps", help="updates of each run (default: the league's)")
     shared.config_flag(parser, "eval_problems", help="held-out problems (default: the league's)")
     parser.add_argument("--rates", metavar="LIST", help="learning rates to choose from (default: the league's)")
@@ -66,9 +66,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return {"leagues": [listed(name, league_records.read(name)) for name in leagues()]}
     season, changed = season_of(args, league(args.league))
     if args.task:
-        from rewardlab.comparisons.own_check import check
+        from rewardlab.comparisons import own_check, side_by_side
 
-        check(season, args.dry_run)
+        own_check.check(season, args.dry_run)
+        season = side_by_side.with_crew(season)
     return planned(args, season) if args.dry_run else played(args, season, changed)
 
 
@@ -227,7 +228,7 @@ def plan_lines(document: Mapping[str, Any]) -> Iterator[str]:
         kinds = ", ".join(f"{count} {what}" for what, count in world["of"].items() if count)
         steps = document["steps"][world["world"]]
         # where nothing is trained there are none
-        updates = f" of {steps} updates" if steps else ""
+        updates = f" of {steps} update{'s' * (steps != 1)}" if steps else ""
         yield f"{world['world']}: {world['runs']} runs{updates} ({kinds}), {to_do(world)}"
         if world["sees"]:
             sees = ", ".join(f"{value:.3g} with {pairs} seeds" for pairs, value in world["sees"].items())

@@ -15,12 +15,13 @@ from rewardlab.api.inputs import in_environment, policy_of, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.checks.kept import STARTS
 from rewardlab.checks.pairs import Rehearsal, rehearsals
-from rewardlab.checks.workers import cores, shared_processes
+from rewardlab.checks.workers import Crew, shared_processes
 from rewardlab.comparisons.arms import SELECTED, Arm, arms_of
 from rewardlab.comparisons.completing import Record, complete, measured_problems
 from rewardlab.comparisons.estimate import seconds
 from rewardlab.comparisons.frontier import axes, names_of
 from rewardlab.comparisons.plan import TOKENS, UPDATES, Plan, new_comparison, read_plan
+from rewardlab.comparisons.side_by_side import crew
 from rewardlab.core import Recipe, Task
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import absolute_name
@@ -47,13 +48,13 @@ def compare(
     (task, model, lora_rank, eval_problems ...); they end after config.steps (default 20) steps, or at config.budget tokens.
     settings: of the methods: `n` for all, `grpo.n` for one; a list of numbers compares each of them.  reward: in place of the
     methods' own, a part or a text as of --reward.  measure: the number compared; None: the first one that the first method
-    measures.  jobs: runs at a time; None: as many as there are cores.  out: the folder; None: a new one in runs/.  keep_models: of
-    finished runs, whose models are removed otherwise.  x, y: the axes of the frontier (see `frontier.axes`); y None: the number
-    compared.  equal: what all runs get alike: "updates", or "tokens": the budget, or without one what the first method which trains
-    uses in config.steps steps with the same seed; None: tokens with a budget, else updates.  rates: learning rates, from which each
-    method gets its own (see `tuning`), each tried on `rate_seeds` seeds.  self_contained: every page holds Plotly's library (5 MB),
-    in place of loading it from a file beside it.  dry_run: only what is checked beforehand; returns how many runs there would be,
-    and about how many seconds they take.
+    measures.  jobs: runs at a time; None: as many as suit model and machine (`side_by_side`).  out: the folder; None: a new one in
+    runs/.  keep_models: of finished runs, whose models are removed otherwise.  x, y: the axes of the frontier (see
+    `frontier.axes`); y None: the number compared.  equal: what all runs get alike: "updates", or "tokens": the budget, or without
+    one what the first method which trains uses in config.steps steps with the same seed; None: tokens with a budget, else updates.
+    rates: learning rates, from which each method gets its own (see `tuning`), each tried on `rate_seeds` seeds.  self_contained:
+    every page holds Plotly's library (5 MB), in place of loading it from a file beside it.  dry_run: only what is checked
+    beforehand; returns how many runs there would be, and about how many seconds they take.
 
     One step of each method checks beforehand what can be known. Raises RewardlabError for what is wrong, and for a run that fails;
     `resume` then completes the comparison.
@@ -61,25 +62,25 @@ def compare(
     config = _shared(config, changes)
     arms = tuple(arms_of(methods, settings, reward))
     equal = equal or (TOKENS if config.budget else UPDATES)
-    alike: dict[str, Any] = {"equal": equal, "rates": tuple(rates), "rate_seeds": rate_seeds}
+    alike: Any = {"equal": equal, "rates": tuple(rates), "rate_seeds": rate_seeds}
     plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike)
     _check_budget(plan)
     task = task_of(None, config)
     measured_problems(task, config)
     _say(f"{_runs(plan)} on {task.name}: {plan.alike}")
+    runs = crew(jobs, config, [arm.recipe for arm in arms], task)
     if dry_run:
-        return _dry_run(plan, task, jobs)
-    names = list(dict.fromkeys(arm.of or arm.name for arm in arms))
-    with new_comparison(out, names, config.task) as folder, shared_processes(jobs):
-        plan, _ = _prepared(plan, task, folder, jobs)
+        return _dry_run(plan, task, runs)
+    with new_comparison(out, plan.methods, config.task) as folder, shared_processes(runs):
+        plan, _ = _prepared(plan, task, folder, runs)
         plan.save(folder)
-        return complete(plan, folder, jobs, self_contained)
+        return complete(plan, folder, self_contained)
 
 
-def _dry_run(plan: Plan, task: Task, jobs: int | None) -> Record:
+def _dry_run(plan: Plan, task: Task, runs: Crew) -> Record:
     """What a comparison would take, in numbers, once what can be known beforehand has been checked."""
-    with TemporaryDirectory() as folder, shared_processes(jobs):
-        plan, whole = _prepared(plan, task, Path(folder), jobs)
+    with TemporaryDirectory() as folder, shared_processes(runs):
+        plan, whole = _prepared(plan, task, Path(folder), runs)
     return {
         "task": task.name, "methods": [arm.name for arm in plan.arms], "seeds": len(plan.seeds), "alike": plan.alike,
         "runs": len(plan.arms) * len(plan.seeds) + len(plan.trained) * len(plan.rates) * plan.rate_seeds,
@@ -87,20 +88,21 @@ def _dry_run(plan: Plan, task: Task, jobs: int | None) -> Record:
     }  # fmt: skip
 
 
-def _prepared(plan: Plan, task: Task, folder: Path, jobs: int | None) -> tuple[Plan, float]:
+def _prepared(plan: Plan, task: Task, folder: Path, runs: Crew) -> tuple[Plan, float]:
     """The plan as its folder keeps it, after all checks that come before a run; and about how many seconds its runs will take."""
     for arm in plan.arms:
         in_environment(arm.recipe, task)  # here, since runs get recipes as JSON, which does not tell what their user said
-    # a small policy is warmed up and cached here, once, and not by every worker
-    policy = policy_of(None, plan.config, task)
+    # a small policy is warmed up and cached here, once, and not by every worker; a GPU is left to these
+    policy = policy_of(None, plan.config.but(device="cpu"), task)
     # prompts too long for the model are refused, or counted, here and not in every run
     for arm in plan.arms:
         fit_prompts(task, policy, plan.config, arm.recipe)
         tell_idle(arm.recipe.but(name=arm.of or arm.name), task, plan.config)
     plan = replace(plan, config=_anywhere(plan.config, task))
-    shown = _rehearsed(plan, folder, jobs)
+    del policy
+    shown = _rehearsed(plan, folder)
     plan = replace(plan, measure=_measure(plan, {name: found.names for name, found in shown.items()}))
-    at_a_time = min(jobs or cores(), len(plan.arms) * len(plan.seeds))
+    at_a_time = min(runs.size, len(plan.arms) * len(plan.seeds))
     how = f", {at_a_time} at a time" if at_a_time > 1 else ""
     whole = seconds(plan, shown, measured_problems(task, plan.config)) / at_a_time
     _say(f"{_runs(plan)}: about {duration(round(whole, -1) or 5)}{how}")
@@ -143,8 +145,9 @@ def resume(
         right, up = _axes(x or plan.x, y or plan.y)
         plan = replace(plan, x=right, y=up)
     _say(f"{_runs(plan)}: {plan.alike}")
-    with shared_processes(jobs):
-        record = complete(plan, folder, jobs, self_contained)
+    runs = crew(jobs, plan.config, [arm.recipe for arm in plan.arms], task_of(None, plan.config))
+    with shared_processes(runs):
+        record = complete(plan, folder, self_contained)
     # axes that nothing was measured for are refused by then, and must not stay
     plan.save(folder)
     return record
@@ -178,12 +181,12 @@ def _anywhere(config: RunConfig, task: Task) -> RunConfig:
     return config.but(task=where, model=absolute_name(config.model) if config.model else None)
 
 
-def _rehearsed(plan: Plan, folder: Path, jobs: int | None) -> dict[str, Rehearsal]:
+def _rehearsed(plan: Plan, folder: Path) -> dict[str, Rehearsal]:
     """What one step of every arm shows, by its name."""
     seed = plan.seeds[0]
     tried = [replace(plan.job(arm, seed, folder), folder=str(folder / f".rehearsal-{arm.folder}")) for arm in plan.arms]
     try:
-        return dict(zip((arm.name for arm in plan.arms), rehearsals(tried, jobs), strict=True))
+        return dict(zip((arm.name for arm in plan.arms), rehearsals(tried), strict=True))
     finally:
         # what the rehearsals shared, and what a process leaves that is ended with the others
         for left in (*(Path(job.folder) for job in tried), folder / STARTS):

@@ -29,13 +29,16 @@ from rewardlab.util.progress import Bar
 Record = dict[str, Any]
 
 
-def complete(plan: Plan, folder: Path, jobs: int | None, self_contained: bool) -> Record:
-    """Run what has not finished, and write the result; returns it, the contents of compare.json and its folder."""
+def complete(plan: Plan, folder: Path, self_contained: bool) -> Record:
+    """Run what has not finished, in the processes of `shared_processes`, and write the result.
+
+    Returns the contents of compare.json, and the folder as `out`.
+    """
     # before the runs, whose reports load it too
     library = None if self_contained else share(folder)
     try:
-        plan = _with_rates(plan, folder, jobs)
-        outcomes = _outcomes(plan, folder, jobs)
+        plan = _with_rates(plan, folder)
+        outcomes = _outcomes(plan, folder)
     except KeyboardInterrupt as stop:
         # the command line shows notes
         stop.add_note(f"finished runs are kept; resume with: rewardlab compare --resume {quote(str(folder))}")
@@ -55,13 +58,13 @@ def complete(plan: Plan, folder: Path, jobs: int | None, self_contained: bool) -
     return {"out": str(folder), **record}
 
 
-def _with_rates(plan: Plan, folder: Path, jobs: int | None) -> Plan:
+def _with_rates(plan: Plan, folder: Path) -> Plan:
     """The plan with the rate of every arm, if it asks for one and has none yet."""
     if not plan.rates or plan.chosen:
         return plan
     todo = sum(map(len, tuning_jobs(plan, folder).values()))
     with Bar("choosing rates", todo) as bar:
-        plan = tuned(plan, folder, lambda runs: _run(runs, plan, folder, jobs, bar))
+        plan = tuned(plan, folder, lambda runs: _run(runs, plan, folder, bar))
     plan.save(folder)
     return plan
 
@@ -71,7 +74,7 @@ def _logs(plan: Plan, folder: Path) -> dict[str, list[Any]]:
     return {arm.name: [watched(Path(plan.job(arm, seed, folder).folder)) for seed in plan.seeds] for arm in plan.trained}
 
 
-def _outcomes(plan: Plan, folder: Path, jobs: int | None) -> dict[str, list[Done]]:
+def _outcomes(plan: Plan, folder: Path) -> dict[str, list[Done]]:
     """The outcome of every run, by method, in the order of the seeds."""
     budgets = dict.fromkeys(plan.seeds, plan.config.budget)
     done: dict[Path, Done] = {}
@@ -80,19 +83,19 @@ def _outcomes(plan: Plan, folder: Path, jobs: int | None) -> dict[str, list[Done
         if plan.trained and not plan.config.budget and plan.equal == TOKENS:
             # the first method runs alone: what it uses is the budget of the others, seed by seed
             first = [plan.job(plan.trained[0], seed, folder) for seed in plan.seeds]
-            done = _run(first, plan, folder, jobs, bar)
+            done = _run(first, plan, folder, bar)
             budgets = {job.config.seed: int(done[Path(job.folder)].numbers["tokens"]) or None for job in first}
         every = [plan.job(arm, seed, folder, budgets[seed]) for seed in plan.seeds for arm in plan.arms]
-        done |= _run([job for job in every if Path(job.folder) not in done], plan, folder, jobs, bar)
+        done |= _run([job for job in every if Path(job.folder) not in done], plan, folder, bar)
     return {arm.name: [done[Path(plan.job(arm, seed, folder).folder)] for seed in plan.seeds] for arm in plan.arms}
 
 
-def _run(todo: Sequence[Job], plan: Plan, folder: Path, processes: int | None, bar: Bar) -> dict[Path, Done]:
+def _run(todo: Sequence[Job], plan: Plan, folder: Path, bar: Bar) -> dict[Path, Done]:
     """The outcomes of jobs by their folders: read where they have finished, else run. Raises RewardlabError where one fails."""
     done = {where: outcome for job in todo if (outcome := finished(where := Path(job.folder)))}
     missing = [job for job in todo if Path(job.folder) not in done]
     # closing ends the other runs when one has failed
-    with closing(run_all(run, [with_shared_start(job, folder) for job in missing], processes)) as outcomes:
+    with closing(run_all(run, [with_shared_start(job, folder) for job in missing])) as outcomes:
         for i, outcome in outcomes:
             name, where = f"{missing[i].method}, seed {missing[i].config.seed}", Path(missing[i].folder)
             if isinstance(outcome, Failed):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab.checks.runs import Done, Job
-from rewardlab.checks.workers import cores
+from rewardlab.checks.workers import crew_of
 from rewardlab.comparisons.known_runs import known
 from rewardlab.comparisons.league import Member, World
 from rewardlab.comparisons.played import BEYOND, KNOB_SEEDS, Levels, beyond, chosen, rate_jobs, rate_levels, told_unfit, trains
@@ -45,7 +45,7 @@ def of_world(season: Season, world: World, noise: float | None) -> dict[str, Any
         name: typical([one.seconds for job in jobs if job.method == name and (one := done.get(id(job)))]) for name in names(jobs)
     }
     costs = [of_member[job.method] or seconds for job in missing]
-    took = None if None in costs else sum(cost or 0 for cost in costs) / (season.processes or cores())
+    took = None if None in costs else sum(cost or 0 for cost in costs) / crew_of(season.processes).size
     rivals, pairs = len(season.league.rivals_of(world)), sorted({*PAIRS, season.pairs})
     if (few := starts_of(world)) > 1 and few < season.pairs:
         # more seeds from as many starts would be told apart no better, as far as the noise is theirs

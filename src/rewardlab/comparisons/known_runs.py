@@ -20,7 +20,7 @@ from rewardlab import api, registry
 from rewardlab.api.inputs import policy_of, task_of
 from rewardlab.checks.kept import keepable, outcome_of
 from rewardlab.checks.runs import Done, Job, drop_weights, run
-from rewardlab.checks.workers import Failed, run_all
+from rewardlab.checks.workers import Crew, Failed, run_all
 from rewardlab.registry.code import hash_of
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.files import cache, write_json
@@ -111,7 +111,7 @@ _WARM: set[tuple[str, Any, str | None]] = set()
 """(cache, task, model) of the small policies that an earlier stage has made or found."""
 
 
-def warm_starts(what: str, jobs: Sequence[Job], processes: int | None) -> None:
+def warm_starts(what: str, jobs: Sequence[Job], processes: int | Crew | None) -> None:
     """Make the small policies from which these jobs start, side by side: a run whose policy another one is making only waits."""
     starts = {(str(cache()), job.config.task, job.config.model): job.config for job in jobs if not job.keep}
     configs = [config for key, config in starts.items() if key not in _WARM]
@@ -129,7 +129,7 @@ def warm(config: RunConfig) -> None:
     policy_of(None, config, task_of(None, config))
 
 
-def run_jobs(what: str, jobs: Sequence[Job], processes: int | None) -> list[Outcome]:
+def run_jobs(what: str, jobs: Sequence[Job], processes: int | Crew | None) -> list[Outcome]:
     """The outcomes of jobs, in their order; those that are known are read first."""
     found: dict[int, Outcome] = {i: done for i, job in enumerate(jobs) if (done := known(job)) is not None}
     missing = [i for i in range(len(jobs)) if i not in found]

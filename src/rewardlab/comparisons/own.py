@@ -9,12 +9,10 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.comparisons.league import OWN, League, Member, World
-from rewardlab.core import Environment, Part, Rollout
+from rewardlab.core import Environment, Part
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.registry.playing import TURNS, changed_in, measure_of_episodes
+from rewardlab.registry.playing import TURNS, in_episodes
 from rewardlab.rewards.reward import Reward
-from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig
 
 
@@ -72,17 +70,7 @@ def of_task(
 
 def _played(league: League, env: Environment, turns: int) -> Any:
     """The measure of the league in this environment. Raises RewardlabError for a league that measures no replies of a policy."""
-
-    def change(part: Part) -> Part:
-        if isinstance(part, Environment):
-            return env
-        if isinstance(part, Rollout) and part.function is independent.function:
-            return part.replace_innermost(independent, interactive, env=env, turns=turns)
-        if part.name == "interactive":
-            return part.but(turns=turns)
-        return measure_of_episodes(part, env, turns) or part
-
-    measure = changed_in(league.measure, change)
+    measure = in_episodes(league.measure, env, turns)
     if measure is None or not any(isinstance(part, Environment) for part in measure.walk()):
         raise RewardlabError(
             "this league does not measure a policy by its replies, which is what --corpus, --tools and --env would answer: leave "

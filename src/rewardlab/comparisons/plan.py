@@ -75,6 +75,11 @@ class Plan:
         return f"the tokens that {first} uses in {self.config.steps} steps each (equal tokens)"
 
     @property
+    def methods(self) -> list[str]:
+        """Their names; one that is compared under several values of a setting once."""
+        return list(dict.fromkeys(arm.of or arm.name for arm in self.arms))
+
+    @property
     def trained(self) -> list[Arm]:
         return [arm for arm in self.arms if arm.trains]
 

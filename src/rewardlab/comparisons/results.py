@@ -12,7 +12,7 @@ import numpy as np
 
 from rewardlab import api
 from rewardlab.checks.runs import Done
-from rewardlab.checks.workers import shared_processes
+from rewardlab.checks.workers import crew_of, shared_processes
 from rewardlab.comparisons.along import compared, mean_path
 from rewardlab.comparisons.league import League, World
 from rewardlab.comparisons.played import Played, play, tokens
@@ -41,7 +41,7 @@ def run_league(name: str, season: Season) -> Record:
         "guard": guard_record(league), "costs": dict(league.costs), "spends": list(league.spends) if league.spends else None,
         "steps": league.steps, "problems": league.problems, "rate_seeds": league.rate_seeds,
         "chosen_by": league.chosen_by, "seeds": list(range(FIRST, FIRST + season.pairs)), "settings": dict(league.settings),
-        "worlds": worlds, "versions": api.versions(), "machine": {"cores": season.processes or 0},
+        "worlds": worlds, "versions": api.versions(), "machine": {"cores": crew_of(season.processes).size},
     }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.checks.runs import Job
+from rewardlab.checks.workers import Crew
 from rewardlab.comparisons.along import POINTS
 from rewardlab.comparisons.league import PAIRS, League, Member, World
 from rewardlab.core import Recipe, Update
@@ -37,7 +38,7 @@ class Season:
     config: RunConfig
     folder: Path
     pairs: int = PAIRS
-    processes: int | None = None
+    processes: int | Crew | None = None
 
     def recipe(self, member: Member, world: World, settings: Mapping[str, Any] | None = None) -> Recipe:
         """A member's recipe in a world: the league's settings where it has them, then the world's, then its own."""

@@ -165,7 +165,7 @@ def _changed(recipe: Recipe, env: Environment, turns: int, replaced: Callable[[E
             return env
         if isinstance(found, Rollout) and found.function is independent.function:
             return found.replace_innermost(independent, interactive, env=env, turns=turns)
-        return (plays and measure_of_episodes(found, env, turns)) or found
+        return (plays and _of_episodes(found, env, turns)) or found
 
     slots = {name: changed_in(found, change) for name, found in recipe.parts().items()}
     if recipe.measure is None and plays:
@@ -174,8 +174,26 @@ def _changed(recipe: Recipe, env: Environment, turns: int, replaced: Callable[[E
     return recipe if same else recipe.but(**slots)
 
 
-def measure_of_episodes(found: Part, env: Environment, turns: int) -> Measure | None:
-    """For a measure that samples single replies the one that samples episodes; None for any other part."""
+def in_episodes(measure: Measure | None, env: Environment, turns: int) -> Measure | None:
+    """A measure of what a policy replies, with episodes of so many turns in this environment for all that it samples."""
+    from rewardlab.rollouts.independent import independent
+    from rewardlab.rollouts.interactive import interactive
+
+    def change(part: Part) -> Part:
+        if isinstance(part, Environment):
+            return env
+        if isinstance(part, Rollout) and part.function is independent.function:
+            return part.replace_innermost(independent, interactive, env=env, turns=turns)
+        if isinstance(part, Rollout) and part.function is interactive.function:
+            return part.but(turns=turns)
+        return _of_episodes(part, env, turns) or part
+
+    made: Measure | None = changed_in(measure, change)
+    return made
+
+
+def _of_episodes(found: Part, env: Environment, turns: int) -> Measure | None:
+    """For a measure that samples single replies itself the one that samples episodes; None for any other part."""
     from rewardlab.evals.episode_curve import episode_curve
     from rewardlab.evals.episodes import episode_accuracy
     from rewardlab.evals.passk import accuracy, coverage, pass_curve

@@ -15,6 +15,9 @@ from rewardlab.errors import RewardlabError
 
 from .ranks import local_rank
 
+SHARED_BY = "REWARDLAB_RUNS_ON_DEVICE"
+"""The environment variable that says how many processes of ours work side by side on the device of this one."""
+
 
 def device_of(name: str = "auto") -> torch.device:
     """`auto` is the GPU if there is one, else the CPU; of processes that were started together, each gets a GPU of its own.
@@ -91,25 +94,24 @@ def dtype_of(name: str, device: torch.device) -> torch.dtype:
 
 
 def memory_of(device: torch.device) -> int:
-    """Bytes that this process may use there: the GPU's memory, or its share of the machine's (or of its control group's)."""
+    """Bytes that this process may use there: its share of the GPU's memory, or of the machine's (or of its control group's)."""
     if device.type == "cuda":
-        return torch.cuda.get_device_properties(device).total_memory
+        return torch.cuda.get_device_properties(device).total_memory // side_by_side()
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             limits.append(int(Path(path).read_text()))
         except (OSError, ValueError):  # not there, or "max"
             continue
-    # torchrun's ranks on this machine share its memory
-    return min(limits) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return min(limits) // max(_ranks_here(), side_by_side())
 
 
 def free_memory(device: torch.device) -> int:
-    """Bytes that are free there now: of a GPU, with those that PyTorch keeps for later; else this process's share of what is free
-    on the machine, or in its control group."""
+    """Bytes that are free there now for this process: its share of what is free on a GPU, with what PyTorch keeps for later, or on
+    the machine, or in its control group."""
     if device.type == "cuda":
         kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return int(torch.cuda.mem_get_info(device)[0]) + kept
+        return int(torch.cuda.mem_get_info(device)[0]) // side_by_side() + kept
     limits = [_numbers_in("/proc/meminfo").get("MemAvailable", memory_of(torch.device("cpu")) >> 10) << 10]
     group = Path("/sys/fs/cgroup")
     try:
@@ -118,7 +120,17 @@ def free_memory(device: torch.device) -> int:
         limits.append(int((group / "memory.max").read_text()) - used)
     except (OSError, ValueError):  # no such group, or no limit
         pass
-    return max(0, min(limits)) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return max(0, min(limits)) // max(_ranks_here(), side_by_side())
+
+
+def side_by_side() -> int:
+    """How many processes of ours, this one among them, work on the device of this one (`checks/workers.py`)."""
+    return int(os.environ.get(SHARED_BY, "1"))
+
+
+def _ranks_here() -> int:
+    """How many of torchrun's processes are on this machine, and share its memory."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
 def _numbers_in(file: str) -> dict[str, int]:
