@@ -13,7 +13,7 @@ import torch
 
 from rewardlab.api.arguments import check_settings, named_model
 from rewardlab.api.checking import check_engine
-from rewardlab.api.dry_run import policy_of_dry_run
+from rewardlab.api.dry_run import checkpoint_in, dtype_below, planned_dtype, policy_of_dry_run
 from rewardlab.api.first_rows import check_episodes, gold
 from rewardlab.api.idle import tell_idle
 from rewardlab.api.inputs import (
@@ -39,14 +39,14 @@ from rewardlab.engine.rates import told
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import find, is_hub_name, parted
 from rewardlab.models.load import Policy
-from rewardlab.models.planned import has_tokenizer, is_checkpoint, planned, weights_in
+from rewardlab.models.planned import has_tokenizer, planned, weights_in
 from rewardlab.policies.text import TextPolicy
 from rewardlab.rewards.returned import is_ours
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.settings import sampling
 from rewardlab.settings.hyperparameters import positional
-from rewardlab.util.device import device_of, dtype_of, memory_of
+from rewardlab.util.device import device_of, memory_of
 
 PROMPTS = 50
 """Prompts whose mean length is taken for the mean of all."""
@@ -99,34 +99,9 @@ def plan(
 
 
 def _policy(model: str | Policy | None, config: RunConfig, task: Task, memory: str | None) -> Policy:
-    """The policy to plan with: of a checkpoint its shapes alone."""
+    """The policy to plan with, which could be trained."""
     require_weights(config.model or model)
-    name = _checkpoint(model, config, task)
-    if name is None:
-        return policy_of_dry_run(model, config, task)
-    prefix = "hf:" if config.shard and not parted(name)[0] else ""
-    dtype = _dtype(config, memory)
-    policy = planned(f"{prefix}{name}", config.device, _below(config, dtype) if config.lora_rank else dtype, config.lora_rank)
-    if config.gradient_checkpointing and isinstance(policy, TextPolicy):
-        policy.recomputes = True
-    return policy
-
-
-def _checkpoint(model: str | Policy | None, config: RunConfig, task: Task) -> str | None:
-    """The name of the model where that is a checkpoint; None for the small policies, and for objects."""
-    name = config.model or task.model
-    return name if (model is None or isinstance(model, str)) and is_checkpoint(name) else None
-
-
-def _dtype(config: RunConfig, memory: str | None) -> torch.dtype:
-    if memory and config.dtype == "auto":
-        return torch.bfloat16
-    return dtype_of(config.dtype, device_of(config.device))
-
-
-def _below(config: RunConfig, dtype: torch.dtype) -> torch.dtype:
-    """The format that counts for a model with adapters: TRL is given what is below them in float32, whatever computes."""
-    return torch.float32 if config.engine == "trl" else dtype
+    return policy_of_dry_run(model, config, task, memory)
 
 
 def _memory(
@@ -144,7 +119,7 @@ def _memory(
     vllm = _vllm_bytes(policy, config, available, bool(memory))
     most = getattr(policy, "context", 0) or tokens
     work = replace(_work(recipe, task, config, prompts, tokens, devices, available, episode, most), vllm=vllm)
-    layouts = list(_layouts(policy, config, task, devices, _dtype(config, memory)))
+    layouts = list(_layouts(policy, config, task, devices, planned_dtype(config, memory)))
     found = {layout.name: sums(recipe, layout, work) for layout in layouts}
     total = found[layouts[0].name]["total"]
     change = first_change(recipe, layouts, work)
@@ -193,9 +168,9 @@ def _sampled_by(layout: Layout, work: Work, found: Mapping[str, int]) -> dict[st
 
 def _layouts(policy: Policy, config: RunConfig, task: Task, devices: int, dtype: torch.dtype) -> Iterator[Layout]:
     """The run as asked; of a checkpoint, also its other forms."""
-    name = _checkpoint(None, config, task)
+    name = checkpoint_in(None, config, task)
     prefix, place = parted(name or "")
-    rank, below = config.lora_rank or RANK, _below(config, dtype)
+    rank, below = config.lora_rank or RANK, dtype_below(config, dtype)
     divided = {f"divided by {devices}": (f"--model hf:{place} --shard", lambda: planned(f"hf:{place}", "cpu", dtype), devices)}
     kinds = (divided if devices > 1 else {}) | {
         "whole": ("", lambda: planned(prefix.replace("nf4:", "hf:") + place, "cpu", dtype), 1),
@@ -230,7 +205,7 @@ def _asked(policy: Policy, config: RunConfig, rank: int, devices: int) -> str:
 
 def _missing(config: RunConfig, task: Task, model: str | Policy | None) -> dict[str, str]:
     """What the folder of the model lacks, so that it can be planned with and not trained."""
-    name = _checkpoint(model, config, task)
+    name = checkpoint_in(model, config, task)
     # what the hub has is downloaded when training begins
     folder = find(name, weights=False).folder if name and not is_hub_name(name) else None
     lacks = [what for what, there in (("weights", weights_in), ("a tokenizer", has_tokenizer)) if folder and not there(folder)]

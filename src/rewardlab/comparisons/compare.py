@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from rewardlab.api.arguments import check_config
+from rewardlab.api.dry_run import policy_before_runs
 from rewardlab.api.idle import tell_idle
-from rewardlab.api.inputs import in_environment, policy_of, task_of
+from rewardlab.api.inputs import in_environment, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.checks.kept import STARTS
 from rewardlab.checks.pairs import Rehearsal, rehearsals
@@ -92,14 +93,12 @@ def _prepared(plan: Plan, task: Task, folder: Path, runs: Crew) -> tuple[Plan, f
     """The plan as its folder keeps it, after all checks that come before a run; and about how many seconds its runs will take."""
     for arm in plan.arms:
         in_environment(arm.recipe, task)  # here, since runs get recipes as JSON, which does not tell what their user said
-    # a small policy is warmed up and cached here, once, and not by every worker; a GPU is left to these
-    policy = policy_of(None, plan.config.but(device="cpu"), task)
+    policy = policy_before_runs(plan.config, task)
     # prompts too long for the model are refused, or counted, here and not in every run
     for arm in plan.arms:
         fit_prompts(task, policy, plan.config, arm.recipe)
         tell_idle(arm.recipe.but(name=arm.of or arm.name), task, plan.config)
     plan = replace(plan, config=_anywhere(plan.config, task))
-    del policy
     shown = _rehearsed(plan, folder)
     plan = replace(plan, measure=_measure(plan, {name: found.names for name, found in shown.items()}))
     at_a_time = min(runs.size, len(plan.arms) * len(plan.seeds))

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Callable, Sequence
 
 from rewardlab.api.checking import check_accepted, check_columns, check_decides, check_engine, check_some
-from rewardlab.api.dry_run import policy_of_dry_run
+from rewardlab.api.dry_run import policy_before_runs, policy_of_dry_run
 from rewardlab.api.first_rows import check_episodes
 from rewardlab.api.idle import tell_idle
-from rewardlab.api.inputs import in_environment, policy_of, task_of
+from rewardlab.api.inputs import in_environment, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.comparisons.league import League, Member, World
 from rewardlab.comparisons.season import FIRST, Season
@@ -43,7 +43,7 @@ def check(season: Season, dry: bool = False) -> None:
         tell_idle(recipe.but(name=member.stack), task, config)
 
     each_fits(league, world, members, rows_fit)
-    policy = (policy_of_dry_run if dry else policy_of)(None, config, task)
+    policy = policy_of_dry_run(None, config, task) if dry else policy_before_runs(config, task)
 
     def can_be_sampled(member: Member) -> None:
         check_episodes(recipes[member.name], task, policy, config)

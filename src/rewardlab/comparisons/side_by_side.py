@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from rewardlab.api.dry_run import checkpoint_in, planned_dtype, policy_of_dry_run
 from rewardlab.api.inputs import in_environment, scorers_of_all_kinds, task_of
 from rewardlab.api.memory import LEAST_TOKENS, Layout, Work, sums
 from rewardlab.checks.workers import Crew, cores
@@ -18,7 +19,7 @@ from rewardlab.core import Recipe, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.models.planned import is_checkpoint, planned
 from rewardlab.runs.config import RunConfig
-from rewardlab.util.device import device_of, dtype_of, free_memory
+from rewardlab.util.device import device_of, free_memory
 
 SMALL = 2**28
 """Bytes below which a run is that of a small policy, of which a GPU holds many."""
@@ -59,11 +60,11 @@ def with_crew(season: Season) -> Season:
 
 def bytes_of_run(recipe: Recipe, config: RunConfig, task: Task) -> int:
     """The least memory that a run's models need, in passes as small as they can be; 0 for small policies and served models."""
-    name, dtype = config.model or task.model, dtype_of(config.dtype, device_of(config.device))
+    dtype = planned_dtype(config)
     read = sum(_weights(scorer, dtype) for scorer in scorers_of_all_kinds(recipe))
-    if not is_checkpoint(name):
+    if checkpoint_in(None, config, task) is None:
         return read
-    policy, reply = planned(name, "cpu", dtype, config.lora_rank), config.max_new or task.max_new
+    policy, reply = policy_of_dry_run(None, config, task), config.max_new or task.max_new
     work = Work(1, LEAST_TOKENS, reply, LEAST_TOKENS, LEAST_TOKENS, torch.iinfo(torch.int64).max, LEAST_TOKENS)
     return sums(recipe, Layout("", "", policy), work)["total"] + read
 
