@@ -67,12 +67,13 @@ class Plan:
     @property
     def alike(self) -> str:
         """What every run gets, in words."""
+        steps = f"{self.config.steps} step{'s' * (self.config.steps != 1)}"
         if self.equal == UPDATES:
-            return f"{self.config.steps} steps each (equal updates)"
+            return f"{steps} each (equal updates)"
         if self.config.budget:
             return f"{self.config.budget:,} tokens each (equal tokens)"
         first = self.trained[0].name if self.trained else "the first method"
-        return f"the tokens that {first} uses in {self.config.steps} steps each (equal tokens)"
+        return f"the tokens that {first} uses in {steps} each (equal tokens)"
 
     @property
     def methods(self) -> list[str]:
