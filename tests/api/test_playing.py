@@ -11,10 +11,13 @@ import pytest
 import rewardlab
 from rewardlab import registry
 from rewardlab.api import export_environment, search
+from rewardlab.api.inputs import in_environment
+from rewardlab.api.search_arms import arms as arms_of_search
 from rewardlab.commands import cli
 from rewardlab.comparisons.arms import arms_of
 from rewardlab.core import Task, ask
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.passk import coverage
 from rewardlab.registry.formula import read_reward
 from rewardlab.tasks.sources import Listed
 
@@ -137,8 +140,40 @@ def test_all_methods_of_a_comparison_are_answered_by_the_same(game):
         assert arm.recipe.measure is None or "game" in str(arm.recipe.measure), arm.name
     with pytest.raises(RewardlabError, match="beam_search samples by beams, and only independent replies become episodes"):
         arms_of(["grpo", "beam_search"], {"env": game})
-    with pytest.raises(RewardlabError, match="there is no environment"):
+    with pytest.raises(RewardlabError, match="ready plays an environment already: make the recipe with"):
+        arms_of([registry.build("igpo").but(name="ready"), "grpo"], {"env": game})
+    with pytest.raises(RewardlabError, match=r"grpo has no turns of its own: .* --igpo.turns 3\."):
         arms_of(["grpo", "igpo"], {"turns": 3})
+    # those that have turns take them
+    assert [arm.recipe.rollout.innermost.settings["turns"] for arm in arms_of(["otc_po", "igpo"], {"turns": 3})] == [3, 3]
+    few, more = arms_of(["grpo"], {"env": game, "turns": [2, 4]})
+    assert (few.name, more.recipe.rollout.innermost.settings["turns"]) == ("grpo:turns=2", 4)
+
+
+def test_what_is_measured_is_what_is_trained(game):
+    """A method whose measure samples single replies itself is measured in episodes, by as many as it says."""
+    of_kinds, of_eight = registry.build("beamperl"), registry.build("grpo").but(name="eight", measure=coverage(n=8, k=6))
+    assert of_kinds.measure.name == "accuracy_by_kind"
+    for arm in arms_of([of_eight, "beamperl"], {"env": game, "turns": 3}):
+        (plays,) = [part for part in arm.recipe.measure.walk() if part.name == "interactive"]
+        assert plays.settings["turns"] == 3
+    first, _ = arms_of([of_eight, "beamperl"], {"env": game})
+    assert (first.recipe.measure.name, first.recipe.measure.settings["k"]) == ("episode_curve", 6)
+
+
+def test_a_comparison_plays_a_game_for_as_many_turns_as_it_has(game):
+    """Also in runs, which get recipes as JSON."""
+    task = Task(
+        "game", Listed([ask("1?", "1")] * 4), [ask("?", "1")], "final_answer", environment="try_again", turns=9, played=True
+    )
+    for recipe in (registry.build("grpo", {"env": game}), registry.build("grpo")):
+        again = registry.load_recipe(json.loads(json.dumps(in_environment(recipe, task).to_json())))
+        assert in_environment(again, task).rollout.innermost.settings["turns"] == 9
+
+
+def test_recipes_and_names_are_searched_alike(game):
+    found = arms_of_search([registry.build("best_of_n").but(name="mine"), "majority_vote"], {"env": game, "turns": 4}, None, False)
+    assert [arm.recipe.rollout.innermost.settings["turns"] for arm in found] == [4, 4]
 
 
 def test_a_search_plays_episodes_and_answers_by_their_last_replies(game, played, task, tmp_path):

@@ -152,6 +152,9 @@ def test_a_comparison_that_was_stopped_is_completed_by_the_missing_runs_alone(me
     assert trained == ["few-s2", "half-s2"]
     with pytest.raises(RewardlabError, match=r"more seeds and not fewer: .* has seed 0 already"):
         compare.resume(out, seeds=[1, 2])
+    # one that has finished is told anew without its model
+    monkeypatch.setattr(compare, "_processes", lambda *_: pytest.fail("its model was looked for"))
+    assert len(compare.resume(out)["seeds"]) == 3
 
 
 def test_a_run_that_was_stopped_goes_on_from_its_checkpoint(methods, config, tmp_path, monkeypatch):

@@ -491,7 +491,7 @@ def test_a_league_of_single_replies_is_of_episodes_where_something_answers_them(
 def test_a_league_whose_members_write_no_replies_is_answered_by_nothing():
     env = registry.part("environment", "functions", tools=("rewardlab.text.bm25:words",))
     for other in ("preferences", "judges"):
-        with pytest.raises(RewardlabError, match="does not measure a policy by its replies"):
+        with pytest.raises(RewardlabError, match="measures by replies that it samples itself"):
             of_task(league(other), RunConfig(task="mine.jsonl", model="hf:model"), env=env)
 
 

@@ -11,7 +11,7 @@ from rewardlab.api.inputs import policy_of
 from rewardlab.api.untaught import tell_untaught
 from rewardlab.core import Task
 from rewardlab.errors import RewardlabError
-from rewardlab.models.checkpoint import find, parted
+from rewardlab.models.checkpoint import find, is_hub_name, parted
 from rewardlab.models.load import Policy
 from rewardlab.models.planned import is_checkpoint, planned, unmade, weights_in
 from rewardlab.policies.text import TextPolicy
@@ -39,17 +39,19 @@ def policy_of_dry_run(model: str | Policy | None, config: RunConfig, task: Task,
     return policy_of(policy.adapt(config.lora_rank) if config.lora_rank else policy, config, task)
 
 
-def policy_before_runs(config: RunConfig, task: Task) -> Policy:
+def policy_before_runs(config: RunConfig, task: Task, dry: bool = False) -> Policy:
     """The policy by which it is checked what all of several runs need: a small one is made, and the files of a checkpoint are
-    fetched, once and not by every run; its weights are read by the runs alone.
+    fetched, once and not by every run; its weights are read by the runs alone.  dry: nothing is made or fetched.
 
     Raises RewardlabError for a checkpoint that is not there, or lacks weights.
     """
     if (checkpoint := checkpoint_in(None, config, task)) is None:
-        return policy_of(None, config, task)
-    folder = find(checkpoint).folder
-    if not weights_in(folder):
-        raise RewardlabError(f"{folder} lacks weights: put its *.safetensors there, or name another --model")
+        return policy_of_dry_run(None, config, task) if dry else policy_of(None, config, task)
+    if not (dry and is_hub_name(checkpoint)):
+        found = find(checkpoint)
+        for folder in filter(None, (found.folder, found.adapter)):
+            if not weights_in(folder):
+                raise RewardlabError(f"{folder} lacks weights: put its *.safetensors there, or name another --model")
     return _unloaded(checkpoint, config, planned_dtype(config))
 
 

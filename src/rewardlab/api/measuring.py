@@ -15,6 +15,7 @@ from rewardlab.data.files import check_source
 from rewardlab.engine import checkpoint
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.episode_curve import episode_curve
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import entropy_of_right, length_by_verdict, length_of_right
 from rewardlab.evals.own_reward import own_reward
@@ -33,7 +34,7 @@ from rewardlab.runs.config import RunConfig
 from rewardlab.runs.named import read_config
 from rewardlab.settings.options import is_relative
 
-BY_VERIFIER = (accuracy, coverage, episode_accuracy, length_of_right, length_by_verdict, entropy_of_right)
+BY_VERIFIER = (accuracy, coverage, episode_accuracy, episode_curve, length_of_right, length_by_verdict, entropy_of_right)
 """Measures of what the task's verifier finds right."""
 
 
@@ -50,7 +51,7 @@ def measured(recipe: Recipe, task: Task) -> Recipe:
         reward = across_groups(recipe.reward)
         return recipe.but(measure=own_reward(reward=reward, rollout=_as_in_training(recipe, reward)))
     # the end of an episode may be judged without an answer: the state of a folder, a game that was won
-    by_its_end = recipe.measure is not None and recipe.measure.function is episode_accuracy.function
+    by_its_end = recipe.measure is not None and recipe.measure.function in (episode_accuracy.function, episode_curve.function)
     if undecided(task) or (without_answers(task) and not by_its_end):
         return recipe.but(measure=None)
     return recipe if recipe.measure else recipe.but(measure=accuracy())

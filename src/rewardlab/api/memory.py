@@ -25,7 +25,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from rewardlab.core import Learner, Recipe
 from rewardlab.engine.learner import fitting_tokens
 from rewardlab.errors import RewardlabError
-from rewardlab.models.learners import ENERGY, HEADS, PREFIX, WORDS, learner_model
+from rewardlab.models.learners import ENERGY, HEADS, PREFIX, WORDS, learner_model, named_start
 from rewardlab.models.load import Policy
 from rewardlab.policies.head import CHUNK_ELEMENTS
 from rewardlab.policies.hf.model import decoder_layers, layer_matrices
@@ -125,8 +125,12 @@ def _kept(recipe: Recipe, layout: Layout) -> dict[str, int]:
 
 
 def _second(learner: Learner, policy: Policy) -> Any:
-    """The model of a learner; one that is loaded from elsewhere is taken to be as large as the policy."""
-    return learner_model(learner, policy) if learner.init.startswith(COPIED) else policy.copy(learner.name)
+    """The model of a learner; one that is loaded from elsewhere is taken to be as large as the policy, and so is one that is made
+    from the numbers of a policy which has none.
+    """
+    made_of_it = learner.init.startswith(COPIED) and (not learner.init.startswith(ENERGY) or named_start(learner.init) is None)
+    unread = learner.init.startswith(PREFIX) and policy.device.type == "meta"
+    return learner_model(learner, policy) if made_of_it and not unread else policy.copy(learner.name)
 
 
 def _numbers(model: Any) -> int:

@@ -80,7 +80,8 @@ def scored(recipe: Recipe, scorer: Reward | str | None) -> Recipe:
 
 
 def _arm(method: str | Recipe, settings: Mapping[str, Any], scorer: Reward | str | None, scaled: bool) -> Arm:
-    recipe = scored(registry.build(method, settings) if isinstance(method, str) else method.validate(), scorer)
+    made = registry.build(method, settings) if isinstance(method, str) else registry.with_settings(method.validate(), settings)
+    recipe = scored(made, scorer)
     name = _name(method)
     if not name:
         raise RewardlabError("a recipe that searches needs a name: recipe.but(name=...)")
@@ -109,7 +110,7 @@ def _own(method: str | Recipe, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _known(method: str | Recipe) -> set[str]:
-    if isinstance(method, Recipe):
-        return set()
     # all methods of a search are answered by the same
+    if isinstance(method, Recipe):
+        return set(PLAYED)
     return PLAYED.keys() | {p.flag.removeprefix("--").replace("-", "_").rpartition(".")[2] for p in registry.parameters(method)}

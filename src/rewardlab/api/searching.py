@@ -19,6 +19,7 @@ from rewardlab.api.search_arms import Arm, arms
 from rewardlab.api.streaming import Answers, answers_file
 from rewardlab.core import Problem, Recipe, Run, Score, Task, seed_of
 from rewardlab.data.work import key_of
+from rewardlab.engine.episodes import environment_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.learners import learner_model
 from rewardlab.models.load import Policy
@@ -93,7 +94,9 @@ def _prepared(
     if judged and without_answers(task):
         raise need_answers(task, "a page of accuracies")
     policy = policy_of(model, config, task)
-    task, _ = fit_prompts(task, policy, config)
+    for arm in compared:
+        # all answer the problems that each of them can read
+        task, _ = fit_prompts(task, policy, config, env=environment_of(arm.recipe))
     name = config.model or task.model if model is None or isinstance(model, str) else policy.name
     searcher = Searcher(_runs(compared, policy, task, config), held_out(task, problems), batch, not without_answers(task))
     return searcher, compared, {"task": task.name, "model": name}, config

@@ -36,14 +36,16 @@ class Failed:
 
 @dataclass(frozen=True)
 class Crew:
-    """Processes that work side by side.  size: how many.  threads: of each.  gpus: those that they are divided among in turn, as
-    CUDA_VISIBLE_DEVICES names them; none: each sees what this process sees.  share: how many of them divide the memory of a device.
+    """Processes that work side by side.
+
+    size: how many.  threads: of each.  gpus: those that they are divided among in turn, as CUDA_VISIBLE_DEVICES names them; none:
+    each sees what this process sees.  together: how many of them divide the memory of a device.
     """
 
     size: int
     threads: int = 1
     gpus: tuple[str, ...] = ()
-    share: int = 1
+    together: int = 1
 
 
 def crew_of(processes: int | Crew | None) -> Crew:
@@ -92,7 +94,7 @@ def run_all(
 
 
 def _start(crew: Crew, number: int) -> Child:
-    env = {**dict.fromkeys(ONE_THREAD, str(crew.threads)), SHARED_BY: str(crew.share)}
+    env = {**dict.fromkeys(ONE_THREAD, str(crew.threads)), SHARED_BY: str(crew.together)}
     if crew.gpus:
         env["CUDA_VISIBLE_DEVICES"] = crew.gpus[number % len(crew.gpus)]
     # -P: this folder is not on sys.path, where its modules could hide others; stderr is shared, so that warnings are seen

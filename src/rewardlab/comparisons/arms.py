@@ -11,9 +11,8 @@ from rewardlab import registry
 from rewardlab.checks.runs import kind_of
 from rewardlab.core import Recipe, Update
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.registry.formula import read_reward, with_parts
+from rewardlab.registry.formula import read_reward
 from rewardlab.registry.names import PLAYED
-from rewardlab.registry.playing import environment_in, noted, played
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.old_names import unknown_setting
 
@@ -67,6 +66,7 @@ def arms_of(
     settings, names = dict(settings or {}), [_name(m) for m in methods]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise RewardlabError(f"{repeated} is named twice; give every method once, and recipes distinct names: recipe.but(name=...)")
+    _same_turns(methods, names, settings)
     taken = [_settings_of(m, settings) for m in methods]
     _all_taken(methods, names, settings, taken)
     arms = [arm for method, own in zip(methods, taken, strict=True) for arm in _arms_of_one(method, settings, own)]
@@ -103,11 +103,7 @@ def _arms_of_one(method: str | Recipe, settings: Mapping[str, Any], taken: Mappi
 
 
 def _built(method: str | Recipe, values: Mapping[str, Any]) -> Recipe:
-    if not isinstance(method, Recipe):
-        return registry.build(method, values)
-    rest, episodes = environment_in(with_parts([], values), [])
-    recipe = method.but(**rest)
-    return noted(played(recipe, **episodes), values, episodes) if episodes else recipe
+    return registry.with_settings(method, values) if isinstance(method, Recipe) else registry.build(method, values)
 
 
 def _several(value: Any) -> list[Any]:
@@ -120,8 +116,8 @@ def _several(value: Any) -> list[Any]:
 def _numbers(method: str | Recipe) -> set[str]:
     """The settings of a method that are numbers, without the names of methods before them."""
     if isinstance(method, Recipe):
-        return UPDATE
-    return {_plain(p.flag) for p in registry.parameters(method) if p.type in ("int", "float")}
+        return UPDATE | {"turns"}
+    return {"turns"} | {_plain(p.flag) for p in registry.parameters(method) if p.type in ("int", "float")}
 
 
 def _name(method: str | Recipe) -> str:
@@ -154,12 +150,29 @@ def _known(method: str | Recipe) -> set[str]:
     """The settings that a method takes, without the names of methods before them."""
     # all methods of a comparison are answered by the same
     known = UPDATE | PLAYED.keys()
-    return known if isinstance(method, Recipe) else known | {_plain(p.flag) for p in registry.parameters(method)}
+    return known if isinstance(method, Recipe) else known | _own(method)
+
+
+def _own(method: str) -> set[str]:
+    return {_plain(p.flag) for p in registry.parameters(method)}
 
 
 def _plain(flag: str) -> str:
     """The setting that a flag is for: weight for --hapo.weight."""
     return flag.removeprefix("--").replace("-", "_").rpartition(".")[2]
+
+
+def _same_turns(methods: Sequence[str | Recipe], names: list[str], settings: Mapping[str, Any]) -> None:
+    """Raise RewardlabError where turns are for all, and nothing that answers is, so that some would have others than they say."""
+    if "turns" not in settings or any(name in settings for name in PLAYED if name != "turns"):
+        return
+    own = {name for m, name in zip(methods, names, strict=True) if isinstance(m, str) and "turns" in _own(m)}
+    if others := [name for name in names if name not in own]:
+        of_one = f", or to the others alone: --{min(own)}.turns {settings['turns']}" if own else ""
+        raise RewardlabError(
+            f"{others[0]} has no turns of its own: give them with what answers all methods (--env, --tools or --corpus){of_one}. A "
+            "task with an environment of its own says them in its name: --task babyai:GoToLocal,turns=4"
+        )
 
 
 def _all_taken(methods: Sequence[str | Recipe], names: list[str], settings: Mapping[str, Any], taken: list[dict[str, str]]) -> None:

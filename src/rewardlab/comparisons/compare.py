@@ -18,7 +18,7 @@ from rewardlab.checks.kept import STARTS
 from rewardlab.checks.pairs import Rehearsal, rehearsals
 from rewardlab.checks.workers import Crew, shared_processes
 from rewardlab.comparisons.arms import SELECTED, Arm, arms_of
-from rewardlab.comparisons.completing import Record, complete, measured_problems
+from rewardlab.comparisons.completing import Record, complete, complete_already, measured_problems
 from rewardlab.comparisons.estimate import seconds
 from rewardlab.comparisons.frontier import axes, names_of
 from rewardlab.comparisons.plan import TOKENS, UPDATES, Plan, new_comparison, read_plan
@@ -63,25 +63,25 @@ def compare(
     config = _shared(config, changes)
     arms = tuple(arms_of(methods, settings, reward))
     equal = equal or (TOKENS if config.budget else UPDATES)
-    alike: Any = {"equal": equal, "rates": tuple(rates), "rate_seeds": rate_seeds}
+    alike: dict[str, Any] = {"equal": equal, "rates": tuple(rates), "rate_seeds": rate_seeds}
     plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike)
     _check_budget(plan)
     task = task_of(None, config)
     measured_problems(task, config)
     _say(f"{_runs(plan)} on {task.name}: {plan.alike}")
-    runs = crew(jobs, config, [arm.recipe for arm in arms], task)
+    processes = _processes(plan, task, jobs)
     if dry_run:
-        return _dry_run(plan, task, runs)
-    with new_comparison(out, plan.methods, config.task) as folder, shared_processes(runs):
-        plan, _ = _prepared(plan, task, folder, runs)
+        return _dry_run(plan, task, processes)
+    with new_comparison(out, plan.methods, config.task) as folder, shared_processes(processes):
+        plan, _ = _prepared(plan, task, folder, processes)
         plan.save(folder)
         return complete(plan, folder, self_contained)
 
 
-def _dry_run(plan: Plan, task: Task, runs: Crew) -> Record:
+def _dry_run(plan: Plan, task: Task, processes: Crew) -> Record:
     """What a comparison would take, in numbers, once what can be known beforehand has been checked."""
-    with TemporaryDirectory() as folder, shared_processes(runs):
-        plan, whole = _prepared(plan, task, Path(folder), runs)
+    with TemporaryDirectory() as folder, shared_processes(processes):
+        plan, whole = _prepared(plan, task, Path(folder), processes)
     return {
         "task": task.name, "methods": [arm.name for arm in plan.arms], "seeds": len(plan.seeds), "alike": plan.alike,
         "runs": len(plan.arms) * len(plan.seeds) + len(plan.trained) * len(plan.rates) * plan.rate_seeds,
@@ -89,10 +89,10 @@ def _dry_run(plan: Plan, task: Task, runs: Crew) -> Record:
     }  # fmt: skip
 
 
-def _prepared(plan: Plan, task: Task, folder: Path, runs: Crew) -> tuple[Plan, float]:
+def _prepared(plan: Plan, task: Task, folder: Path, processes: Crew) -> tuple[Plan, float]:
     """The plan as its folder keeps it, after all checks that come before a run; and about how many seconds its runs will take."""
-    for arm in plan.arms:
-        in_environment(arm.recipe, task)  # here, since runs get recipes as JSON, which does not tell what their user said
+    # here, since runs get recipes as JSON, which does not tell what their user said
+    plan = replace(plan, arms=tuple(replace(arm, recipe=in_environment(arm.recipe, task)) for arm in plan.arms))
     policy = policy_before_runs(plan.config, task)
     # prompts too long for the model are refused, or counted, here and not in every run
     for arm in plan.arms:
@@ -101,11 +101,16 @@ def _prepared(plan: Plan, task: Task, folder: Path, runs: Crew) -> tuple[Plan, f
     plan = replace(plan, config=_anywhere(plan.config, task))
     shown = _rehearsed(plan, folder)
     plan = replace(plan, measure=_measure(plan, {name: found.names for name, found in shown.items()}))
-    at_a_time = min(runs.size, len(plan.arms) * len(plan.seeds))
+    at_a_time = min(processes.size, len(plan.arms) * len(plan.seeds))
     how = f", {at_a_time} at a time" if at_a_time > 1 else ""
     whole = seconds(plan, shown, measured_problems(task, plan.config)) / at_a_time
     _say(f"{_runs(plan)}: about {duration(round(whole, -1) or 5)}{how}")
     return plan, whole
+
+
+def _processes(plan: Plan, task: Task, jobs: int | None) -> Crew:
+    runs = max(len(plan.arms) * len(plan.seeds), len(plan.trained) * len(plan.rates) * plan.rate_seeds)
+    return crew(jobs, plan.config, [arm.recipe for arm in plan.arms], task, runs)
 
 
 def _runs(plan: Plan) -> str:
@@ -144,8 +149,9 @@ def resume(
         right, up = _axes(x or plan.x, y or plan.y)
         plan = replace(plan, x=right, y=up)
     _say(f"{_runs(plan)}: {plan.alike}")
-    runs = crew(jobs, plan.config, [arm.recipe for arm in plan.arms], task_of(None, plan.config))
-    with shared_processes(runs):
+    # a finished one is told anew without its model
+    done = complete_already(plan, folder)
+    with shared_processes(1 if done else _processes(plan, task_of(None, plan.config), jobs)):
         record = complete(plan, folder, self_contained)
     # axes that nothing was measured for are refused by then, and must not stay
     plan.save(folder)

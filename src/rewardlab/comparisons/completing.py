@@ -58,6 +58,13 @@ def complete(plan: Plan, folder: Path, self_contained: bool) -> Record:
     return {"out": str(folder), **record}
 
 
+def complete_already(plan: Plan, folder: Path) -> bool:
+    """Whether every run has finished."""
+    if plan.rates and not plan.chosen:
+        return False
+    return all(finished(Path(plan.job(arm, seed, folder).folder)) for arm in plan.arms for seed in plan.seeds)
+
+
 def _with_rates(plan: Plan, folder: Path) -> Plan:
     """The plan with the rate of every arm, if it asks for one and has none yet."""
     if not plan.rates or plan.chosen:

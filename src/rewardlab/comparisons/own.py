@@ -73,8 +73,8 @@ def _played(league: League, env: Environment, turns: int) -> Any:
     measure = in_episodes(league.measure, env, turns)
     if measure is None or not any(isinstance(part, Environment) for part in measure.walk()):
         raise RewardlabError(
-            "this league does not measure a policy by its replies, which is what --corpus, --tools and --env would answer: leave "
-            "them out"
+            "this league measures by replies that it samples itself, or by none, and nothing would answer these: leave out "
+            "--corpus, --tools and --env"
         )
     return measure
 

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Callable, Sequence
 
 from rewardlab.api.checking import check_accepted, check_columns, check_decides, check_engine, check_some
-from rewardlab.api.dry_run import policy_before_runs, policy_of_dry_run
+from rewardlab.api.dry_run import policy_before_runs
 from rewardlab.api.first_rows import check_episodes
 from rewardlab.api.idle import tell_idle
-from rewardlab.api.inputs import in_environment, task_of
+from rewardlab.api.inputs import in_environment, require_weights, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.comparisons.league import League, Member, World
 from rewardlab.comparisons.season import FIRST, Season
@@ -19,7 +19,7 @@ from rewardlab.errors import RewardlabError
 
 def check(season: Season, dry: bool = False) -> None:
     """Raise RewardlabError for problems that cannot be read or lack what a member reads or what decides, for a search engine that
-    does not answer, for a model that cannot be loaded, and for prompts that are too long for it.
+    does not answer, for a model that is not there or cannot be trained, and for prompts that are too long for it.
 
     dry: no small policy is made for it.
     """
@@ -31,6 +31,8 @@ def check(season: Season, dry: bool = False) -> None:
         check_decides(f"what decides, {league.outcome.says},", task)
     # the baseline first: what fails it fails all
     members = sorted(league.members_of(world), key=lambda one: one.name != league.baseline)
+    if league.learns:
+        require_weights(config.model or task.model)
     recipes: dict[str, Recipe] = {}
 
     def rows_fit(member: Member) -> None:
@@ -43,7 +45,7 @@ def check(season: Season, dry: bool = False) -> None:
         tell_idle(recipe.but(name=member.stack), task, config)
 
     each_fits(league, world, members, rows_fit)
-    policy = policy_of_dry_run(None, config, task) if dry else policy_before_runs(config, task)
+    policy = policy_before_runs(config, task, dry)
 
     def can_be_sampled(member: Member) -> None:
         check_episodes(recipes[member.name], task, policy, config)

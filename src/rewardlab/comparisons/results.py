@@ -30,9 +30,9 @@ BESIDE = ("length", "kl", "entropy", "signal")
 
 def run_league(name: str, season: Season) -> Record:
     """Run all worlds, one after another, and return what was found."""
-    league = season.league
+    league, crew = season.league, crew_of(season.processes)
     # one set of processes for all stages: each loads torch and the package once
-    with shared_processes(season.processes):
+    with shared_processes(crew):
         worlds = [world_record(season, play(season, world, DEAR)) for world in league.worlds]
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"), "name": name, "baseline": league.baseline,
@@ -41,7 +41,7 @@ def run_league(name: str, season: Season) -> Record:
         "guard": guard_record(league), "costs": dict(league.costs), "spends": list(league.spends) if league.spends else None,
         "steps": league.steps, "problems": league.problems, "rate_seeds": league.rate_seeds,
         "chosen_by": league.chosen_by, "seeds": list(range(FIRST, FIRST + season.pairs)), "settings": dict(league.settings),
-        "worlds": worlds, "versions": api.versions(), "machine": {"cores": crew_of(season.processes).size},
+        "worlds": worlds, "versions": api.versions(), "machine": {"cores": crew.size * crew.threads},
     }  # fmt: skip
 
 

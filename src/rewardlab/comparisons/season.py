@@ -31,7 +31,7 @@ UPDATE = tuple(Update.__dataclass_fields__)
 class Season:
     """A league under way.  config: what all runs share beside their world's settings.  pairs: seeds on which members meet.
 
-    folder: for runs that can be resumed.  processes: runs at a time.
+    folder: for runs that can be resumed.  processes: that run side by side, as of `crew_of`.
     """
 
     league: League

@@ -9,13 +9,14 @@ import numpy as np
 from rewardlab.core import Problem, Rollout, Run, measure
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval, pass_at
+from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.answers import final_answer
 
 
 @measure
-def episode_curve(problems: Sequence[Problem], run: Run, *, rollout: Rollout) -> dict[str, float]:
-    """As `pass_curve` of single replies: pass@1 with its 95% interval over problems, pass@2, pass@4 ... of the n episodes that
-    `rollout` samples to each problem, by the task's verifier, and `distinct` answers in last replies that are right.
+def episode_curve(problems: Sequence[Problem], run: Run, *, rollout: Rollout, k: PositiveInt = 1) -> dict[str, float]:
+    """As `pass_curve` of single replies: pass@1 with its 95% interval over problems, pass@2, pass@4 ... and pass@k, of the n
+    episodes that `rollout` samples to each problem, by the task's verifier, and `distinct` answers in last replies that are right.
 
     turns: the mean number of replies per episode. An episode without a verdict counts as wrong.
     """
@@ -29,8 +30,8 @@ def episode_curve(problems: Sequence[Problem], run: Run, *, rollout: Rollout) ->
     n, right = min(map(len, judged)), [sum(ok for _, ok in row) for row in judged]
     low, high = mean_interval([count / len(row) for count, row in zip(right, judged, strict=True)])
     curve = {
-        f"pass@{k}": float(np.mean([pass_at(k, len(row), count) for count, row in zip(right, judged, strict=True)]))
-        for k in (2**i for i in range(n.bit_length()))
+        f"pass@{of}": float(np.mean([pass_at(of, len(row), count) for count, row in zip(right, judged, strict=True)]))
+        for of in sorted({k, *(2**i for i in range(n.bit_length()))})
     }
     return curve | {
         "ci95_low": low, "ci95_high": high, "n": float(len(judged)),

@@ -136,12 +136,8 @@ def _adapted(policy: Policy, name: str, lora_rank: int, found: Checkpoint | None
 
 
 def _from_checkpoint(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
-    if lora_rank and found.rank and lora_rank != found.rank:
-        raise RewardlabError(
-            f"the adapter {found.adapter} has rank {found.rank}: train it on with --lora-rank {found.rank}, or export it merged "
-            f"and begin a new one of rank {lora_rank} on that"
-        )
     with loading(found.folder):
+        check_asked(name, found, lora_rank)
         policy = _loaded(name, found, device, dtype, lora_rank)
     policy.loaded_dtype = stored_dtype(found.folder)
     return policy
@@ -149,7 +145,6 @@ def _from_checkpoint(name: str, found: Checkpoint, device: str, dtype: str, lora
 
 def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
     kind, (prefix, _) = found.config.get("model_type"), parted(name)
-    _check_prefix(name, kind, lora_rank)
     if kind in OWN:
         if found.adapter:
             raise RewardlabError(f"the adapter {found.adapter} is on a {kind} model, and adapters are for language models only")
@@ -204,9 +199,14 @@ def check_encoder(name: str, found: Checkpoint, lora_rank: int | None) -> None:
         raise RewardlabError(f"{name} is an encoder, all of whose weights train: leave out adapters (--lora-rank), nf4: and int8:")
 
 
-def _check_prefix(name: str, kind: str | None, lora_rank: int | None) -> None:
-    """Raise RewardlabError where what stands before a model's name asks for what cannot be."""
-    prefix, _ = parted(name)
+def check_asked(name: str, found: Checkpoint, lora_rank: int | None) -> None:
+    """Raise RewardlabError where the rank of the adapters, or what stands before a model's name, asks for what cannot be."""
+    if lora_rank and found.rank and lora_rank != found.rank:
+        raise RewardlabError(
+            f"the adapter {found.adapter} has rank {found.rank}: train it on with --lora-rank {found.rank}, or export it merged "
+            f"and begin a new one of rank {lora_rank} on that"
+        )
+    prefix, kind = parted(name)[0], found.config.get("model_type")
     if prefix == "nf4:" and not lora_rank:
         raise RewardlabError(
             f"{name}: what is kept in 4 bits cannot train: train adapters on it (--lora-rank 32), or leave out nf4:"

@@ -15,10 +15,10 @@ from rewardlab import registry
 from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Task
 from rewardlab.errors import RewardlabError
-from rewardlab.models.checkpoint import NAMES, Checkpoint, find, is_packaged, kind_of, parted
+from rewardlab.models.checkpoint import NAMES, Checkpoint, find, is_packaged, kind_of, loading, parted
 from rewardlab.models.fingerprint import fingerprint as code_fingerprint
 from rewardlab.models.formats import stored_dtype
-from rewardlab.models.load import OWN, Policy, _of_task, check_encoder, load_policy
+from rewardlab.models.load import OWN, Policy, _of_task, check_asked, check_encoder, load_policy
 from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.policies.llama.checkpoint import check_weights
 from rewardlab.policies.llama.lora import check_adapter
@@ -46,11 +46,16 @@ def planned(name: str, device: str, dtype: torch.dtype, lora_rank: int | None = 
     Of a model of the hub, all but the weights is downloaded.
     `policy.packed` says whether its matrices would be kept in 4 bits.  Raises RewardlabError as `load_policy`.
     """
+    found = find(name, weights=False)
+    with loading(found.folder):
+        check_asked(name, found, lora_rank)
+        return _unloaded(name, found, device, dtype, lora_rank)
+
+
+def _unloaded(name: str, found: Checkpoint, device: str, dtype: torch.dtype, lora_rank: int | None) -> Policy:
     from rewardlab.policies.hf.encoder import EncoderPolicy, is_encoder
 
-    prefix, _ = parted(name)
-    found = find(name, weights=False)
-    kind = found.config.get("model_type")
+    kind, (prefix, _) = found.config.get("model_type"), parted(name)
     if kind in (*OWN, KIND) and kind not in FAMILIES:
         return load_policy(name, device, str(dtype).removeprefix("torch."), lora_rank)
     if is_encoder(found.config):

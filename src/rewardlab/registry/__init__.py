@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PACKAGE", "build", "claim_of", "data_of", "endless", "file_of", "is_elsewhere", "load_part", "load_recipe", "method",
     "method_roots", "methods", "module_of", "parameters", "parse_options", "parse_value", "part", "rows", "spell", "task",
-    "task_files", "tasks", "verifier", "verifiers",
+    "task_files", "tasks", "verifier", "verifiers", "with_settings",
 ]  # fmt: skip
 
 
@@ -91,3 +91,14 @@ def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) 
     settings, episodes = environment_in(given, functions)
     recipe = compose(methods, settings).but(name="+".join(map(spell, names_in(name))))
     return noted(played(recipe, **episodes) if episodes else recipe, given, episodes)
+
+
+def with_settings(recipe: Recipe, settings: Mapping[str, Any]) -> Recipe:
+    """A recipe that was made in Python under settings: fields of `Update`, and what answers its replies (env, tools, corpus and
+    turns)."""
+    from rewardlab.registry.formula import with_parts
+    from rewardlab.registry.playing import environment_in, noted, played
+
+    rest, episodes = environment_in(with_parts([], settings), [])
+    made = recipe.but(**rest)
+    return noted(played(made, **episodes), settings, episodes) if episodes else made

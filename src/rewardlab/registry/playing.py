@@ -102,14 +102,25 @@ def played(recipe: Recipe, env: Environment, turns: int = TURNS) -> Recipe:
 
     Raises RewardlabError for one that samples otherwise, or not at all.
     """
+    from rewardlab.evals.episodes import episode_accuracy
+    from rewardlab.rollouts.interactive import interactive
+
     POSITIVE.check("turns", turns)
+    if recipe.rollout is not None and any(isinstance(part, Environment) for part in recipe.rollout.walk()):
+        raise RewardlabError(
+            f"{recipe.name or 'this recipe'} plays an environment already: make the recipe with the one that you want"
+        )
     if recipe.rollout is None or not samples_replies(recipe.rollout):
         how = f"samples by {recipe.rollout.innermost.name}" if recipe.rollout else "samples nothing"
         raise RewardlabError(
             f"{recipe.name or 'this recipe'} {how}, and only independent replies become episodes of an environment: leave out "
             "--env, --tools and --corpus, or take a method that samples episodes or independent replies (grpo, best_of_n ...)"
         )
-    return _changed(recipe, env, turns, lambda part: False)
+    made = _changed(recipe, env, turns, lambda part: False)
+    if made.measure is not None and not any(isinstance(part, Environment) for part in made.measure.walk()):
+        # it samples single replies itself, or none: what is trained is measured
+        made = made.but(measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)))
+    return made
 
 
 def as_task(recipe: Recipe, task: Task) -> Recipe:
@@ -202,10 +213,11 @@ def _of_episodes(found: Part, env: Environment, turns: int) -> Measure | None:
     function = getattr(found, "function", None)
     if function not in (accuracy.function, coverage.function, pass_curve.function):
         return None
-    each = interactive(env=env, n=1, temperature=found.settings["temperature"], turns=turns)
-    if function is pass_curve.function:
-        return episode_curve(rollout=each.but(n=found.settings["n"]))
-    return episode_accuracy(rollout=each)
+    given = found.settings
+    each = interactive(env=env, n=given.get("n", 1), temperature=given["temperature"], turns=turns)
+    if function is accuracy.function:
+        return episode_accuracy(rollout=each)
+    return episode_curve(rollout=each, k=given.get("k", 1))
 
 
 def _lasting(recipe: Recipe, turns: int) -> Recipe:

@@ -96,14 +96,14 @@ def dtype_of(name: str, device: torch.device) -> torch.dtype:
 def memory_of(device: torch.device) -> int:
     """Bytes that this process may use there: its share of the GPU's memory, or of the machine's (or of its control group's)."""
     if device.type == "cuda":
-        return torch.cuda.get_device_properties(device).total_memory // side_by_side()
+        return torch.cuda.get_device_properties(device).total_memory // processes_on_device()
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             limits.append(int(Path(path).read_text()))
         except (OSError, ValueError):  # not there, or "max"
             continue
-    return min(limits) // max(_ranks_here(), side_by_side())
+    return min(limits) // max(_ranks_here(), processes_on_device())
 
 
 def free_memory(device: torch.device) -> int:
@@ -111,7 +111,7 @@ def free_memory(device: torch.device) -> int:
     the machine, or in its control group."""
     if device.type == "cuda":
         kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return int(torch.cuda.mem_get_info(device)[0]) // side_by_side() + kept
+        return int(torch.cuda.mem_get_info(device)[0]) // processes_on_device() + kept
     limits = [_numbers_in("/proc/meminfo").get("MemAvailable", memory_of(torch.device("cpu")) >> 10) << 10]
     group = Path("/sys/fs/cgroup")
     try:
@@ -120,10 +120,10 @@ def free_memory(device: torch.device) -> int:
         limits.append(int((group / "memory.max").read_text()) - used)
     except (OSError, ValueError):  # no such group, or no limit
         pass
-    return max(0, min(limits)) // max(_ranks_here(), side_by_side())
+    return max(0, min(limits)) // max(_ranks_here(), processes_on_device())
 
 
-def side_by_side() -> int:
+def processes_on_device() -> int:
     """How many processes of ours, this one among them, work on the device of this one (`checks/workers.py`)."""
     return int(os.environ.get(SHARED_BY, "1"))
 
