@@ -33,6 +33,7 @@ from rewardlab.comparisons.season import Season, model_of
 from rewardlab.comparisons.standings import fitness, told_apart
 from rewardlab.comparisons.telling import advice, remedies, sentences, standing_words
 from rewardlab.comparisons.words import ABSENT, BASELINE, FAILED, INERT, UNFIT
+from rewardlab.core import measure
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.models import embedded
@@ -207,6 +208,36 @@ def test_warm_starts_are_made_side_by_side_before_the_runs_that_need_them(tiny, 
 
 
 # ---- a league is run ----------------------------------------------------------------------------------------------------
+
+
+MEASURED: list[int] = []
+
+
+@measure
+def counted(problems, run):
+    """Counts how often it is asked."""
+    MEASURED.append(run.step)
+    return {"pass@1": float(run.seed)}
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_what_runs_measure_before_their_first_step_is_measured_once_a_seed(tiny, tmp_path, own):
+    """On a user's own rows too, which may be other rows of the same name tomorrow."""
+    (rows := tmp_path / "rows.jsonl").write_text("".join(f'{{"prompt": "{i}?", "answer": "1"}}\n' for i in range(8)))
+    tiny = replace(tiny, league=replace(TINY, measure=counted()))
+    world = replace(TINY.worlds[0], task=str(rows) if own else "arithmetic")
+
+    def run_all(seeds):
+        MEASURED.clear()
+        found = known_runs.run_jobs("sums", [tiny.job(member, world, seed) for seed in seeds for member in TINY.members], 1)
+        assert [one.curve[0][1]["pass@1"] for one in found] == [float(seed) for seed in seeds for _ in TINY.members]
+        return MEASURED
+
+    assert run_all((100, 101)) == [0, 1, 1, 1, 0, 1, 1, 1]
+    if own:
+        rows.write_text("".join(f'{{"prompt": "{i}?", "answer": "22"}}\n' for i in range(8)))
+        known_runs._KEYS.clear()
+        assert run_all((100,)) == [0, 1, 1, 1]
 
 
 @pytest.mark.slow

@@ -146,10 +146,15 @@ def with_known_start(job: Job) -> Job:
 
 def with_shared_start(job: Job, folder: Path) -> Job:
     """The job, whose numbers before training are those of the first run of the comparison in `folder` that begins alike."""
+    return with_start_in(job, folder.resolve() / STARTS / f"{start_within(job)}-s{job.config.seed}.json")
+
+
+def with_start_in(job: Job, file: Path) -> Job:
+    """The job, whose numbers before training are read from this file, if it is there, and else kept in it."""
     recipe = recipe_of(job)
     if recipe.measure is None or not job.config.eval_problems or kind_of(recipe) != "train":
         return job
-    return _reading(job, recipe.measure, folder.resolve() / STARTS / f"{start_within(job)}-s{job.config.seed}.json")
+    return _reading(job, recipe.measure, file)
 
 
 def _reading(job: Job, measure: Measure, file: Path) -> Job:

@@ -1,6 +1,7 @@
 """Runs of leagues, each of which is run once: its outcome is kept under a hash of all that decides it, its code among it.
 
 CACHE/league-runs/KEY/s100.json     the outcome of a run
+CACHE/starts/KEY/s100.json          what it measured before its first step, for all that begin alike
 DIR/unfinished/NAME-KEY/            runs of large models that were stopped: they resume
 """
 
@@ -18,7 +19,7 @@ from typing import Any
 
 from rewardlab import api, registry
 from rewardlab.api.inputs import policy_of, task_of
-from rewardlab.checks.kept import keepable, outcome_of
+from rewardlab.checks.kept import keepable, outcome_of, start_within, with_known_start, with_start_in
 from rewardlab.checks.runs import Done, Job, drop_weights, run
 from rewardlab.checks.workers import Crew, Failed, run_all
 from rewardlab.registry.code import hash_of
@@ -99,12 +100,22 @@ def run_known(job: Job) -> Done:
     if not job.keep:
         # what a process left that was killed
         shutil.rmtree(folder, ignore_errors=True)
-    done = run(replace(job, folder=str(folder)))
+    done = run(replace(_with_start(job), folder=str(folder)))
     file.parent.mkdir(parents=True, exist_ok=True)
     write_json(file, asdict(done))
     if job.keep:
         drop_weights(folder)
     return done
+
+
+def _with_start(job: Job) -> Job:
+    """The job, whose numbers before training are those of the first run that began alike, of whichever member."""
+    if keepable(job):
+        return with_known_start(job)
+    # of a task without a name no code is known, so that any change of the package, or of a file that is named, begins anew
+    decides = json.dumps([job.recipe, job.by, job.config.to_json()])
+    known = hash_of((), (start_within(job), api.versions(), _package(), own_files(json.loads(decides))))
+    return with_start_in(job, cache() / "starts" / f"own-{known}" / f"s{job.config.seed}.json")
 
 
 _WARM: set[tuple[str, Any, str | None]] = set()
