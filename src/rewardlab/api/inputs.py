@@ -192,6 +192,7 @@ def scorers_in(recipe: Recipe, prefix: str = PREFIX) -> list[str]:
 
 
 def scorers_of_all_kinds(recipe: Recipe) -> list[str]:
+    """Process reward models and reward models alike, prm:NAME and model:NAME."""
     return [*scorers_in(recipe), *scorers_in(recipe, TRAINED)]
 
 

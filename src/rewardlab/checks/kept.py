@@ -24,7 +24,7 @@ import torch
 from rewardlab import api, registry
 from rewardlab.api.measuring import keep_weights, remeasure
 from rewardlab.checks.runs import BEFORE, BESIDES, Done, Job, finished, kind_of, recipe_of, run
-from rewardlab.core import Measure, Part, Recipe
+from rewardlab.core import Part, Recipe
 from rewardlab.evals.cached_start import cached_start
 from rewardlab.registry.code import Start, hash_of, room_of
 from rewardlab.runs.config import RunConfig
@@ -137,11 +137,7 @@ def _functions(recipe: Recipe) -> Iterator[Start]:
 
 def with_known_start(job: Job) -> Job:
     """The job, whose numbers before training are those of an earlier run that began alike, if there was one."""
-    measure = recipe_of(job).measure
-    if measure is None or not keepable(job):
-        return job
-    # what is measured beside is within the measure already
-    return _reading(job, measure, _file(job))
+    return with_start_in(job, _file(job)) if keepable(job) else job
 
 
 def with_shared_start(job: Job, folder: Path) -> Job:
@@ -154,11 +150,8 @@ def with_start_in(job: Job, file: Path) -> Job:
     recipe = recipe_of(job)
     if recipe.measure is None or not job.config.eval_problems or kind_of(recipe) != "train":
         return job
-    return _reading(job, recipe.measure, file)
-
-
-def _reading(job: Job, measure: Measure, file: Path) -> Job:
-    return replace(job, by=cached_start(inner=measure, file=str(file)).to_json(), beside=False)
+    # what is measured beside is within the measure already
+    return replace(job, by=cached_start(inner=recipe.measure, file=str(file)).to_json(), beside=False)
 
 
 def _file(job: Job) -> Path:
