@@ -6,11 +6,13 @@ import threading
 from dataclasses import replace
 
 import pytest
+import torch
 
 import rewardlab
 from rewardlab import RewardlabError, Task, ask, build
 from rewardlab.api import machine as space
 from rewardlab.models.embedded import untrained
+from rewardlab.models.load import load_policy
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.user.external import from_file
@@ -26,6 +28,11 @@ def waiting(trajectory, run) -> float:
     ENTERED.set()
     assert GO_ON.wait(60)
     return trajectory.reply.count(" ")
+
+
+@reward
+def letters(trajectory) -> float:
+    return len(trajectory.reply) % 7
 
 
 @pytest.fixture(scope="module")
@@ -204,6 +211,21 @@ def test_the_plan_knows_what_the_models_take_on_disk(method, policy, tmp_path):
     written = sum(path.stat().st_size for path in out.rglob("*.safetensors"))
     assert plan["disk_bytes"] <= written <= 1.05 * plan["disk_bytes"]
     assert plan["disk_free_bytes"] > 2**20
+
+
+def test_models_of_every_nth_step_are_all_kept_also_when_a_run_is_resumed(policy, tmp_path):
+    arguments = {"settings": {"n": 2, "problems": 2, "lr": 1e-2}, **SMALL, "save_every": 2}
+    kept, two = (rewardlab.plan("grpo", policy, own_task(), **arguments | {"save_every": every}, steps=4) for every in (2, 0))
+    assert kept["disk_bytes"] - two["disk_bytes"] == 2 * sum(4 * p.numel() for p in policy.parameters())
+    recipe = build("grpo", arguments.pop("settings")).but(reward=letters())
+    rewardlab.train(recipe, policy.copy("policy"), own_task(), out="run", **arguments, steps=3)
+    assert [path.name for path in sorted((tmp_path / "run" / "models").iterdir())] == ["step-000002"]
+    rewardlab.resume("run", task=own_task(), model=policy.copy("policy"), steps=4)
+    assert [path.name for path in sorted((tmp_path / "run" / "models").iterdir())] == ["step-000002", "step-000004"]
+    last, first = (load_policy(str(tmp_path / "run" / name), "cpu") for name in ("models/step-000004", "models/step-000002"))
+    weights = load_policy(str(tmp_path / "run" / "model"), "cpu").state()
+    assert all(torch.equal(value, weights[name]) for name, value in last.state().items())
+    assert any(not torch.equal(value, weights[name]) for name, value in first.state().items())
 
 
 def test_what_surely_does_not_fit_is_refused(tmp_path):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 import pytest
 
 from rewardlab import registry
 from rewardlab.comparisons import guide
 from rewardlab.comparisons.facts import beside_them, pairs_of, sees, spent
-from rewardlab.comparisons.guide_commands import cost, other_names, runs, typed
+from rewardlab.comparisons.guide_commands import cost, on_your_rows, other_names, runs, typed
 from rewardlab.comparisons.guide_engines import engines, methods_of
 from rewardlab.comparisons.league import league, leagues
 from rewardlab.comparisons.standings import detectable, independent
@@ -31,8 +32,8 @@ def record(words):
 def test_where_a_method_is_better_is_named_while_worlds_are_few():
     base = {"grpo": BASELINE}
     two = record({"sums": {**base, "a": BETTER, "b": BETTER, "c": WORSE}, "games": {**base, "a": BETTER, "b": EQUAL, "c": EQUAL}})
-    assert guide.who(BETTER, two) == "a (2 of 2); b (in sums)"
-    assert guide.who(WORSE, two) == "c (in sums)"
+    assert guide.who(BETTER, two) == 'a (2 of 2); b (in "sums")'
+    assert guide.who(WORSE, two) == 'c (in "sums")'
     many = record({f"w{i}": {**base, "a": BETTER if i < 2 else EQUAL, "b": EQUAL} for i in range(5)})
     assert guide.who(BETTER, many) == "a (2 of 5)"
     assert guide.who(WORSE, many) == "none in 5"
@@ -43,12 +44,35 @@ def test_a_league_says_how_many_runs_it_makes_and_how_to_begin_smaller():
     ten = len(found.members)
     # six to choose a rate and eight to compare; settings of three members, two values each, on three seeds
     assert runs(found, found.members, 8) == 14 * ten + 18
-    assert f"That is {14 * ten + 18} runs: {ten} methods" in cost(found)
+    assert f"That is at least {14 * ten + 18} runs: {ten} methods" in cost(found)
+    assert ", and 18 runs that vary a setting. A method whose best rate is at an edge is tried beyond it." in cost(found)
     assert "`--members hapo --seeds 5` makes 28." in cost(found)
     assert "Nothing is trained" in cost(league("selection"))
     assert "less than 15% of the time" in cost(found)
     assert "by the length of right replies is taken that costs no more than 5 points of right replies" in cost(found)
     assert "does not learn by four standard errors" in cost(league("objectives"))
+
+
+def test_the_command_for_rows_of_ones_own_has_the_members_that_read_no_special_columns():
+    found = league("without_labels")
+    assert "--lora-rank 16 --members rlpr,dro_r3,majority,answer_confidence,self_certainty\n" in on_your_rows(
+        "without_labels", found
+    )
+    assert "That is at least 84 runs: 6 methods" in cost(found)
+    assert "--corpus docs.jsonl --members igpo," in on_your_rows("agents", league("agents"))
+    assert "--members 'from rewards alone,rm_r1," in on_your_rows("judges", league("judges"))
+    assert "in other words. Further columns let others play: with rewrite, co_reward." in on_your_rows("without_labels", found)
+    assert "--members" not in on_your_rows("dense", league("dense")).splitlines()[2]
+
+
+def test_a_section_opens_with_what_to_try_and_whether_anything_is_better():
+    base, found = {"grpo": BASELINE}, replace(league("length"), first="")
+    none = record({"sums": {**base, "a": EQUAL, "b": WORSE}})
+    assert guide.opening(found, none) == (
+        "**Begin with** `grpo`. Of 2 other methods none was shown to be better than grpo, in 1 world."
+    )
+    one = record({"sums": {**base, "a": BETTER, "b": WORSE}, "games": {**base, "a": EQUAL, "b": WORSE}})
+    assert guide.opening(found, one).endswith('Better than grpo in the comparison: a (in "sums").')
 
 
 def test_engines_are_told_of_members_and_of_what_a_chapter_names():
@@ -108,7 +132,7 @@ def test_what_first_phases_add_and_what_differences_are_found():
     assert spent({**told, "worlds": [passes]}) == "40 steps of 4 updates of equal size"
     assert spent({**told, "worlds": worlds[:1]}) == "40 updates of equal size"
     # four pairs whose differences have a standard deviation of .0577: (t .95 + t .6) * .0577 / 2
-    assert sees(told) == " What is found four times in five: differences of 12.0 points (sums), 12.0 points (games)."
+    assert sees(told) == " Smallest difference detected with 80% power: 12.0 points (sums), 12.0 points (games)."
     assert sees({**told, "worlds": [{**worlds[0], "paired": "problems"}]}) == ""
 
 
@@ -119,7 +143,7 @@ def test_seeds_that_share_initial_policies_find_what_so_many_policies_find():
     told = {"worlds": [{"name": "rooms", "fit": True, "starts": 3, "rows": rows}], "baseline": "grpo", "seeds": list(range(8))}
     found = detectable(0.1, 3, 1)
     assert sees({**told, "outcome": {"scale": "share", "better": "higher"}}) == (
-        f" What is found four times in five: differences of {100 * found:.1f} points (rooms)."
+        f" Smallest difference detected with 80% power: {100 * found:.1f} points (rooms)."
     )
     assert pairs_of(told) == "8 seeds each (in rooms from 3 initial policies, which count as that many pairs)"
     assert pairs_of({**told, "worlds": [{**told["worlds"][0], "starts": 8}]}) == "8 seeds each"

@@ -343,13 +343,13 @@ def test_a_member_that_cannot_play_in_a_world_is_not_run_there_and_told(tiny, mo
     assert ("rloo", "countdown") not in asked
     assert standing_words(record)["rloo"] == {"sums": record["worlds"][0]["rows"][-1]["standing"]["word"], "games": ABSENT}
     assert [row["member"] for row in record["worlds"][1]["rows"]] == ["hapo", "grpo"]
-    said = "Not there: rloo (it reads answers)."
+    said = "Not run: rloo (it reads answers)."
     assert said in page(record, "Which?")
     assert said in leagues_doc.document("tiny", both.league, record)
     assert said in "\n".join(sentences(record))
     assert said.removesuffix(".") not in page({**record, "worlds": record["worlds"][:1]}, "Which?")
     word = record["worlds"][0]["rows"][-1]["standing"]["word"]
-    assert re.search(rf"^\| rloo \| {word}: [^|]+\| not there \| ", guide.overview(record), re.M)
+    assert re.search(rf"^\| rloo \| {word}: [^|]+\| not run \| ", guide.overview(record), re.M)
     assert forecast(both, None)[1]["runs"] == 2 * (2 + 8) + 3
     assert league_records._terms(record["worlds"][1]) == both.terms(games)
     with pytest.raises(RewardlabError, match="unknown member that is absent"):
@@ -823,7 +823,7 @@ def test_a_plan_says_what_the_runs_are_for_and_when_the_rest_is_known(capsys):
     command.show({**document, "plan": [{**world, "missing": 2, "seconds": 75, "sees": {5: 0.1234}}]})
     said = capsys.readouterr().out
     assert "2 to do, about 0:01:15\n" in said
-    assert "four times in five: 0.123 with 5 seeds (0.05 would matter)" in said
+    assert "detected with 80% power: 0.123 with 5 seeds (0.05 would matter)" in said
     command.show({**document, "seeds": 2, "few": True, "plan": [{**world, "missing": 8, "seconds": None, "sees": None}]})
     assert "2 members on 2 seeds: grpo, hapo\n  warning: so few seeds decide only" in capsys.readouterr().out
     command.show({**document, "plan": [{**world, "missing": 0, "seconds": 0, "sees": None}]})

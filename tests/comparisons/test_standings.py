@@ -164,7 +164,7 @@ def test_one_true_winner_is_found_and_hardly_any_other():
         words = {name: one.word for name, one in standings(simulated(rng, 9, 8, {3: 0.1}), "m0", SHARE).items()}
         found += words.pop("m3") == BETTER
         false += any(one in (BETTER, WORSE) for one in words.values())
-    # .1 is what `detectable` says is found four times in five of eight pairs whose differences spread by .042
+    # .1 is what `detectable` says is found with 80% power by eight pairs whose differences spread by .042
     assert detectable(0.042, 8, 9) == pytest.approx(0.077, abs=0.01)
     assert found / LEAGUES > 0.8
     assert false <= 35

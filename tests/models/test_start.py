@@ -27,7 +27,7 @@ def rounds(monkeypatch):
     def teach(*starts: Start):
         policy, done = embedded.untrained(), []
 
-        def lessons(policy, problems, steps, past, task):
+        def lessons(policy, problems, steps, past, task, pupil):
             done.append((past, steps))
             for parameter in policy.model.parameters():
                 parameter.data.fill_(float(past))
@@ -50,7 +50,7 @@ def test_a_policy_that_has_learnt_too_little_is_taught_on(rounds):
 
 def test_a_policy_that_keeps_getting_better_is_not_taught_for_ever(rounds):
     best, lessons, _ = rounds(*(start(0.05 * i) for i in range(1, 9)))
-    assert sum(steps for _, steps in lessons) == 150 + 300 + 600 + 1200 <= warmup.MOST
+    assert sum(steps for _, steps in lessons) == 150 + 300 + 600 + 1200 <= warmup.SMALL.most
     assert best == start(0.05 * 4)
 
 

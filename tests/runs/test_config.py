@@ -34,6 +34,7 @@ WRONG = [
 ACROSS = [
     ({"engine_options": {"bf16": True}}, "--trl bf16=true", "engine_options (--trl) are for TRL; give engine trl too"),
     ({"engine": "trl", "track": "wandb"}, "--engine trl --track wandb", "track is not for engine trl"),
+    ({"engine": "trl", "save_every": 9}, "--engine trl --save-every 9", "save_every is not for engine trl"),
     ({"engine": "trl", "budget": 9}, "--engine trl --budget 9", "budget is not for engine trl"),
 ]
 OLD = {

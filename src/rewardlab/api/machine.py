@@ -18,7 +18,7 @@ from rewardlab.engine.checkpoint import KEEP
 from rewardlab.engine.frozen import from_policy
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
-from rewardlab.runs.config import RunConfig
+from rewardlab.runs.config import UNLIMITED, RunConfig
 from rewardlab.util.files import size
 
 PACKAGE = "rewardlab"
@@ -214,7 +214,8 @@ def _installed(requirement: Any) -> bool:
 
 
 def disk_bytes(recipe: Recipe, policy: Policy, models: Mapping[str, Any], config: RunConfig) -> int:
-    """The least bytes that the models of a run take on disk: checkpoints with optimiser states, the reference, best/ and model/.
+    """The least bytes that the models of a run take on disk: checkpoints with optimiser states, the reference, best/ and
+    model/, and those of models/.
 
     models: the second learners' by name.  Rollouts, metrics and report come on top, and one checkpoint while it replaces another.
     """
@@ -230,7 +231,9 @@ def disk_bytes(recipe: Recipe, policy: Policy, models: Mapping[str, Any], config
     later = math.ceil(config.steps / config.checkpoint_every) if config.checkpoint_every else 1
     checkpoints = KEEP * sum(map(_weights, trained)) + min(KEEP, later) * sum(map(_moments, trained))
     reference = any(need == "ref" or need.startswith("reference.") for need in recipe.needs)
-    return checkpoints + once + own * (1 + reference + (config.eval_problems > 0))
+    # where a budget ends the run, how many there will be is not known
+    kept = config.steps // config.save_every if config.save_every and config.steps < UNLIMITED else 0
+    return checkpoints + once + own * (1 + reference + (config.eval_problems > 0) + kept)
 
 
 def disk_free(folder: Path) -> int:

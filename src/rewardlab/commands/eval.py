@@ -3,6 +3,7 @@
 rewardlab eval embedded --task arithmetic --k 1,8
 rewardlab eval runs/mine --problems 500
 rewardlab eval runs/mine --test held.jsonl
+rewardlab eval path/to/model --test held.jsonl
 rewardlab eval runs/mine --judge openai:http://localhost:8000/v1#my-judge
 
 With --best-of it says what the best of k replies by a reward is worth, by the task's verifier, and what the reward pays it: where
@@ -57,6 +58,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     # before torch is imported, so that a missing task is reported at once
     refuse_missing(args.model)
     if config_of_run(args.model) is None:
+        shared.take_test_as_task(args)
         shared.require_task(args)
 
     from rewardlab import api

@@ -232,7 +232,7 @@ def plan_lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"{world['world']}: {world['runs']} runs{updates} ({kinds}), {to_do(world)}"
         if world["sees"]:
             sees = ", ".join(f"{value:.3g} with {pairs} seeds" for pairs, value in world["sees"].items())
-            yield f"  smallest difference found four times in five: {sees} ({document['margin']:g} would matter)"
+            yield f"  smallest difference detected with 80% power: {sees} ({document['margin']:g} would matter)"
         elif world["missing"]:
             yield (
                 "  the smallest difference that it will find is told once the baseline has chosen its rate "

@@ -54,6 +54,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     settings = shared.method_settings(args, *methods)
     refuse_missing(args.model)
     if config_of_run(args.model) is None:
+        shared.take_test_as_task(args)
         shared.require_task(args)
     if args.scorer and args.scorer not in OURS and not args.scorer.startswith("prm:"):
         from rewardlab.registry.names import check_reward

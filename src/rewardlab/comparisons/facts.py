@@ -25,14 +25,14 @@ def facts(record: Record) -> str:
 
 
 def sees(record: Record) -> str:
-    """Which differences are found four times in five, world by world, in a sentence; "" where no noise between seeds is known."""
+    """The smallest differences detected with 80% power, world by world, as a sentence; "" where no noise between seeds is known."""
     known = {}
     for world in record["worlds"]:
         rows, starts = world["rows"], world.get("starts", 1)
         if world["fit"] and not by_problem(world) and (spread := noise(rows, record["baseline"], starts)):
             known[world["name"]] = detectable(spread, independent(len(rows[0]["values"]), starts), len(rows) - 1)
     told = ", ".join(f"{amount(value, record['outcome'])} ({name})" for name, value in known.items())
-    return f" What is found four times in five: differences of {told}." if known else ""
+    return f" Smallest difference detected with 80% power: {told}." if known else ""
 
 
 def ran(record: Record) -> str:
@@ -109,5 +109,6 @@ def amount(value: float, outcome: Record) -> str:
 def bound(guard: Record) -> str:
     below = "at_least" in guard
     most = abs(guard["at_least"] if below else guard["at_most"])
-    amount = f"{100 * most:g} points" if guard["scale"] == "share" else f"{most:g} {guard['unit']}".rstrip()
+    unit = guard["unit"].removesuffix("s") if most == 1 else guard["unit"]
+    amount = f"{100 * most:g} points" if guard["scale"] == "share" else f"{most:g} {unit}".rstrip()
     return f"at most {amount} {'below' if below else 'above'}"

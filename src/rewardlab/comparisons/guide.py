@@ -24,24 +24,25 @@ Record = Mapping[str, Any]
 
 INTRODUCTION = """# Which method for what
 
-You know TRL or verl, you have a model, rows and a reward, and you want to know which of 250 published methods is worth your GPU
-hours. Each section answers one wish; the table has all in short. Numbers are read from records; `make docs` writes this page.
+You know TRL or verl, you have a model, rows and a reward, and you want to know which of the published methods is worth your
+GPU hours. Each section answers one wish; the table summarises them. Numbers are read from records; `make docs` writes this page.
 
 {contents}
 
 ## How to read this page
 
-- A **league** is a family of methods in the same **worlds**, each compared with one baseline. Two methods are never compared with
-  each other, only with the baseline.
+- A **league** is a family of methods, its members, in the same **worlds**, each compared with one baseline. Two members are never
+  compared with each other, only with the baseline.
 - A **world** is a task with a small policy of known faults: about a million parameters, problems whose every step can be checked, a
   minute a run. Worlds were fixed before the methods were run. "Not run yet" names worlds that were planned and not run; they are
   often those in which no method had been tested before.
 - Every difference is paired by seed: eight seeds, each from an initial policy of its own, where a section gives no other number.
   Where seeds share initial policies, each policy counts as one pair, by the mean of its seeds; an effect is the mean of these, so
-  that levels and differences need not add up to the last digit. The learning rate is the one that did best on two further seeds;
-  other settings are the method's own. All make as many updates, or spend as many tokens where the section says so; what first
-  phases and further models cost beside is told.
-- Some outcomes have a **guard**: what must not be lost for them, as accuracy where replies become shorter.
+  that levels and differences need not add up to the last digit. Each method has the learning rate that did best on two further
+  seeds (development seeds) by the share of right replies over training, or by what the section names; other settings are the
+  method's own. All make as many updates, or spend as many tokens where the section says so; what first phases and further models
+  cost beside is told.
+- Some outcomes have a **guard**: what must not be lost for them, such as accuracy when replies get shorter.
 
 Where a method stands:
 
@@ -55,9 +56,10 @@ real models were recorded, the section says so, and methods are compared problem
 the same comparison on your rows with your model, here or with `--engine trl` for the methods that TRL carries; verl takes single
 recipes (`rewardlab export-recipe`). [A case from end to end](tutorials/which_method.md): from rows to a verdict.
 
-**Checks.** Beside the leagues, each method has a check of its own, in a world chosen for what it claims; it is no comparison of
-methods. Under "the check of each" stand the claim, the verdict ([what it means](methods.md#how-to-read-this)), the levels, and the
-difference with its 98.4% interval: a positive one favours the method, also where lower is better. `pass@1` is the share of right
+**Checks.** Beside the leagues, most methods have a test of their own, in a world chosen for it: a claim, in which it meets another
+method, or a check of its mechanism, with a setting of its own switched off. Under "the check of each" stand what was tested, the
+verdict (in words of its own: [what they mean](methods.md#how-to-read-this)), the levels, and the difference with its 98.4%
+interval: a positive one favours the method, also where lower is better. `pass@1` is the share of right
 replies, `auc.truth` its mean over training, `reranked` the share of problems for which the model picks a right reply, `judged` that
 of right verdicts.
 """
@@ -65,6 +67,7 @@ of right verdicts.
 
 CONTENTS = """| I want | try first | compared with | better than it, in how many worlds | worse than it |
 | --- | --- | --- | --- | --- |"""
+NONE = "none"
 FEW = 3
 """Worlds of a league up to which those in which a method is better are named."""
 
@@ -94,12 +97,24 @@ def who(word: str, record: Record) -> str:
         if where := tuple(name for name in fit if words[name] == word):
             found.setdefault(where if len(fit) <= FEW else ("",) * len(where), []).append(member)
     told = "; ".join(f"{', '.join(found[where])} ({places(where, fit)})" for where in sorted(found, key=len, reverse=True))
-    return told or (f"none in {len(fit)}" if fit else "no world could decide")
+    return told or (f"{NONE} in {len(fit)}" if fit else "no world could decide")
 
 
 def places(where: Sequence[str], fit: Sequence[str]) -> str:
-    """In how many of the fit worlds, or in which where they are few: "2 of 2", "in notes", "2 of 8"."""
-    return f"{len(where)} of {len(fit)}" if len(where) == len(fit) or not all(where) else f"in {', '.join(where)}"
+    """In how many of the fit worlds, or in which where they are few: '2 of 2', 'in "notes"', '2 of 8'."""
+    named = ", ".join(f'"{name}"' for name in where)
+    return f"{len(where)} of {len(fit)}" if len(where) == len(fit) or not all(where) else f"in {named}"
+
+
+def opening(found: League, record: Record) -> str:
+    """What to begin with, and whether anything is better: the section's answer, before it is explained."""
+    worlds, better = sum(world["fit"] for world in record["worlds"]), who(BETTER, record)
+    first = f"**Begin with** {found.first or f'`{found.baseline}`'}."
+    if not better.startswith(NONE):
+        return f"{first} Better than {found.baseline} in the comparison: {better}."
+    others = len(record["members"]) - 1
+    where = f"in {worlds} world{'s' * (worlds != 1)}"
+    return f"{first} Of {others} other methods none was shown to be better than {found.baseline}, {where}."
 
 
 def anchor(found: League) -> str:
@@ -111,6 +126,8 @@ def section(name: str, found: League, record: Record) -> str:
     said = f"\n{advice(found, record)}\n" if found.advice else ""
     return f"""
 ## I want {found.want}
+
+{opening(found, record)}
 
 {chapter(name)}### Compared
 

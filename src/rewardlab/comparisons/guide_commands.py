@@ -18,8 +18,8 @@ FEWER = 5
 
 def on_your_rows(name: str, found: League) -> str:
     options = ("--lora-rank 16" if found.learns else "", "--reward prm:path/to/scorer" if found.scorer or not found.learns else "")
-    option = " ".join(filter(None, options))
-    needs = f"{found.needs}\n\n" if found.needs else ""
+    option = " ".join(filter(None, (*options, found.own_flags, members_flag(found))))
+    needs = f"{found.needs}{with_columns(found)}\n\n" if found.needs else ""
     return f"""On your own rows:
 
     rewardlab league {name} --task mine.jsonl --model path/to/checkpoint {option}
@@ -27,13 +27,34 @@ def on_your_rows(name: str, found: League) -> str:
 {needs}{cost(found)} {pretrained(found)}"""
 
 
+def members_flag(found: League) -> str:
+    """The members that can play on rows without special columns, as they are typed; "" where these are all."""
+    names = ",".join(member.name for member in found.on_plain_rows if member.name != found.baseline)
+    return f"--members {shlex.quote(names)}" if len(found.on_plain_rows) < len(found.members) else ""
+
+
+def with_columns(found: League) -> str:
+    """Who else can play on rows with further columns, as a sentence; "" where nobody is left."""
+    by_columns: dict[tuple[str, ...], list[str]] = {}
+    for member in found.members:
+        if member.columns:
+            by_columns.setdefault(member.columns, []).append(member.name)
+    told = "; ".join(f"with {' and '.join(columns)}, {' and '.join(names)}" for columns, names in by_columns.items())
+    return f" Further columns let others play: {told}." if told else ""
+
+
 def cost(found: League) -> str:
     """How many runs a league makes on one task, and how to begin with fewer."""
-    rival = next(member for member in found.members if member.name != found.baseline)
+    rival = next(member for member in found.on_plain_rows if member.name != found.baseline)
     both = tuple(member for member in found.members if member in (rival, found.member(found.baseline)))
     quoted = shlex.quote(rival.name)
     tried = f", each tried at 3 learning rates on {found.rate_seeds} seeds and then run on {found.pairs}" if found.learns else ""
-    begin = f"That is {runs(found, found.members, found.pairs)} runs: {len(found.members)} methods{tried}."
+    members = found.on_plain_rows
+    varied = settings_of(members, found.pairs)
+    vary = f", and {varied} runs that vary a setting" if varied else ""
+    at_least, more = ("at least ", " A method whose best rate is at an edge is tried beyond it.") if found.learns else ("", "")
+    every = runs(found, members, found.pairs)
+    begin = f"That is {at_least}{every} runs: {len(members)} methods{tried}{vary}.{more}"
     if not found.learns:
         return f"{begin} Nothing is trained. `--members {quoted}` compares one with the baseline alone."
     return (
@@ -58,8 +79,13 @@ def where_unfit(found: League) -> str:
 
 
 def runs(found: League, members: tuple[Member, ...], pairs: int) -> int:
-    settings = sum(len(member.values) for member in members) * min(KNOB_SEEDS, pairs)
-    return len(members) * (pairs + (3 * found.rate_seeds if found.learns else 0)) + settings
+    each = pairs + (3 * found.rate_seeds if found.learns else 0)
+    return len(members) * each + settings_of(members, pairs)
+
+
+def settings_of(members: tuple[Member, ...], pairs: int) -> int:
+    """The runs in which members vary their setting."""
+    return sum(len(member.values) for member in members) * min(KNOB_SEEDS, pairs)
 
 
 def pretrained(found: League) -> str:
@@ -82,7 +108,7 @@ def other_names(found: League) -> str:
     some = [member for member in others if not member.by or (member.by == ways[0] and member.name != "one sample")]
     told = "; ".join(f"{member.name}: `{typed(member, found)}`" for member in some)
     like_it = f"; and so by {', '.join(ways[1:])}" if ways[1:] else ""
-    return f"\nAs it is typed: {told}{like_it}.\n" if others else ""
+    return f"\nOn the command line: {told}{like_it}.\n" if others else ""
 
 
 def rewarded(member: Member) -> bool:

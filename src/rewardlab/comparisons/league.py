@@ -74,6 +74,7 @@ class Member:
     that fit the league's own small worlds alone, such as a length in tokens; on a user's problems the method has its own.
     by: how it makes one number of a world's reward of steps (`aggregate`); "" takes the reward as it is.
     reward: in place of the method's own, and of the world's.  rate: its setting that is the learning rate; "": the league's.
+    columns: that it reads of rows of one's own, beside those that all members read.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Member:
     by: str = ""
     reward: Reward | None = None
     rate: str = ""
+    columns: tuple[str, ...] = ()
 
     @property
     def stack(self) -> str:
@@ -140,6 +142,7 @@ class League:
     rate: the setting that is the learning rate of what members train.  pairs: seeds on which members meet.
     answers: whether what decides needs answers in rows of one's own.  own_learns: whether the baseline must learn on these: not
     where another number decides, as length, for which a model may be right nearly always (`World.learns`).
+    own_flags: what the printed command has for rows of one's own beside task, model and members.
     costs: further numbers of a run that are shown, with what they are; against the first of them the outcome is plotted.
     spends: a number that grows as a run learns, as its KL from the start, and what it is: runs are measured on the way, and members
     compared once more where both have spent as much.
@@ -170,6 +173,7 @@ class League:
     pairs: int = PAIRS
     answers: bool = True
     own_learns: bool = True
+    own_flags: str = ""
     costs: Mapping[str, str] = field(default_factory=dict)
     spends: tuple[str, str] | None = None
 
@@ -188,6 +192,11 @@ class League:
 
         if not self.own_learns and (self.guard is None or not math.isfinite(self.guard.at_least)):
             raise RewardlabError("own_learns=False: name a guard of which more is better, by which rates that are alike are chosen")
+
+    @property
+    def on_plain_rows(self) -> tuple[Member, ...]:
+        """The members that can play on rows without special columns, the baseline among them."""
+        return tuple(member for member in self.members if not member.columns)
 
     def member(self, name: str) -> Member:
         return next(member for member in self.members if member.name == name)

@@ -14,7 +14,7 @@ from rewardlab.comparisons.league import League, league, leagues
 from rewardlab.comparisons.league_page import at_equal_tokens, costs_of, differences, plotted, spent_path
 from rewardlab.comparisons.levels import NOTHING, change, level_and_start, shown, span, times
 from rewardlab.comparisons.parting import parting
-from rewardlab.comparisons.telling import absences, at_equal, unmet_of, verdict
+from rewardlab.comparisons.telling import absences, at_equal, unmet, unmet_of, verdict
 from rewardlab.comparisons.words import BASELINE, WORDS
 from rewardlab.errors import RewardlabError
 from rewardlab.registry import catalogue
@@ -23,6 +23,8 @@ from rewardlab.util.files import write_text
 GUIDE, FOLDER = Path("docs") / "GUIDE.md", Path("docs") / "leagues"
 Record = Mapping[str, Any]
 PARTS = "reward and right replies part at update"
+CHOSEN_BY = {"auc.truth": "the share of right replies over training"}
+"""Numbers by which rates are chosen, in words."""
 
 
 def document(name: str, found: League, record: Record) -> str:
@@ -45,7 +47,7 @@ Generated from `src/rewardlab/results/leagues/{name}.json` by `make docs`; do no
 
 
 def of_world(name: str, world: Record, record: Record) -> str:
-    cautions = "".join(f"\n- Not met: {one['what']}; needed {one['needs']}." for one in unmet_of(world))
+    cautions = "".join(f"\n- Not met: {unmet(one)}.\n" for one in unmet_of(world))
     plots = "".join(f"\n![{kind} of {world['name']}]({file})\n" for kind, file, _ in plots_of(name, world, record))
     unseen = " No method of this league had been tested in this world before." if world["new"] else ""
     absent = f" {told}" if (told := absences(world)) else ""
@@ -55,7 +57,7 @@ def of_world(name: str, world: Record, record: Record) -> str:
 {capital(world["says"])}.{unseen} `{world["task"]}`, {of_what(world)}.{absent}
 {cautions}{plots}
 {table(world, record)}
-{rates(world)}"""
+{rates(world, record)}"""
 
 
 def of_what(world: Record) -> str:
@@ -97,15 +99,16 @@ def cells(row: Record, base: Record, record: Record) -> Iterator[str]:
         yield NOTHING if value is None else f"{value:.3g}"
 
 
-def rates(world: Record) -> str:
-    """The levels at all learning rates that were tried on development seeds."""
+def rates(world: Record, record: Record) -> str:
+    """The levels, of the number by which rates are chosen, at all learning rates that were tried on development seeds."""
     lines = [
         f"- {row['member']}: "
         + ", ".join(f"{rate:g}: {NOTHING if level is None else f'{level:.3g}'}" for rate, level in row["rates"])
         for row in world["rows"]
         if row["rates"]
     ]
-    return "\nBy learning rate, on development seeds:\n\n" + "\n".join(lines) + "\n" if lines else ""
+    number = CHOSEN_BY.get(record["chosen_by"], f"`{record['chosen_by']}`")
+    return f"\nBy learning rate, {number} on the seeds kept for this choice:\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def plots_of(name: str, world: Record, record: Record) -> Iterator[tuple[str, str, str]]:

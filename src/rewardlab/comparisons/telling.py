@@ -90,7 +90,7 @@ def of_baseline(world: Record, record: Record) -> str:
     ends, beside = shown(base["mean"], outcome), guarded(base, record)
     if base["start"] is None:
         return f"With {record['baseline']}, {outcome['says']}: {ends}{beside}."
-    return f"With {record['baseline']}, {outcome['says']} went from {shown(base['start'], outcome)} to {ends}{beside}."
+    return f"With {record['baseline']}, {outcome['says']}: {shown(base['start'], outcome)} at the start, {ends} at the end{beside}."
 
 
 def cautions(world: Record) -> Iterator[str]:

@@ -24,7 +24,7 @@ from rewardlab.report.page import write_report
 from rewardlab.report.symptoms import at_the_end
 from rewardlab.runs.config import UNLIMITED, RunConfig
 from rewardlab.runs.metrics import best_step
-from rewardlab.runs.record import Line, Recorder
+from rewardlab.runs.record import KEPT, Line, Recorder
 from rewardlab.util.files import disk_errors
 from rewardlab.util.lockstep import LOCKSTEP
 from rewardlab.util.progress import Bar, console
@@ -64,8 +64,7 @@ def train(
             record(ops, recorder, time.perf_counter() - step_started)
             stop = _agreed(asked)
             # metrics first: a run killed between the two resumes from an earlier checkpoint and writes this line again
-            if due(run, settings.checkpoint_every) or stop:
-                _checkpoint(ops, folder)
+            _keep(ops, recorder, stop)
             bar.advance(_shown(run.step, run.metrics, evaluations))
     if not run.over:
         raise Stopped(stop)
@@ -96,6 +95,15 @@ def _main_model(ops: Ops) -> Any:
 def _main_learner(ops: Ops) -> LearnerState:
     """What the run trains: the policy, or, where the policy does not learn, the first second learner."""
     return next((learner for learner in ops.learners.values() if learner.optimiser is not None), ops.policy)
+
+
+def _keep(ops: Ops, recorder: Recorder, stop: int) -> None:
+    """Write what is due after a step: a model that stays, and a checkpoint to resume from, which a run that stops needs too."""
+    run, settings = ops.run, ops.settings
+    if settings.save_every and run.step % settings.save_every == 0:
+        on_rank_zero(lambda: recorder.model(_main_model(ops), f"{KEPT}/{checkpoint.name_of(run.step)}"))
+    if due(run, settings.checkpoint_every) or stop:
+        _checkpoint(ops, recorder.folder)
 
 
 def _checkpoint(ops: Ops, folder: Path) -> None:

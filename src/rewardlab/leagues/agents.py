@@ -22,12 +22,12 @@ league = League(
         Member("spa_rl"),
         Member("spear"),
         Member("hdpo_metis"),
-        Member("stepsearch"),
+        Member("stepsearch", columns=("searches",)),
         Member("otc_po"),
         Member("reseek"),
         Member("parallelsearch"),
         Member("r3_rag"),
-        Member("im_rag"),
+        Member("im_rag", columns=("supporting",)),
     ),
     worlds=(
         World(
@@ -61,8 +61,8 @@ league = League(
     chosen_by="pass@1",
     needs="Your rows need the columns prompt and answer, and what answers the replies: `--corpus docs.jsonl`, `--tools "
     "mine.py:search,mine.py:lookup`, `--env mine.py:game`, a column facts (documents to search), or a task that brings an "
-    "environment (`--task babyai:GoToLocal`). stepsearch also reads searches, and im_rag supporting; without these two: "
-    "`--members igpo,spa_rl,spear,hdpo_metis,otc_po,reseek,parallelsearch,r3_rag`.",
+    "environment (`--task babyai:GoToLocal`).",
+    own_flags="--corpus docs.jsonl",
     advice="- **Result**: in none of the three worlds is anything shown to be better than GRPO on the outcome alone: not where an "
     "agent searches, in facts (twelve updates) or in articles (sixty), nor in real rooms (BabyAI, forty).\n"
     "- **In articles** GRPO goes from 57% to {articles/grpo}. igpo, reseek and otc_po count as equal to it ({articles/igpo}, "
@@ -71,8 +71,8 @@ league = League(
     "parallelsearch and r3_rag end as high as GRPO for 3.6 times its tokens, and lower at equal ones. im_rag, which reranks what "
     "it finds, is worse ({articles/im_rag} for {articles/im_rag.tokens} the tokens). hdpo_metis ends at {articles/hdpo_metis} at "
     "1e-3, which it chose on two development seeds; on those it stood at 64% at either of two rates.\n"
-    "- **In the rooms** GRPO goes from 36% of the missions to {rooms of BabyAI/grpo}. hdpo_metis and otc_po, which are to save "
-    "calls, end at {rooms of BabyAI/hdpo_metis} and {rooms of BabyAI/otc_po} (undecided) with as many replies an episode. "
+    "- **In the rooms** GRPO goes from 36% of the missions to {rooms of BabyAI/grpo}. hdpo_metis and otc_po, which are meant to "
+    "save calls, end at {rooms of BabyAI/hdpo_metis} and {rooms of BabyAI/otc_po} (undecided) with as many replies an episode. "
     "spear, which also imitates its own good episodes, ends at {rooms of BabyAI/spear} for {rooms of BabyAI/spear.tokens} the "
     "tokens; cut short at GRPO's tokens at 48%.\n"
     "- **The rate decides more than the method.** In facts, at 1e-3, which most methods chose on two development seeds, some runs "

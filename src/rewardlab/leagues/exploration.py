@@ -39,12 +39,14 @@ league = League(
     "replies rise from 36% to 55%. Nothing is better than that; rover, steer and lp_reg are equal to it.\n"
     "- **riskpo** keeps more because it learns less: it ends at {ways/riskpo} with 40% of single replies right, at a third of "
     "GRPO's rate. Whether that is more than GRPO keeps when it is stopped at 40% was not measured.\n"
-    "- **prorl and b_star** chose three times GRPO's rate. prorl has the highest share of right single replies (58%) and the "
+    "- **prorl and b_star** chose three times GRPO's rate, by right single replies over training (what decides is "
+    "pass@16). prorl has the highest share of right single replies (58%) and the "
     "lowest of solved problems ({ways/prorl}); b_star is below GRPO in both, which is shown of single replies alone.\n"
     "- **Stop earlier, if you need many different answers.** rover, flowrl, steer and lp_reg score all replies "
     "again, some by second models, and cost 1.7 to 3 times the tokens; cut short at GRPO's tokens they end at 88% to 89%. "
     "That says more about fewer steps than about them. So measure pass@16 while "
     "you train, and keep a checkpoint whose fall in pass@16 you can accept.",
     first="`grpo`, and measure pass@16",
+    spends=("pass@1", "share of right single replies"),
     left_out={"spear": "it plays with tools", "guide_grpo": "it reads a column of hints, which these worlds have not"},
 )  # fmt: skip

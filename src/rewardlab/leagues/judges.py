@@ -25,7 +25,7 @@ league = League(
         Member("think_rm"),
         Member("compassjudger_2"),
         # a solution is asked for within the judgement alone
-        Member("s2j", small={"alone": False}),
+        Member("s2j", small={"alone": False}, columns=("answer",)),
         Member("mix_grm", small={"breadth_form": "", "depth_form": "", "tags": ("+", "=")}),
     ),
     worlds=(
@@ -53,9 +53,9 @@ league = League(
     answers=False,
     costs={"judgement_tokens": "tokens of a judgement"},
     needs="Your rows need the columns prompt, chosen and rejected, and, where judgements are to be imitated, judgement or "
-    "judgement_reversed. s2j also needs answer, and trains only on rows that have one. On your rows each judge is asked and "
-    "measured in its own published form.",
-    advice="**Begin with `trained_judge`: no way is shown to be better, at the same updates, with five seeds.**\n\n"
+    "judgement_reversed. s2j trains only on rows that have an answer. On your rows each "
+    "judge is asked and measured in its own published form.",
+    advice="**At the same updates, with five seeds, no way is shown to be better than `trained_judge`.**\n\n"
     "- Your rows bring judgements: try imitation alone first (`compassjudger_2`). It costs {sums and "
     "wishes/compassjudger_2.tokens} of the tokens and takes verdicts to {sums and wishes/compassjudger_2} (worse than the "
     "baseline's {sums and wishes/trained_judge}) and {next actions/compassjudger_2} (undecided against {next "

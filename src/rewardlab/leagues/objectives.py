@@ -57,10 +57,10 @@ league = League(
     "stood as at 1e-4 on two development seeds; at 1e-4, the rate of GRPO, it was not run on the others, so that its rate "
     "may be all that is worse.\n"
     "- **The rate**: thirteen of the fifteen did best at 1e-4. Over training, on the development seeds, GRPO was right 48% "
-    "of the time there, 44% at 3e-5, and 25% at 3e-4; the others 6% to 34% at 3e-4.\n"
+    "of the time there, 43% at 3e-5, and 25% at 3e-4; the others 6% to 34% at 3e-4.\n"
     "- **Cost**: seven read replies again, by the policy or by a second model, and cost 1.65 to 2.97 times the tokens. Cut "
     "short at GRPO's tokens (56 to 98 updates in place of 160, at the same rate) they end 4 to 13 points below it. A token "
     "read costs less than one sampled.\n"
-    "- **So** begin with GRPO or rejection sampling, and spend your runs on the rate.",
+    "- **So** begin with GRPO, spend your runs on the rate, and try rejection sampling next.",
     first="`grpo`, and a sweep of `--lr`",
 )  # fmt: skip

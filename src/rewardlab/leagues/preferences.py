@@ -33,9 +33,10 @@ league = League(
         ),
     ),
     outcome=Outcome("reward", "higher", "true quality of replies", margin=0.03),
-    needs="Your rows need the columns prompt, chosen, rejected, and answer: what decides is the verifier's mean verdict on "
-    "sampled replies to held-out prompts. Without answers, name what judges these replies from 0 to 1: `--verifier "
-    "mine.py:quality`, or `--verifier \"judge(model='openai:URL#NAME')\"`. With neither, rows decide nothing.",
+    needs="Your rows need the columns prompt, chosen and rejected. What decides is the mean verdict on sampled replies to held-out "
+    "prompts, from 0 to 1, by a function of yours, or by `--verifier \"judge(model='openai:URL#NAME')\"`. With a column answer the "
+    "usual verifier judges them: leave out `--verifier`.",
+    own_flags="--verifier mine.py:quality",
     measure=reward_and_kl(n=2),
     spends=("kl", "KL from the initial policy, nats per reply"),
     learns="reward",

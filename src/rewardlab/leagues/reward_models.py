@@ -22,8 +22,8 @@ league = League(
         # ties are made of the same pairs; without an oracle nothing is rewritten
         Member("crome"),
         Member("secrets", "secrets_rlhf_2", settings={"votes": 3}),
-        Member("cheems", knob="prior", values=(0.0,)),
-        Member("skywork_v2", "skywork_reward_v2"),
+        Member("cheems", knob="prior", values=(0.0,), columns=("gold",)),
+        Member("skywork_v2", "skywork_reward_v2", columns=("gold",)),
         # its reward model is taught on as many pairs as the others see, before the head learns
         Member("ebrm", small={
             "reward_model": "value-head:surprise", "pairs": 1280, "negatives": 32, "energy_lr": 1e-3,
@@ -61,10 +61,9 @@ league = League(
     rate="reward_lr",
     pairs=5,
     answers=False,
-    needs="Your rows need the columns prompt, chosen and rejected. cheems and skywork_v2 also need gold, true where people "
-    "verified the label. The held-out pairs decide, so give some whose labels you trust (`--test`).",
-    advice="- Begin with `bradley_terry`: no other way is shown to be better.\n"
-    "- Compare what it learnt with the rater `length` on pairs of your own.\n"
+    needs="Your rows need the columns prompt, chosen and rejected; gold, if you have it, is true where "
+    "people verified the label. The held-out pairs decide, so give some whose labels you trust (`--test`).",
+    advice="- Compare what it learnt with the rater `length` on pairs of your own.\n"
     "- Hold out pairs whose labels you trust. In the worlds here held-out labels are the truth, which training labels are "
     "not: a reward model that is right on pairs labelled as it was trained may only share their faults.",
     left_out={

@@ -49,9 +49,10 @@ league = League(
     needs="Your rows need the columns prompt and answer, and a scorer of steps (`--reward`). If you have sampled and scored "
     "replies already, put them in your rows as lists, in columns replies and scores: `--model recorded --reward "
     "step_scores_in_data` compares by them, and samples nothing.",
-    first="`weighted_vote` by the product of step scores",
-    advice="**Replies and scores are real**: 32 solutions of one model to each problem, and the step scores of seven process "
-    "reward models. The seven worlds of GSM8K are the same replies under seven scorers.\n\n"
+    first="`weighted_vote` by the product of step scores (below the vote in none of eight)",
+    advice="**Replies and scores are real**: 32 solutions of one model to each problem, and the step scores of five process "
+    "reward models, and of two general ones (InternLM2). The seven worlds of GSM8K are the same replies under seven scorers, so "
+    "that \"2 of 8\" worlds are two scorers on GSM8K.\n\n"
     "- On GSM8K one sample is right in {gsm8k qwen_prm/one sample}, a vote of 32 in {gsm8k qwen_prm/majority_vote}, and "
     "best-of-32 by the mean of step scores in {gsm8k qwen_prm/best_of_n mean} with qwen_prm and {gsm8k skywork_prm/best_of_n "
     "mean} with skywork_prm. Of the ten ways to use step scores (five aggregations, for best-of-n and for a weighted vote) "
@@ -61,6 +62,8 @@ league = League(
     "internlm2_7b_reward/best_of_n min}, undecided.\n"
     "- On MATH-500 qwen_prm takes the vote's {math500 qwen_prm/majority_vote} to {math500 qwen_prm/best_of_n product} by the "
     "product of step scores, undecided on 477 problems.\n"
-    "- Which aggregation is best differs between scorers and is not decided. Tokens are those of the replies alone: what the "
-    "scorer reads comes on top.",
+    "- Which aggregation is best differs between scorers and is not decided. `weighted_vote` by the product is the choice that "
+    "cannot hurt much: it was below the vote in none of the eight worlds, while best-of-n by the mean, as high or higher where a "
+    "scorer is good, was below it with both InternLM2 models ({gsm8k internlm2_1_8b_reward/best_of_n "
+    "mean}). Tokens are those of the replies alone: what the scorer reads comes on top.",
 )  # fmt: skip

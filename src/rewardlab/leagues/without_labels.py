@@ -20,7 +20,7 @@ league = League(
         Member("rlpr"),
         Member("dro_r3"),
         # these read no answer; a problem in two wordings counts as two
-        Member("co_reward", settings={"problems": 4}),
+        Member("co_reward", settings={"problems": 4}, columns=("rewrite",)),
         Member("majority", "grpo", reward=MAJORITY),
         Member("answer_confidence", "grpo", reward=registry.part("reward", "answer_confidence")),
         Member("self_certainty", "grpo", reward=registry.part("reward", "self_certainty")),
@@ -45,8 +45,7 @@ league = League(
     steps=60,
     problems=100,
     needs="Your rows need the column prompt and, to train and to hold out, answer: rlpr and dro_r3 read it as a reference, "
-    "grpo is paid by it, and all are measured by it. co_reward also needs rewrite, the question in other words (without it: "
-    "`--members rlpr,dro_r3,majority,answer_confidence,self_certainty`).",
+    "grpo is paid by it, and all are measured by it. rewrite, if you have it, is the question in other words.",
     advice="- **You have reference answers**: begin with `rlpr` ({errors by habit/rlpr}, where labels gave {errors by "
     "habit/grpo}, counted as equal; {errors by habit/rlpr.tokens} the tokens).\n"
     "- **You have no answers**: nothing here came near training with labels. The best of the four that read none ended at "

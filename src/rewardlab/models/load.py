@@ -40,7 +40,8 @@ def load_policy(
 
     embedded: the small warmed-up text policy for the task; embedded:TASK: that of another one.  embedded:TASK:judge: the same,
     made deeper and taught to judge its solutions, for judges to start from (`models/judge.py`).  embedded#3: the fourth start, the
-    same warm-up with other weights, problems and mistakes (`models/starts.py`).  smollm2: SmolLM2-135M-Instruct.
+    same warm-up with other weights, problems and mistakes (`models/starts.py`).  smollm2: SmolLM2-135M-Instruct; smollm2:TASK:
+    taught the solutions of that task (`models/taught.py`).
     minilm: all-MiniLM-L6-v2, an encoder; from it, as from the folder of any other, reward models alone start
     (`policies/hf/encoder.py`).
     recorded: replies that stand in the problems' column `replies` (`policies/recorded.py`), which cannot be trained.
@@ -103,7 +104,7 @@ def _by_name(name: str, device: str, dtype: str, lora_rank: int | None, task: Ta
 def _of_task(name: str, task: Task | None) -> tuple[str, Task | None, bool]:
     """`embedded:TASK` or `embedded:TASK:judge` as the kind of model, its task, and whether it is a judge; other names unchanged."""
     kind, _, of = name.partition(":")
-    if kind not in NAMES or not of:
+    if kind not in NAMES or not of or is_packaged(name):
         return name, task, False
     from rewardlab import registry
 

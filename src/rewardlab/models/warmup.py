@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from rewardlab import registry
@@ -12,14 +13,24 @@ from rewardlab.models.start import Start, measured_start
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.progress import Bar, console
 
-ROWS, LR, SEED = 32, 3e-3, 0
-MOST = 4000
-"""Batches of all rounds together, at most."""
+ROWS, SEED = 32, 0
 WORTH = 0.01
 """A round that raises the start by less is the last one."""
 
 
-def teach(policy: Any, problems: Any, steps: int, task: Task | None, once: bool = False) -> Start | None:
+@dataclass(frozen=True)
+class Pupil:
+    """Who is taught.  name: in words.  rate: of learning, in the first round.  most: batches of all rounds together, at most."""
+
+    name: str = "the small policy"
+    rate: float = 3e-3
+    most: int = 4000
+
+
+SMALL = Pupil()
+
+
+def teach(policy: Any, problems: Any, steps: int, task: Task | None, once: bool = False, pupil: Pupil = SMALL) -> Start | None:
     """Teach a policy `steps` batches of worked solutions, and on until it starts in the task's window, each round twice the last.
 
     The learning rate decays to its end in every round, so that each ends on a policy that has settled. A policy that gets worse
@@ -27,8 +38,8 @@ def teach(policy: Any, problems: Any, steps: int, task: Task | None, once: bool 
     """
     best, weights = None, None
     past = 0
-    while past == 0 or past + steps <= MOST:
-        _lessons(policy, problems, steps, past, task)
+    while past == 0 or past + steps <= pupil.most:
+        _lessons(policy, problems, steps, past, task, pupil)
         past += steps
         if task is None or (start := measured_start(policy, task)) is None:
             return None
@@ -44,19 +55,20 @@ def teach(policy: Any, problems: Any, steps: int, task: Task | None, once: bool 
     assert weights is not None
     policy.model.load_state_dict(weights)
     if trouble := best.trouble(task.window):
-        console.print(f"note: the small policy for {task.name} {trouble}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"note: {pupil.name} for {task.name} {trouble}", highlight=False, markup=False, soft_wrap=True)
     return best
 
 
-def _lessons(policy: Any, problems: Any, steps: int, past: int, task: Task | None) -> None:
+def _lessons(policy: Any, problems: Any, steps: int, past: int, task: Task | None, pupil: Pupil) -> None:
     """One round of supervised training, after `past` batches of others."""
     # later rounds go on from a policy that has settled: a full rate would throw away much of it
-    recipe = registry.build("sft", {"lr": LR / (1 if past == 0 else 2), "problems": ROWS}).but(warmup=20, lr_end=0.05, measure=None)
+    rate = pupil.rate / (1 if past == 0 else 2)
+    recipe = registry.build("sft", {"lr": rate, "problems": ROWS}).but(warmup=20, lr_end=0.05, measure=None)
     run = Run(policy, steps=steps, seed=SEED)
     # no test problems and no measure: the warm-up is not evaluated
     ops = Ops(recipe, run, Task("lessons", problems, (), "final_number"), RunConfig(start=past * ROWS))
     again = ", longer" if past else " (once)"
-    with Bar(f"training the small policy for {task.name if task else 'arithmetic and countdown'}{again}", steps) as bar:
+    with Bar(f"training {pupil.name} for {task.name if task else 'arithmetic and countdown'}{again}", steps) as bar:
         while run.step < steps:
             standard_loop(recipe, run, ops)
             run.step += 1

@@ -49,7 +49,7 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
     return {name: parse_value(value) if equals else True for name, equals, value in pairs}
 
 
-LATER = ("shard", "sampler", "mismatch", "gradient_checkpointing")
+LATER = ("shard", "sampler", "mismatch", "gradient_checkpointing", "save_every")
 """Settings that config.json holds only where they are set: what is keyed by a configuration keeps the key it had before them."""
 SECONDS = number("a number of seconds from 0 up", lambda value: value >= 0)
 DEVICE = Domain("auto, cpu, cuda or cuda:N", _device)
@@ -169,6 +169,10 @@ class RunConfig:
     checkpoint_every: int = setting(
         10, COUNT, "steps between checkpoints (default 10; 0: only first and last)", metavar="N", group=AMOUNTS
     )
+    save_every: int = setting(
+        0, COUNT, "steps between models that are all kept, in models/ of the run's folder, each one to evaluate, serve or train on "
+        "from (default 0: the best and the last alone)", metavar="N", group=AMOUNTS,
+    )  # fmt: skip
     record_every: int = setting(
         None, COUNT, "steps between recorded rollouts (default: as evaluations; 0: only first and last)", metavar="N", group=AMOUNTS
     )
@@ -216,6 +220,8 @@ class RunConfig:
             raise RewardlabError("sampler is not for divided weights (shard): train them through TRL with its own vLLM")
         if self.engine == "trl" and self.track:
             raise RewardlabError("track is not for engine trl, which tracks by itself: set its report_to (--trl report_to=NAME)")
+        if self.engine == "trl" and self.save_every:
+            raise RewardlabError("save_every is not for engine trl, which saves by itself: set its save_steps (--trl save_steps=N)")
         if self.engine == "trl" and self.budget:
             raise RewardlabError("budget is not for engine trl, which ends after a number of steps; give steps")
 

@@ -5,6 +5,7 @@ metrics.jsonl                one flushed line per step
 rollouts/step-000010.parquet the sampled replies, token by token, with rewards and credit
 best/, model/                the best model by held-out measure, and the last: Hugging Face checkpoints in float32, or with
                              --lora-rank PEFT adapters, which name their base model
+models/step-000010/          the same of every N-th step, where --save-every N asks for them
 summary.json, report.html
 """
 
@@ -49,6 +50,8 @@ BROKEN = "\ufffd"
 WITHIN = 8
 """Tokens that may write a few characters together: one of four bytes may be as many tokens, and share them with the next."""
 
+KEPT = "models"
+"""The folder of the models that are all kept."""
 Line = Callable[[int, dict[str, float | None]], None]
 """Called with step and metrics for each line written, and again for each line that a resumed run keeps."""
 
@@ -69,7 +72,7 @@ class Recorder:
     def rewind(self, step: int) -> list[dict[str, Any]]:
         """Delete lines and rollouts after `step`, which will be computed again. Returns the lines kept."""
         # temporary files of the writer that was killed
-        for folder in (self.folder, self.folder / "checkpoints", self.folder / "rollouts"):
+        for folder in (self.folder, *(self.folder / name for name in ("checkpoints", "rollouts", KEPT))):
             sweep(folder)
         kept = [line for line in read_metrics(self.folder) if line["step"] <= step]
         with disk_errors(self.metrics_file):
