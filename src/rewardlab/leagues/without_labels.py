@@ -46,12 +46,16 @@ league = League(
     problems=100,
     needs="Your rows need the column prompt and, to train and to hold out, answer: rlpr and dro_r3 read it as a reference, "
     "grpo is paid by it, and all are measured by it. rewrite, if you have it, is the question in other words.",
-    advice="- **You have reference answers**: begin with `rlpr` ({errors by habit/rlpr}, where labels gave {errors by "
-    "habit/grpo}, counted as equal; {errors by habit/rlpr.tokens} the tokens).\n"
-    "- **You have no answers**: nothing here came near training with labels. The best of the four that read none ended at "
-    "{errors by habit/co_reward}. Where most majorities are right this may be otherwise, and was not measured. Nor was how "
-    "many labelled rows would be enough.",
-    first="`rlpr` where rows have reference answers; else `grpo` with labels",
+    advice="- **You have reference answers**: begin with `rlpr`, counted as equal to GRPO with labels in both worlds ({errors by "
+    "habit/rlpr}, labels {errors by habit/grpo}; {errors by chance/rlpr}, labels {errors by chance/grpo}), for {errors by "
+    "chance/rlpr.tokens} the tokens.\n"
+    "- **You have no answers**: label a hundred rows, and see how often the answer that most of eight replies give is right "
+    "(`rewardlab answer majority_vote --n 8 --test labelled.jsonl --model path/to/model`). Where it was right in two thirds of the "
+    "problems, `grpo` with the majority as reward taught half of what labels teach ({errors by chance/majority}, labels {errors by "
+    "chance/grpo}, 47.2% at the start); where in half of them, since errors were a habit, nothing ({errors by habit/majority}, "
+    "35.8% at the start). Take a third of the usual rate, and watch those hundred rows.\n"
+    "- **Confidence as a reward** taught nothing in either world.",
+    first="`rlpr` where rows have reference answers; else see how often majorities are right",
     left_out={
         "crew_confidence_as_reward": "it pairs right with wrong replies, for which it needs labels; its confidence alone is in it",
         "flr_followup_likelihood": "it asks what a user would say next, which the small policies of these worlds never read",
