@@ -84,3 +84,13 @@ def test_where_nothing_says_what_the_task_is_it_is_asked_for(run, tmp_path, caps
         rewardlab.evaluate(str(out))
     # a checkpoint is no run
     assert cli.main(["eval", str(run / "model")]) == 2
+
+
+@pytest.mark.parametrize(
+    "command", ["eval untrained --k 1", "answer best_of_n --model untrained", "search best_of_n --model untrained"]
+)
+def test_a_held_out_file_alone_is_measured_whole(command, run, read):
+    file = str(run.parent / "held.jsonl")
+    columns = ["--prompt-column", "q", "--answer-column", "a", "--max-new", "6", "--device", "cpu"]
+    assert cli.main([*command.split(), "--test", file, *columns]) == 0
+    assert {question for _, question in read} == {question for _, question in HELD}

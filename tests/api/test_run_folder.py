@@ -11,12 +11,14 @@ import torch
 import rewardlab
 from rewardlab import RewardlabError, Task, ask, build
 from rewardlab.api import machine as space
+from rewardlab.checks.runs import drop_weights
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import load_policy
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.user.external import from_file
 from rewardlab.runs.metrics import read_metrics
+from rewardlab.runs.record import Recorder
 from rewardlab.runs.sources import fingerprints
 
 SMALL = {"max_new": 6, "eval_problems": 2, "eval_every": 2, "checkpoint_every": 1, "device": "cpu"}
@@ -226,6 +228,11 @@ def test_models_of_every_nth_step_are_all_kept_also_when_a_run_is_resumed(policy
     weights = load_policy(str(tmp_path / "run" / "model"), "cpu").state()
     assert all(torch.equal(value, weights[name]) for name, value in last.state().items())
     assert any(not torch.equal(value, weights[name]) for name, value in first.state().items())
+    # a run that was killed after it kept a model, and before its checkpoint, makes that step again
+    Recorder(tmp_path / "run").rewind(3)
+    assert [path.name for path in (tmp_path / "run" / "models").iterdir()] == ["step-000002"]
+    drop_weights(tmp_path / "run")
+    assert not (tmp_path / "run" / "models").exists()
 
 
 def test_what_surely_does_not_fit_is_refused(tmp_path):

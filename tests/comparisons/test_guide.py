@@ -72,6 +72,8 @@ def test_a_section_opens_with_what_to_try_and_whether_anything_is_better():
         "**Begin with** `grpo`. Of 2 other methods none was shown to be better than grpo, in 1 world."
     )
     one = record({"sums": {**base, "a": BETTER, "b": WORSE}, "games": {**base, "a": EQUAL, "b": WORSE}})
+    unfit = {**none, "worlds": [{**none["worlds"][0], "fit": False}]}
+    assert guide.opening(found, unfit).endswith("Nothing was decided: in no world did grpo learn as it must for that.")
     assert guide.opening(found, one).endswith('Better than grpo in the comparison: a (in "sums").')
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,13 +20,16 @@ from rewardlab.credit.value import to_go
 from rewardlab.engine import distributed
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import Stopped
+from rewardlab.models import warmup
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.weighting import token_mean
+from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.metrics import read_metrics
+from rewardlab.util.files import cached
 
 
 @objective(unit="batch")
@@ -76,9 +80,28 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     torch.save([[t.ids.tolist() for t in g] for g in groups], f"{out}/rank{rank}.rollouts")
     torch.save(refilled(), f"{out}/rank{rank}.refilled")
     torch.save(tokens_of_kto(), f"{out}/rank{rank}.tokens")
+    made_by_one_of_them(out)
     stopped_by_the_second(rank, out)
     torch.distributed.barrier()
     distributed.shutdown()
+
+
+def made_by_one_of_them(out: str) -> None:
+    """A policy that is not in the cache is made by the process that comes first, while the other waits for its folder."""
+    os.environ["REWARDLAB_CACHE"] = f"{out}/cache"
+    problems = registry.task("arithmetic", test_size=2).train
+    taught = [replace(problems[i], meta={"solution": "1"}) for i in range(64)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(warmup, "measured_start", lambda policy, task: None)
+
+        def make(folder: Path) -> None:
+            policy = untrained()
+            warmup.teach(policy, taught, 2, None)
+            assert distributed.world_size() == 2
+            policy.save(folder)
+
+        made = LlamaPolicy.load(cached("taught", make), "cpu").state()
+    assert any(not torch.equal(made[name], value) for name, value in untrained().state().items())
 
 
 @reward

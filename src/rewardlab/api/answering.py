@@ -160,8 +160,8 @@ def _asked(
     refuse_missing(model)
     document = config_of_run(model)
     if prompt is None:
-        if task is None and document is None:
-            raise RewardlabError("nothing to answer: give a task or a prompt")
+        if task is None and document is None and not settings.get("test"):
+            raise RewardlabError("nothing to answer: give a task, a file of problems (test), or a prompt")
         config, task = as_in_run(model, task, settings)
         return config, task_of(task, config)
     NAME.check("prompt", prompt)

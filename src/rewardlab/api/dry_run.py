@@ -11,7 +11,7 @@ from rewardlab.api.inputs import policy_of
 from rewardlab.api.untaught import tell_untaught
 from rewardlab.core import Task
 from rewardlab.errors import RewardlabError
-from rewardlab.models.checkpoint import find, is_hub_name, parted
+from rewardlab.models.checkpoint import PACKAGED, find, is_hub_name, is_packaged, parted
 from rewardlab.models.load import Policy
 from rewardlab.models.planned import is_checkpoint, planned, unmade, weights_in
 from rewardlab.policies.text import TextPolicy
@@ -47,7 +47,9 @@ def policy_before_runs(config: RunConfig, task: Task, dry: bool = False) -> Poli
     """
     if (checkpoint := checkpoint_in(None, config, task)) is None:
         return policy_of_dry_run(None, config, task) if dry else policy_of(None, config, task)
-    if not (dry and is_hub_name(checkpoint)):
+    # one that is still to be taught its task (smollm2:TASK) takes minutes
+    made_later = is_hub_name(checkpoint) or (is_packaged(checkpoint) and parted(checkpoint)[1] not in PACKAGED)
+    if not (dry and made_later):
         found = find(checkpoint)
         for folder in filter(None, (found.folder, found.adapter)):
             if not weights_in(folder):

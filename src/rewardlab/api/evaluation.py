@@ -60,7 +60,7 @@ def evaluate(
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
     _check(k, problems, temperature, workers)
-    model = _given(named_model(model), task)
+    model = _given(named_model(model), task or settings.get("test"))
     config, task = as_in_run(model, task, settings)
     task = _told(task_of(task, config), config)
     if (found := _as_trained(model, task, config, problems, judge, best_of)) is not None:
@@ -136,7 +136,7 @@ def _given(model: str | Policy | None, task: Any) -> str | Policy:
         raise RewardlabError("which model? Give a name, a run, or a policy")
     refuse_missing(model)
     if task is None and config_of_run(model) is None:
-        raise RewardlabError("which task? only a run has one of its own")
+        raise RewardlabError("which task? only a run has one of its own: give a task, or a file of problems (test)")
     return model
 
 

@@ -50,9 +50,10 @@ def as_in_run(
     """The configuration and task to measure a model with: where it is a run, the run's own, but for what is given.
 
     A run's task comes with its held-out file, columns and system message. Other problems of the user's own are read with the same
-    columns and system message; a task of ours has its own.
+    columns and system message; a task of ours has its own. Without a task or a run, a held-out file (`test`) is the task.
     """
     if (document := config_of_run(model)) is None:
+        task = changes.get("test") if task is None else task
         return configured(None, model, task, changes), task
     was, source = RunConfig.from_json(document), document.get("source")
     taken = {name: getattr(was, name) for name in ("overlong", "max_new") if name not in changes}

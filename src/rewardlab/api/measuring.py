@@ -32,6 +32,7 @@ from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.named import read_config
+from rewardlab.runs.record import KEPT
 from rewardlab.settings.options import is_relative
 
 BY_VERIFIER = (accuracy, coverage, episode_accuracy, episode_curve, length_of_right, length_by_verdict, entropy_of_right)
@@ -157,5 +158,5 @@ def begun_again(folder: Path, what: str, measure: Measure | None = None, problem
 def keep_weights(folder: Path) -> None:
     """Remove from the folder of a finished run the weights that `remeasure` does not need: models and optimisers."""
     checkpoint.keep_weights(folder / "checkpoints")
-    for model in ("best", "model"):
+    for model in ("best", "model", KEPT):
         shutil.rmtree(folder / model, ignore_errors=True)

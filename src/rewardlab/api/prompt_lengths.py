@@ -9,13 +9,13 @@ from typing import Any
 
 from rewardlab.api.inputs import policy_of
 from rewardlab.api.written_lengths import fit_written
-from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Environment, Message, Problem, ProblemSource, Recipe, Task
 from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.engine.episodes import environment_of
 from rewardlab.errors import RewardlabError
-from rewardlab.models.checkpoint import NAMES, find
+from rewardlab.models.checkpoint import find
 from rewardlab.models.load import Policy
+from rewardlab.models.planned import is_checkpoint
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.truncate import truncate_left
 from rewardlab.runs.config import RunConfig
@@ -84,7 +84,7 @@ def opening_of(env: Environment, task: Task, policy: TextPolicy) -> int:
 def text_reader(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:
     """The policy as far as it reads prompts: of a checkpoint the tokenizer alone, without weights."""
     name = config.model or task.model
-    if not (model is None or isinstance(model, str)) or name in NAMES or name.partition(":")[0] in NAMES or is_served(name):
+    if not (model is None or isinstance(model, str)) or not is_checkpoint(name):
         return policy_of(model, config, task)
     from transformers import AutoConfig, AutoTokenizer
 

@@ -30,7 +30,7 @@ AREAS = (*CURVES, "signal", "distinct", "length", "entropy")  # of which the are
 BESIDES = ("n", "ci95", "ci95_low", "ci95_high")  # beside a measured number, but nothing to compare
 COUNTERS = ("step", "tokens")  # in every line of metrics.jsonl
 ANSWERED = "answered.json"  # the outcome of a method that trains nothing, in its folder
-CHECKPOINTS, MODELS = "checkpoints", ("best", "model")  # the weights in a run folder, which is small without them
+CHECKPOINTS, MODELS = "checkpoints", ("best", "model", "models")  # the weights in a run folder, which is small without them
 
 Numbers = dict[str, float]
 

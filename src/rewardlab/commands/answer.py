@@ -42,10 +42,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     # before torch is imported; a run has a task of its own
     refuse_missing(args.model)
-    if args.prompt is None and config_of_run(args.model) is None:
-        shared.take_test_as_task(args)
-    if not args.task and args.prompt is None and config_of_run(args.model) is None:
-        raise RewardlabError("nothing to answer: give --task or --prompt, or a run as --model")
+    if not (args.task or args.test) and args.prompt is None and config_of_run(args.model) is None:
+        raise RewardlabError("nothing to answer: give --task, --test or --prompt, or a run as --model")
     recipe = shared.load_recipe(args)
 
     from rewardlab import api

@@ -57,8 +57,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     # before torch is imported, so that a missing task is reported at once
     refuse_missing(args.model)
-    if config_of_run(args.model) is None:
-        shared.take_test_as_task(args)
+    if config_of_run(args.model) is None and not args.test:
         shared.require_task(args)
 
     from rewardlab import api

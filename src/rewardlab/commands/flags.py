@@ -124,11 +124,6 @@ def require_task(args: argparse.Namespace) -> None:
     check_task(args.task)
 
 
-def take_test_as_task(args: argparse.Namespace) -> None:
-    """Where --test alone names problems, as for a model that is measured: they are the task, and all of them are held out."""
-    args.task = args.task or args.test
-
-
 def load_task(args: argparse.Namespace, name: str | None = None) -> Task:
     """The task of this name (default: of --task), with the columns that the flags name."""
     from rewardlab import registry

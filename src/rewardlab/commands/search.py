@@ -53,8 +53,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     # before torch is imported
     settings = shared.method_settings(args, *methods)
     refuse_missing(args.model)
-    if config_of_run(args.model) is None:
-        shared.take_test_as_task(args)
+    if config_of_run(args.model) is None and not args.test:
         shared.require_task(args)
     if args.scorer and args.scorer not in OURS and not args.scorer.startswith("prm:"):
         from rewardlab.registry.names import check_reward

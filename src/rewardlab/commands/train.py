@@ -17,8 +17,8 @@ Methods that sample replies take an environment, and then sample episodes:
 Methods stack (grpo+a+b). Their settings are flags: `rewardlab show METHOD` lists them.
 
 --resume takes everything from the run's config.json. Only these may be given anew: --steps, --budget, --device, --sampler,
---gradient-checkpointing, --micro-tokens, --checkpoint-every, --track. More steps, or a larger budget, extend the run, also a
-finished one: from there on it is the run of so many steps. The steps done stay what they were: where the learning rate falls
+--gradient-checkpointing, --micro-tokens, --checkpoint-every, --save-every, --track. More steps, or a larger budget, extend the run,
+also a finished one: from there on it is the run of so many steps. The steps done stay what they were: where the learning rate falls
 (lr_end), they took it from the old number of steps.
 
 Ctrl-C and SIGTERM end the step, save the run and stop; a second Ctrl-C stops at once. One process at a time trains in a folder.

@@ -42,6 +42,7 @@ GPU hours. Each section answers one wish; the table summarises them. Numbers are
   seeds (development seeds) by the share of right replies over training, or by what the section names; other settings are the
   method's own. All make as many updates, or spend as many tokens where the section says so; what first phases and further models
   cost beside is told.
+- The **AUC** of a scorer is how often it ranks a right step, or reply, above a wrong one; .5 is guessing.
 - Some outcomes have a **guard**: what must not be lost for them, such as accuracy when replies get shorter.
 
 Where a method stands:
@@ -110,6 +111,8 @@ def opening(found: League, record: Record) -> str:
     """What to begin with, and whether anything is better: the section's answer, before it is explained."""
     worlds, better = sum(world["fit"] for world in record["worlds"]), who(BETTER, record)
     first = f"**Begin with** {found.first or f'`{found.baseline}`'}."
+    if not worlds:
+        return f"{first} Nothing was decided: in no world did {found.baseline} learn as it must for that."
     if not better.startswith(NONE):
         return f"{first} Better than {found.baseline} in the comparison: {better}."
     others = len(record["members"]) - 1

@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -79,8 +80,21 @@ def shutdown() -> None:
         dist.destroy_process_group()
 
 
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Within it this process works by itself, as without a launcher: on what one process makes while the others wait for a file."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
 def world_size() -> int:
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() and not _alone.get() else 1
 
 
 def rank() -> int:

@@ -47,7 +47,7 @@ league = League(
             "a real environment: MiniGrid's rooms with two things, of which one is to be found, told in words; the policy's habit "
             "is to turn left, also where it must turn right", starts=3, new=True,
             absent={
-                **dict.fromkeys(("igpo", "stepsearch", "im_rag"), "it reads gold answers or documents, which a game has not"),
+                **dict.fromkeys(("igpo", "stepsearch", "im_rag"), "it reads gold answers or documents, which a game does not have"),
                 **dict.fromkeys(("reseek", "parallelsearch", "r3_rag"), "what it adds is about searches"),
                 "spa_rl": "a run of it takes as long as five of GRPO, so that its runs would take longer than all others together",
             },

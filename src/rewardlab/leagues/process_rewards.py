@@ -42,7 +42,7 @@ league = League(
             tokens=TOKENS, starts=3, new=True,
         ),
     ),
-    outcome=Outcome("reranked", "higher", "problems of whose eight replies it picks a right one", margin=0.03),
+    outcome=Outcome("reranked", "higher", "best-of-8 accuracy", margin=0.03),
     measure=None,
     learns="reranked",
     settings={"choose": 8},

@@ -88,9 +88,12 @@ def find(name: str, weights: bool = True) -> Checkpoint:
 
 def _unpacked(place: str, weights: bool) -> Path:
     """The folder of a model from the package index, taught a task where it names one; without that where no weights are read."""
-    kind, _, of = place.partition(":")
-    if not of:
+    kind = kind_of(place)
+    if place == kind:
         return PACKAGED[kind]()
+    if not place.startswith(f"{kind}:"):
+        raise RewardlabError(f"{place!r}: {kind} has one start; write {kind}, or {kind}:TASK for one that is taught a task")
+    of = place.removeprefix(f"{kind}:")
     from rewardlab.models import taught
 
     taught.teachable(kind, of)

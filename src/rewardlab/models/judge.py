@@ -16,6 +16,7 @@ import torch
 
 from rewardlab import registry
 from rewardlab.core import Problem, Recipe, Run, Task, Update, seed_of
+from rewardlab.engine.distributed import alone
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.models import embedded
@@ -63,6 +64,7 @@ def _check(task: Task) -> None:
         )
 
 
+@alone()
 def train(task: Task, steps: int = STEPS) -> LlamaPolicy:
     """Teach a deeper copy of the task's policy the verdicts on its teacher's steps, on the CPU."""
     policy = embedded.embedded("cpu", task=task)

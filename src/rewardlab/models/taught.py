@@ -24,6 +24,8 @@ STEPS = 60
 """Batches of the first round."""
 PUPIL = Pupil("SmolLM2", rate=3e-4, most=420)
 """All weights are taught, at a rate that does not undo what they know, in three rounds at most: a batch takes seconds."""
+BASES = {"smollm2": smollm2.checkpoint}
+"""Pretrained models that write text, and what unpacks them into a folder."""
 MAKERS = ("models/taught.py", *embedded.MAKERS)
 
 
@@ -35,24 +37,29 @@ def checkpoint(kind: str, of: str) -> Path:
     """
     task = teachable(kind, of)
     made_by = fingerprint((task.name,), MAKERS, task.source)
-    return cached(f"{kind}-{task.name}-{made_by}", lambda folder: _make(folder, task))
+    return cached(f"{kind}-{task.name}-{made_by}", lambda folder: _make(folder, kind, task))
 
 
 def teachable(kind: str, of: str) -> Task:
     """The task that a model is to be taught, endless."""
-    if kind != "smollm2":
+    if kind not in BASES:
         raise RewardlabError(f"{kind}:{of}: {kind} writes no text, so that it is taught no task: write smollm2:{of}")
+    if not of:
+        raise RewardlabError("smollm2: with which task? write smollm2:TASK, or smollm2 alone")
     task = registry.endless(registry.task(of))
-    if task.demonstrate is None:
+    if task.warmed_as is not None:
+        # what the small policy of this task is taught
+        task = registry.endless(registry.task(task.warmed_as))
+    if task.demonstrate is None or task.model != "embedded":
         raise RewardlabError(
-            f"smollm2:{of}: the task {of} has no teacher whose solutions a model could be taught. Train it on solutions of yours: "
-            "rewardlab train sft --task FILE --model smollm2"
+            f"smollm2:{of}: the task {of} has no teacher who writes solutions that a model could be taught. Train it on "
+            "solutions of yours: rewardlab train sft --task FILE --model smollm2"
         )
     return task
 
 
-def _make(folder: Path, task: Task) -> None:
-    policy = LlamaPolicy.load(smollm2.checkpoint(), "auto", "auto")
+def _make(folder: Path, kind: str, task: Task) -> None:
+    policy = LlamaPolicy.load(BASES[kind](), "auto", "auto")
     found = teach(policy, embedded.Demonstrations(task), STEPS, task, pupil=PUPIL)
     policy.save(folder)
     if found is not None:

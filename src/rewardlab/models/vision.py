@@ -10,6 +10,7 @@ import torch
 
 from rewardlab import registry
 from rewardlab.core import Problem, Run, Task, seed_of
+from rewardlab.engine.distributed import alone
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
 from rewardlab.models.fingerprint import fingerprint
@@ -106,6 +107,7 @@ class _Demonstrations:
         return replace(problem, meta={"solution": solution})
 
 
+@alone()
 def _warm_up(task: Task, steps: int = STEPS) -> VisionPolicy:
     """Train the policy by SFT on the careless teacher's answers."""
     policy = _new(task, hidden=64, layers=2)

@@ -8,6 +8,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.core import Run, Task
+from rewardlab.engine.distributed import alone
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models.start import Start, measured_start
 from rewardlab.runs.config import RunConfig
@@ -30,6 +31,7 @@ class Pupil:
 SMALL = Pupil()
 
 
+@alone()
 def teach(policy: Any, problems: Any, steps: int, task: Task | None, once: bool = False, pupil: Pupil = SMALL) -> Start | None:
     """Teach a policy `steps` batches of worked solutions, and on until it starts in the task's window, each round twice the last.
 

@@ -20,7 +20,7 @@ from rewardlab.data.step_formats import read_solutions
 from rewardlab.engine.rates import rate_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.labelled import labelled_steps
-from rewardlab.models.checkpoint import NAMES, absolute_name, is_packaged
+from rewardlab.models.checkpoint import NAMES, PACKAGED, absolute_name, parted
 from rewardlab.models.load import Policy, load_policy
 from rewardlab.objectives.step_labels import ratios_of_steps, value_of_steps, words_of_steps
 from rewardlab.prm.evaluation import evaluate_scorer
@@ -184,7 +184,9 @@ def _layout(kind: str, model: str, beta: float) -> dict[str, Any]:
 
 def _made_here(model: str) -> bool:
     """Whether a model is made by rewardlab, so that no checkpoint elsewhere is it."""
-    return not is_packaged(model) and model.partition(":")[0] in NAMES
+    kind, _, task = parted(model)[1].partition(":")
+    # one that is taught a task here is another after the next change of that task
+    return kind in NAMES and (kind not in PACKAGED or bool(task))
 
 
 def _save(done: Result, kind: str, about: dict[str, Any], new: Path) -> None:

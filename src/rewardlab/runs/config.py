@@ -31,7 +31,17 @@ ORDERS = ("shuffled", "file")
 OVERLONG = ("error", "drop", "truncate-left")
 ENGINES = ("embedded", "trl")
 DTYPES = ("auto", "float32", "bfloat16")
-ON_RESUME = ("steps", "budget", "device", "sampler", "gradient_checkpointing", "micro_tokens", "checkpoint_every", "track")
+ON_RESUME = (
+    "steps",
+    "budget",
+    "device",
+    "sampler",
+    "gradient_checkpointing",
+    "micro_tokens",
+    "checkpoint_every",
+    "save_every",
+    "track",
+)
 """The settings that may be given anew when a run is resumed: how long, where and how it runs, not what it computes."""
 
 

@@ -20,7 +20,18 @@ from rewardlab.util.progress import console
 from rewardlab.util.ranks import is_first
 
 WRITTEN = (
-    *("best", "model", "checkpoints", "rollouts", "tensorboard", "metrics.jsonl", "track.json", "summary.json", "report.html"),
+    *(
+        "best",
+        "model",
+        "models",
+        "checkpoints",
+        "rollouts",
+        "tensorboard",
+        "metrics.jsonl",
+        "track.json",
+        "summary.json",
+        "report.html",
+    ),
     # last: a run that is cut off in between is still one that trained nothing
     "config.json",
 )

@@ -11,6 +11,9 @@ from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import NAME
 from rewardlab.util.files import folders_like
 
+OF_TASKS = ("embedded:", "smollm2:")
+"""What stands before a task in the name of a model, which may have brackets: embedded:arithmetic:difficulty=[2,4]."""
+
 
 def config_of_run(model: Any) -> dict[str, Any] | None:
     """The config.json of the run that a model's name means; None for every other model."""
@@ -47,7 +50,7 @@ def refuse_missing(model: Any) -> None:
 
     A name whose first folder is here, or is `runs`, is meant as a path, and not as ORG/NAME of the hub.
     """
-    if not isinstance(model, str) or model.startswith(("hf:", "nf4:", "int8:", "openai:")) or "@" in model:
+    if not isinstance(model, str) or model.startswith(("hf:", "nf4:", "int8:", "openai:", *OF_TASKS)) or "@" in model:
         return
     # of a reward model more may be said: runs/rm?principle=Be brief.
     place = Path(model.removeprefix("model:").partition("?")[0]).expanduser()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ class Recorder:
         return self.folder / "metrics.jsonl"
 
     def rewind(self, step: int) -> list[dict[str, Any]]:
-        """Delete lines and rollouts after `step`, which will be computed again. Returns the lines kept."""
+        """Delete lines, rollouts and kept models after `step`, which will be computed again. Returns the lines kept."""
         # temporary files of the writer that was killed
         for folder in (self.folder, *(self.folder / name for name in ("checkpoints", "rollouts", KEPT))):
             sweep(folder)
@@ -80,6 +81,9 @@ class Recorder:
         for file in (self.folder / "rollouts").glob("step-*.parquet"):
             if int(file.stem.split("-")[1]) > step:
                 file.unlink()
+        for model in (self.folder / KEPT).glob("step-*"):
+            if int(model.name.removeprefix("step-")) > step:
+                shutil.rmtree(model)
         for line in kept:
             # a tracker skips what it was sent before, and receives what it missed
             self._track(line)
