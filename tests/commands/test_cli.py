@@ -88,7 +88,7 @@ TRAIN = "train grpo --task arithmetic"
         ),
         ("train grpo --task arithmetic --reward-changed", "--reward-changed is for --resume DIR"),
         ("eval embedded --task arithmetic --k 1,no", "k must be a whole number above 0, not 'no'"),
-        ("answer grpo", "nothing to answer: give --task or --prompt, or a run as --model"),
+        ("answer grpo", "nothing to answer: give --task, --test or --prompt, or a run as --model"),
         ("report no/such/run", "there is no run in no/such/run"),
         ("bench no-such", "unknown benchmark 'no-such'"),
     ],
