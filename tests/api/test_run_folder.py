@@ -228,6 +228,8 @@ def test_models_of_every_nth_step_are_all_kept_also_when_a_run_is_resumed(policy
     weights = load_policy(str(tmp_path / "run" / "model"), "cpu").state()
     assert all(torch.equal(value, weights[name]) for name, value in last.state().items())
     assert any(not torch.equal(value, weights[name]) for name, value in first.state().items())
+    rewardlab.resume("run", task=own_task(), model=policy.copy("policy"), steps=6, save_every=0)
+    assert len(list((tmp_path / "run" / "models").iterdir())) == 2
     # a run that was killed after it kept a model, and before its checkpoint, makes that step again
     Recorder(tmp_path / "run").rewind(3)
     assert [path.name for path in (tmp_path / "run" / "models").iterdir()] == ["step-000002"]

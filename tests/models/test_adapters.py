@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,20 @@ def test_either_engine_reads_it_to_use_and_to_train_on(engine, adapter, base):
     # without a rank all weights train; with it, the adapter does
     assert len(merged.state()) == len(merged.parameters())
     assert sum(p.numel() for p in training.state().values()) == sum(p.numel() for p in first.state().values())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_run_does_not_resume_on_other_weights_below_its_adapters(engine, base, tmp_path):
+    copy, recipe = tmp_path / "base", rewardlab.build("grpo", {"n": 2, "problems": 2, "lr": 1e-2}).but(reward=first_letter())
+    shutil.copytree(base, copy)
+    run = rewardlab.train(recipe, f"{engine}{copy}", TASK, out=tmp_path / "run", lora_rank=RANK, **SMALL).out
+    weights = load_file(copy / "model.safetensors")
+    save_file({name: value + 0.01 for name, value in weights.items()}, copy / "model.safetensors", {"format": "pt"})
+    with pytest.raises(RewardlabError, match="which holds other weights now than when the run began"):
+        rewardlab.resume(run, steps=3)
+    assert json.loads((run / "summary.json").read_text())["steps"] == 2
+    save_file(weights, copy / "model.safetensors", {"format": "pt"})
+    assert rewardlab.resume(run, steps=3).summary["steps"] == 3
 
 
 @pytest.mark.parametrize("change", [{"target_modules": ["q_proj", "v_proj"]}, {"use_rslora": True}, {"lora_alpha": 12}, {"r": 5}])

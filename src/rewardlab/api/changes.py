@@ -112,10 +112,12 @@ def _with_changes(
 ) -> dict[str, Any]:  # fmt: skip
     """The document with the new values, and with a list of what was changed after which step."""
     entry: dict[str, Any] = {"after_step": _saved(folder)[0], "time": time.strftime("%Y-%m-%d %H:%M:%S")}
-    values = config.but(**differing).to_json()
+    after = config.but(**differing)
+    # some settings stand in config.json only where they are set
+    values = {name: after.to_json().get(name, getattr(after, name)) for name in differing}
     if differing:
         entry["settings"] = {name: [getattr(config, name), values[name]] for name in differing}
-    new = {**document, **{name: values[name] for name in differing}, "changes": [*document.get("changes", ()), entry]}
+    new = {**document, **values, "changes": [*document.get("changes", ()), entry]}
     if files:
         now = {path: fingerprint(Path(path)) for path in files}
         entry["files"] = {path: [document["files"][path]["sha256"], now[path]["sha256"]] for path in files}
@@ -124,6 +126,26 @@ def _with_changes(
 
 
 # ---- Whether a run is resumed on the task, and from the model, that it began with ------------------------------------
+
+BASE = "base_weights"
+"""What config.json calls the hash of the weights below adapters, which checkpoints do not hold."""
+
+
+def base_of(policy: Policy) -> dict[str, str]:
+    """The hash of the weights below a policy's adapters, which stay as they are, for config.json; {} where it is not known."""
+    base = getattr(policy, "base", None)
+    return {BASE: base.weights} if base is not None and base.weights else {}
+
+
+def check_base(folder: Path, document: Mapping[str, Any], policy: Policy) -> None:
+    """Raise RewardlabError where the model below a run's adapters holds other weights than when the run began."""
+    now = base_of(policy).get(BASE)
+    if now and document.get(BASE) not in (None, now):
+        raise RewardlabError(
+            f"{folder} trains adapters on {document.get('model')}, which holds other weights now than when the run began: put the "
+            "old ones back, or begin a new run"
+        )
+
 
 SAMPLE = 100
 """Problems of either side that stand for all of them."""

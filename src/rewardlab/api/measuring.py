@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
+from rewardlab.api.changes import check_base
 from rewardlab.api.checking import undecided, without_answers
 from rewardlab.api.inputs import begin_run, policy_of, task_of
 from rewardlab.core import Measure, Recipe, Rollout, Task
@@ -152,7 +153,9 @@ def begun_again(folder: Path, what: str, measure: Measure | None = None, problem
     recipe = registry.load_recipe(document["recipe"])
     recipe = recipe.but(measure=measure) if measure else recipe
     task = task_of(None, config)
-    return Ops(recipe, begin_run(recipe, policy_of(None, config, task), task, config), task, config)
+    policy = policy_of(None, config, task)
+    check_base(folder, document, policy)
+    return Ops(recipe, begin_run(recipe, policy, task, config), task, config)
 
 
 def keep_weights(folder: Path) -> None:

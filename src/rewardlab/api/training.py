@@ -12,7 +12,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.arguments import check_settings, check_task, named_model, run_folder
-from rewardlab.api.changes import check_given, check_same, digest, prepare, resumable, write
+from rewardlab.api.changes import base_of, check_base, check_given, check_same, digest, prepare, resumable, write
 from rewardlab.api.first_rows import check_episodes
 from rewardlab.api.idle import tell_idle
 from rewardlab.api.inputs import (
@@ -152,6 +152,7 @@ def _resume(folder: Path, document: dict[str, Any], changed: bool, task: Task | 
     # older versions gave rows the same order under every seed
     task = task_of(task, without_columns.but(seed=document.get("order_seed", 0)))
     policy = policy_of(model, config, task)
+    check_base(folder, document, policy)
     # a run of an older version was begun without looking at its prompts, and is resumed so
     if "overlong" in document:
         task, _ = fit_prompts(task, policy, config, recipe, written="written" in document.get("prompts", {}))
@@ -180,6 +181,7 @@ def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, conf
         "prompts": prompts,
         "params": sum(p.numel() for p in policy.parameters()),
         "loaded_dtype": getattr(policy, "loaded_dtype", "float32"),
+        **base_of(policy),
     }
     document = _document(recipe, task, config, folder) | about_run
     needed = disk_bytes(recipe, policy, run.models, config)
