@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-os.environ.setdefault(
-    "OMP_NUM_THREADS", "1"
-)  # models are tiny here: threads only wait for each other, most of all beside other tests
+# models are tiny here: threads only wait for each other, most of all beside other tests; and a fork of a process that has used
+# several of them, as tests of kill -9 make, waits for ever, whatever the shell says
+os.environ["OMP_NUM_THREADS"] = "1"
 
 # a shell that starts the tests in the background has them ignore Ctrl-C, and so would every process that they start
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -43,7 +43,6 @@ def test_what_was_made_here_is_copied_beside_a_scorer_that_needs_it():
     ("smollm2:nothing", "unknown task 'nothing'"),
     ("smollm2:", "with which task"),
     ("smollm2#3", "smollm2 has one start"),
-    ("smollm2:reasoning_gym:chain_sum", "no teacher who writes solutions"),
     ("smollm2:flows", "no teacher who writes solutions"),
     ("minilm:arithmetic", "write smollm2:arithmetic"),
 ])  # fmt: skip

@@ -60,7 +60,7 @@ def evaluate(
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
     _check(k, problems, temperature, workers)
-    model = _given(named_model(model), task or settings.get("test"))
+    model = _given(named_model(model), settings.get("test") if task is None else task)
     config, task = as_in_run(model, task, settings)
     task = _told(task_of(task, config), config)
     if (found := _as_trained(model, task, config, problems, judge, best_of)) is not None:

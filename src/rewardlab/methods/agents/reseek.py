@@ -167,7 +167,7 @@ data = Data(
 EPISODES = recorded(fields=("honest", "rash"))
 VERDICTS = judged().named("verdicts") + judged(trust=False).named("contained") + 0.0 * correct()
 check = Check(
-    says="of two episodes the one whose verdicts are right more often is paid more, though a needed result may not hold the answer",
+    says="of two episodes the one whose verdicts are right oftener is paid more, though a needed result may not hold the answer",
     versus=None, task="encyclopaedia:scripted=true,test_size=4000", measure="agreement.verdicts", direction="higher", margin=0.02,
     against="agreement.contained", model="untrained",
     by=own_share(inner=told_apart(reward=VERDICTS, truth=score_in_data(), rollout=EPISODES)),

@@ -102,8 +102,7 @@ data = Data(
 
 SMALL = {"share": 0.0, "ask": "{question}\n{steps}", "right": "+", "wrong": "-", "check_tokens": 96, "problems": 16}
 claim = Claim(
-    says="trained to solve and to judge, a policy's own verdict picks right ones of its samples more often than their "
-    "majority does",
+    says="trained to solve and to judge, a policy's own verdict picks right ones of its samples oftener than their majority does",
     versus=None, task="versatile:difficulty=4", measure="reranked", direction="higher", margin=0.031, against="majority",
     settings={**SMALL, "lr": 1e-4, "checks": 3}, problems=200, steps=40,
     fault=Within("majority", high=0.9, says="the answer that most of the samples give"),

@@ -133,7 +133,7 @@ data = Data(
 # right and wrong replies that the model wrote before it learnt, so that both sides judge the same ones
 JUDGED = ranked(by=correct(), n=8)
 claim = Claim(
-    says="confidence in the answer finds the right one of two replies more often after DPO on the widest gaps than on any pairs",
+    says="confidence in the answer finds the right one of two replies oftener after DPO on the widest gaps than on any pairs",
     versus="crew_confidence_as_reward", task="choices", measure="agreement", direction="higher", margin=0.074,
     versus_settings={"widest": False}, by=told_apart(reward=answer_confidence(), truth=correct(), rollout=JUDGED), problems=600,
     steps=40, fault=Within("agreement", high=0.9, says="how often the model is surer of the right one of two, after plain DPO"),

@@ -44,7 +44,7 @@ data = Data(
 
 ALIGNED, SURE = self_alignment().named("aligned"), likelihood().named("confident")
 check = Check(
-    says="of two right replies to one problem, the more concise one is aligned more with it, more often than it is likelier",
+    says="of two right replies to one problem, the more concise one is aligned more with it, oftener than it is likelier",
     versus=None, task="arithmetic:biased=0.75,error=0.1,redundant=0.4", measure="agreement.aligned", direction="higher",
     margin=0.13, against="agreement.confident",
     by=told_apart(reward=ALIGNED + SURE, truth=length_penalty(), rollout=independent(n=8), among=correct()), problems=300, steps=1,

@@ -38,7 +38,7 @@ fidelity = "whole"
 data = Data(answer="the gold answer")
 
 claim = Claim(
-    says="one of eight replies is right more often than after as many updates on right replies alone, which make them alike",
+    says="one of eight replies is right oftener than after as many updates on right replies alone, which make them alike",
     versus="nsr_w_reinforce", task="countdown:largest=30,habit=0.9", measure="pass@8", direction="higher", margin=0.118,
     versus_settings={"positive": 1.0, "negative": 0.0}, by=coverage(n=8, k=8), problems=1000, steps=40,
     moved=Within("train.entropy", low=0.02, says="entropy at the decisions, in nats"), start=None,

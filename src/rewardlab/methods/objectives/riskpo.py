@@ -132,7 +132,7 @@ fidelity = "whole"
 data = Data(answer="the gold answer")
 
 claim = Claim(
-    says="one of eight replies is right more often than after as many updates of GRPO on as many replies, and entropy lasts",
+    says="one of eight replies is right oftener than after as many updates of GRPO on as many replies, and entropy lasts",
     versus="grpo", task="countdown:largest=30,habit=0.9", measure="pass@8", direction="higher", margin=0.017,
     settings={"n": 8, "problems": 10, "shifted": False, "lr": 1e-4},
     versus_settings={"n": 8, "problems": 10, "minibatches": 2, "lr": 1e-4}, by=coverage(n=8, k=8),

@@ -113,7 +113,7 @@ left_out = (
 data = Data(answer="the gold answer")
 
 claim = Claim(
-    says="taught by outcomes alone, it picks right ones of 8 more often than a head taught by four continuations of every step",
+    says="taught by outcomes alone, it picks right ones of 8 oftener than a head taught by four continuations of every step",
     versus="er_prm", task="arithmetic:biased=0.75,error=0.1", measure="reranked", direction="higher", margin=0.12,
     settings={"beta": 0.5}, versus_settings={"eta": 0.0, "init": "embedded:arithmetic:judge", "lr": 3e-4, "problems": 8},
     problems=300, steps=30, fault=Within("by_auc", low=0.6, says="right replies above wrong ones, by the head"),

@@ -204,7 +204,7 @@ data = Data(
 )
 
 claim = Claim(
-    says="self-training at a temperature tuned each round is right more often than at a fixed one, and eight replies find as much",
+    says="self-training at a temperature tuned each round is right oftener than at a fixed one, and eight replies find as much",
     versus="b_star", task="countdown:largest=30,habit=0.9", measure="pass@1", direction="higher", margin=0.02,
     settings={"problems": 8},
     versus_settings={"problems": 8, "lowest": 1.0, "highest": 1.0, "temperatures": 1, "threshold": 0.5},

@@ -235,7 +235,7 @@ data = Data(
 )
 
 claim = Claim(
-    says="episodes that the refiner cuts where it finds them wrong end right more often than the same ones cut at random",
+    says="episodes that the refiner cuts where it finds them wrong end right oftener than the same ones cut at random",
     versus=None, task="repairs:misjudged=0.0", measure="repaired", direction="higher", margin=0.03, against="at_random",
     settings={"lr": 1e-4}, by=repaired_accuracy(env=search()), problems=200, steps=30,
     fault=Within("as_it_was", high=0.7, says="share of first episodes that end right"), learns=None,

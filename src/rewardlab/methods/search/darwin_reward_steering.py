@@ -231,8 +231,7 @@ data = Data(
 
 # by construction: the rival does not read the second wording, and an exact judge chooses on both sides
 claim = Claim(
-    says="beams of mutated instructions and of the one that was asked find right replies more often than as many of "
-    "the latter alone",
+    says="beams of mutated instructions and of the one that was asked find right replies oftener than as many of the latter alone",
     versus="darwin_reward_steering", task="wordings", measure="accuracy", direction="higher", margin=0.11,
     settings=STRICT | {"mutate": "column"}, versus_settings=STRICT | {"mutate": "none"}, problems=300,
     fault=Within("accuracy", high=0.9, says="accuracy of replacement alone"), learns=None, start=None, sanity=True,

@@ -83,8 +83,7 @@ ALL = agentic_reward().named("agents")
 LOOKS = agentic_reward(0.0, 1.0, 0.0).named("static")
 RUNS = agentic_reward(1.0, 0.0, 0.0).named("execution")
 check = Check(
-    says="the three agents pay pages as asked more than pages with one fault, more often than looks alone, which sees "
-    "no dead button",
+    says="the three agents pay pages as asked more than pages with one fault, oftener than looks alone, which sees no dead button",
     versus=None, task="pages:test_size=1600", measure="pair_accuracy.agents", direction="higher", margin=0.1,
     against="pair_accuracy.static", model="untrained", by=own_share(inner=pair_agreement(reward=ALL + LOOKS + RUNS)), problems=1600,
     steps=1, fault=Within("pair_accuracy.static", high=0.9, says="pages as asked above those with one fault, by looks alone"),

@@ -101,7 +101,7 @@ data = Data(
 BY_ATOMS = atomic_thoughts(inner=grounded()).named("atoms")
 AS_A_WHOLE = atomic_thoughts(inner=grounded(), whole=True).named("whole")
 check = Check(
-    says="of two searches that differ in how much they make up, the sounder is paid more often by atoms than by whole thoughts",
+    says="of two searches that differ in how much they make up, the sounder is paid more oftener by atoms than by whole thoughts",
     versus=None, task="inquiries:test_size=4000", measure="agreement.atoms", direction="higher", margin=0.07,
     against="agreement.whole", model="untrained",
     by=own_share(inner=told_apart(reward=BY_ATOMS + AS_A_WHOLE, truth=score_in_data(), rollout=recorded(fields=("sound",

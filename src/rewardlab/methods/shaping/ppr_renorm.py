@@ -123,8 +123,7 @@ RENORMED = aggregate(renormed(process=JUDGE, outcome=correct())).named("renormed
 RAW = aggregate(renormed(process=JUDGE, outcome=correct(), center="none")).named("raw")
 # by construction: the judge's liking for words is planted, and is what the formula takes out
 check = Check(
-    says="with scores of turns by a judge that likes many words, ReNorm prefers the better of two searches more often "
-    "than their sum",
+    says="with scores of turns by a judge that likes many words, ReNorm prefers the better of two searches oftener than their sum",
     versus=None, task="inquiries:test_size=4000", measure="agreement.renormed", direction="higher", margin=0.145,
     against="agreement.raw", model="untrained",
     by=own_share(inner=told_apart(reward=RENORMED + RAW, truth=score_in_data(), rollout=recorded(fields=("direct", "wandering")))),

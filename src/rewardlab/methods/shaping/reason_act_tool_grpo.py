@@ -120,7 +120,7 @@ data = Data(
 
 RATE = {"problems": 16, "lr": 3e-4}
 claim = Claim(
-    says="after equal updates right answers come more often from the right calls than where the answer alone is paid",
+    says="after equal updates right answers come oftener from the right calls than where the answer alone is paid",
     versus="reason_act_tool_grpo", task="desk", measure="right_by_the_way", direction="higher", margin=0.06913,
     settings=RATE, versus_settings={**RATE, "calls": 0.0},
     by=right_by_the_way(rollout=interactive(env=recorded_tools(), n=3, turns=3), way=tool_accuracy()), steps=30,

@@ -52,7 +52,7 @@ data = Data(
 )
 
 check = Check(
-    says="of two replies the one that takes fewer edits to be right is paid more, more often than where being right alone is paid",
+    says="of two replies the one that takes fewer edits to be right is paid more, oftener than where being right alone is paid",
     versus=None, task="cards", measure="agreement", direction="higher", margin=0.03, against="agreement.correct",
     by=told_apart(
         reward=ladder() + 0.0 * correct(), truth=with_answer(inner=edit_similarity(), column="solution"), rollout=independent(n=8)

@@ -126,7 +126,7 @@ data = Data(
 
 SAID = {"field": "said", "rm_lr": 3e-3, "utterances": 300, "passes": 7}
 claim = Claim(
-    says="a reward model of attributed scores ranks utterances rightly more often than one that gives each its talk's scores",
+    says="a reward model of attributed scores ranks utterances rightly oftener than one that gives each its talk's scores",
     versus="sotopia_rl", task="bargaining:noise=0.3", measure="pair_accuracy", direction="higher", margin=0.02, model="untrained",
     settings=SAID, versus_settings={**SAID, "spread": "uniform"}, by=pair_accuracy(model=MODEL), steps=1,
     fault=Within("pair_accuracy", 0.5, 0.85, "utterances ranked rightly, taught on the scores of whole talks"),

@@ -84,7 +84,7 @@ data = Data(
 
 GATED, SUMMED = design_reward().named("gated"), design_reward(gated=False).named("summed")
 check = Check(
-    says="behind gates designs that work earn more than small ones that do not, more often than by the sum of the same terms",
+    says="behind gates designs that work earn more than small ones that do not, oftener than by the sum of the same terms",
     versus=None, task="circuits:test_size=4000", measure="pair_accuracy.gated", direction="higher", margin=0.12,
     against="pair_accuracy.summed", model="untrained", by=own_share(inner=pair_agreement(reward=GATED + SUMMED)), problems=4000,
     steps=1, fault=Within("pair_accuracy.summed", high=0.9, says="designs that work above small wrong ones, by the sum"),

@@ -62,7 +62,7 @@ data = Data(
 STEPS = aggregate(white_box()).named("white_box")
 # by construction: what is compared reads the steps that the truth is made of
 check = Check(
-    says="of two replies the one that follows the program better is paid more, more often than where the output alone is paid",
+    says="of two replies the one that follows the program better is paid more, oftener than where the output alone is paid",
     versus=None, task="executions:test_size=4000", measure="pair_accuracy.white_box", direction="higher", margin=0.07,
     against="pair_accuracy.output", model="untrained",
     by=own_share(inner=pair_agreement(reward=STEPS + 0.0 * aggregate(correct()).named("output"))), problems=4000, steps=1,

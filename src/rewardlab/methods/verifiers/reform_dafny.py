@@ -85,7 +85,7 @@ data = Data(
 
 SUBSET, VERIFY = contract_reward().named("subset"), contract_reward(0.0).named("verified")
 check = Check(
-    says="paid for what they imply, contracts that say something earn more than empty ones more often than paid for proof alone",
+    says="paid for what they imply, contracts that say something earn more than empty ones oftener than paid for proof alone",
     versus=None, task="contracts:test_size=4000", measure="pair_accuracy.subset", direction="higher", margin=0.14,
     against="pair_accuracy.verified", model="untrained", by=own_share(inner=pair_agreement(reward=SUBSET + VERIFY)), problems=4000,
     steps=1,
