@@ -50,7 +50,7 @@ def cost(found: League) -> str:
     quoted = shlex.quote(rival.name)
     tried = f", each tried at 3 learning rates on {found.rate_seeds} seeds and then run on {found.pairs}" if found.learns else ""
     members = found.on_plain_rows
-    varied = settings_of(members, found.pairs)
+    varied = runs_that_vary(members, found.pairs)
     vary = f", and {varied} runs that vary a setting" if varied else ""
     at_least, more = ("at least ", " A method whose best rate is at an edge is tried beyond it.") if found.learns else ("", "")
     every = runs(found, members, found.pairs)
@@ -80,10 +80,10 @@ def where_unfit(found: League) -> str:
 
 def runs(found: League, members: tuple[Member, ...], pairs: int) -> int:
     each = pairs + (3 * found.rate_seeds if found.learns else 0)
-    return len(members) * each + settings_of(members, pairs)
+    return len(members) * each + runs_that_vary(members, pairs)
 
 
-def settings_of(members: tuple[Member, ...], pairs: int) -> int:
+def runs_that_vary(members: tuple[Member, ...], pairs: int) -> int:
     """The runs in which members vary their setting."""
     return sum(len(member.values) for member in members) * min(KNOB_SEEDS, pairs)
 

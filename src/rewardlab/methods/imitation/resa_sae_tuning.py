@@ -230,8 +230,8 @@ claim = Claim(
     settings=HERE, versus_settings={**HERE, "random": True}, steps=80,
     judge=Within("train.unexplained", high=0.3, says="share of the source's activations that the autoencoder does not rebuild"),
     learns=None,
-    finding="recorded against its start alone: 35% right after tuning and 36% before, though the autoencoder rebuilds 98% of the "
-    "activations; what RL taught the source did not come over",
+    finding="35% right through the source's directions, 36% through random ones, 35% before: what RL taught the source did not "
+    "come over, by either",
     version=2, replaces="its rival was the policy before, which says nothing of what the directions hold",
 )  # fmt: skip
 system = "resa-sae-tuning"
