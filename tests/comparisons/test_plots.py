@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 from xml.etree import ElementTree
 
 import pytest
 
-from rewardlab.comparisons.levels import change, shown, span, times
-from rewardlab.comparisons.plots import Axis, axis, curves, scatter, spread
+from rewardlab.comparisons.levels import axis_of, change, plotted_at, shown, span, times
+from rewardlab.comparisons.plots import Axis, Spot, axis, curves, labelled, scatter, spread, through
 
 SHARE = {"scale": "share", "better": "higher"}
 LOG = {"scale": "log", "better": "lower", "unit": "tokens"}
@@ -56,3 +56,30 @@ def test_levels_and_differences_as_people_say_them():
     assert span(-math.log(0.9), -math.log(0.7), LOG) == "-30% to -10%"
     assert span(0.01, 0.05, SHARE) == "+1.0 to +5.0"
     assert (times(50.0, 40.0), times(None, 40.0), shown(None, SHARE)) == ("1.25x", "–", "–")
+
+
+def test_labels_stand_beside_their_points_and_cover_neither_points_nor_one_another():
+    close = [Spot(200 + 3 * i, 100 + 2 * i, f"method_{i}", "#000", 12) for i in range(6)]
+    root = ElementTree.fromstring(f"<svg>{labelled([*close, Spot(560, 200, 'far_right', '#000', 12)])}</svg>")
+    boxes = [(float(one.attrib["x"]), float(one.attrib["y"]), 0.58 * 12 * len(one.text or "")) for one in root.iter("text")]
+    assert len(boxes) == 7
+    for (x1, y1, wide1), (x2, y2, wide2) in combinations(boxes, 2):
+        assert abs(y1 - y2) >= 11.9 or x1 + wide1 <= x2 or x2 + wide2 <= x1
+    for (x, y, wide), spot in product(boxes, close):
+        assert not (x < spot.x < x + wide and y - 10 < spot.y < y)
+    # those that had to move away are joined to their points
+    assert list(root.iter("line"))
+
+
+def test_axes_are_in_what_people_read():
+    length = LOG | {"says": "length of right replies"}
+    assert plotted_at(math.log(30), length) == pytest.approx(30)
+    assert axis_of(length) == "length of right replies, tokens (lower is better)"
+    assert (plotted_at(0.5, SHARE), plotted_at(None, SHARE)) == (50, None)
+    assert axis_of({"says": "right replies", "scale": "share", "unit": ""}) == "right replies, %"
+
+
+def test_a_line_goes_through_settings_in_their_order_and_through_the_member_where_it_lies():
+    line = through([(0.0, 5.0, 8.0), (0.0, 3.0, None), (0.0, 1.0, 2.0), (0.0, 2.0, 4.0)])
+    assert line == [(0, 1), (0, 2), (0, 3), (0, 5)]
+    assert through([(1.0, 1.0, None)]) == [(1, 1)]

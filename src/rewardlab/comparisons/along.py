@@ -49,7 +49,7 @@ def compared(
     """By member: its standing where it and the baseline have spent as much, and the means of that amount and of its outcome there.
 
     runs: of the members, seed by seed in one order. A member none of whose pairs were measured on the way is left out.
-    starts: by seed, the warm start that it was run from, as in `standings`.
+    starts: by seed, the initial policy that it was run from, as in `standings`.
     """
     paths = {name: [path_of(one, spends, outcome.number) for one in own] for name, own in runs.items()}
     met = {

@@ -129,7 +129,7 @@ def warm_starts(what: str, jobs: Sequence[Job], processes: int | Crew | None) ->
     _WARM.update(starts)
     if len(configs) < 2:
         return
-    with Bar(f"{what}: warm starts", len(configs)) as bar, closing(run_all(warm, configs, processes)) as ends:
+    with Bar(f"{what}: initial policies", len(configs)) as bar, closing(run_all(warm, configs, processes)) as ends:
         for position, _ in ends:
             # one that fails is told by its run
             bar.advance(configs[position].model or "embedded")

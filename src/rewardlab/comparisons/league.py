@@ -98,7 +98,7 @@ class World:
     """Where members meet.  task, model: as on the command line; model None: the task's own.  reward: in place of the members' own.
 
     new: whether no member's check was made there, in words that say what it asks.  steps, settings, lora_rank: in place of the
-    league's.  starts: warm starts of the small policy among which seeds are divided; 0: a model that has one start.
+    league's.  starts: initial small policies among which seeds are divided; 0: a model that has one start.
     sampled: whether seeds change what a member does there. Where replies were recorded they do not: members are run once, and
     compared problem by problem.
     tokens: of all models together, that each run may spend, in place of steps: where methods differ in what an update costs them.

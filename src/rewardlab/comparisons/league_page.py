@@ -8,7 +8,7 @@ from typing import Any
 
 from rewardlab.comparisons.facts import OVER, by_problem, facts, matters
 from rewardlab.comparisons.forest import forest
-from rewardlab.comparisons.levels import NOTHING, change, level_and_start, percent, shown, span, times
+from rewardlab.comparisons.levels import NOTHING, axis_of, change, level_and_start, percent, plotted_at, shown, span, times
 from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.plots import curves, paths, scatter
 from rewardlab.comparisons.telling import absences, at_equal, remedies, unmet, unmet_of, verdict
@@ -16,11 +16,13 @@ from rewardlab.comparisons.words import BASELINE, WORDS
 
 Record = Mapping[str, Any]
 STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;color:#1f2328;max-width:60rem;margin:2rem auto;padding:0 1rem}
+body{font:15px/1.5 system-ui,sans-serif;color:#1f2328;max-width:66rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.6rem;margin-bottom:.2rem}
 h2{margin-top:2.4rem;border-top:1px solid #d0d7de;padding-top:1rem} h3{margin:1.6rem 0 .4rem}
 .facts,.note{color:#57606a} .wide{overflow-x:auto} table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #eaeef2;white-space:nowrap} th{font-weight:600}
+th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #eaeef2;white-space:nowrap}
+th{font-weight:600;white-space:normal;vertical-align:bottom} td.word{white-space:normal;min-width:6rem}
+.standings th:last-child{text-align:left}
 th:first-child,td:first-child,td.word{text-align:left}
 tr.better td.word{color:#1a7f37;font-weight:600} tr.worse td.word{color:#cf222e}
 tr.base td{background:#f6f8fa} .caution{background:#fff8c5;padding:.5rem .8rem;border-radius:6px} svg{max-width:100%;height:auto}
@@ -41,8 +43,9 @@ def page(record: Record, question: str) -> str:
 
 
 def world_section(world: Record, record: Record) -> str:
-    learning = {row["member"]: row["curves"].get("truth", ()) for row in world["rows"]}
-    starts = f"{world['pairs']} problems" if by_problem(world) else f"{world['starts']} warm start{'s' * (world['starts'] > 1)}"
+    learning = {row["member"]: [100 * share for share in row["curves"].get("truth", ())] for row in world["rows"]}
+    policies = "1 initial policy" if world["starts"] == 1 else f"{world['starts']} initial policies"
+    starts = f"{world['pairs']} problems" if by_problem(world) else policies
     unseen = " No member was checked here before." if world["new"] else ""
     parts = [
         f"<h2>{escape(world['name'])}</h2><p>{escape(world['says'])}. ",
@@ -51,7 +54,10 @@ def world_section(world: Record, record: Record) -> str:
         noted(absences(world)),
         forest_of(world, record["outcome"]),
         wide(standings_table(world, record)),
-        titled("Right replies in training", curves(learning, record["members"], "updates", "right")),
+        titled(
+            "Right replies in training",
+            curves(learning, record["members"], "from the first update to the last", "right replies, %"),
+        ),
         parted(world, record["outcome"]["margin"]),
         frontier(world, record),
         titled("Along the runs", spent_path(world, record)),
@@ -111,7 +117,7 @@ def standings_table(world: Record, record: Record) -> str:
     outcome, guard = record["outcome"], record["guard"]
     names = ["member", outcome["says"], "difference", "95% interval", "p, adjusted", *([guard["says"]] if guard else []), "stands"]
     body = "".join(standings_row(row, outcome, guard) for row in world["rows"])
-    return f"<table><thead><tr>{cells(names, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<table class="standings"><thead><tr>{cells(names, "th")}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def standings_row(row: Record, outcome: Record, guard: Record | None) -> str:
@@ -129,23 +135,22 @@ def standings_row(row: Record, outcome: Record, guard: Record | None) -> str:
 
 def frontier(world: Record, record: Record) -> str:
     """The outcome against a cost, or against what is guarded: where a member stands on both, and where its settings take it."""
-    outcome = record["outcome"]
-    drawn = plotted(world, record, f"{outcome['says']} ({outcome['better']} is better), {outcome['number']}")
+    drawn = plotted(world, record)
     several = any(row["knob"] for row in world["rows"])
     note = '<p class="note">Small points: other values of a setting, on fewer seeds, not decided.</p>' if several else ""
     return titled("Frontier", drawn) + note if drawn else ""
 
 
-def plotted(world: Record, record: Record, across: str) -> str:
+def plotted(world: Record, record: Record) -> str:
     """The plot of the outcome against the league's first cost; against what is guarded, where it names none."""
-    costs, guard = costs_of(record), record["guard"]
-    if costs:
-        number, says = next(iter(costs.items()))
-        points = [{"member": row["member"], "x": row["mean"], "y": row["beside"].get(number), "at": None} for row in world["rows"]]
-        return scatter(points, record["members"], across, says)
-    if guard is None:
-        return ""
-    return scatter([point for row in world["rows"] for point in points_of(row)], record["members"], across, guard["says"])
+    outcome, costs, guard = record["outcome"], costs_of(record), record["guard"]
+    upwards = next(iter(costs.values())) if costs else axis_of(guard) if guard else ""
+    points = [
+        {"member": row["member"], "x": plotted_at(level, outcome), "y": beside if costs else plotted_at(beside, guard), "at": at}
+        for row in world["rows"]
+        for at, level, beside in places(row, costs)
+    ]
+    return scatter(points, record["members"], axis_of(outcome), upwards) if upwards else ""
 
 
 def spent_path(world: Record, record: Record) -> str:
@@ -161,17 +166,19 @@ def costs_of(record: Record) -> Mapping[str, str]:
     return record.get("costs") or {}
 
 
-def points_of(row: Record) -> list[dict[str, Any]]:
+def places(row: Record, costs: Mapping[str, str]) -> list[tuple[float | None, float | None, float | None]]:
+    """(value of its setting, the outcome, what stands against it) of a member, for which the first is None, and of its settings."""
+    if costs:
+        return [(None, row["mean"], row["beside"].get(next(iter(costs))))]
     guarded = row["guard"]["mean"] if row["guard"] else None
-    settings = [{"member": row["member"], "x": at["mean"], "y": at["guard"], "at": at["at"]} for at in row["knob"]]
-    return [{"member": row["member"], "x": row["mean"], "y": guarded, "at": None}, *settings]
+    return [(None, row["mean"], guarded), *((at["at"], at["mean"], at["guard"]) for at in row["knob"])]
 
 
 def cost_table(world: Record, record: Record) -> str:
     base = next(row for row in world["rows"] if row["member"] == record["baseline"])
     passes = list(base["pass_at"])[:6] if len(base["pass_at"]) > 1 else []
     equal = f"at equal {record['spends'][1]}" if record.get("spends") else ""
-    names = ["member", "rate", "tokens", "against the baseline", "at equal tokens", equal, "seconds", "length", "entropy", "KL"]
+    names = ["member", "rate", "tokens", "against the baseline", "at equal tokens", equal, "length", "entropy", "KL"]
     costs = costs_of(record)
     names += [*costs.values(), *passes]
     lines = [cost_row(row, base, record["outcome"], list(costs), passes) for row in world["rows"]]
@@ -184,7 +191,6 @@ def cost_table(world: Record, record: Record) -> str:
 
 def cost_row(row: Record, base: Record, outcome: Record, costs: Sequence[str], passes: Sequence[str]) -> list[str]:
     beside = row["beside"]
-    seconds = sum(row["seconds"]) / len(row["seconds"]) if row["seconds"] else None
     return [
         row["member"],
         f"{row['rate']:g}" if row["rate"] else NOTHING,
@@ -192,7 +198,7 @@ def cost_row(row: Record, base: Record, outcome: Record, costs: Sequence[str], p
         times(row["tokens"], base["tokens"]),
         at_equal_tokens(row, base, outcome) or NOTHING,
         at_equal(row, outcome) or NOTHING,
-        *(number(value) for value in (seconds, beside["length"], beside["entropy"], beside["kl"], *map(beside.get, costs))),
+        *(number(value) for value in (beside["length"], beside["entropy"], beside["kl"], *map(beside.get, costs))),
         *(percent(row["pass_at"].get(name)) for name in passes),
     ]
 

@@ -116,7 +116,7 @@ def plots_of(name: str, world: Record, record: Record) -> Iterator[tuple[str, st
     file, outcome = f"{name}-{world['name'].replace(' ', '-')}", record["outcome"]
     if drawn := differences(world, outcome):
         yield "differences", f"{file}.svg", drawn
-    if drawn := plotted(world, record, f"{outcome['number']} ({outcome['better']} is better)"):
+    if drawn := plotted(world, record):
         yield "frontier", f"{file}-frontier.svg", drawn
     if drawn := spent_path(world, record):
         yield "runs along the way", f"{file}-path.svg", drawn

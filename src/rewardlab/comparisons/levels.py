@@ -25,6 +25,20 @@ def shown(value: float | None, outcome: Record) -> str:
     return f"{value:,.0f}{unit}" if abs(value) >= 1000 else f"{value:.3g}{unit}"
 
 
+def plotted_at(value: float | None, outcome: Record) -> float | None:
+    """A level as it stands on an axis: in what `shown` writes, since nobody reads logarithms."""
+    if value is None:
+        return None
+    return math.exp(value) if outcome["scale"] == "log" else 100 * value if outcome["scale"] == "share" else value
+
+
+def axis_of(outcome: Record) -> str:
+    """What stands beside that axis."""
+    unit = "%" if outcome["scale"] == "share" else outcome.get("unit")
+    better = f" ({outcome['better']} is better)" if outcome.get("better") else ""
+    return outcome["says"] + (f", {unit}" if unit else "") + better
+
+
 def level_and_start(row: Record, outcome: Record) -> str:
     """The level of a member in a world; of the baseline also where it began, since nothing else says what training itself does."""
     baseline = row["standing"]["word"] == BASELINE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 330, 60, 190, 16, 46
@@ -27,10 +28,11 @@ class Axis(NamedTuple):
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round numbers within it, some five of them: multiples of 1, 2 or 5 times a power of ten."""
+        """Round numbers within it, three to eight of them: multiples of 1, 2 or 5 times a power of ten."""
         rough = (self.high - self.low) / about
         power = 10.0 ** math.floor(math.log10(rough))
-        step = power * next(by for by in (1, 2, 5, 10) if by * power >= rough)
+        # the nearest by ratio: the next above would leave two of them where `rough` is just above a round number
+        step = power * min((1, 2, 5, 10), key=lambda by: abs(math.log(by * power / rough)))
         return [step * i for i in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
 
 
@@ -82,7 +84,7 @@ def paths(lines: Mapping[str, Sequence[Sequence[float]]], order: Sequence[str], 
 def scatter(
     points: Sequence[Mapping[str, Any]], order: Sequence[str], across: str, upwards: str
 ) -> str:  # fmt: skip
-    """A point for each member, with its settings as smaller points joined to it.
+    """A point for each member, on a line through its settings, which are smaller points.
 
     points: member, x, y, and at, the value of a setting or None for the member itself.
     """
@@ -92,24 +94,82 @@ def scatter(
     x = axis([point["x"] for point in known], LEFT, WIDTH - RIGHT)
     y = axis([point["y"] for point in known], HEIGHT - BOTTOM, TOP)
     members = [name for name in order if any(point["member"] == name and point["at"] is None for point in known)]
-    drawn = []
+    drawn, spots = [], []
     for name in members:
-        own = [point for point in known if point["member"] == name]
-        centre, stroke = next(point for point in own if point["at"] is None), colour(order.index(name))
-        for point in own:
-            if point["at"] is not None:
-                drawn.append(joined(x(centre["x"]), y(centre["y"]), x(point["x"]), y(point["y"]), stroke))
-                drawn.append(text(x(point["x"]) + 6, y(point["y"]) - 5, f"{point['at']:g}", stroke, 10))
-        drawn.append(f'<circle cx="{x(centre["x"]):.1f}" cy="{y(centre["y"]):.1f}" r="5" fill="{stroke}"/>')
-    labels = spread([y(next(p["y"] for p in known if p["member"] == name and p["at"] is None)) for name in members])
-    for name, height in zip(members, labels, strict=True):
-        drawn.append(text(WIDTH - RIGHT + 8, height + 4, name, colour(order.index(name))))
-    return picture("".join(drawn), x, y, across, upwards)
+        own = [(x(point["x"]), y(point["y"]), point["at"]) for point in known if point["member"] == name]
+        stroke, (cx, cy, _) = colour(order.index(name)), next(point for point in own if point[2] is None)
+        line = " ".join(f"{at:.1f},{up:.1f}" for at, up in through(own))
+        drawn.append(f'<polyline points="{line}" fill="none" stroke="{stroke}" stroke-width="1" opacity="0.6"/>')
+        for at, up, setting in own:
+            if setting is not None:
+                drawn.append(f'<circle cx="{at:.1f}" cy="{up:.1f}" r="3" fill="#ffffff" stroke="{stroke}"/>')
+            spots.append(Spot(at, up, name, stroke, 12) if setting is None else Spot(at, up, f"{setting:g}", stroke, 10))
+        drawn.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="5" fill="{stroke}"/>')
+    return picture("".join(drawn) + labelled(spots), x, y, across, upwards)
 
 
-def joined(x1: float, y1: float, x2: float, y2: float, stroke: str) -> str:
-    line = f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" stroke-width="1" opacity="0.6"/>'
-    return f'{line}<circle cx="{x2:.1f}" cy="{y2:.1f}" r="3" fill="#ffffff" stroke="{stroke}"/>'
+def through(points: Sequence[tuple[float, float, float | None]]) -> list[tuple[float, float]]:
+    """The way through a member's settings in their order, and through the member itself, whose own setting is not told, where
+    that lengthens it least."""
+    settings = sorted((setting, (x, y)) for x, y, setting in points if setting is not None)
+    path = [place for _, place in settings]
+    (centre,) = [(x, y) for x, y, setting in points if setting is None]
+    ways = [[*path[:i], centre, *path[i:]] for i in range(len(path) + 1)]
+    return min(ways, key=lambda way: sum(math.dist(a, b) for a, b in pairwise(way)))
+
+
+class Spot(NamedTuple):
+    """A point, and what is to be read beside it."""
+
+    x: float
+    y: float
+    words: str
+    fill: str
+    size: int
+
+
+def labelled(spots: Sequence[Spot]) -> str:
+    """The words of each beside its point, the large ones first, each where it covers least of what is there already; a thin line
+    leads to those that found no place close by."""
+    taken = [(spot.x - 5, spot.y - 5, spot.x + 5, spot.y + 5) for spot in spots]
+    drawn = []
+    for spot in sorted(spots, key=lambda spot: -spot.size):
+        wide, high = 0.58 * spot.size * len(spot.words), spot.size
+        # to the right, to the left, above, below; then the same farther away
+        places = [
+            (spot.x + dx * (7 + away) - (wide if dx < 0 else wide / 2 if dx == 0 else 0), spot.y + dy * (6 + away + high / 2))
+            for away in (0, 10, 22, 36)
+            for dx, dy in ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1))
+        ]
+        boxes = [(left, middle - high / 2, left + wide, middle + high / 2) for left, middle in places]
+        covers = [_outside(box) + sum(_shared(box, other) for other in taken) for box in boxes]
+        best = min(range(len(boxes)), key=covers.__getitem__)
+        left, top, right, bottom = boxes[best]
+        taken.append(boxes[best])
+        if best >= 8:
+            near = min(max(spot.x, left), right), min(max(spot.y, top), bottom)
+            drawn.append(
+                f'<line x1="{spot.x:.1f}" y1="{spot.y:.1f}" x2="{near[0]:.1f}" y2="{near[1]:.1f}" stroke="{spot.fill}" '
+                'stroke-width="0.5"/>'
+            )
+        drawn.append(text(left, bottom - 0.2 * high, spot.words, spot.fill, spot.size))
+    return "".join(drawn)
+
+
+Area = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
+
+def _shared(one: Area, other: Area) -> float:
+    """How much of one area another covers."""
+    wide, high = min(one[2], other[2]) - max(one[0], other[0]), min(one[3], other[3]) - max(one[1], other[1])
+    return max(wide, 0.0) * max(high, 0.0)
+
+
+def _outside(box: Area) -> float:
+    """How much of a label is beyond the plot, to whose right there is room."""
+    whole = (box[2] - box[0]) * (box[3] - box[1])
+    return whole - _shared(box, (LEFT, TOP - 12, WIDTH - 4, HEIGHT - BOTTOM))
 
 
 def spread(heights: Sequence[float], apart: float = 14) -> list[float]:
@@ -126,11 +186,11 @@ def spread(heights: Sequence[float], apart: float = 14) -> list[float]:
 def picture(inside: str, x: Axis, y: Axis, across: str, upwards: str, ticks_across: bool = True) -> str:
     grid = "".join(
         f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(at):.1f}" y2="{y(at):.1f}" stroke="#eaeef2"/>'
-        + text(LEFT - 8, y(at) + 4, f"{at:.3g}", "#57606a", 11, "end")
+        + text(LEFT - 8, y(at) + 4, f"{at:,.6g}", "#57606a", 11, "end")
         for at in y.ticks()
     )
     if ticks_across:
-        grid += "".join(text(x(at), HEIGHT - BOTTOM + 16, f"{at:.3g}", "#57606a", 11, "middle") for at in x.ticks())
+        grid += "".join(text(x(at), HEIGHT - BOTTOM + 16, f"{at:,.6g}", "#57606a", 11, "middle") for at in x.ticks())
     middle = (LEFT + WIDTH - RIGHT) / 2
     names = text(middle, HEIGHT - 8, across, "#24292f", 12, "middle")
     names += (

@@ -98,13 +98,13 @@ class Season:
         return range(FIRST, FIRST + (self.pairs if world.sampled else 1))
 
     def starts_of(self, world: World) -> list[int] | None:
-        """By seed, the warm start that a run begins from; None where all begin from one model."""
+        """By seed, the initial policy that a run begins from; None where all begin from one model."""
         shared = world.model is not None or world.starts < 2
         return None if shared else [start_of(world, seed) for seed in self.seeds(world)]
 
 
 def model_of(world: World, seed: int) -> str | None:
-    """The model of a run: seeds are divided among the warm starts of a small policy."""
+    """The model of a run: seeds are divided among initial small policies."""
     if world.model is not None or world.starts < 2:
         return world.model
     # the first of them is the usual start

@@ -48,7 +48,7 @@ def standings(
 ) -> dict[str, Standing]:  # fmt: skip
     """The standing of every member.  runs: by member, the numbers of its runs, seed by seed in one order.
 
-    starts: by seed, the warm start that it was run from. Seeds of one start count as one, by their mean: a start may suit a method.
+    starts: by seed, the initial policy of its run. Seeds that share one count as one, by their mean: it may suit a method.
     """
     known = {name: _differences(own, runs[baseline], outcome, starts) for name, own in runs.items() if name != baseline}
     adjusted = _adjusted(known)
