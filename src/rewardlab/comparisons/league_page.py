@@ -43,7 +43,6 @@ def page(record: Record, question: str) -> str:
 
 
 def world_section(world: Record, record: Record) -> str:
-    learning = {row["member"]: [100 * share for share in row["curves"].get("truth", ())] for row in world["rows"]}
     policies = "1 initial policy" if world["starts"] == 1 else f"{world['starts']} initial policies"
     starts = f"{world['pairs']} problems" if by_problem(world) else policies
     unseen = " No member was checked here before." if world["new"] else ""
@@ -131,6 +130,12 @@ def standings_row(row: Record, outcome: Record, guard: Record | None) -> str:
     kind = "base" if base else standing["word"].split()[0]
     first = cells([row["member"], level_and_start(row, outcome), *middle, *kept])
     return f'<tr class="{kind}">{first}<td class="word">{escape(told)}</td></tr>'
+
+
+def learning(world: Record, record: Record) -> str:
+    """The plot of right replies over training; nothing where nothing is trained."""
+    lines = {row["member"]: [100 * share for share in row["curves"].get("truth", ())] for row in world["rows"]}
+    return curves(lines, record["members"], "from the first update to the last", "right replies in training, %")
 
 
 def frontier(world: Record, record: Record) -> str:

@@ -11,7 +11,7 @@ from rewardlab.comparisons import league_records
 from rewardlab.comparisons.facts import by_problem, facts
 from rewardlab.comparisons.guide import guide
 from rewardlab.comparisons.league import League, league, leagues
-from rewardlab.comparisons.league_page import at_equal_tokens, costs_of, differences, plotted, spent_path
+from rewardlab.comparisons.league_page import at_equal_tokens, costs_of, differences, learning, plotted, spent_path
 from rewardlab.comparisons.levels import NOTHING, change, level_and_start, shown, span, times
 from rewardlab.comparisons.parting import parting
 from rewardlab.comparisons.telling import absences, at_equal, unmet, unmet_of, verdict
@@ -116,6 +116,8 @@ def plots_of(name: str, world: Record, record: Record) -> Iterator[tuple[str, st
     file, outcome = f"{name}-{world['name'].replace(' ', '-')}", record["outcome"]
     if drawn := differences(world, outcome):
         yield "differences", f"{file}.svg", drawn
+    if drawn := learning(world, record):
+        yield "learning curves", f"{file}-learning.svg", drawn
     if drawn := plotted(world, record):
         yield "frontier", f"{file}-frontier.svg", drawn
     if drawn := spent_path(world, record):
