@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import torch
 
 import rewardlab
 from rewardlab import RewardlabError, RunConfig, Task, ask, build
+from rewardlab.api import search
 
 SMALL = {"model": "untrained", "steps": 1, "eval_problems": 2, "max_new": 4, "device": "cpu"}
 
@@ -163,3 +166,38 @@ TASKS = [
 def test_problems_tasks_and_operators_are_checked_where_they_are_written(make, says):
     with pytest.raises(RewardlabError, match=says):
         make()
+
+
+class Elsewhere(os.PathLike):
+    """A path that is not pathlib's."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __fspath__(self):
+        return self.path
+
+
+@pytest.mark.parametrize("kind", [Path, Elsewhere])
+def test_paths_are_taken_wherever_a_name_may_be_one(kind, tmp_path):
+    rows = [{"prompt": f"What is {i} + 2?", "answer": str(i + 2)} for i in range(20)]
+    (file := tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    at, held, small = kind(file), kind(tmp_path / "held.jsonl"), {"device": "cpu", "max_new": 4}
+    (tmp_path / "held.jsonl").write_text('{"prompt": "What is 90 + 2?", "answer": "92"}\n')
+    found = rewardlab.train("grpo", "untrained", at, out=kind(tmp_path / "run"), settings={"n": 2, "problems": 2}, **SMALL_RUN)
+    assert found.summary["steps"] == 1
+    assert rewardlab.plan("grpo", "untrained", at, test=held, **small)["columns"] == ["prompt", "answer"]
+    assert rewardlab.evaluate(kind(tmp_path / "run"), at, k=(1,), problems=1, **small)["n"] == 1
+    assert rewardlab.evaluate("untrained", test=held, k=(1,), problems=1, **small)["n"] == 1
+    assert rewardlab.answer("majority_vote", "untrained", at, problems=1, **small)["n"] == 1
+    assert search("majority_vote", at, model="untrained", problems=1, **small)["n"] == 1
+    assert RunConfig(task=at, test=held, model=kind("runs/a")).but(task=at) == RunConfig(
+        task=str(file), test=held.__fspath__(), model="runs/a"
+    )
+    assert rewardlab.compare(["grpo", "rloo"], task=at, model="untrained", dry_run=True, steps=1, seeds=range(2), **small)
+    with pytest.raises(RewardlabError, match="the run knows its task"):
+        rewardlab.resume(kind(tmp_path / "run"), at, steps=2)
+    assert rewardlab.resume(kind(tmp_path / "run"), steps=2).summary["steps"] == 2
+
+
+SMALL_RUN = {"steps": 1, "eval_problems": 2, "max_new": 4, "device": "cpu"}

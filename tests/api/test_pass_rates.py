@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rewardlab.api import pass_rate_file
+from rewardlab.api import pass_rate_file, pass_rates
 from rewardlab.commands import cli
 from rewardlab.core import Trajectory
 from rewardlab.data.files import read, write
@@ -143,6 +143,24 @@ def test_rows_that_are_no_problems_go_with_their_reason(policy):
         ("line 6", "broken"), ("line 2", "no problem"), ("line 3", "no problem"), ("line 4", "too long"),
     ]  # fmt: skip
     assert document["dropped"] == {"no problem": 2, "broken": 1, "too long": 1}
+
+
+def test_rows_without_answers_are_refused_before_anything_is_sampled(policy, monkeypatch):
+    write("d.jsonl", [{"prompt": row["prompt"], "gold": row["answer"]} for row in PROBLEMS])
+    with monkeypatch.context() as patched:
+        patched.setattr(pass_rates, "policy_of", None)
+        told = "needs answers, and the problems of d.jsonl have none.*columns besides the prompt: gold.*did you mean gold"
+        for reward in (None, "math", "0.5 * exact_match()"):
+            with pytest.raises(RewardlabError, match=told):
+                pass_rate_file("d.jsonl", "o.jsonl", model=policy, reward=reward, **SMALL)
+        # whether there are answers, the first row says
+        write("e.jsonl", [{"prompt": "What is 1+1?"}, {"prompt": "What is 1+2?", "answer": "3"}])
+        with pytest.raises(RewardlabError, match="needs answers"):
+            pass_rate_file("e.jsonl", "o.jsonl", model=policy, **SMALL)
+    assert sorted(os.listdir()) == ["d.jsonl", "e.jsonl"]
+    # what compares no answer needs none, and a column may be named
+    assert pass_rate_file("d.jsonl", "o.jsonl", model=policy, reward=even(), **SMALL)["written"] == 7
+    assert pass_rate_file("d.jsonl", "p.jsonl", model=policy, answer_column="gold", **SMALL)["written"] == 7
 
 
 def test_columns_of_ones_own_are_not_overwritten(policy):

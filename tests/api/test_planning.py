@@ -8,11 +8,14 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.api import plan
+from rewardlab.api.checking import check_columns
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.models import embedded, starts
 from rewardlab.models.planned import unmade
 from rewardlab.registry.formula import read_reward
+from rewardlab.rewards.terms import check_terms
+from rewardlab.rewards.user.external import from_file
 
 PROBLEMS = [{"prompt": f"What is {i} + 2?", "answer": str(i + 2)} for i in range(4)]
 PAIRS = [{"prompt": f"Name the planet {i}.", "chosen": "Mars.", "rejected": "One of them is Mars."} for i in range(4)]
@@ -123,3 +126,89 @@ def test_a_small_policy_that_is_made_is_planned_with(name, task, own_cache, monk
     assert unmade(name, registry.task(task)) is None
     assert unmade("untrained", of) is None
     assert unmade("openai:http://localhost:1/v1#m", of) is None
+
+
+# ---- what a run would be refused for, before it begins ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("formula", "name"),
+    [
+        ("correct() + correct()", "correct"),
+        ("length_penalty(per_token=0.1) + 2 * length_penalty(per_token=0.2)", "length_penalty"),
+        ("correct() >> (math() * math())", "math"),
+        ("correct().named('a') + length_penalty().named('a')", "a"),
+    ],
+)
+def test_terms_of_one_name_are_refused_before_a_model_is_loaded(formula, name, monkeypatch):
+    recipe = registry.build("grpo").scored_by(read_reward(formula))
+    monkeypatch.setattr("rewardlab.api.planning.policy_of_dry_run", lambda *_: pytest.fail("a model was loaded"))
+    with pytest.raises(RewardlabError, match=f"two rewards are named '{name}'; tell them apart with"):
+        plan(recipe, "untrained", "arithmetic", device="cpu")
+
+
+@pytest.mark.parametrize(
+    "formula", ["correct() + correct().named('b')", "length_penalty() - answer_given() + 1 + 1", "math() * correct()"]
+)
+def test_terms_of_different_names_are_joined(formula):
+    check_terms(read_reward(formula))
+
+
+def test_terms_of_ones_own_functions_have_their_names_unless_scores_may_name_them(tmp_path):
+    plain = "def f(completion): return 1.0\ndef g(completion): return 1.0\n"
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text(plain)
+    (tmp_path / "c.py").write_text("from rewardlab.core import Score\ndef f(completion): return Score(1.0).named('own')\n")
+    f, g, other, free = (from_file(path=str(tmp_path / f"{file}.py"), function=name) for file, name in ("af", "ag", "bf", "cf"))
+    with pytest.raises(RewardlabError, match="two rewards are named 'f'"):
+        check_terms(f + other)
+    check_terms(f + g + free)
+    with pytest.raises(RewardlabError, match="two rewards are named"):
+        check_terms(f + free + free)
+
+
+def test_a_plan_refuses_an_out_and_a_tracker_as_the_run_does(tmp_path):
+    (rows := tmp_path / "rows.jsonl").write_text("{}")
+    for settings, why in (
+        ({"out": rows}, "this exists already"),
+        ({"out": "/proc/mine"}, "cannot write /proc/mine"),
+        ({"out": tmp_path}, "is not empty, and holds no run: there is rows.jsonl"),
+        ({"track": "foo"}, "unknown tracker 'foo'"),
+    ):
+        with pytest.raises(RewardlabError, match=why):
+            plan("grpo", "untrained", "arithmetic", device="cpu", **settings)
+
+
+def test_equal_replies_are_refused_where_a_credit_compares_them():
+    with pytest.raises(RewardlabError, match=r"equal replies at temperature 0, and the credit center\(\) compares "):
+        plan("grpo", "untrained", "arithmetic", device="cpu", settings={"temperature": 0})
+    check_columns(registry.build("grpo", {"temperature": 0.1}), registry.task("arithmetic"))
+    # the rewards of steps differ within a reply, and a critic compares none
+    check_columns(registry.build("ppo", {"temperature": 0}), registry.task("arithmetic"))
+
+
+@pytest.mark.parametrize("lacking", [0, 21])
+def test_rows_without_answers_are_counted_wherever_they_stand(lacking, tmp_path):
+    rows = [{"prompt": f"What is {i} + 2?"} | ({} if i == lacking else {"answer": str(i + 2)}) for i in range(40)]
+    (file := tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(RewardlabError, match=rf"1 of 40 rows|line {lacking + 1}: the problem has no answer") as refused:
+        plan("grpo", "untrained", str(file), device="cpu")
+    assert f"line {lacking + 1}" in str(refused.value)
+    assert "columns besides the prompt: none" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("have", "count"), [(range(1, 40), 1), (range(1), 39), (range(20), 20)])
+def test_a_column_that_some_rows_lack_is_counted_and_not_called_unknown(have, count, tmp_path):
+    (tmp_path / "mine.py").write_text("def f(completion, foo): return 1.0\ndef g(completion, foo=None): return 1.0\n")
+    rows = [{**PROBLEMS[0], "prompt": f"What is {i} + 2?"} | ({"foo": 1} if i in have else {}) for i in range(40)]
+    (file := tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = registry.task(str(file), test_share=0.01)
+    lacking = [p for p in task.train.problems if "foo" not in p.meta]
+    of = registry.build("grpo").scored_by(read_reward(f"{tmp_path}/mine.py:f"))
+    if not lacking:
+        return check_columns(of, task)
+    message = rf"asks for 'foo', and {len(lacking)} of 39 rows have no column 'foo', first .*{lacking[0].place.rpartition('/')[2]}"
+    with pytest.raises(RewardlabError, match=message):
+        check_columns(of, task)
+    assert abs(len(lacking) - count) <= 1
+    check_columns(registry.build("grpo").scored_by(read_reward(f"{tmp_path}/mine.py:g")), task)

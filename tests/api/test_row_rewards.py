@@ -30,6 +30,17 @@ def test_rows_stay_whose_reward_is_within_the_bounds():
     assert [drop and drop.reason for drop in own_answers("correct() + 0.1")(ROWS)] == [None, "no problem", None]
 
 
+def test_a_column_of_replies_that_no_row_has_is_a_wrong_name():
+    judge = own_answers(length(), "reply")
+    with pytest.raises(RewardlabError, match="no row to judge has a column reply of replies; the columns are: prompt, answer"):
+        judge(ROWS)
+    # where some have it, the others have no reply; and no rows have no wrong name
+    assert [drop and drop.reason for drop in judge([{**ROWS[0], "reply": "five"}, ROWS[2]])] == [None, "no reply"]
+    assert judge([]) == []
+    # the usual name of the answers may be missing
+    assert [drop and drop.reason for drop in own_answers(length())([{"prompt": "2+3"}])] == ["no reply"]
+
+
 def test_a_reward_that_asks_the_model_says_that_there_is_none():
     with pytest.raises(RewardlabError, match="this reward asks the model, and here there is none"):
         own_answers(asks())(ROWS)

@@ -17,6 +17,7 @@ from rewardlab.models.load import load_policy
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.user.external import from_file
+from rewardlab.runs.folder import check_new_folder
 from rewardlab.runs.metrics import read_metrics
 from rewardlab.runs.record import Recorder
 from rewardlab.runs.sources import fingerprints
@@ -243,3 +244,35 @@ def test_what_surely_does_not_fit_is_refused(tmp_path):
         RewardlabError, match=r"a/b will hold at least 1048576.0 GiB of checkpoints and models, and only .* are free"
     ):
         space.check_disk(tmp_path / "a" / "b", 2**50)
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "report.html", "best/model.safetensors", "thesis.md", "log.txt/part"])
+def test_a_folder_with_files_that_are_of_no_run_is_refused_and_left_as_it_is(name, policy, tmp_path):
+    (file := tmp_path / "mine" / name).parent.mkdir(parents=True)
+    file.write_text("precious")
+    for attempt in (go, lambda policy, out: check_new_folder(out)):
+        with pytest.raises(RewardlabError, match=rf"mine is not empty, and holds no run: there is {name.split('/')[0]}, .*--out"):
+            attempt(policy, "mine")
+    assert [path for path in (tmp_path / "mine").rglob("*") if path.is_file()] == [file]
+    assert file.read_text() == "precious"
+
+
+def test_a_run_begins_beside_what_a_shell_redirects_there_and_hidden_files(policy, tmp_path):
+    for name in ("log.txt", "slurm-7.out", ".gitignore"):
+        (tmp_path / "run").mkdir(exist_ok=True)
+        (tmp_path / "run" / name).write_text("printed")
+    check_new_folder("run")
+    assert go(policy, "run", steps=1).summary["steps"] == 1
+    assert (tmp_path / "run" / "log.txt").read_text() == "printed"
+
+
+def test_a_folder_is_looked_at_before_a_run_without_making_it(policy, tmp_path):
+    check_new_folder("new/deep")
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "rows.jsonl").write_text("{}")
+    for out, why in (("rows.jsonl", "this exists already"), ("rows.jsonl/run", "a part of this path is a file")):
+        for attempt in (go, lambda policy, out: check_new_folder(out)):
+            with pytest.raises(RewardlabError, match=f"cannot write {out}: {why}"):
+                attempt(policy, out)
+    with pytest.raises(RewardlabError, match="cannot write /proc/mine"):
+        check_new_folder("/proc/mine")

@@ -291,3 +291,11 @@ def test_the_command_writes_answers_and_a_page(tmp_path, monkeypatch, capsys):
     assert "<script" not in page
     assert cli.main(["search", "best_of_m", "--task", "arithmetic"]) == 2
     assert "did you mean best_of_n" in capsys.readouterr().err
+
+
+def test_a_file_that_is_of_no_search_is_neither_overwritten_by_answers_nor_by_a_page(policy, tmp_path):
+    (precious := tmp_path / "precious.jsonl").write_text("{}\n")
+    for name, why in (("out", "exists, and would be overwritten"), ("page", "would be replaced by an HTML page")):
+        with pytest.raises(RewardlabError, match=f"precious.jsonl .*{why}"):
+            search("best_of_n", world(), model=policy, **{name: precious}, **SMALL)
+    assert precious.read_text() == "{}\n"

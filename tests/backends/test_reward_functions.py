@@ -8,6 +8,7 @@ import math
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -15,7 +16,7 @@ from rewardlab import registry, reward
 from rewardlab.backends.reward_functions import as_openrlhf_reward, as_trl_reward, as_verifiers_reward, as_verl_reward
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
-from rewardlab.rewards.algebra import scheduled
+from rewardlab.rewards.algebra import constrained, normalised, scheduled
 from rewardlab.rewards.length import length_penalty, tokens
 from rewardlab.rewards.task import correct
 
@@ -34,6 +35,11 @@ def rarity(group, run):
 @reward
 def from_the_policy(trajectory, run):
     return run.policy.score([trajectory])
+
+
+@reward
+def of_the_step(trajectory, run):
+    return float(run.step)
 
 
 @reward
@@ -81,6 +87,24 @@ def test_trl_schedules_follow_its_steps():
     f = as_trl_reward(scheduled(tokens(), start=0, end=1))
     at = [f(["q"], ["x"], completion_ids=[[1]], trainer_state=SimpleNamespace(global_step=s, max_steps=10)) for s in (0, 5, 10)]
     assert at == [[0.0], [0.5], [1.0]]
+
+
+def test_what_a_reward_remembers_goes_on_from_call_to_call():
+    running = normalised(tokens(), within="running", eps=0.0)
+    f = as_trl_reward(running)
+    first, second = (f(["q"] * 2, ["x", "x"], completion_ids=ids) for ids in ([[1], [1] * 3], [[1] * 5, [1] * 7]))
+    assert first == pytest.approx([-(0.5**0.5), 0.5**0.5])
+    # the mean of 1, 3, 5, 7 is 4, and their variance is 20 / 3
+    assert second == pytest.approx([(5 - 4) / (20 / 3) ** 0.5, (7 - 4) / (20 / 3) ** 0.5])
+    # calls within a step of the trainer start from the same memory
+    told, state = as_trl_reward(running), SimpleNamespace(global_step=1, max_steps=10)
+    again = [told(["q"] * 2, ["x", "x"], completion_ids=[[1], [1] * 3], trainer_state=state) for _ in range(2)]
+    assert again[0] == again[1]
+
+
+def test_without_a_trainers_steps_a_schedule_stays_at_its_start():
+    f = as_trl_reward(scheduled(tokens(), start=1, end=0))
+    assert [f(["q"], ["x"], completion_ids=[[1]]) for _ in range(3)] == [[1.0]] * 3
 
 
 def test_a_policy_that_is_not_there_is_said():
@@ -182,6 +206,17 @@ def test_verifiers_functions():
     assert "reply '4'" in errors[0]
     of_group = as_verifiers_reward(rarity())
     assert of_group([asked] * 2, [said("a"), said("a")], ["4"] * 2, [{}] * 2) == [0.5, 0.5]
+
+
+def test_verifiers_groups_move_a_multiplier_and_single_replies_are_no_steps():
+    f = as_verifiers_reward(constrained(of_the_step() * 0.0, tokens(), limit=0.0, lr=1.0))
+    asked = [{"role": "user", "content": "2+2?"}]
+    paid = [f([asked] * 2, [said("4")] * 2, ["4"] * 2, [{}] * 2) for _ in range(3)]
+    # every group has a mean cost of 1, so the multiplier rises by 1 each
+    assert paid == [[-1.0] * 2, [-2.0] * 2, [-3.0] * 2]
+    steps = as_verifiers_reward(of_the_step())
+    assert [steps(prompt=asked, completion=said("4"), answer="4") for _ in range(3)] == [0.0] * 3
+    assert [as_verl_reward(of_the_step())("x", "4", "4")["score"] for _ in range(2)] == [0.0] * 2
 
 
 # ---- the real frameworks ---------------------------------------------------------------------------------------------
@@ -286,3 +321,22 @@ def test_in_verl(tmp_path):
         loop.close()
         asyncio.set_event_loop(None)
     assert found == [1.0, 0.0]
+
+
+# ---- gold answers that are not there ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hole", [math.nan, np.float32("nan"), None], ids=repr)
+def test_an_answer_that_a_table_lacks_gives_no_verdict_anywhere(hole):
+    assert as_trl_reward(correct(), verify=verify)(["1+1?"] * 2, ["2", "3"], answer=["2", hole]) == [1.0, None]
+    verl = as_verl_reward(correct(), verify=verify, missing="nan")
+    assert math.isnan(verl("d", "2", hole)["score"])
+    found = as_openrlhf_reward(correct(), verify=verify, missing="nan")(["1+1?2"], ["1+1?"], [hole])
+    assert found["rewards"].isnan().all()
+    assert math.isnan(as_verifiers_reward(correct(), verify=verify)("1+1?", "2", hole, {}))
+
+
+def test_a_column_of_answers_of_another_length_is_named(caplog):
+    for given in ({}, {"answer": "answer"}):
+        with pytest.raises(RewardlabError, match="the column 'answer' has 1 answer for 2 completions; it must have one for each"):
+            as_trl_reward(correct(), verify=verify, **given)(["a", "b"], ["5", "6"], answer=["5"])

@@ -305,3 +305,12 @@ def test_only_a_flag_lets_code_run_without_isolation(monkeypatch, capsys):
     assert os.environ["REWARDLAB_UNSAFE_SANDBOX"] == ""
     assert cli.main(["--unsafe-sandbox", "--version"]) == 0
     assert os.environ["REWARDLAB_UNSAFE_SANDBOX"] == "1"
+
+
+def test_a_report_takes_the_place_of_no_file_of_another_kind(tmp_path, capsys):
+    (tmp_path / "run").mkdir()
+    (precious := tmp_path / "precious.jsonl").write_text("{}\n")
+    for runs in (["run"], ["run", "run"]):
+        assert cli.main(["report", *(str(tmp_path / run) for run in runs), "--out", str(precious)]) == 2
+        assert "precious.jsonl exists, and would be replaced by an HTML page" in " ".join(capsys.readouterr().err.split())
+    assert precious.read_text() == "{}\n"

@@ -99,6 +99,35 @@ def test_the_examples_of_help_are_command_lines_that_the_tool_takes(tool):
         ("curriculum in.jsonl --out out.jsonl", "no row of in.jsonl has a column pass_rate"),
         ("curriculum in.jsonl --out out.jsonl --order easy", "unknown order 'easy'; did you mean easy-first"),
         ("curriculum in.jsonl --out out.jsonl --by answer --order bands", "stages need either their number"),
+        (
+            "curriculum in.jsonl --out out.jsonl --by answer --target 0.5",
+            "--target is for --order target, and the order here is easy",
+        ),
+        ("curriculum in.jsonl --out out.jsonl --by answer --width 0.2", "--width is for --order target"),
+        ("curriculum in.jsonl --out out.jsonl --by answer --cuts 1,2", "--cuts is for --order bands"),
+        ("curriculum in.jsonl --out out.jsonl --by answer --order hard-first --stages 2", "--stages is for --order bands"),
+        (
+            "curriculum in.jsonl --out out.jsonl --by answer --order target --hard low",
+            "--hard is for --order easy-first, hard-first or",
+        ),
+        ("curriculum in.jsonl --out out.jsonl --by answer --order target --target 99", "answer lies between 1 and 1"),
+        ("filter in.jsonl --out out.xlsx", "the data tools write JSON lines, .csv and .parquet files, not .xlsx"),
+        ("filter in.jsonl --out out.jsonl --dropped d.txt", "the data tools write JSON lines, .csv and .parquet files, not .txt"),
+        (
+            "filter in.jsonl --out out.jsonl --answer-column nope",
+            "no row of in.jsonl has a column nope; the columns are: prompt, answer",
+        ),
+        (
+            "filter in.jsonl --out out.jsonl --reward math --reply-column nope",
+            "no row to judge has a column nope of replies; the columns",
+        ),
+        ("dedupe in.jsonl --out out.jsonl --answer-column nope", "no row of in.jsonl has a column nope"),
+        ("mix in.jsonl=nan --out out.jsonl", "the weight of in.jsonl is nan"),
+        ("mix in.jsonl=inf --out out.jsonl", "the weight of in.jsonl is inf"),
+        (
+            "mix in.jsonl --out out.jsonl --rename question=prompt",
+            "no file has a column question to rename; the columns are: prompt, answer",
+        ),
         ("pass-rate in.jsonl --out -", "--out -: pass rates need a file"),
         ("pass-rate in.jsonl --out out.jsonl --temperature 0", "all replies to a problem are the same"),
     ],
@@ -291,3 +320,15 @@ def test_the_tools_that_need_no_model_import_no_torch():
     ):
         command = [sys.executable, "-c", code, "data", *argv, "--out", "o.jsonl"]
         assert subprocess.run(command, capture_output=True, env=env).returncode == 0, argv
+
+
+def test_a_list_of_json_is_read_strictly_and_what_is_written_of_it_is_read_again(capsys):
+    Path("d.json").write_text('[{"prompt": "a"}, {"prompt": NaN}, {"prompt": "b", "n": 1, "n": 2}, {"prompt": "c"}]')
+    # 1: a script must hear of what could not be read
+    assert say("dedupe", "d.json", "--out", "o.jsonl") == 1
+    said = capsys.readouterr().out
+    assert "broken: row 2: not JSON: NaN is not JSON" in said
+    assert "broken: row 3: not JSON: the key 'n' occurs twice in an object" in said
+    assert [row["prompt"] for row in rows(Path("o.jsonl"))] == ["a", "c"]
+    assert say("dedupe", "o.jsonl", "--out", "p.jsonl") == 0
+    assert [row["place"] for row in rows(Path("o.dropped.jsonl"))] == ["row 2", "row 3"]

@@ -51,3 +51,9 @@ def test_rows_that_repeat_others_are_left_out_with_the_reason(tmp_path):
     assert rows[0]["influence"] > 1 > rows[-1]["influence"]
     with pytest.raises(RewardlabError, match="from 1 up"):
         data.diverse_file(tmp_path / "a.jsonl", tmp_path / "b.jsonl", 0)
+
+
+def test_a_file_without_rows_gives_one(tmp_path):
+    (tmp_path / "a.jsonl").write_text("")
+    told = data.diverse_file(tmp_path / "a.jsonl", tmp_path / "b.jsonl", 3)
+    assert (told["rows"], told["written"], (tmp_path / "b.jsonl").read_text()) == (0, 0, "")

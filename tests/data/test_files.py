@@ -3,12 +3,15 @@
 import gzip
 import io
 import json
+import math
 import os
 import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from rewardlab.data.files import read, rows_of, write
+from rewardlab.data.files import check_out, read, rows_of, write
 from rewardlab.errors import RewardlabError
 
 ROWS = [{"prompt": "a\nb", "n": 1, "replies": ["x", "y"]}, {"prompt": "1.50", "answer": {"tests": "t"}, "empty": {}}]
@@ -64,6 +67,23 @@ def test_a_broken_row_of_a_csv_file_keeps_its_place_and_its_text(tmp_path):
         ("a.jsonl", b'{"a": 1}\n{"a":\r\n', "line 2: not JSON: Expecting value at column 6"),
         ("a.json", b'[{"a": 1},\n{"a": }]', "line 2: not JSON: Expecting value at column 7; JSON lines have the suffix .jsonl"),
         ("a.json", b'[{"a": 1},\n{"a": "\xff"}]', "line 2: not UTF-8; convert it (iconv -f latin1 -t utf8)"),
+        ("a.json", b'[{"a": 1},\n{"a": NaN}]', "row 2: not JSON: NaN is not JSON"),
+        ("a.json", b'[{"a": 1},\n{"a": -Infinity}]', "row 2: not JSON: -Infinity is not JSON"),
+        ("a.json", b'[{"a": [1e999]}]', "row 1: not JSON: the number 1e999 is out of range"),
+        ("a.json", b'[{"a": {"b": 1, "b": 2}}]', "row 1: not JSON: the key 'b' occurs twice in an object"),
+        ("a.json", b'[1, {"a": 1}]', "row 1: not a JSON object"),
+        ("a.json", b'[{"a": 1}] 2', "line 1: not JSON: Extra data at column 12; JSON lines have the suffix .jsonl"),
+        (
+            "a.json",
+            b'[{"a": ' + b"[" * 100_000,
+            "line 1: not JSON: the brackets of this element are not closed at column 2; JSON lines have the suffix .jsonl",
+        ),
+        (
+            "a.csv",
+            b"a,b,a\n1,2,3\n",
+            "line 1: several columns are named 'a', and only one of them could be kept; give each its own name, or leave the "
+            "others out",
+        ),
         ("a.csv", b"a,b\n1,2\n3\n", "line 3: 1 cell, but 2 columns"),
         ("a.csv", b"a,b\n\n1,2\n3,\xff\n", "line 4: not UTF-8; convert it (iconv -f latin1 -t utf8)"),
         # one column, so that the number of cells does not tell
@@ -134,3 +154,45 @@ def test_a_table_that_is_none_is_said(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"nothing")
     with pytest.raises(RewardlabError, match=r"a\.parquet cannot be read"):
         rows(tmp_path / "a.parquet")
+
+
+def test_an_element_of_a_list_is_read_as_strictly_as_a_line_and_breaks_no_other(tmp_path):
+    broken = ['{"a": NaN}', '{"a": 1, "a": 2}', '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", '{"a": ' + "9" * 5000 + "}", '"]"']
+    whole = ['{"a": "[\\"}"}', '{"a": [1.5, null]}']
+    texts = [whole[0], *broken, whole[1]]
+    (tmp_path / "a.json").write_text(" [\n" + " ,\n".join(texts) + "\n]\n")
+    (tmp_path / "a.jsonl").write_text("\n".join(texts))
+    elements, lines = list(read(tmp_path / "a.json")), list(read(tmp_path / "a.jsonl"))
+    assert [entry.place for entry in elements] == [f"row {i}" for i in range(1, 8)]
+    assert [(entry.row, entry.raw, entry.why) for entry in elements] == [(entry.row, entry.raw, entry.why) for entry in lines]
+    assert [entry.row for entry in elements if entry.row] == list(map(json.loads, whole))
+    (tmp_path / "b.json").write_text("[ ]")
+    assert rows(tmp_path / "b.json") == []
+
+
+def test_numbers_that_json_does_not_know_are_null_wherever_they_stand(tmp_path):
+    """What one tool writes the next one reads."""
+    row = {"a": math.nan, "b": [1.0, math.inf], "c": {"d": -math.inf}}
+    write(tmp_path / "a.jsonl", [row])
+    assert rows(tmp_path / "a.jsonl") == [{"a": None, "b": [1.0, None], "c": {"d": None}}]
+    write(tmp_path / "a.csv", [row])
+    assert rows(tmp_path / "a.csv") == [{"a": "", "b": "[1.0, null]", "c": '{"d": null}'}]
+    write(tmp_path / "a.parquet", [{"b": [1.0, math.nan]}])
+    assert rows(tmp_path / "a.parquet") == [{"b": [1.0, None]}]
+
+
+def test_two_columns_of_one_name_in_a_parquet_file_are_refused_at_any_depth(tmp_path):
+    pq.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
+    inner = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
+    pq.write_table(pa.table({"s": pa.ListArray.from_arrays([0, 1], inner)}), tmp_path / "b.parquet")
+    for name, column in (("a", "a"), ("b", "s.element.x")):
+        with pytest.raises(RewardlabError, match=rf"{name}\.parquet: several columns are named '{column}'"):
+            rows(tmp_path / f"{name}.parquet")
+
+
+@pytest.mark.parametrize("suffix", ["xlsx", "json", "txt", "gz"])
+def test_rows_are_written_to_files_whose_suffix_says_how_alone(tmp_path, suffix):
+    with pytest.raises(RewardlabError, match=rf"rows are written to JSON lines \(.jsonl\), .csv and .parquet files, not .{suffix}"):
+        check_out(tmp_path / f"a.{suffix}")
+    for name in ("a.jsonl", "a.CSV", "a.parquet", "a"):
+        check_out(tmp_path / name)

@@ -81,3 +81,10 @@ def test_a_run_that_did_not_record_every_step_is_refused_before_anything_is_writ
     with pytest.raises(RewardlabError, match="no rollouts"):
         data.learning_file(tmp_path / "train.jsonl", tmp_path / "scored.jsonl", tmp_path)
     assert not (tmp_path / "scored.jsonl").exists()
+
+
+def test_a_file_without_rows_gives_one(tmp_path):
+    (tmp_path / "a.jsonl").write_text("")
+    run = recorded(tmp_path / "run", {1: {"q": [1]}})
+    told = data.learning_file(tmp_path / "a.jsonl", tmp_path / "b.jsonl", run)
+    assert (told["rows"], told["written"], (tmp_path / "b.jsonl").read_text()) == (0, 0, "")

@@ -6,8 +6,10 @@ from itertools import combinations, pairwise
 
 import pytest
 
+from rewardlab import data
 from rewardlab.data.drops import first, staying
 from rewardlab.data.duplicates import contaminated, duplicates, jaccard, same_answers
+from rewardlab.data.files import write
 from rewardlab.data.filters import Bounds, broken_answers, length_within, within
 from rewardlab.data.mixing import Source, amounts, mixture
 from rewardlab.data.ordering import bands, easy_first, sample, weights
@@ -58,6 +60,16 @@ def test_a_percentage_is_a_quantile_of_the_numbers():
 def test_bounds_that_are_none_are_refused(text):
     with pytest.raises(RewardlabError):
         Bounds.read(text)
+
+
+def test_bounds_may_be_a_pair_of_numbers(tmp_path):
+    assert Bounds.read((3, 5)) == Bounds.read("3:5")
+    assert (Bounds.read([None, 0.5]), Bounds.read((0.5, None))) == (Bounds.read(":0.5"), Bounds.read("0.5:"))
+    for wrong in ((1, 2, 3), (None, None), (5, 3), ("1", 2), (True, 2), (float("nan"), 1), 5, None):
+        with pytest.raises(RewardlabError, match=r"a pair of numbers|the least is above the most"):
+            Bounds.read(wrong)
+    write(tmp_path / "a.jsonl", [{"n": n} for n in range(7)])
+    assert data.filter_file(tmp_path / "a.jsonl", tmp_path / "b.jsonl", between={"n": (3, 5)})["written"] == 3
 
 
 # ---- duplicates ------------------------------------------------------------------------------------------------------
@@ -179,6 +191,22 @@ def test_amounts_follow_weights_up_to_the_cap():
             amounts([1, 1], wrong)
 
 
+def test_weights_are_finite_and_above_zero(tmp_path):
+    write(tmp_path / "a.jsonl", [{"n": 1}])
+    source = str(tmp_path / "a.jsonl")
+    for wrong in (0, -1, float("nan"), float("inf"), "much", True):
+        with pytest.raises(RewardlabError, match=f"the weight of {source} is .*each with a weight above 0"):
+            data.mix_files({source: wrong}, tmp_path / "b.jsonl")
+    for wrong in (float("nan"), float("inf")):
+        with pytest.raises(RewardlabError, match="each with a weight above 0"):
+            amounts([4, 4], [1, wrong])
+        with pytest.raises(RewardlabError, match="repeat, how often a file may be gone through"):
+            amounts([4], [1], repeat=wrong)
+    # as large or as small as a number may be
+    assert amounts([4, 4], [1e308, 1e308]) == [4, 4]
+    assert amounts([4, 4], [1e308, 1e-320]) == [4, 0]
+
+
 def test_a_mixture_repeats_no_row_before_all_others_came_and_aligns_columns():
     sources = [Source("a", [{"id": i} for i in range(10)], 3), Source("b", [{"id": i, "more": 1} for i in range(100, 150)])]
     mixed = mixture(sources, 40, repeat=4, seed=1)
@@ -212,6 +240,16 @@ def test_stages_by_number_and_by_cuts():
     for wrong in ({}, {"count": 2, "cuts": [1]}, {"cuts": [2, 1]}, {"count": 0}):
         with pytest.raises(RewardlabError, match="stages need"):
             bands([1, 2], **wrong)
+
+
+def test_a_target_that_no_row_is_near_is_refused(tmp_path):
+    write(tmp_path / "a.jsonl", [{"pass_rate": x} for x in (0.25, 0.75)])
+    told = "no row is near the target 50: pass_rate lies between 0.25 and 0.75"
+    with pytest.raises(RewardlabError, match=told):
+        data.curriculum_file(tmp_path / "a.jsonl", tmp_path / "b.jsonl", order="target", target=50)
+    assert data.curriculum_file(tmp_path / "a.jsonl", tmp_path / "b.jsonl", order="target")["written"] == 2
+    # neither a power of a small width nor one of a large distance stops it
+    assert weights([0.5, 0.75, 1e200], 0.5, 1e-200) == [1, 0, 0]
 
 
 def test_rows_are_drawn_by_weight():

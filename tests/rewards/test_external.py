@@ -125,6 +125,28 @@ def test_messages_hold_the_whole_prompt(file):
     assert values(f"{path}:f") == [[2.0, 2.0], [3.0, 2.0]]
 
 
+def test_the_tokens_are_those_of_the_reply_whatever_follows_it_and_in_however_many_turns(file):
+    path = file("def f(completions, completion_ids):\n    return [float(''.join(map(str, i))) for i in completion_ids]\n")
+
+    def turn(author, *ids, text="", vectors=None):
+        return Turn(author, np.asarray(ids, np.int64), text=text, vectors=vectors)
+
+    asked, told = turn(None, 1, text="What?"), turn(None, 9, text="a tool said")
+    said = turn("policy", 2, 3, text="so"), turn("policy", 4, text=" 4")
+    closed = turn(None, text="the environment's last word")
+    thought = turn("policy", 5, vectors=np.zeros((1, 2)))
+    episodes = [
+        (asked, *said), (asked, *said, closed), (asked, turn("policy", 7, text="call"), told, *said, closed),
+        (asked, *said, told, thought),
+    ]  # fmt: skip
+    groups = [[Trajectory(ask("What?", "4"), turns, "end") for turns in episodes]]
+    assert [t.reply for t in groups[0]] == ["so 4"] * 4
+    assert values(f"{path}:f", groups) == [[234.0] * 4]
+    nothing = [[Trajectory(ask("What?", "4"), (asked,), "end")]]
+    counts = file("def g(completions, completion_ids):\n    return [len(i) for i in completion_ids]\n")
+    assert values(f"{counts}:g", nothing) == [[0.0]]
+
+
 def test_settings_of_a_function_that_makes_one_and_of_a_decorated_reward(file):
     path = file(SHAPES)
     assert values(f"{path}:made(ending='!')") == [[0.0, 0.0], [0.0, 0.0]]

@@ -367,7 +367,7 @@ def test_options_reach_the_generator_and_its_scorer():
         ("generator=chain_sum", {"min_terms": {1}}, "plain data"),
         ("generator=codeio", None, "codeio is refused: its problems are made by running programs"),
         ("generator=composite", {"datasets": [{"name": "codeio"}]}, "codeio is refused"),
-        ("", None, "needs generator"),
+        ("", None, "has nothing after the colon"),
     ],
 )
 def test_what_cannot_be_loaded_is_refused_with_the_reason(written, options, said):

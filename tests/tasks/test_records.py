@@ -97,6 +97,39 @@ def test_what_is_broken_is_named_by_file_and_line(tmp_path, name, text, says):
         registry.task(str(tmp_path / name))
 
 
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ('{"prompt": "a", "answer": NaN}', "broken JSON: NaN is not JSON"),
+        ('{"prompt": "a", "answer": 1e999}', "broken JSON: the number 1e999 is out of range"),
+        ('{"prompt": "a", "answer": 1, "answer": 2}', "broken JSON: the key 'answer' occurs twice in an object"),
+        ('{"prompt": "a", "answer": ' + "[" * 100_000 + "]" * 100_000 + "}", "broken JSON: nested too deeply"),
+        ('{"prompt": "a", "answer": ' + "9" * 5000 + "}", "broken JSON: Exceeds the limit"),
+    ],
+)
+def test_rows_are_read_as_strictly_as_by_the_data_tools(tmp_path, row, says):
+    rows = ['{"prompt": "What is 1+1?", "answer": 2}', row, '{"prompt": "What is 2+2?", "answer": 4}']
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    (tmp_path / "a.json").write_text(f"[{', '.join(rows)}]")
+    (tmp_path / "b.json").write_text(f'{{"about": [], "data": [{", ".join(rows)}]}}')
+    for name, place in (("a.jsonl", "line 2"), ("a.json", "object 2"), ("b.json", "object 2")):
+        with pytest.raises(RewardlabError) as e:
+            registry.task(str(tmp_path / name))
+        assert str(e.value).startswith(f"{tmp_path / name}, {place}: {says}")
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (tmp_path / "a.csv").write_text("prompt,answer,answer\nWhat is 1+1?,2,3\n")
+    pq.write_table(pa.table([["What is 1+1?"], [2], [3]], names=["prompt", "answer", "answer"]), tmp_path / "a.parquet")
+    (tmp_path / "a.json").write_text('{"data": [{"prompt": "a", "answer": 1}], "data": 3}')
+    for name, column in (("a.csv", "answer"), ("a.parquet", "answer"), ("a.json", "data")):
+        with pytest.raises(RewardlabError, match=rf"{name}.*: several columns are named '{column}'"):
+            registry.task(str(tmp_path / name))
+
+
 @pytest.mark.parametrize(("suffix", "place"), [("jsonl", "line 3"), ("json", "object 3")])
 @pytest.mark.parametrize("value", ["a\ud83d cut", ["fine", {"role": "a\udc00"}]])
 def test_half_of_a_character_is_named_with_its_row_and_column(tmp_path, suffix, place, value):

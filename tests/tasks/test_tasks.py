@@ -399,7 +399,7 @@ GOOD = '{"prompt": "a", "answer": "1"}\n'
         ('{"promt": "b", "answer": 1}\n', "line 1: no column 'prompt'; did you mean 'promt'.*promt, answer"),
         (GOOD + '{"prompt": "b", "answer": null}\n', "line 2: the problem has no answer"),
         (GOOD + '{"prompt": "b", "answer": "  "}\n', "line 2: the problem has no answer"),
-        (GOOD + '{"prompt": "b", "answer": NaN}\n', "line 2: the problem has no answer"),
+        (GOOD + '{"prompt": "b", "answer": NaN}\n', "line 2: broken JSON: NaN is not JSON"),
         (GOOD + '{"prompt": "b", "answer": "", "tests": ["assert f(1)"]}\n', "tests: --verifier code --answer-column tests"),
         (GOOD + '{"prompt": " ", "answer": "1"}\n', "line 2: the prompt is empty"),
         (GOOD + '{"prompt": [], "answer": "1"}\n', "line 2: the prompt is empty"),

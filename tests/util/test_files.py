@@ -79,12 +79,23 @@ def test_what_killed_writers_left_is_swept_and_nothing_else(tmp_path):
     (tmp_path / ".step-000004.123.tmp" / "x").touch()
     (tmp_path / ".best.9.old").mkdir()
     (tmp_path / ".config.json.77.tmp").touch()
-    kept = [".hidden", ".mine.tmp", "a.1.tmp", "step-000002"]
+    (tmp_path / ".notes.77.old").touch()
+    kept = [".hidden", ".mine.tmp", "a.1.tmp", "best", "step-000002"]
     for name in kept:
         (tmp_path / name).touch()
     files.sweep(tmp_path)
     assert names(tmp_path) == kept
     files.sweep(tmp_path / "absent")
+
+
+def test_a_folder_whose_writer_is_killed_between_two_renames_comes_back(tmp_path):
+    # the former folder is out of the way, and the new one not yet in its place; an earlier kill has left an older one
+    for name, text, age in ((".best.5.old", "zero", 20), (".best.9.old", "one", 10), (".best.9.tmp", "two", 0)):
+        fill(tmp_path / name, text)
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    files.sweep(tmp_path)
+    assert names(tmp_path) == ["best"]
+    assert (tmp_path / "best" / "deep" / "x").read_text() == "one"
 
 
 @pytest.mark.parametrize("new", [files.new_file, files.new_folder])
@@ -241,3 +252,28 @@ def test_errors_of_the_system_are_said_with_what_to_do_and_others_pass():
 @pytest.mark.parametrize(("n", "text"), [(512, "512 B"), (2048, "2.0 KiB"), (3.5 * 2**20, "3.5 MiB"), (5000 * 2**30, "5000.0 GiB")])
 def test_sizes_are_readable(n, text):
     assert files.size(n) == text
+
+
+def test_a_page_takes_the_place_of_pages_alone(tmp_path):
+    for name in ("page.html", "page.HTM", "data.jsonl"):
+        files.check_page(tmp_path / name)
+    (tmp_path / "page.html").write_text("<html>")
+    files.check_page(tmp_path / "page.html")
+    (tmp_path / "data.jsonl").touch()
+    files.check_page(tmp_path / "data.jsonl")
+    (tmp_path / "data.jsonl").write_text("{}")
+    with pytest.raises(RewardlabError, match=r"data.jsonl exists, and would be replaced by an HTML page: .* ends in .html"):
+        files.check_page(tmp_path / "data.jsonl")
+
+
+def test_results_are_written_over_those_of_an_earlier_call_alone(tmp_path):
+    names = ("board.json", "index.html")
+    files.results_folder(tmp_path / "new", names, "rows")
+    for taken, text in (("board.json", '{"other": 1}'), ("board.json", "no json"), ("index.html", "<p>mine")):
+        (folder := tmp_path / f"{taken}{len(text)}").mkdir()
+        (folder / taken).write_text(text)
+        with pytest.raises(RewardlabError, match=f"{taken} exists, and would be overwritten: choose another folder"):
+            files.results_folder(folder, names, "rows")
+    (tmp_path / "new" / "board.json").write_text('{"rows": []}')
+    (tmp_path / "new" / "index.html").write_text("<p>ours")
+    files.results_folder(tmp_path / "new", names, "rows")

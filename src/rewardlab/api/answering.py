@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import dropwhile, groupby
+from pathlib import Path
 from typing import Any
 
 from rewardlab.api.arguments import check_settings, named_model
@@ -35,7 +36,8 @@ from rewardlab.util.progress import console, in_batches
 
 
 def answer(
-    recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, prompt: str | None = None, *,
+    recipe: Recipe | str, model: str | Path | Policy | None = None, task: Task | Path | str | None = None,
+    prompt: str | None = None, *,
     problems: int = 100, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Answer one prompt, or a task's held-out problems: sample replies, score them, and select one, as the method says.
@@ -48,7 +50,8 @@ def answer(
 
 
 def answer_each(
-    recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, prompt: str | None = None, *,
+    recipe: Recipe | str, model: str | Path | Policy | None = None, task: Task | Path | str | None = None,
+    prompt: str | None = None, *,
     problems: int = 100, **settings: Any,
 ) -> tuple[dict[str, Any], dict[str, list[float]]]:  # fmt: skip
     """The table of `answer`, and what was measured on each problem by name; tokens are those of the replies."""
@@ -152,7 +155,7 @@ def _check_scored(recipe: Recipe, scores: Scores, run: Run) -> None:
 
 
 def _asked(
-    model: str | Policy | None, task: Task | str | None, prompt: str | None, settings: dict[str, Any]
+    model: str | Policy | None, task: Task | Path | str | None, prompt: str | None, settings: dict[str, Any]
 ) -> tuple[RunConfig, Task]:
     """What is to be answered: one prompt, the task, or the task of the run that `model` names."""
     if prompt is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -35,10 +36,17 @@ def check_task(task: Any) -> None:
         )
 
 
+def named_task(task: Any) -> Task | str | None:
+    """The task, a path as its name. Raises RewardlabError unless this is a task, the name of one, or None."""
+    task = os.fspath(task) if isinstance(task, os.PathLike) else task
+    check_task(task)
+    return task
+
+
 def named_model(model: Any) -> str | Policy | None:
     """The model, a path or a finished run as its name. Raises RewardlabError for what is neither a name nor a policy."""
-    if isinstance(model, Result | Path):
-        return str(model.out if isinstance(model, Result) else model)
+    if isinstance(model, Result | os.PathLike):
+        return str(model.out) if isinstance(model, Result) else os.fspath(model)
     # every policy can read text and extend it: `core.Policy`
     if model is None or isinstance(model, str) or (hasattr(model, "read") and hasattr(model, "extend")):
         return model
@@ -47,7 +55,7 @@ def named_model(model: Any) -> str | Policy | None:
 
 def run_folder(run: Any) -> Path:
     """The folder of a run that is given by its path or as the Result of training it."""
-    if isinstance(run, str | Path | Result):
+    if isinstance(run, str | os.PathLike | Result):
         return run.out if isinstance(run, Result) else Path(PATH.check("the folder of the run", run))
     raise RewardlabError(f"a run is given by its folder, or as the Result of train, not {_shown(run)}")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rewardlab import registry
+from rewardlab.api.answered_rows import some_answered
 from rewardlab.core import Measure, Problem, Recipe, Task
 from rewardlab.data.columns import Data
 from rewardlab.data.rated_rows import read_by
@@ -14,6 +15,7 @@ from rewardlab.data.values import is_missing
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.names import ASK_VERIFIER
 from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.terms import check_terms
 from rewardlab.rewards.user.external import call_of, check_arguments
 from rewardlab.rollouts.independent import independent
 from rewardlab.runs.config import RunConfig
@@ -141,9 +143,31 @@ def settings_of(recipe: Recipe) -> dict[str, Any]:
 
 
 def _check_rest(recipe: Recipe, task: Task) -> None:
+    check_terms(*parts_of(recipe))
+    _check_temperature(recipe, task)
     check_answers(recipe, task)
     _check_arguments(recipe, task)
     _check_replies(recipe, task)
+
+
+def _check_temperature(recipe: Recipe, task: Task) -> None:
+    """Raise RewardlabError where all replies to a problem are equal, and the recipe learns from how they differ.
+
+    What a recipe with one reply to a problem is refused for (`Recipe.validate`); rewards of steps differ within a reply.
+    """
+    rollout, credit = recipe.rollout, recipe.credit
+    if rollout is None or rollout.function is not independent.function or rollout.settings["temperature"] > 0:
+        return
+    # an environment may answer the same words in other ways
+    if recipe.loop is not None or recipe.objective is None or task.played or task.environment:
+        return
+    compares = next((part for part in credit.walk() if getattr(part.options, "compares_rows", False)), None) if credit else None
+    by_steps = recipe.reward and any(getattr(part.options, "steps", False) for part in recipe.reward.walk() if not part.of)
+    if compares is not None and not by_steps:
+        raise RewardlabError(
+            f"the rollout {rollout} gives equal replies at temperature 0, and the credit {compares} compares the replies to a "
+            "problem with each other: nothing would be learned; give a temperature above 0, or a credit that does not compare"
+        )
 
 
 def check_accepted(recipe: Recipe, task: Task) -> None:
@@ -156,17 +180,18 @@ def check_accepted(recipe: Recipe, task: Task) -> None:
 
 
 def _check_arguments(recipe: Recipe, task: Task) -> None:
-    """Raise RewardlabError for a reward function of the user that asks for a column which the first row of a file lacks.
+    """Raise RewardlabError for a reward function of the user that asks for a column which a row of a file lacks.
 
     Only where replies are sampled to the rows as they are: other rollouts may add columns of their own.
     """
     plain = recipe.rollout is not None and recipe.rollout.function is independent.function and recipe.loop is None
     if not plain or not isinstance(task.train, Listed):
         return
+    # replies to held-out problems are scored by the measure alone
+    problems = task.train.problems
     for part in recipe.reward.walk() if recipe.reward else ():
         if (call := call_of(part) if hasattr(part, "function") else None) is not None:
-            first = task.train.problems[0]
-            check_arguments(call, first, _place(first))
+            check_arguments(call, problems, [_place(p) for p in problems])
 
 
 def _check_replies(recipe: Recipe, task: Task) -> None:
@@ -228,6 +253,8 @@ def stated_data(name: str | None) -> Data | None:
 
 def need_answers(task: Task, who: str, instead: str = ", or give a reward that needs no answer with --reward") -> RewardlabError:
     where = _source(task)
+    if told := some_answered(task):
+        return RewardlabError(f"{who} needs answers in every row: {told}")
     others = ", ".join(task.columns[1:]) or "none"
     meant = next((f" (did you mean {name}?)" for name in OTHER_NAMES["answer"] if name in task.columns), "")
     return RewardlabError(

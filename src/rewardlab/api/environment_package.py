@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import keyword
+import os
 import re
 import sys
 import unicodedata
@@ -65,8 +66,9 @@ packages = ["{name}"]
 
 
 def export_environment(
-    task: Task | str, out: Path | str, *, rows: int = 1000, test_rows: int = 200, env: Environment | None = None, turns: int = TURNS
-) -> dict[str, Any]:
+    task: Task | Path | str, out: Path | str, *, rows: int = 1000, test_rows: int = 200, env: Environment | None = None,
+    turns: int = TURNS,
+) -> dict[str, Any]:  # fmt: skip
     """Write a Python package for `verifiers` into `out`.
 
     rows: training problems, at most; an endless task has so many.  test_rows: held-out ones, for its eval dataset.
@@ -76,6 +78,7 @@ def export_environment(
     """
     for setting, number in (("rows", rows), ("test_rows", test_rows), ("turns", turns)):
         POSITIVE.check(setting, number)
+    task = os.fspath(task) if isinstance(task, os.PathLike) else task
     written = task if isinstance(task, str) else task.name
     task = registry.task(task) if isinstance(task, str) else task
     refuse_other(task, {"env": env})

@@ -41,7 +41,7 @@ BATCH = 32
 
 
 def evaluate(
-    model: str | Path | Result | Policy, task: Task | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
+    model: str | Path | Result | Policy, task: Task | Path | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
     temperature: float = 1.0, judge: str | None = None, workers: str | None = None, env: Environment | None = None,
     turns: int | None = None, best_of: Reward | str | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip

@@ -6,10 +6,11 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
-from rewardlab.api.arguments import check_config, check_task
+from rewardlab.api.arguments import check_config, named_task
 from rewardlab.api.untaught import tell_untaught
 from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Problem, Recipe, Run, Task
@@ -30,28 +31,28 @@ from rewardlab.verifiers.contract import Verifier
 
 
 def configured(
-    config: RunConfig | None, model: str | Policy | None, task: Task | str | None, changes: Mapping[str, Any]
+    config: RunConfig | None, model: str | Policy | None, task: Task | Path | str | None, changes: Mapping[str, Any]
 ) -> RunConfig:
     """The configuration with these changes, and with model and task where they are names; objects cannot be part of it.
 
     Raises RewardlabError for an argument of the wrong kind, and for a device that is not there.
     """
     check_config(config)
-    check_task(task)
-    named = {name: value for name, value in (("model", model), ("task", task)) if isinstance(value, str)}
+    named = {name: value for name, value in (("model", model), ("task", named_task(task))) if isinstance(value, str)}
     config = (config or RunConfig()).but(**named, **changes)
     device_of(config.device)
     return config
 
 
 def as_in_run(
-    model: str | Policy | None, task: Task | str | None, changes: Mapping[str, Any]
+    model: str | Policy | None, task: Task | Path | str | None, changes: Mapping[str, Any]
 ) -> tuple[RunConfig, Task | str | None]:
     """The configuration and task to measure a model with: where it is a run, the run's own, but for what is given.
 
     A run's task comes with its held-out file, columns and system message. Other problems of the user's own are read with the same
     columns and system message; a task of ours has its own. Without a task or a run, a held-out file (`test`) is the task.
     """
+    task = named_task(task)
     if (document := config_of_run(model)) is None:
         task = changes.get("test") if task is None else task
         return configured(None, model, task, changes), task
@@ -126,7 +127,7 @@ def require_weights(model: Any) -> None:
         raise RewardlabError(int8.CANNOT_TRAIN)
 
 
-def task_of(task: Task | str | None, config: RunConfig) -> Task:
+def task_of(task: Task | Path | str | None, config: RunConfig) -> Task:
     """The task: an object, or the one that the configuration names.
 
     Rows of a file, and plain lists, are shuffled by the run's seed: nothing else tells two seeds of what samples nothing apart.

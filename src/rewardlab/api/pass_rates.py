@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
+from rewardlab.api.checking import check_answers
 from rewardlab.api.inputs import as_in_run, begin_run, policy_of
 from rewardlab.api.prompt_lengths import Fitter
 from rewardlab.api.row_rewards import require
@@ -65,6 +66,7 @@ def pass_rate_file(
     columns = (*COLUMNS, *(["replies"] if keep_replies else []))
     _check_columns(table, columns)
     problems, fate = file_problems(table, config)
+    _check_answers(part, problems, str(source), config)
     policy = policy_of(model, config, file_task(problems))
     problems, fate = fitted_problems(problems, fate, policy, config)
     sampler = Sampler(begin_run(Recipe(), policy, file_task(problems), config), part, samples, temperature, accept)
@@ -168,6 +170,15 @@ def file_problems(table: Table, config: RunConfig) -> tuple[list[Problem], Fates
     if not problems:
         raise RewardlabError(f"{table.source} holds no problem: {found[0] if found else table.why_empty}")
     return problems, [None if isinstance(of, Problem) else Drop("no problem", str(of)) for of in found]
+
+
+def _check_answers(reward: Reward, problems: Sequence[Problem], source: str, config: RunConfig) -> None:
+    """Raise RewardlabError where the reward compares replies with answers, and no row has one, before anything is sampled."""
+    answered = ("answer",) if any(problem.answer is not None for problem in problems) else ()
+    columns = ("prompt", *answered, *dict.fromkeys(name for problem in problems for name in problem.meta))
+    named = {"prompt_column": config.prompt_column, "answer_column": config.answer_column}
+    task = replace(file_task(problems), columns=columns, source={"name": source, "options": named})
+    check_answers(Recipe(reward=reward), task)
 
 
 def fitted_problems(problems: Sequence[Problem], fates: Fates, policy: Policy, config: RunConfig) -> tuple[list[Problem], Fates]:

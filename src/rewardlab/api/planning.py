@@ -44,6 +44,8 @@ from rewardlab.policies.text import TextPolicy
 from rewardlab.rewards.returned import is_ours
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
+from rewardlab.runs.folder import check_new_folder
+from rewardlab.runs.track import trackers
 from rewardlab.settings import sampling
 from rewardlab.settings.hyperparameters import positional
 from rewardlab.util.device import device_of, memory_of
@@ -57,7 +59,7 @@ RANK = 32
 
 
 def plan(
-    recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, *,
+    recipe: Recipe | str, model: str | Path | Policy | None = None, task: Task | Path | str | None = None, *,
     config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, devices: int | None = None,
     memory: str | None = None, **changes: Any,
 ) -> dict[str, Any]:  # fmt: skip
@@ -77,8 +79,7 @@ def plan(
     check_settings(recipe, settings, changes)
     model = named_model(model)
     recipe, config = with_judges(recipe_of(recipe, settings)), configured(config, model, task, changes)
-    require_learning(recipe)
-    check_engine(recipe, config)
+    _check_asked(recipe, config)
     task = trainable(task_of(task, config))
     check_rows(recipe, task)
     tell_idle(recipe, task, config)
@@ -96,6 +97,14 @@ def plan(
         "parameters": sum(p.numel() for p in policy.parameters()), "prompts": prompts,
         "no_verdict": _without_verdict(recipe, task), **_missing(config, task, model), **_disk(recipe, policy, config),
     }  # fmt: skip
+
+
+def _check_asked(recipe: Recipe, config: RunConfig) -> None:
+    """Raise RewardlabError, as `train` does, for a recipe that trains nothing, and for where the run would write and send."""
+    trackers(config.track)
+    check_new_folder(config.out)
+    require_learning(recipe)
+    check_engine(recipe, config)
 
 
 def _policy(model: str | Policy | None, config: RunConfig, task: Task, memory: str | None) -> Policy:

@@ -13,7 +13,7 @@ from rewardlab.core.policy import TokenCount
 from rewardlab.data.drops import Drop, Fates
 from rewardlab.data.files import Row
 from rewardlab.data.filters import Bounds
-from rewardlab.data.values import text_of, value_of
+from rewardlab.data.values import MISSING, text_of, value_of
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.reward import Reward
@@ -27,12 +27,13 @@ RIGHT = "1:"
 
 
 def own_answers(
-    reward: Reward | str, reply_column: str = "answer", bounds: str = RIGHT, *, prompt_column: str = "prompt",
+    reward: Reward | str, reply_column: str | None = None, bounds: str = RIGHT, *, prompt_column: str = "prompt",
     answer_column: str = "answer", verifier: str = "final_answer",
 ) -> Callable[[Sequence[Row]], Fates]:  # fmt: skip
     """A judge for `rewardlab.data.filter_file`: rows stay whose own reply the reward accepts.
 
-    reply_column: the reply that is judged, such as a worked solution; the answer itself shows whether the verifier can read it.
+    reply_column: the reply that is judged, such as a worked solution; None is the answer itself, which shows whether the verifier
+    can read it. One that is named, and that no row has, raises RewardlabError.
     bounds: of the reward, as in `filters.Bounds`.  verifier: the one behind `correct()`. A reward that reads the policy, and not
     only its reply, raises RewardlabError.
     """
@@ -40,13 +41,16 @@ def own_answers(
     require(part)
     limits, columns = Bounds.read(bounds), Columns(prompt_column, answer_column, None, None)
     run = Run(NoModel(), verify=registry.verifier(verifier))
+    reply = answer_column if reply_column is None else reply_column
 
     def judge(rows: Sequence[Row]) -> Fates:
+        if reply_column is not None:
+            _check_column(rows, reply_column)
         fates: Fates = []
         named = ((f"row {i}", row) for i, row in enumerate(rows, 1))
         pairs = list(zip(rows, problems_of(named, columns), strict=True))
         for batch in in_batches("judging the answers", pairs, 64):
-            read = [_written(text_of(value_of(row, reply_column)), problem, reply_column) for row, problem in batch]
+            read = [_written(text_of(value_of(row, reply)), problem, reply) for row, problem in batch]
             whole = [[t] for t in read if isinstance(t, Trajectory)]
             scores = iter(part(whole, run) if whole else [])
             fates += [of if isinstance(of, Drop) else _fate(next(scores)[0], limits) for of in read]
@@ -73,6 +77,13 @@ def require(reward: Reward) -> None:
     for part in reward.walk():
         if isinstance(part, Verifier):
             part.require()
+
+
+def _check_column(rows: Sequence[Row], column: str) -> None:
+    """Raise RewardlabError for a column of replies that no row has: a wrong name, and not rows without a reply."""
+    if rows and all(value_of(row, column) is MISSING for row in rows):
+        columns = dict.fromkeys(name for row in rows for name in row)
+        raise RewardlabError(f"no row to judge has a column {column} of replies; the columns are: {', '.join(columns)}")
 
 
 def _written(text: str, problem: Problem | RewardlabError, column: str) -> Trajectory | Drop:

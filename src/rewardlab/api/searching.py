@@ -29,7 +29,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.named import refuse_missing
 from rewardlab.settings.domain import POSITIVE
-from rewardlab.util.files import check_writable, write_text
+from rewardlab.util.files import check_page, check_writable, write_text
 from rewardlab.util.keeping import keeping
 from rewardlab.util.progress import Bar
 
@@ -40,7 +40,8 @@ TRIES, MOST = 5, 4096
 
 
 def search(
-    methods: Sequence[str | Recipe] | str | Recipe, task: Task | str | None = None, *, model: str | Policy | None = None,
+    methods: Sequence[str | Recipe] | str | Recipe, task: Task | Path | str | None = None, *,
+    model: str | Path | Policy | None = None,
     scorer: Reward | str | None = None, budgets: Sequence[int] | int = (), problems: int = 100,
     settings: Mapping[str, Any] | None = None, out: Path | str | None = None, page: Path | str | None = None, batch: int = 16,
     **config: Any,
@@ -60,9 +61,9 @@ def search(
     for name, value in (("problems", problems), ("batch", batch)):
         POSITIVE.check(name, value)
     compared = arms(methods, settings or {}, scorer, bool(budgets))
-    for path in (out, page):
+    for path, check in ((out, check_writable), (page, check_page)):
         if path:
-            check_writable(Path(path))
+            check(Path(path))
     searcher, compared, about, run_config = _prepared(compared, named_model(model), task, config, problems, batch, bool(page))
     about |= {"scorer": "its own" if scorer is None else str(scorer)}
     made_of = {"methods": [arm.described for arm in compared], "budgets": budgets, "problems": problems, "batch": batch}
@@ -77,7 +78,7 @@ def search(
 
 
 def _prepared(
-    compared: Sequence[Arm], model: str | Policy | None, task: Task | str | None, settings: Mapping[str, Any], problems: int,
+    compared: Sequence[Arm], model: str | Policy | None, task: Task | Path | str | None, settings: Mapping[str, Any], problems: int,
     batch: int, judged: bool,
 ) -> tuple[Searcher, list[Arm], dict[str, Any], RunConfig]:  # fmt: skip
     """What searches, the methods as they play the task, the task and the model by name, and the configuration.

@@ -131,5 +131,9 @@ def answers_file(out: Path | str | None, settings: Mapping[str, Any]) -> Iterato
         yield Answers()
         return
     path = Path(out).resolve()
-    with work_file(path.with_name(f"{path.name}.work"), settings) as work:
+    begun = path.with_name(f"{path.name}.work")
+    # without the work of a call that was killed, it is of another call, or of something else
+    if path.is_file() and path.stat().st_size and not begun.exists():
+        raise RewardlabError(f"{out} exists, and would be overwritten: remove it, or give another --out")
+    with work_file(begun, settings) as work:
         yield Answers(work, path)

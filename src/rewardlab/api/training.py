@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab import registry
-from rewardlab.api.arguments import check_settings, check_task, named_model, run_folder
+from rewardlab.api.arguments import check_settings, named_model, named_task, run_folder
 from rewardlab.api.changes import base_of, check_base, check_given, check_same, digest, prepare, resumable, write
 from rewardlab.api.first_rows import check_episodes
 from rewardlab.api.idle import tell_idle
@@ -55,7 +55,7 @@ from rewardlab.util.ranks import is_first
 
 
 def train(
-    recipe: Recipe | str, model: str | Policy | None = None, task: Task | str | None = None, *,
+    recipe: Recipe | str, model: str | Path | Policy | None = None, task: Task | Path | str | None = None, *,
     config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, eval_on: Sequence[str] = (),
     watch: str | bool = False, **changes: Any,
 ) -> Result:  # fmt: skip
@@ -111,8 +111,7 @@ def resume(
     """
     distributed.init()
     folder, model = run_folder(out), named_model(model)
-    check_task(task)
-    check_same(folder, resumable(folder), task)
+    check_same(folder, resumable(folder), named_task(task))
     # nothing is left to do, and nothing is written: the folder may be one that cannot be written to
     if not changes and distributed.on_rank_zero(lambda: all((folder / name).exists() for name in ("summary.json", "report.html"))):
         return _finished(folder)

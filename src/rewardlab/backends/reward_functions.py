@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal
@@ -30,7 +31,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.domain import one_of
 from rewardlab.util.messages import text_of
-from rewardlab.util.nulls import unpadded, without_nulls
+from rewardlab.util.nulls import gold_of, unpadded
 from rewardlab.verifiers.contract import Verifier, gold_column, no_gold, per_reply
 
 MISSING = one_of("raise", "nan")
@@ -43,7 +44,8 @@ def as_trl_reward(reward: Reward, verify: Reward | None = None, answer: str | No
     verify: the task's verifier, which `correct()` asks.  answer: the column of the gold answers; None: the first of answer,
     solution, ground_truth, gold, label. The function raises RewardlabError, which lists the columns, where there is none and a
     verifier could judge no reply. Equal prompts side by side are a group, as TRL lays them out, so that rewards which compare
-    replies work too; those that follow the progress of the run follow `trainer_state`.
+    replies work too; those that follow the progress of the run follow `trainer_state`. Where it is never given, each call is a
+    step of a run without end, so that what a reward remembers goes on, and its schedules stay at their start.
     """
     scorer = _Scorer(reward, verify)
 
@@ -51,9 +53,12 @@ def as_trl_reward(reward: Reward, verify: Reward | None = None, answer: str | No
         prompts: Any, completions: Any, completion_ids: Any = None, trainer_state: Any = None, **columns: Any
     ) -> list[float | None]:
         if trainer_state is not None:
+            scorer.counts = False
             scorer.run.step, scorer.run.steps = trainer_state.global_step, max(1, trainer_state.max_steps)
         rows = per_reply(columns, len(completions))
         gold = gold_column(rows, answer)
+        if gold is None:
+            _check_length(scorer.name, columns, answer, len(completions))
         if answer is not None and gold is None:
             raise no_gold(scorer.name, rows, answer)
         made = []
@@ -116,11 +121,13 @@ def as_openrlhf_reward(
 
 def as_verifiers_reward(reward: Reward, verify: Reward | None = None) -> Callable[..., Any]:
     """f(prompt, completion, answer, info) -> number, for `Rubric(funcs=[...])`; a reward that compares replies takes them in the
-    plural, and returns a list.
+    plural, and returns a list. What it remembers, as a running mean, moves with every group.
 
     No verdict is NaN. So is an error, which goes to the log: a rubric would make a 0 of it.
     """
     scorer = _Scorer(reward, verify)
+    # a group is the most that is seen together; a single reply is no step
+    scorer.counts = bool(scorer.compares)
 
     def function(prompt: Any, completion: Any, answer: Any = None, info: Any = None) -> float:
         return logged([trajectory(prompt, completion, answer, _columns(info))])[0]
@@ -143,6 +150,7 @@ class _Scorer:
     """A reward outside of a run of rewardlab. What it remembers between calls lasts as long as this object.
 
     compares: which of its parts compares replies; "" without one.  verifies: whether a verifier is among its parts.
+    counts: whether each call is a training step, since the framework says none and hands over many replies at a time.
     """
 
     def __init__(self, reward: Reward, verify: Reward | None):
@@ -151,13 +159,15 @@ class _Scorer:
         self.reward, self.name = reward, str(reward)
         self.compares = next(filter(None, map(together, reward.walk())), "")
         self.verifies = any(isinstance(part, Verifier) or part.name == "correct" for part in reward.walk())
-        self.run, self.one_at_a_time = Run(_Nobody(), verify=verify), False
+        # nobody says how many steps there will be: schedules stay at their start
+        self.run = Run(_Nobody(), verify=verify, steps=sys.maxsize)
+        self.one_at_a_time, self.counts = False, True
 
     def alone(self) -> _Scorer:
         """This scorer for a framework that scores each reply by itself, from several threads."""
         if self.compares:
             raise RewardlabError(f"{self.name}: {self.compares}, and this framework scores each reply alone")
-        self.one_at_a_time = True
+        self.one_at_a_time, self.counts = True, False
         return self
 
     def __call__(self, groups: list[list[Trajectory]]) -> list[list[Score]]:
@@ -177,6 +187,8 @@ class _Scorer:
         ):
             if score.total is not None and not math.isfinite(score.total):
                 raise RewardlabError(f"{self.name} is {score.total} ({_place(t)})")
+        # what a reward remembers changes once in a step (`rewards/operator.py`)
+        self.run.step += self.counts
         return scores
 
     def number(self, one: Trajectory, missing: Missing) -> float:
@@ -200,10 +212,10 @@ class _Nobody:
 def trajectory(prompt: Any, completion: Any, answer: Any, meta: Mapping[str, Any], ids: Any = None) -> Trajectory:
     """A reply, given as text or messages, as a rollout. ids: its tokens; without them its bytes stand for tokens.
 
-    Answer and columns come out of Arrow tables, as all these frameworks keep their data.
+    Answer and columns come out of Arrow tables, as all these frameworks keep their data: an answer that is NaN is none.
     """
     messages = _messages(prompt, "user", "prompt")
-    problem = Problem(tuple(Message(m["role"], text_of(m)) for m in messages), without_nulls(answer), unpadded(meta))
+    problem = Problem(tuple(Message(m["role"], text_of(m)) for m in messages), gold_of(answer), unpadded(meta))
     said = _messages(completion, "assistant", "completion")
     replies = [m for m in said if m["role"].lower() == "assistant"]
     if said and not replies:
@@ -228,6 +240,15 @@ def _messages(given: Any, role: str, what: str) -> list[Mapping[str, Any]]:
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise RewardlabError(f"message {number} of a {what} is {message!r:.60}; it must have 'role' and 'content'")
     return [dict(m) for m in given]
+
+
+def _check_length(who: str, columns: Mapping[str, Any], answer: str | None, count: int) -> None:
+    """Raise RewardlabError for a column of gold answers that is there, and does not have one for each completion."""
+    if (name := gold_column(columns, answer)) is not None and isinstance(columns[name], list | tuple):
+        given = len(columns[name])
+        raise RewardlabError(
+            f"{who}: the column {name!r} has {given} answer{'s' * (given != 1)} for {count} completions; it must have one for each"
+        )
 
 
 def _columns(info: Any) -> dict[str, Any]:

@@ -151,15 +151,14 @@ def played(args: argparse.Namespace, season: Any, changed: bool) -> dict[str, An
     from rewardlab.comparisons import league_records, results
     from rewardlab.comparisons.league import league
     from rewardlab.comparisons.league_page import page
-    from rewardlab.util.files import check_writable, write_json, write_text
+    from rewardlab.util.files import results_folder, write_json, write_text
 
     if lacks := "" if args.task else data_missing(season.league):
         record = None if changed else league_records.read(args.league)
         if record is None:
             raise RewardlabError(lacks)
         return {**record, "lacks": lacks}
-    season.folder.mkdir(parents=True, exist_ok=True)
-    check_writable(season.folder / "league.json")
+    results_folder(season.folder, ("league.json", "league.html"), "worlds")
     from rewardlab.util.progress import console
 
     for told in plan_lines(planned(args, season)):

@@ -24,7 +24,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab.errors import RewardlabError
     from rewardlab.report.page import write_comparison, write_report
-    from rewardlab.util.files import check_writable
+    from rewardlab.util.files import check_page
 
     for folder in args.run:
         if not folder.is_dir():
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     out = args.out or (args.run[0] / "report.html" if one else Path("comparison.html"))
     if not out.parent.is_dir():
         raise RewardlabError(f"there is no folder {out.parent} to write {out.name} in")
-    check_writable(out)
+    check_page(out)
     return {
         "report": str(
             write_report(args.run[0], out, args.self_contained) if one else write_comparison(args.run, out, args.self_contained)

@@ -35,7 +35,7 @@ def decoded(value: Any) -> Any:
         return value
     try:
         found = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
     return found if is_conversation(found) else value
 

@@ -14,7 +14,7 @@ from typing import IO
 
 from rewardlab.errors import RewardlabError
 
-from .entries import Entry, not_utf8
+from .entries import Entry, named_twice, not_utf8
 
 DELIMITERS = (",", ";", "\t", "|")
 _NO_TEXT = re.compile("[\udc80-\udcff]")
@@ -25,7 +25,7 @@ def table(file: IO[bytes], name: str) -> Iterator[Entry]:
     """The rows of a table in CSV, whose first line names the columns. A row is named by the line where it begins.
 
     file: its bytes, not compressed.  name: of the file, in messages.
-    Raises RewardlabError where there are no columns, or where they cannot be read.
+    Raises RewardlabError where there are no columns, where two have one name, or where they cannot be read.
     """
     # the default limit, 131,072 characters, is less than a long reply
     csv.field_size_limit(2**31 - 1)
@@ -49,6 +49,8 @@ def table(file: IO[bytes], name: str) -> Iterator[Entry]:
             yield Entry(place, None, _decoded(raw), why) if why else Entry(place, dict(zip(columns, cells, strict=True)))
         elif why:
             raise RewardlabError(f"{name}, {place}: {why}")
+        elif twice := named_twice(cells):
+            raise RewardlabError(f"{name}, {place}: {twice}")
         else:
             columns = cells
     if not columns:

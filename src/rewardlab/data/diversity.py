@@ -58,10 +58,10 @@ def pagerank(weights: np.ndarray, damping: float = 0.85, iterations: int = 100) 
     edges = weights - np.diag(np.diag(weights))
     out = edges.sum(1, keepdims=True)
     # a node without edges goes anywhere
-    steps = np.where(out > 0, edges / np.maximum(out, 1e-12), 1 / n)
-    share = np.full(n, 1 / n)
+    steps = np.where(out > 0, edges / np.maximum(out, 1e-12), 1 / max(1, n))
+    share = np.full(n, 1 / max(1, n))
     for _ in range(iterations):
-        share = damping * share @ steps + (1 - damping) / n
+        share = damping * share @ steps + (1 - damping) / max(1, n)
     return share
 
 

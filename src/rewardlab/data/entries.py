@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +49,40 @@ def _has_half(value: Any) -> bool:
         return not value.isascii() and re.search("[\ud800-\udfff]", value) is not None
     inner = [*value, *value.values()] if isinstance(value, dict) else value
     return isinstance(inner, list | tuple) and any(map(_has_half, inner))
+
+
+def finite(value: Any) -> Any:
+    """The value with null in place of the numbers that JSON does not know, NaN and infinity, wherever they stand in it: some tables
+    write a missing number so."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: finite(of) for name, of in value.items()}
+    return [finite(of) for of in value] if isinstance(value, list | tuple) else value
+
+
+def named_twice(names: Iterable[str]) -> str:
+    """Which name several columns share, and what to do; "" where each has its own."""
+    several = [name for name, count in Counter(names).items() if count > 1]
+    if not several:
+        return ""
+    who = f"several columns are named {several[0]!r}" if several[0] else "several columns have no name"
+    return f"{who}, and only one of them could be kept; give each its own name, or leave the others out"
+
+
+def doubled(fields: Iterable[Any], within: str = "") -> str:
+    """What `named_twice` says of the fields of a schema of Arrow, or of the first field that holds such fields."""
+    fields = list(fields)
+    if twice := named_twice(f"{within}{field.name}" if field.name else "" for field in fields):
+        return twice
+    return next((twice for field in fields if (twice := doubled(_fields(field.type), f"{within}{field.name}."))), "")
+
+
+def _fields(kind: Any) -> list[Any]:
+    """The fields that a type of Arrow holds; of a list, those of its elements."""
+    held = [kind.field(i) for i in range(kind.num_fields)] if hasattr(kind, "field") else []
+    value = getattr(kind, "value_type", None)
+    return held or ([] if value is None else _fields(value))
 
 
 def of_one_line(problem: ValueError) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import math
 import os
 import sys
 import zlib
@@ -23,9 +22,13 @@ from rewardlab.util.files import new_file
 from rewardlab.util.nulls import unpadded
 
 from .csv_rows import table
-from .entries import UTF16, Entry, Row, not_utf8, of_one_line
+from .entries import UTF16, Entry, Row, doubled, finite, not_utf8, of_one_line
+from .json_lists import elements
 
 TABLES = (".csv", ".parquet")
+WRITTEN = (".jsonl", *TABLES)
+"""Suffixes of the files that are written; a name without any is that of JSON lines, too, as of a device or a pipe."""
+FORMS = f"JSON lines ({WRITTEN[0]}), {TABLES[0]} and {TABLES[1]}"
 STREAM = "-"
 """The name that stands for standard input or output."""
 _BOM = b"\xef\xbb\xbf"
@@ -78,8 +81,9 @@ def is_rows(path: Path) -> bool:
 
 def encoded(row: Row) -> str:
     """A row as a line of JSON."""
-    # dates and the like, which tables hold, become text
-    line = json.dumps(row, ensure_ascii=False, default=str) + "\n"
+    # dates and the like, which tables hold, become text; a number that JSON does not know could not be read again
+    row = finite(row)
+    line = json.dumps(row, ensure_ascii=False, default=str, allow_nan=False) + "\n"
     try:
         line.encode()
     except UnicodeEncodeError:
@@ -142,11 +146,13 @@ def check_source(source: Path | str, flag: str = "the input") -> None:
 
 
 def check_out(out: Path | str) -> None:
-    """Raise RewardlabError unless this file can be written."""
+    """Raise RewardlabError unless rows can be written to this file."""
     if not str(out):
         raise RewardlabError("the file of --out has no name: it is an empty text")
     if str(out) == STREAM:
         return
+    if suffix := unwritten(out):
+        raise RewardlabError(f"{out}: rows are written to {FORMS} files, not {suffix}")
     folder = Path(out).resolve().parent
     if not folder.is_dir():
         raise RewardlabError(f"there is no folder {folder} to write {Path(out).name} into")
@@ -154,6 +160,13 @@ def check_out(out: Path | str) -> None:
         raise RewardlabError(f"{out} is a folder; give the name of a file in it")
     if not os.access(folder, os.W_OK):
         raise RewardlabError(f"{folder} cannot be written to")
+
+
+def unwritten(out: Path | str) -> str:
+    """The suffix of a file in whose form no rows are written; "" for one of those that are, and for standard output."""
+    suffix = Path(out).suffix.lower()
+    device = Path(out).exists() and not Path(out).is_file()
+    return "" if suffix in ("", *WRITTEN) or device else suffix
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -187,13 +200,18 @@ def _is_list(path: Path) -> bool:
 def _list(file: IO[bytes], name: str) -> Iterator[Entry]:
     text = file.read().removeprefix(_BOM)
     try:
-        rows = json.loads(text)
+        # whole, before the first row is given: what is no list has no rows
+        found = [_element(f"row {number}", *of) for number, of in enumerate(elements(text.decode()), 1)]
     except json.JSONDecodeError as e:
         raise RewardlabError(f"{name}, line {e.lineno}: not JSON: {of_one_line(e)}; JSON lines have the suffix .jsonl") from None
     except UnicodeDecodeError as e:
         raise RewardlabError(f"{name}, line {text[: e.start].count(10) + 1}: {not_utf8(text)}") from None
-    for number, row in enumerate(rows, 1):
-        yield Entry(f"row {number}", row) if isinstance(row, dict) else Entry(f"row {number}", None, str(row), "not an object")
+    yield from found
+
+
+def _element(place: str, raw: str, row: Any, why: str) -> Entry:
+    broken = f"not JSON: {why}" if why else "" if isinstance(row, dict) else "not a JSON object"
+    return Entry(place, None, raw, broken) if broken else Entry(place, row)
 
 
 def _lines(file: IO[bytes], name: str) -> Iterator[Entry]:
@@ -225,11 +243,12 @@ def _parquet(path: Path) -> Iterator[Entry]:
 
     try:
         with parquet.ParquetFile(path) as file:
+            if twice := doubled(file.schema_arrow):
+                raise RewardlabError(f"{path}: {twice}")
             rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
             for number, row in enumerate(rows, 1):
                 # a missing number is NaN in some tables, which JSON does not know
-                whole = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in unpadded(row).items()}
-                yield Entry(f"row {number}", whole)
+                yield Entry(f"row {number}", finite(unpadded(row)))
     except (pyarrow.ArrowException, OSError) as e:
         raise RewardlabError(f"{path} cannot be read: {' '.join(str(e).split())}") from e
 
@@ -239,7 +258,9 @@ def _parquet(path: Path) -> Iterator[Entry]:
 
 def _text(value: Any) -> str | None:
     """A value in a cell of text: text as it is, anything else as JSON."""
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, str) or (value := finite(value)) is None:
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
 
 
 def _column(values: list[Any]) -> Any:

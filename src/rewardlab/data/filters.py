@@ -30,8 +30,11 @@ class Bounds:
     shares: tuple[bool, bool] = (False, False)
 
     @classmethod
-    def read(cls, text: str) -> Bounds:
-        """LOW:HIGH, LOW: or :HIGH. A bound with a percent sign is a quantile of the numbers: `25%:` drops the lowest quarter."""
+    def read(cls, text: str | Sequence[float | None]) -> Bounds:
+        """LOW:HIGH, LOW: or :HIGH, or a pair of numbers, of which one may be None. A bound with a percent sign is a quantile of the
+        numbers: `25%:` drops the lowest quarter."""
+        if not isinstance(text, str):
+            return cls(*_pair(text))
         low, colon, high = text.partition(":")
         if not colon or not text.strip(" :"):
             raise RewardlabError(f"bounds are written LOW:HIGH, LOW: or :HIGH, not {text!r}")
@@ -55,6 +58,19 @@ class Bounds:
         if self.low is not None and number < self.low:
             return f"{number:g} is below {self.low:g}"
         return f"{number:g} is above {self.high:g}" if self.high is not None and number > self.high else None
+
+
+def _pair(bounds: Any) -> tuple[float | None, float | None]:
+    """The least and the most that a pair of numbers names."""
+    wanted = f'bounds are a text "LOW:HIGH", "LOW:" or ":HIGH", or a pair of numbers, such as (0.1, 0.9), not {bounds!r}'
+    if not isinstance(bounds, list | tuple) or len(bounds) != 2 or bounds[0] is bounds[1] is None:
+        raise RewardlabError(wanted)
+    low, high = (None if end is None or isinstance(end, str | bool) else number_of(end) for end in bounds)
+    if (low is None) != (bounds[0] is None) or (high is None) != (bounds[1] is None):
+        raise RewardlabError(wanted)
+    if low is not None and high is not None and low > high:
+        raise RewardlabError(f"in {bounds!r} the least is above the most")
+    return low, high
 
 
 def _bound(text: str, whole: str) -> tuple[float | None, bool]:

@@ -62,6 +62,9 @@ def learning_file(
     table = Table.load(source)
     table.require(prompt_column)
     seen = _recorded(Path(run))
+    if not table.rows:
+        # how long an epoch of no rows is, nothing says
+        return places.finish([table], [], [], epochs=0)
     per_epoch = steps_per_epoch or -(-len(table.rows) // max(1, max(len(groups) for groups in seen.values())))
     epochs = max(seen) // per_epoch
     if not epochs:

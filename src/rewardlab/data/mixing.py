@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,12 +26,16 @@ def amounts(sizes: Sequence[int], weights: Sequence[float], rows: int | None = N
     repeat: how often a source may be gone through at most; one that cannot give its part so gives what it can, and no other fills
     in. rows: None is the largest mixture in which every source can give its part.
     """
-    if not sizes or any(weight <= 0 for weight in weights):
-        raise RewardlabError("a mixture needs sources, each with a weight above 0")
+    if not sizes or not all(math.isfinite(weight) and weight > 0 for weight in weights):
+        raise RewardlabError("a mixture needs sources, each with a weight above 0, and none with an infinite one")
+    if not (math.isfinite(repeat) and repeat > 0):
+        raise RewardlabError(f"repeat, how often a file may be gone through, must be a number above 0, not {repeat}")
+    # the largest is 1, so that their sum cannot become infinite
+    weights = [weight / max(weights) for weight in weights]
     most = [int(repeat * size) for size in sizes]
     shares = [weight / sum(weights) for weight in weights]
     if rows is None:
-        rows = int(min(limit / share for limit, share in zip(most, shares, strict=True)) + 1e-9)
+        rows = int(min(limit / share for limit, share in zip(most, shares, strict=True) if share) + 1e-9)
     exact = [rows * share for share in shares]
     parts = [int(x + 1e-9) for x in exact]
     # what rounding down leaves goes to the largest remainders

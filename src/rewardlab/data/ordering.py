@@ -44,9 +44,11 @@ def bands(difficulty: Sequence[float], count: int | None = None, cuts: Sequence[
 
 def weights(pass_rates: Sequence[float], target: float = 0.5, width: float = 0.2) -> list[float]:
     """exp(-(p - target)^2 / (2 width^2)) for each pass rate p."""
-    if width <= 0:
-        raise RewardlabError(f"width must be above 0, not {width}")
-    return [math.exp(-((p - target) ** 2) / (2 * width**2)) for p in pass_rates]
+    if not (math.isfinite(width) and width > 0):
+        raise RewardlabError(f"width must be a number above 0, not {width}")
+    # no power: Python refuses one that is too large, where a product becomes infinite, and its weight 0
+    distances = [(p - target) / width for p in pass_rates]
+    return [math.exp(-distance * distance / 2) for distance in distances]
 
 
 def sample(weights: Sequence[float], rows: int | None = None, seed: int = 0) -> list[int]:

@@ -12,14 +12,12 @@ from rewardlab.errors import RewardlabError
 
 from .drops import Drop
 from .entries import Entry
-from .files import STREAM, TABLES, Row, check_out, check_source, output, read, write
+from .files import STREAM, TABLES, Row, check_out, check_source, output, read, unwritten, write
 from .files import encoded as encoded_row
 from .values import MISSING, value_of
 
 BROKEN = "broken"
 """The reason of lines that cannot be read."""
-UNWRITTEN = (".json", ".tsv", ".gz", ".zip", ".zst")
-"""Suffixes of files in which no rows are written, though some are read."""
 
 
 @dataclass
@@ -79,7 +77,7 @@ class Places:
         for source in inputs:
             check_source(source)
         for file in (self.out, self.for_dropped):
-            if (suffix := Path(file).suffix.lower()) in UNWRITTEN:
+            if suffix := unwritten(file):
                 raise RewardlabError(f"{file}: the data tools write JSON lines, .csv and .parquet files, not {suffix}")
         if sum(str(source) == STREAM for source in inputs) > 1:
             raise RewardlabError("standard input (-) can be read once only")

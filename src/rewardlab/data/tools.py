@@ -22,29 +22,37 @@ from .tables import Places, Table
 from .values import number_of, text_of, value_of
 
 File = Path | str
+Limits = str | Sequence[float | None]
+"""Bounds as a text ("0.1:0.9") or as a pair of numbers, of which one may be None."""
 Judge = Callable[[Sequence[Row]], Fates]
 ORDERS = ("easy-first", "hard-first", "bands", "target")
-PASS_RATE = "pass_rate"
+OF_ORDERS: Mapping[str, Sequence[str]] = {
+    "hard": ORDERS[:3], "stages": ("bands",), "cuts": ("bands",), "target": ("target",), "width": ("target",),
+}  # fmt: skip
+"""The orders that read a setting of `curriculum_file`; every order reads the others."""
+PASS_RATE, ANSWER = "pass_rate", "answer"
 
 
 def filter_file(
-    source: File, out: File, dropped: File | None = None, *, between: Mapping[str, str] | None = None,
-    length: Mapping[str, str] | None = None, answer_column: str = "answer", judge: Judge | None = None,
+    source: File, out: File, dropped: File | None = None, *, between: Mapping[str, Limits] | None = None,
+    length: Mapping[str, Limits] | None = None, answer_column: str | None = None, judge: Judge | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Rows stay that survive every rule, tried in this order: the answer, numbers, lengths, the judge.
 
-    between: columns of numbers and their bounds ("0.1:0.9", "25%:"; see `filters.Bounds`).  length: columns of texts and the bounds
-    of their lengths in characters.  answer_column: where the file has it, rows without an answer go.  judge: called with the rows
-    that survived the other rules (`rewardlab.api.own_answers` makes one of a reward). Quantiles are those of all rows of the file.
+    between: columns of numbers and their bounds ("0.1:0.9", "25%:", or (0.1, 0.9); see `filters.Bounds`).  length: columns of
+    texts and the bounds of their lengths in characters.  answer_column: rows without an answer go; None is "answer", where the
+    file has it.  judge: called with the rows that survived the other rules (`rewardlab.api.own_answers` makes one of a reward).
+    Quantiles are those of all rows of the file.
     """
     numbers = {column: filters.Bounds.read(text) for column, text in (between or {}).items()}
     lengths = {column: filters.Bounds.read(text) for column, text in (length or {}).items()}
     places = Places("filter", [source], out, dropped)
     table = Table.load(source)
     table.require(*numbers, *lengths)
+    answers = _answer_column(table, answer_column)
     fates: list[Fates] = [[None] * len(table.rows)]
-    if table.has(answer_column):
-        fates.append(filters.broken_answers(table.rows, answer_column))
+    if table.has(answers):
+        fates.append(filters.broken_answers(table.rows, answers))
     fates += [filters.within(table.rows, column, bounds) for column, bounds in numbers.items()]
     fates += [filters.length_within(table.rows, column, bounds) for column, bounds in lengths.items()]
     fate = first(*fates)
@@ -56,14 +64,15 @@ def filter_file(
 
 def dedupe_file(
     source: File, out: File, dropped: File | None = None, *, against: Sequence[File] = (), column: str = "prompt",
-    answer_column: str = "answer", similarity: float = duplicates.SIMILARITY, ngram: int = duplicates.NGRAM,
+    answer_column: str | None = None, similarity: float = duplicates.SIMILARITY, ngram: int = duplicates.NGRAM,
     overlap: int = duplicates.OVERLAP,
 ) -> dict[str, Any]:  # fmt: skip
     """Rows go whose text is in a test set, then those whose text equals, or nearly equals, that of an earlier row.
 
     column: of the texts.  answer_column: longer answers (worked solutions) are compared with those of the test set too, and
-    duplicates whose answers differ are pointed out.  similarity, ngram: see `duplicates.duplicates`.  against: files of test sets,
-    with the same columns.  overlap: words in a row, see `duplicates.contaminated`.
+    duplicates whose answers differ are pointed out; None is "answer", where the file has it.  similarity, ngram: see
+    `duplicates.duplicates`.  against: files of test sets, with the same columns.  overlap: words in a row, see
+    `duplicates.contaminated`.
     """
     places = Places("dedupe", [source], out, dropped, kept=against)
     table, tests = Table.load(source), [Table.load(test) for test in against]
@@ -71,10 +80,11 @@ def dedupe_file(
         of.require(column)
         if of is not table and of.broken:
             raise RewardlabError(f"{of.source}, {of.broken[0].place}: {of.broken[0].why}; a test set is compared whole")
-    texts, answers = _texts(table, column), _texts(table, answer_column)
+    named = _answer_column(table, answer_column)
+    texts, answers = _texts(table, column), _texts(table, named)
     fate = first(
         duplicates.contaminated(texts, _placed(tests, column), overlap),
-        duplicates.same_answers(answers, _placed(tests, answer_column)),
+        duplicates.same_answers(answers, _placed(tests, named)),
     )
     # what is taken out for the test's sake is no reason to take out another
     own = [i for i, drop in enumerate(fate) if drop is None]
@@ -107,13 +117,15 @@ def mix_files(
 ) -> dict[str, Any]:  # fmt: skip
     """Rows of several files by weight, shuffled, with the file's name in `source_column`.
 
-    sources: files and their weights.  rows: None is the largest mixture in which every file can give its part.  repeat: how often a
-    file may be gone through at most.  rename: new names of columns by their old ones, wherever there are such; a column that a file
-    lacks is null in its rows.
+    sources: files and their weights, above 0.  rows: None is the largest mixture in which every file can give its part.  repeat:
+    how often a file may be gone through at most.  rename: new names of columns by their old ones, wherever there are such; a column
+    that a file lacks is null in its rows.
     """
+    weights = {name: _weight(name, weight) for name, weight in sources.items()}
     # rows that are not sampled are in their file alone
     places = Places("mix", [], out, dropped, kept=list(sources))
     tables = {source: Table.load(source) for source in sources}
+    _check_renamed(list(tables.values()), rename or {})
     for table in tables.values():
         if table.has(source_column):
             raise RewardlabError(f"{table.source} has a column {source_column} already; name the new one by --source-column")
@@ -121,7 +133,7 @@ def mix_files(
             _renamed(row, rename or {}, f"{table.source}, {place}") for row, place in zip(table.rows, table.places, strict=True)
         ]
     mixed = mixture(
-        [Source(name, tables[name].rows, weight) for name, weight in sources.items()], rows, repeat, seed, source_column
+        [Source(name, tables[name].rows, weight) for name, weight in weights.items()], rows, repeat, seed, source_column
     )
     given = {name: sum(row[source_column] == name for row in mixed) for name in sources}
     return places.finish(tables.values(), [], mixed, from_files=given)
@@ -129,18 +141,17 @@ def mix_files(
 
 def curriculum_file(
     source: File, out: File, dropped: File | None = None, *, by: str = PASS_RATE, order: str = "easy-first",
-    hard: Literal["low", "high"] | None = None, stages: int | None = None, cuts: Sequence[float] = (), target: float = 0.5,
-    width: float = 0.2, rows: int | None = None, seed: int = 0,
+    hard: Literal["low", "high"] | None = None, stages: int | None = None, cuts: Sequence[float] = (),
+    target: float | None = None, width: float | None = None, rows: int | None = None, seed: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
     """Rows in an order by difficulty, for training with `order="file"`.
 
     by: the column of the difficulty.  hard: whether low or high numbers are hard; None: low ones of pass_rate, high ones of others.
     order: "easy-first"; "hard-first"; "bands": `stages` of nearly equal size, or those between `cuts`, from easy to hard, each
-    shuffled, with its number in the column `stage`; "target": sampled by weights that fall with the distance to `target`, as a
-    Gaussian of `width` (column `weight`).  rows: only so many rows are kept, the first in that order.
+    shuffled, with its number in the column `stage`; "target": sampled by weights that fall with the distance to `target` (None:
+    0.5), as a Gaussian of `width` (None: 0.2; column `weight`).  rows: only so many rows are kept, the first in that order.
     """
-    if order not in ORDERS:
-        raise unknown("order", order, ORDERS)
+    check_order(order, {"hard": hard, "stages": stages, "cuts": cuts or None, "target": target, "width": width})
     places = Places("curriculum", [source], out, dropped)
     table = Table.load(source)
     table.require(by)
@@ -149,7 +160,7 @@ def curriculum_file(
     sign = -1.0 if (hard or ("low" if by == PASS_RATE else "high")) == "low" else 1.0
     numbers = [value for value in values if value is not None]
     if order == "target":
-        ranking, added = _sampled(numbers, target, width, seed)
+        ranking, added = _sampled(by, numbers, 0.5 if target is None else target, 0.2 if width is None else width, seed)
     else:
         ranking, added = _sorted([sign * x for x in numbers], order, stages, sorted(sign * cut for cut in cuts), seed)
     kept = ranking[:rows]
@@ -164,8 +175,27 @@ Ranked = tuple[list[int], list[Row]]
 """Indices in order, and the columns that each row gets, by index."""
 
 
-def _sampled(numbers: Sequence[float], target: float, width: float, seed: int) -> Ranked:
+def check_order(order: str, given: Mapping[str, Any], flag: str = "") -> None:
+    """Raise RewardlabError for an order that there is not, and for a setting that another order reads.
+
+    given: None is a setting that was not given.  flag: what stands before the name of a setting, in messages.
+    """
+    if order not in ORDERS:
+        raise unknown("order", order, ORDERS)
+    for name, value in given.items():
+        if value is not None and order not in (read_by := OF_ORDERS[name]):
+            several = f"{', '.join(read_by[:-1])} or {read_by[-1]}" if len(read_by) > 1 else read_by[0]
+            raise RewardlabError(f"{flag}{name} is for {flag}order {several}, and the order here is {order}")
+
+
+def _sampled(by: str, numbers: Sequence[float], target: float, width: float, seed: int) -> Ranked:
     weights = ordering.weights(numbers, target, width)
+    # below that, waiting times are infinite, and the order would be one by chance
+    if numbers and max(weights) < 1e-300:
+        raise RewardlabError(
+            f"no row is near the target {target:g}: {by} lies between {min(numbers):g} and {max(numbers):g}, so that at the width "
+            f"{width:g} every weight is 0; choose a target in that range, or a greater width"
+        )
     return ordering.sample(weights, None, seed), [{"weight": round(weight, 6)} for weight in weights]
 
 
@@ -174,6 +204,13 @@ def _sorted(difficulty: Sequence[float], order: str, stages: int | None, cuts: S
         bands = ordering.bands(difficulty, stages, cuts)
         return ordering.easy_first(bands, seed), [{"stage": stage} for stage in bands]
     return ordering.easy_first([-x for x in difficulty] if order == "hard-first" else difficulty, seed), [{} for _ in difficulty]
+
+
+def _answer_column(table: Table, named: str | None) -> str:
+    """The column of the answers. The usual one may be missing; one that the user named is a wrong name where no row has it."""
+    if named is not None:
+        table.require(named)
+    return ANSWER if named is None else named
 
 
 def _left_out(table: Table, fates: Fates) -> list[tuple[str, Row, Drop]]:
@@ -189,6 +226,23 @@ def _placed(tests: Sequence[Table], column: str) -> list[tuple[str, str]]:
     return [
         (f"{test.source}, {place}", text) for test in tests for place, text in zip(test.places, _texts(test, column), strict=True)
     ]
+
+
+def _weight(name: str, weight: Any) -> float:
+    number = None if isinstance(weight, bool) else number_of(weight)
+    if number is None or number <= 0:
+        raise RewardlabError(
+            f"the weight of {name} is {weight}: a mixture needs files, each with a weight above 0, such as {name}=2"
+        )
+    return number
+
+
+def _check_renamed(tables: Sequence[Table], names: Mapping[str, str]) -> None:
+    """Raise RewardlabError for a column to rename that no row of any file has."""
+    columns = dict.fromkeys(name for table in tables for name in table.columns)
+    unknown_names = [old for old in names if old not in columns]
+    if unknown_names and columns:
+        raise RewardlabError(f"no file has a column {unknown_names[0]} to rename; the columns are: {', '.join(columns)}")
 
 
 def _renamed(row: Row, names: Mapping[str, str], place: str) -> Row:

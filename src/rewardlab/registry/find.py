@@ -189,19 +189,19 @@ def tasks() -> list[str]:
     return sorted(name for name in task_files() if name != "records")
 
 
-def task(name: str, **options: Any) -> Task:
+def task(name: str | os.PathLike[str], **options: Any) -> Task:
     """A task by name (`arithmetic`, `arithmetic:difficulty=4,redundant=0.3`), or the problems in a file, folder or hub dataset.
 
     An option without a default may be written without its name: `reasoning_gym:chain_sum,min_terms=2`.
     """
-    check_task(name)
+    check_task(name := os.fspath(name))
     plain, _, written = name.partition(":")
     if plain in tasks():
         options = {k: v for k, v in options.items() if v is not None}
         return _load(plain, {**parse_options(written, _required(plain)), **options}, name, options)
     name = _absolute(name)
     if options.get("test"):
-        options["test"] = _absolute(options["test"])
+        options["test"] = _absolute(os.fspath(options["test"]))
     return _load("records", {"path": name, **options}, name, options)
 
 

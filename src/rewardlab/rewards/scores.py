@@ -45,9 +45,13 @@ def merge_terms(tables: Iterable[Mapping[str, Term]]) -> dict[str, Term]:
     for table in tables:
         for name, term in table.items():
             if name in terms:
-                raise RewardlabError(f"two rewards are named {name!r}; tell them apart with .named('...')")
+                raise same_name(name)
             terms[name] = term
     return terms
+
+
+def same_name(name: str) -> RewardlabError:
+    return RewardlabError(f"two rewards are named {name!r}; tell them apart with .named('...')")
 
 
 def join_reasons(scores: list[Score]) -> str:

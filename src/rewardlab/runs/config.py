@@ -7,6 +7,7 @@ contents of config.json all follow from its fields. This module imports no torch
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -27,6 +28,8 @@ IN_PYTHON = "given"
 
 COLUMNS = ("test", "prompt_column", "answer_column", "completion_column", "system", "order", "verifier")
 """Settings that say how the user's own problems are read: the options of the task `records`."""
+PLACES = ("task", "test", "model")
+"""Settings whose name may be a path, also as an object such as pathlib's."""
 ORDERS = ("shuffled", "file")
 OVERLONG = ("error", "drop", "truncate-left")
 ENGINES = ("embedded", "trl")
@@ -209,6 +212,9 @@ class RunConfig:
     )
 
     def __post_init__(self) -> None:
+        for name in PLACES:
+            if isinstance(value := getattr(self, name), os.PathLike):
+                object.__setattr__(self, name, os.fspath(value))
         for f in fields(self):
             # None is allowed only where it is the default
             if (value := getattr(self, f.name)) is not None or f.default is not None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
@@ -36,17 +39,24 @@ WRITTEN = (
     "config.json",
 )
 """What a run writes into its folder."""
+LOGS = (".log", ".txt", ".out", ".err")
+"""Endings of files into which a shell or a scheduler writes what a command prints; they are there before the command begins."""
+SHOWN = 3
+"""Names that a message lists."""
 
 
 @contextlib.contextmanager
 def new_run_folder(out: Path | str | None, name: str) -> Iterator[Path]:
     """The locked folder of a new run: `out`, or the first of runs/NAME, runs/NAME-2, ... that does not exist.
 
-    It is removed again if nothing is written. Raises RewardlabError if `out` holds a run that has trained, or is in use, or cannot
-    be written to.
+    It is removed again if nothing is written. Raises RewardlabError if `out` holds a run that has trained, or files that are of no
+    run, or is in use, or cannot be written to.
     """
     with contextlib.ExitStack() as stack:
         with disk_errors(out or "runs"):
+            if out is not None:
+                # before the lock is made, which is a file in it
+                _check_empty(Path(out))
             folder = first_free(Path("runs"), name) if out is None else Path(out)
             # called after the lock is gone, which is a file in it
             stack.callback(_remove_if_empty, folder)
@@ -73,11 +83,27 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _make_free(folder: Path) -> None:
-    """Take away what a run has left that never finished a step, so that its folder can be used again; refuse any other one."""
-    if not (folder / "config.json").exists():
+def check_new_folder(out: Path | str | None) -> None:
+    """Raise RewardlabError where `new_run_folder` would for a folder that is named; nothing is made or taken away."""
+    if out is None:
         return
-    document = read_config(folder)
+    with disk_errors(out):
+        _check_free(Path(out))
+        whole = Path(out).absolute()
+        there = next(path for path in (whole, *whole.parents) if path.exists())
+        if not there.is_dir():
+            number = errno.EEXIST if there == whole else errno.ENOTDIR
+            raise OSError(number, os.strerror(number), str(there))
+        # permissions alone do not tell: a file system may be read-only, or one such as /proc
+        with tempfile.TemporaryDirectory(dir=there, prefix=".rewardlab-"):
+            pass
+
+
+def _check_free(folder: Path) -> None:
+    """Raise RewardlabError for a folder that holds a run which has trained, or anything that no run has written."""
+    if not (folder / "config.json").exists():
+        return _check_empty(folder)
+    read_config(folder)
     done = steps_done(folder)
     if (folder / "summary.json").exists():
         raise RewardlabError(
@@ -89,7 +115,38 @@ def _make_free(folder: Path) -> None:
             f"{folder} already holds a run of {done} steps; resume it with rewardlab train --resume {quote(str(folder))}, "
             "or choose another folder (--out)"
         )
-    console.print(f"{folder} held a run of {document.get('method')} that had trained no step: it is started anew", markup=False)
+
+
+def _check_empty(folder: Path) -> None:
+    """Raise RewardlabError for a folder of no run whose files a new one would overwrite, or be mixed up with.
+
+    Not counted are hidden files, such as the lock of a run that was killed before it began, and what a shell redirects into the
+    folder: it makes `> runs/x/log.txt` before the command begins.
+    """
+    if not folder.is_dir() or (folder / "config.json").exists():
+        return
+    found = sorted(path.name for path in folder.iterdir() if not _is_beside(path))
+    if found:
+        more = f" and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
+        raise RewardlabError(
+            f"{folder} is not empty, and holds no run: there is {', '.join(found[:SHOWN])}{more}, which a run would overwrite or "
+            "be mixed up with; choose a new or empty folder (--out), or move its files away"
+        )
+
+
+def _is_beside(path: Path) -> bool:
+    """Whether this may lie in the folder of a run before it begins."""
+    return path.name.startswith(".") or (path.suffix in LOGS and path.is_file())
+
+
+def _make_free(folder: Path) -> None:
+    """Take away what a run has left that never finished a step, so that its folder can be used again; refuse any other one."""
+    # once more, now that no other process can begin a run there
+    _check_free(folder)
+    if not (folder / "config.json").exists():
+        return
+    method = read_config(folder).get("method")
+    console.print(f"{folder} held a run of {method} that had trained no step: it is started anew", markup=False)
     for name in WRITTEN:
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

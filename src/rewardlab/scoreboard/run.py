@@ -21,6 +21,7 @@ from rewardlab.scoreboard.lost import Lost
 from rewardlab.scoreboard.raters import OUTPUTS, Rater, load_rater
 from rewardlab.scoreboard.raters.outputs import raters_in
 from rewardlab.scoreboard.raters.rater import rated_singly
+from rewardlab.util.files import results_folder
 from rewardlab.util.progress import Bar
 
 FIRST, BATCH, PACE = 4, 64, 10.0
@@ -79,7 +80,7 @@ def _check(raters: Sequence[Any], on: Sequence[str], data: Any, out: str | Path 
         check_named(*raters)
     if out is not None:
         # hours before it is written to
-        Path(out).mkdir(parents=True, exist_ok=True)
+        results_folder(Path(out), ("scoreboard.json", "verdicts.jsonl", "index.html", "cards"), "benchmarks")
 
 
 def _several(named: Any) -> list[Any]:

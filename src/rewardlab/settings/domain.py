@@ -14,6 +14,7 @@ import functools
 import inspect
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -136,7 +137,7 @@ AUC = number("a number from 0.5 (chance) to below 1", lambda value: 0.5 <= value
 DECAY = number("a number from 0 to below 1", lambda value: 0 <= value < 1)
 TEXT = Domain("text", lambda value: isinstance(value, str))
 NAME = Domain("a text that is not empty", lambda value: isinstance(value, str) and value.strip() != "")
-PATH = Domain("a path, which is not empty", lambda value: isinstance(value, Path) or NAME.holds(value), Path)
+PATH = Domain("a path, which is not empty", lambda value: isinstance(value, os.PathLike) or NAME.holds(value), Path)
 WORKERS = Domain(
     "ray, or ray:N for N processes", lambda value: isinstance(value, str) and bool(re.fullmatch("ray(:0*[1-9][0-9]*)?", value))
 )

@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import difflib
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from rewardlab.data.csv_rows import delimiter
-from rewardlab.data.entries import halved, not_utf8, of_one_line
+from rewardlab.data.entries import doubled, halved, named_twice, not_utf8, of_one_line
 from rewardlab.data.hub import is_saved, saved
+from rewardlab.data.json_lists import elements, members
 from rewardlab.errors import RewardlabError
+from rewardlab.text import strict_json
 from rewardlab.util.nulls import unpadded
 
 from .conversations import decoded
@@ -103,31 +106,43 @@ def _json_lines(path: Path) -> Iterator[Row]:
             continue
         place = f"{path}, line {number}"
         try:
-            yield place, _object(json.loads(line.rstrip("\r\n")), place)
-        except json.JSONDecodeError as e:
+            # as strictly as the data tools, which read the same files; only memory limits the length of a row
+            yield place, _object(strict_json.parse(line.rstrip("\r\n"), longest=sys.maxsize), place)
+        except ValueError as e:
             yield place, RewardlabError(f"{place}: broken JSON: {of_one_line(e)}")
 
 
 def _json(path: Path) -> Iterator[Row]:
+    text = "".join(_lines(path, "\n"))
     try:
-        rows = json.loads("".join(_lines(path, "\n")))
+        found = list(elements(_array(text, path)))
     except json.JSONDecodeError as e:
         hint = "; a file with one object a line is named .jsonl" if e.msg == "Extra data" else ""
         raise RewardlabError(f"{path}, line {e.lineno}: broken JSON: {of_one_line(e)}{hint}") from e
-    for number, row in enumerate(_array(rows, path), 1):
+    for number, (_, row, why) in enumerate(found, 1):
         place = f"{path}, object {number}"
-        yield place, _object(row, place)
+        yield place, RewardlabError(f"{place}: broken JSON: {why}") if why else _object(row, place)
 
 
-def _array(document: Any, path: Path) -> list[Any]:
-    """The rows of a JSON file: an array of objects, or an object that holds one such array, as {"data": [...]} does."""
-    if isinstance(document, list):
-        return document
-    within = document.values() if isinstance(document, dict) else ()
-    arrays = [x for x in within if isinstance(x, list) and x and all(isinstance(row, dict) for row in x)]
+def _array(text: str, path: Path) -> str:
+    """The text of the rows of a JSON file: an array of objects, or an object that holds one such array, as {"data": [...]} does."""
+    text = text.strip(" \t\r\n")
+    if text.startswith("["):
+        return text
+    if not text.startswith("{"):
+        raise RewardlabError(f"{path}: expected an array of objects, found {type(json.loads(text)).__name__}")
+    within = list(members(text))
+    if twice := named_twice(name for name, _ in within):
+        raise RewardlabError(f"{path}: {twice}")
+    arrays = [value for _, value in within if value.startswith("[") and _of_objects(value)]
     if len(arrays) != 1:
-        raise RewardlabError(f"{path}: expected an array of objects, found {type(document).__name__}")
+        raise RewardlabError(f"{path}: expected an array of objects, found dict")
     return arrays[0]
+
+
+def _of_objects(array: str) -> bool:
+    texts = [text for text, _, _ in elements(array)]
+    return bool(texts) and all(text.startswith("{") for text in texts)
 
 
 def _object(row: Any, place: str) -> Mapping[str, Any] | RewardlabError:
@@ -155,6 +170,8 @@ def _csv(path: Path) -> Iterator[Row]:
         if cells is None:
             return
         if not header:
+            if twice := named_twice(cells):
+                raise RewardlabError(f"{place}: {twice}")
             header = cells
         elif cells and len(cells) != len(header):
             yield place, RewardlabError(f"{place}: {len(cells)} cells, but {len(header)} columns: {', '.join(header)}")
@@ -167,6 +184,8 @@ def _parquet(path: Path) -> Iterator[Row]:
     import pyarrow.parquet as pq
 
     try:
+        if twice := doubled(pq.read_schema(path)):
+            raise RewardlabError(f"{path}: {twice}")
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as e:
         raise RewardlabError(f"{path} is not a parquet file that can be read: {e}") from e

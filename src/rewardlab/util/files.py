@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from rewardlab.errors import RewardlabError
 
 _LEFT_BEHIND = re.compile(r"\.(.+)\.\d+\.(tmp|old)")
 
+PAGES = (".html", ".htm")
+"""Endings of HTML pages."""
 FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "your disk quota is used up"}
 WRONG_PATH = {
     errno.EROFS: "the file system is read-only; choose another place",
@@ -72,6 +74,35 @@ def check_writable(path: Path) -> None:
         raise RewardlabError(f"cannot write {path}: {(e.strerror or str(e)).lower()}; choose another path") from e
 
 
+def check_page(path: Path) -> None:
+    """Raise RewardlabError unless an HTML page can be written there, which would take the place of no file of another kind."""
+    if path.suffix.lower() not in PAGES and path.is_file() and path.stat().st_size:
+        raise RewardlabError(f"{path} exists, and would be replaced by an HTML page: choose a name that ends in {PAGES[0]}")
+    check_writable(path)
+
+
+def results_folder(folder: Path, names: Sequence[str], key: str) -> None:
+    """Make a folder into which these results go, the first of them a JSON object with such a key.
+
+    Raises RewardlabError where one of the names is taken, and the first is not by an earlier call: they would be overwritten.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    taken = [name for name in names if (folder / name).exists()]
+    if taken and not _is_object(folder / names[0], key):
+        raise RewardlabError(
+            f"{folder / taken[0]} exists, and would be overwritten: choose another folder (--out), or move it away"
+        )
+    check_writable(folder / names[0])
+
+
+def _is_object(file: Path, key: str) -> bool:
+    try:
+        document = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(document, dict) and key in document
+
+
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder to fill, then rename it to `path`. On any error the temporary folder is removed."""
@@ -102,10 +133,18 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove the temporary files of killed writers from a folder. No other process may be writing there."""
-    for entry in folder.glob(".*"):
-        if _LEFT_BEHIND.fullmatch(entry.name):
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    """Remove the temporary files of killed writers from a folder. No other process may be writing there.
+
+    A folder whose writer was killed when it had moved it aside, and had not yet put another in its place, gets its name again.
+    """
+    # newest first: of several that were moved aside, the last one is what a reader would have seen
+    for entry in sorted(folder.glob(".*"), key=lambda entry: entry.lstat().st_mtime, reverse=True):
+        if left := _LEFT_BEHIND.fullmatch(entry.name):
+            whole = folder / left[1]
+            if left[2] == "old" and entry.is_dir() and not whole.exists():
+                os.replace(entry, whole)
+            else:
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
 
 def _allow(path: Path, mode: int) -> None:

@@ -1,4 +1,4 @@
-"""Nulls that Arrow adds to the objects of a table."""
+"""Nulls that Arrow adds to the objects of a table, and the NaN that data frames write for a value that is missing."""
 
 from __future__ import annotations
 
@@ -20,3 +20,17 @@ def without_nulls(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [without_nulls(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def gold_of(value: Any) -> Any:
+    """A gold answer out of a table: None where there is none, which a column of numbers and of texts has as NaN."""
+    return None if is_hole(value) else without_nulls(value)
+
+
+def is_hole(value: Any) -> bool:
+    """Whether this is how a table says that a value is missing: null, NaN, or the NA and NaT of pandas."""
+    # an array has a truth for each of its entries
+    if value is None or hasattr(value, "__len__"):
+        return value is None
+    # pandas' NA is neither equal to itself nor not
+    return type(value).__name__ == "NAType" or bool(value != value)

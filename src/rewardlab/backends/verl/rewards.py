@@ -18,7 +18,7 @@ from rewardlab.core import Message, Problem, Recipe, Score, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.ends import end_ids
 from rewardlab.rewards.reward import Reward
-from rewardlab.util.nulls import unpadded, without_nulls
+from rewardlab.util.nulls import gold_of, unpadded
 
 COLUMN = "rewardlab"
 """The field of `extra_info` that holds a problem's prompt, answer and columns as JSON, in data that rewardlab wrote."""
@@ -64,7 +64,7 @@ def problem_of(row: Mapping[str, Any]) -> Problem:
         saved = json.loads(info[COLUMN])
         return Problem(tuple(Message(*message) for message in saved["prompt"]), saved["answer"], saved["meta"])
     messages = [Message(str(m["role"]), str(m["content"])) for m in row.get("raw_prompt") or []]
-    return Problem(tuple(messages), without_nulls((row.get("reward_model") or {}).get("ground_truth")), info)
+    return Problem(tuple(messages), gold_of((row.get("reward_model") or {}).get("ground_truth")), info)
 
 
 def manager(recipe: Recipe, verify: Reward | None, max_new: int = 0) -> type:

@@ -16,7 +16,7 @@ from typing import Any
 
 from rewardlab.commands import flags as shared
 from rewardlab.commands.data.shared import check, exit_code, files, show
-from rewardlab.data.tools import ORDERS
+from rewardlab.data.tools import OF_ORDERS, ORDERS, check_order
 from rewardlab.errors import unknown
 from rewardlab.settings.domain import ABOVE_ZERO, NUMBER, WHOLE
 
@@ -35,9 +35,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
     )
     shared.number_flag(parser, "stages", "number of difficulty bands, of nearly equal size")
     text = "boundaries between bands, in place of --stages"
-    parser.add_argument("--cuts", metavar="X,X", default=(), type=numbers, help=text)
-    shared.number_flag(parser, "target", "difficulty preferred by target (default 0.5)", NUMBER, metavar="P", default=0.5)
-    shared.number_flag(parser, "width", "standard deviation of target (default 0.2)", ABOVE_ZERO, metavar="W", default=0.2)
+    parser.add_argument("--cuts", metavar="X,X", type=numbers, help=text)
+    shared.number_flag(parser, "target", "difficulty preferred by target (default 0.5)", NUMBER, metavar="P")
+    shared.number_flag(parser, "width", "standard deviation of target (default 0.2)", ABOVE_ZERO, metavar="W")
     shared.number_flag(parser, "rows", "keep only the first rows in this order")
     shared.number_flag(parser, "seed", "random seed, for ties and for target (default 0)", WHOLE, metavar="S", default=0)
 
@@ -46,10 +46,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     check(args)
     if args.hard not in (None, *HARD):
         raise unknown("value of --hard", args.hard, HARD)
+    check_order(args.order, {name: getattr(args, name) for name in OF_ORDERS}, flag="--")
     from rewardlab import data
 
-    names = ("by", "order", "hard", "stages", "cuts", "target", "width", "rows", "seed")
-    return data.curriculum_file(args.source, args.out, args.dropped, **{name: getattr(args, name) for name in names})
+    names = ("by", "order", "hard", "stages", "target", "width", "rows", "seed")
+    settings = {name: getattr(args, name) for name in names}
+    return data.curriculum_file(args.source, args.out, args.dropped, cuts=args.cuts or (), **settings)
 
 
 def numbers(text: str) -> tuple[float, ...]:

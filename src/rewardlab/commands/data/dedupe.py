@@ -28,7 +28,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", action="append", default=[], metavar="FILE", help=text)
     parser.add_argument("--column", metavar="NAME", default="prompt", help="column of the texts (default: prompt)")
     text = "column of the answers: worked ones are compared with those of the test set too (default: answer)"
-    parser.add_argument("--answer-column", metavar="NAME", default="answer", help=text)
+    parser.add_argument("--answer-column", metavar="NAME", help=text)
     text = f"similarity threshold of near-duplicates, 1 for exact duplicates only (default {duplicates.SIMILARITY})"
     shared.number_flag(parser, "similarity", text, POSITIVE_SHARE, metavar="SHARE", default=duplicates.SIMILARITY)
     shared.number_flag(parser, "ngram", f"length of n-grams in words (default {duplicates.NGRAM})", default=duplicates.NGRAM)

@@ -29,7 +29,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{flag}", action="append", default=[], metavar=FORM, help=text)
     parser.add_argument("--pass-rate", metavar="LOW:HIGH", help="the same as --between pass_rate=LOW:HIGH")
     text = "column of the gold answers; if present, rows without one are dropped (default: answer)"
-    parser.add_argument("--answer-column", metavar="NAME", default="answer", help=text)
+    parser.add_argument("--answer-column", metavar="NAME", help=text)
     judged = parser.add_argument_group("the row's own reply")
     shared.reward_flag(judged, "that judges it, such as math")
     text = "column of the reply judged by --reward (default: the answers, to see whether the verifier can read them)"
@@ -57,5 +57,6 @@ def _judge(args: argparse.Namespace) -> Any:
     # imports torch, which the other rules do without
     from rewardlab import api
 
-    columns = {"prompt_column": args.prompt_column, "answer_column": args.answer_column}
-    return api.own_answers(shared.load_reward(args), args.reply_column or args.answer_column, args.accept, **columns)
+    columns = {"prompt_column": args.prompt_column, "answer_column": args.answer_column or "answer"}
+    reply = args.answer_column if args.reply_column is None else args.reply_column
+    return api.own_answers(shared.load_reward(args), reply, args.accept, **columns)

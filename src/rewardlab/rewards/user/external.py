@@ -13,7 +13,9 @@ Arguments are passed by name: the names in `functions`, their plurals, `run`, an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -118,12 +120,26 @@ def score_by(call: Call, groups: list[Group], run: Run) -> Scores:
     return [[next(scores) for _ in group] for group in groups]
 
 
-def check_arguments(call: Call, problem: Problem, where: str) -> None:
-    """Raise RewardlabError if the function asks for an argument that rollouts of this problem will not have."""
-    known = _known(call, Trajectory(problem))
+def check_arguments(call: Call, problems: Sequence[Problem], places: Sequence[str]) -> None:
+    """Raise RewardlabError if the function asks for an argument that rollouts of a problem will not have.
+
+    problems: the rows of a file.  places: where each of them is, for messages.
+    """
+    # without columns of its own, what every problem has
+    known = _known(call, Trajectory(replace(problems[0], meta={})))
     for p in call.named:
-        if p.name != "group":
-            _value(call, p, call.singular(p), known, where, None)
+        name = call.singular(p)
+        if p.name == "group" or p.default is not p.empty or name in ONCE or name in known:
+            continue
+        lacking = [i for i, problem in enumerate(problems) if name not in problem.meta]
+        if 0 < len(lacking) < len(problems):
+            raise RewardlabError(
+                f"{call.who} asks for {p.name!r}, and {len(lacking):,} of {len(problems):,} rows have no column {name!r}, first "
+                f"{places[lacking[0]]}: give it in every row, or the argument a default"
+            )
+        if lacking:
+            columns = dict.fromkeys(column for problem in problems for column in problem.meta)
+            raise RewardlabError(f"{call.who} asks for {_unknown(p.name, known | columns | {'extra_info': columns})} ({places[0]})")
 
 
 def _blamed(call: Call, watch: Watch, error: Exception, place: str) -> RewardlabError:
@@ -249,8 +265,10 @@ def _completion(call: Call, trajectory: Trajectory) -> Any:
 
 
 def _ids(trajectory: Trajectory) -> list[int]:
-    """The tokens of the reply, as TRL passes them."""
-    return [int(i) for turn in trajectory.turns[-1:] for i in turn.ids]
+    """The tokens of the reply, as TRL passes them: of the turns that `Trajectory.reply` joins, whatever is only read after them."""
+    runs = [list(turns) for author, turns in groupby(trajectory.turns, key=lambda turn: turn.author) if author is not None]
+    reply = next((turns for turns in reversed(runs) if turns[0].vectors is None), [])
+    return [int(i) for turn in reply for i in turn.ids]
 
 
 # ---- what it returns -------------------------------------------------------------------------------------------------
