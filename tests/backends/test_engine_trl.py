@@ -235,7 +235,7 @@ def test_trl_is_set_up_as_the_recipe_says(checkpoint, task, tmp_path):
     assert (config.max_steps, config.num_iterations, config.steps_per_generation) == (12, 2, 4)
     assert (config.gradient_accumulation_steps, config.num_generations) == (2, 2)
     assert (config.learning_rate, config.max_completion_length) == (2e-3, 9)
-    # the loss is of the raw policy, whatever temperature was drawn at
+    # the policy divides the logits of its loss itself
     assert config.temperature == 1.0
     assert config.generation_kwargs == {"temperature": 0.7}
 

@@ -55,10 +55,10 @@ def test_a_league_says_how_many_runs_it_makes_and_how_to_begin_smaller():
 
 def test_the_command_for_rows_of_ones_own_has_the_members_that_read_no_special_columns():
     found = league("without_labels")
-    assert "--lora-rank 16 --members rlpr,dro_r3,majority,answer_confidence,self_certainty\n" in on_your_rows(
+    assert "--lora-rank 16 --members rlpr,dro_r3,majority,answer_confidence,negentropy,self_certainty\n" in on_your_rows(
         "without_labels", found
     )
-    assert "That is at least 84 runs: 6 methods" in cost(found)
+    assert "That is at least 98 runs: 7 methods" in cost(found)
     assert "--corpus docs.jsonl --members igpo," in on_your_rows("agents", league("agents"))
     assert "--members 'from rewards alone,rm_r1," in on_your_rows("judges", league("judges"))
     assert "in other words. Further columns let others play: with rewrite, co_reward." in on_your_rows("without_labels", found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -38,3 +39,19 @@ def test_unbilled_work_leaves_no_count_even_when_it_fails():
         failing()
     policy.token_count.scored += 1
     assert run.token_count == TokenCount(1, 3)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_model_that_is_loaded_in_unbilled_work_begins_to_count_after_it(fails):
+    """As a scorer model:PATH, which is loaded where it is first asked: perhaps in a held-out evaluation."""
+    run = Run(model(1, 2))
+    with suppress(ValueError), run.unbilled():
+        # an evaluation has a run of its own, with the same models
+        run.for_evaluation().models["model:PATH"] = model(0, 50)
+        if fails:
+            raise ValueError
+    assert run.token_count == TokenCount(1, 2)
+    run.models["model:PATH"].token_count.scored += 7
+    with run.unbilled():
+        run.models["model:PATH"].token_count.scored += 50
+    assert run.token_count == TokenCount(1, 9)

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 
 from rewardlab import RewardlabError, registry, train
-from rewardlab.core import Problem, Recipe, Run, Score, Task, Trajectory, ask, objective
+from rewardlab.core import Learner, Problem, Recipe, Run, Score, Task, Trajectory, ask, measure, objective
 from rewardlab.credit.group import center, whiten
 from rewardlab.credit.value import to_go
 from rewardlab.engine import distributed
@@ -25,6 +26,7 @@ from rewardlab.models.embedded import untrained
 from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.policies.llama.policy import LlamaPolicy
+from rewardlab.prm import small
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
@@ -67,6 +69,9 @@ def trained(micro_tokens: int = 64) -> tuple[dict[str, torch.Tensor], dict[str, 
 def one_of_two(rank: int, port: int, out: str) -> None:
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     torch.set_num_threads(1)
+    # a process that waits in vain says so soon
+    distributed.PATIENCE = timedelta(minutes=2)
+    scorer_before_they_meet(out)
     distributed.init()
     weights, metrics = trained()
     save_file(weights, f"{out}/rank{rank}.safetensors")
@@ -81,6 +86,7 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     torch.save(refilled(), f"{out}/rank{rank}.refilled")
     torch.save(tokens_of_kto(), f"{out}/rank{rank}.tokens")
     made_by_one_of_them(out)
+    torch.save(decided_by_the_first(), f"{out}/rank{rank}.decided")
     stopped_by_the_second(rank, out)
     torch.distributed.barrier()
     distributed.shutdown()
@@ -102,6 +108,59 @@ def made_by_one_of_them(out: str) -> None:
 
         made = LlamaPolicy.load(cached("taught", make), "cpu").state()
     assert any(not torch.equal(made[name], value) for name, value in untrained().state().items())
+
+
+def scorer_before_they_meet(out: str) -> None:
+    """A small scorer that is asked for before the processes have met is trained by one of them, while the other waits for it."""
+    os.environ["REWARDLAB_CACHE"] = f"{out}/cache"
+
+    def learnt(solutions, model, folder: Path, *, run: Path, **_) -> None:
+        task = Task("mine", Endless([ask(f"Say {i}", i) for i in range(4)]), (), "exact_match", max_new=2)
+        made = registry.build("grpo", {"n": 2, "problems": 2}).but(reward=length_penalty())
+        train(made, untrained(), task, out=run, steps=1)
+        folder.mkdir()
+        (folder / "made").write_text(str(os.getpid()))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(distributed, "PATIENCE", timedelta(seconds=20))
+        patched.setattr(small, "train_scorer", learnt)
+        patched.setattr(small, "labelled_solutions", lambda name, task: [])
+        patched.setattr(small.embedded, "checkpoint", lambda task: Path("embedded"))
+        folder = small.checkpoint("arithmetic")
+    assert (folder / "made").exists()
+    assert not torch.distributed.is_initialized()
+
+
+@measure
+def which_rank(problems, run):
+    return {"rank": float(torch.distributed.get_rank())}
+
+
+def decided_by_the_first() -> list[dict[str, float]]:
+    """What each process is told where the engine evaluates, and where a method's loop does; and what the second learner reads.
+
+    A judge or a limit of time may decide otherwise in each process: here each says which one it is.
+    """
+    seen: list[str] = []
+
+    def asked(groups, scores, run) -> list[Problem]:
+        return [ask(f"rank {torch.distributed.get_rank()}, {i}?") for i in range(2)]
+
+    second = registry.build("grpo", {"n": 2}).but(reward=length_penalty())
+    recipe = registry.build("grpo", {"n": 2}).but(
+        reward=length_penalty(), measure=which_rank(), also=(Learner("second", "copy:policy", second),)
+    )
+    run = Run(untrained(), models={"second": untrained()}, max_new=2)
+    ops = Ops(recipe, run, Task("mine", [ask("a?"), ask("b?")], [ask("c?")], "exact_match"), RunConfig())
+    ops.learners["second"].problems = asked
+    groups = ops.rollout(ops.problems(2))
+    scores = ops.score(groups)
+    batch = ops.collate(groups, scores)
+    sample = ops.rollout
+    ops.rollout = lambda problems, learner: seen.extend(p.question for p in problems) or sample(problems, learner)
+    ops.learn_due(batch, groups, scores)
+    assert seen == ["rank 0, 0?", "rank 0, 1?"]
+    return [distributed.on_rank_zero(ops.evaluate), ops.evaluate()]
 
 
 @reward
@@ -172,6 +231,21 @@ def test_work_that_every_rank_repeats_is_billed_once(two):
     totals = tokens_of_kto()
     assert 0 < totals[0] < totals[1]
     assert torch.load(two / "rank0.tokens") == torch.load(two / "rank1.tokens") == totals
+
+
+def test_what_processes_may_decide_apart_the_first_decides_for_both(two):
+    """And rank zero may evaluate within what it does for all."""
+    assert [torch.load(two / f"rank{rank}.decided") for rank in range(2)] == [[{"rank": 0.0}] * 2] * 2
+
+
+def test_who_works_alone_waits_for_nobody_in_passes_of_a_divided_model(monkeypatch):
+    def never(operation):
+        raise AssertionError("the others would be waited for")
+
+    monkeypatch.setattr(distributed.LOCKSTEP, "joins", [lambda: None])
+    monkeypatch.setattr(distributed.LOCKSTEP, "_agreed", never)
+    with distributed.alone(), distributed.in_turns():
+        pass
 
 
 def test_the_steps_do_move_the_weights():

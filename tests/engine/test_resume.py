@@ -19,11 +19,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from rewardlab.models.embedded import untrained
+from rewardlab.runs.folder import checkpointed
 from rewardlab.runs.metrics import read_metrics
 
 REMEMBER = '''"""Remember: rollouts that take two steps, and rewards against what a problem earned before."""
 
 import os
+import signal
 
 import numpy as np
 
@@ -38,9 +40,12 @@ def digits(t):
 
 
 def fails(where, run):
-    """In the fifth step, as long as the file `where` lies beside the methods."""
+    """In the fifth step, or the evaluation before it, as long as the file `where` lies beside the methods."""
     if run.step == 4 and os.path.exists(os.environ["REWARDLAB_METHODS"] + "/" + where):
-        raise RuntimeError(where)
+        if "SIGTERM" in where:
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:
+            raise RuntimeError(where)
 
 
 @reward(over="group")
@@ -82,6 +87,11 @@ def averaging(recipe, run, ops):
 def digit_share(problems, run):
     asked = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     drawn = run.policy.extend(asked, Sampling(run.max_new), run.rng("rollout"))
+    run.memory["measured"] = run.memory.get("measured", 0) + 1
+    fails("broken measure", run)
+    fails("SIGTERM in a measure", run)
+    if run.step == 4 and os.path.exists(os.environ["REWARDLAB_METHODS"] + "/SIGTERM in a measure"):
+        raise AssertionError("the evaluation went on after the signal")
     return {"digits": sum(map(digits, drawn)) / len(drawn)}
 
 
@@ -316,6 +326,25 @@ def test_an_error_in_a_step_loses_no_finished_one_unless_weights_have_changed(br
     same(reference, out)
 
 
+@pytest.mark.parametrize("broken", ["SIGTERM in a measure", pytest.param("broken measure", marks=pytest.mark.slow)])
+def test_an_evaluation_that_is_cut_short_loses_no_step_and_is_made_up_for(broken, server, place, tmp_path):
+    """That after the fourth step, with checkpoints every three; resumed, the run is killed before it has another checkpoint."""
+    reference, out = whole(server, place, "remember"), tmp_path / "run"
+    (place.folder / "methods" / broken).touch()
+    try:
+        assert start(server, place, place.argv("remember", out)) == (143 if "SIGTERM" in broken else 1), said(place)
+    finally:
+        (place.folder / "methods" / broken).unlink()
+    assert "the run is saved up to step 4; resume with" in said(place)
+    assert [line["step"] for line in read_metrics(out)] == [0, 1, 2, 3]
+    assert (out / "rollouts" / "step-000004.parquet").exists()
+    run(server, place, ["train", "--resume", str(out)], die=("open /metrics.jsonl a", 1))
+    assert [line["step"] for line in read_metrics(out)] == [0, 1, 2, 3, 4]
+    assert (out / "rollouts" / "step-000004.parquet").exists()
+    run(server, place, ["train", "--resume", str(out)])
+    same(reference, out)
+
+
 @pytest.mark.slow
 def test_killed_before_it_is_a_run_it_can_simply_be_started_again(server, place, tmp_path):
     reference, out = whole(server, place, "remember"), tmp_path / "run"
@@ -376,7 +405,9 @@ def test_a_process_killed_from_outside_and_one_stopped_by_ctrl_c_go_on_bit_equal
     second.send_signal(signal.SIGINT)
     told = second.communicate(timeout=60)[1]
     assert second.returncode == 130
-    done = read_metrics(stopped)[-1]["step"]
+    # an evaluation that was due is left to the resumed run, with the step's line
+    done = max(checkpointed(stopped))
+    assert done - read_metrics(stopped)[-1]["step"] in (0, 1)
     assert told.splitlines()[-2:] == [
         "rewardlab: finishing this step, then saving; Ctrl-C again stops now",
         f"rewardlab: stopped; the run is saved up to step {done}; resume with: rewardlab train --resume {stopped}",
@@ -403,7 +434,7 @@ def test_sigterm_ends_the_step_saves_the_run_and_says_so(place, longer, server, 
     process.send_signal(signal.SIGTERM)
     told = process.communicate(timeout=60)[1].splitlines()
     assert process.returncode == 143
-    done = read_metrics(out)[-1]["step"]
+    done = max(checkpointed(out))
     assert told[-2:] == [
         "rewardlab: SIGTERM: finishing this step, then saving",
         f"rewardlab: stopped; the run is saved up to step {done}; resume with: rewardlab train --resume {out}",

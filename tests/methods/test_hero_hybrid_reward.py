@@ -113,6 +113,13 @@ def test_rows_without_a_score_count_for_no_spread():
     assert run.memory[MEMORY][2] == pytest.approx(1.0)
 
 
+def test_a_group_without_any_score_lowers_no_average():
+    unscored = [("rd", {"dense": outcome(None)}), ("rd", {"dense": outcome(None)})]
+    batch, run = batch_of([[("rd", {"dense": outcome(1.0)}), ("rd", {"dense": outcome(3.0)})], unscored]), run_at()
+    weigh_by_spread()(batch.reward, batch, run)
+    assert run.memory[MEMORY][2] == pytest.approx(1.0)
+
+
 def test_the_weight_is_not_cancelled_by_the_division_by_the_standard_deviation():
     groups = [group("w0", "w2"), group("w0", "w4", question="2+2?")]
     run, hero = run_at(), recipe()

@@ -49,6 +49,8 @@ def test_what_is_above_its_proxy_is_let_fall_and_a_large_gap_is_bounded():
     loss, gradient, _ = loss_of([-5, -1], [-2, -1], [-1, -1])
     assert loss == pytest.approx(10 / 2)
     assert gradient == [0, 0]
+    # one whose exponential would be infinite
+    assert loss_of([-120, -1], [-2, -1], [-1, -1])[:2] == (pytest.approx(5), [0, 0])
 
 
 @pytest.mark.parametrize(("credit", "share"), [([1, 1], 0.5), ([-1, -1], 0.1), ([0, 0], 1.0)])

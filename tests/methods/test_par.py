@@ -29,7 +29,7 @@ def reply(text: str, length: int = 2) -> Trajectory:
 
 def credit_of(settings: dict, references: list[str], *texts: str) -> torch.Tensor:
     """The credit at the last decision of each reply of one group."""
-    recipe = registry.build("rlhf+par", {"score": number_said(), **settings})
+    recipe = registry.build("rlhf+par", {"score": number_said(), "rlhf.beta": 0.0, **settings})
     run = Run(policy=None, reference=Replies(references))
     groups = [[reply(text, 2 + i) for i, text in enumerate(texts)]]
     batch = collate(groups, recipe.reward(groups, run), torch.device("cpu"))
@@ -62,5 +62,5 @@ def test_a_single_reply_and_equal_replies_get_no_credit():
 def test_alone_it_is_built_on_rlhf_with_the_scripts_kl():
     recipe = registry.build("par")
     assert str(recipe.reward) == "preferred(inner=model_score())"
-    assert "0.005 * kl_to_reference()" in str(recipe.objective)
+    assert "less_kl_of_reply(beta=0.005) >> leave_one_out()" in str(recipe.credit)
     assert "ref" in recipe.needs

@@ -135,6 +135,14 @@ def test_a_run_that_trained_a_reward_model_is_such_a_path(tmp_path):
     assert loaded.tokenizer.get_vocab() == done.run.policy.tokenizer.get_vocab()
 
 
+def test_the_kl_is_in_the_reward_of_a_reply():
+    recipe = registry.build("rlhf")
+    assert "less_kl_of_reply(beta=0.02) >> leave_one_out()" in str(recipe.credit)
+    assert str(recipe.objective) == "policy_gradient()"
+    # without it no second model is held for its log-probs
+    assert "ref" not in registry.build("rlhf", {"beta": 0.0}).needs
+
+
 def test_stacked_on_ppo_it_is_instructgpts_with_the_kl_in_each_tokens_reward():
     # log(pi_old / ref) of 1 and 2 at two tokens of a reply that scores 1: rewards -.02 and 1 - .04, which the critic learns to go
     recipe = registry.build("ppo+rlhf", {"ppo.beta": 0.02, "ppo.lam": 1.0})

@@ -13,7 +13,7 @@ from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.evals.pairs import reward_gap
 from rewardlab.models.embedded import untrained
-from rewardlab.rewards.intrinsic import self_certainty
+from rewardlab.rewards.intrinsic import negentropy
 from rewardlab.util.outputs import entropies
 from rewardlab.worlds.shopping import action_right, action_value, write
 
@@ -74,7 +74,7 @@ def test_certainty_is_of_the_rationale_alone():
     (prompt,) = policy.read([Trajectory(ask("1+1?", LEAVE))], [ask("1+1?").prompt])
     said = policy.write([prompt, prompt], [write("1 and 1", LEAVE), "1 and 1"])
     rationale = len(policy.tokenizer('{"rationale":"1 and 1",', add_special_tokens=False)["input_ids"])
-    found = [s.value for s in self_certainty(before='"action"')([said], Run(policy))[0]]
+    found = [s.value for s in negentropy(before='"action"')([said], Run(policy))[0]]
     entropy = [h[t.mask] for t, h in zip(said, entropies(policy, said), strict=True)]
     most = math.log(len(policy.tokenizer))
     # the second reply has no "action": all of it counts

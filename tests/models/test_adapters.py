@@ -209,8 +209,10 @@ def run(request, base, tmp_path_factory):
 
 
 def test_a_run_keeps_adapters_and_every_door_reads_them(run):
-    for which in ("best", "model"):
-        assert {path.name for path in (run.out / which).iterdir()} == {"adapter_config.json", "adapter_model.safetensors"}
+    # of the best, also of which step it is
+    for which, beside in (("best", {"step.json"}), ("model", set())):
+        names = {path.name for path in (run.out / which).iterdir()}
+        assert names == {"adapter_config.json", "adapter_model.safetensors"} | beside
     asked = {"device": "cpu", "dtype": "float32", "max_new": 6}
     assert rewardlab.evaluate(str(run.out), TASK, k=(1,), problems=4, **asked)["n"] == 4
     assert rewardlab.answer("majority_vote", str(run.out), prompt="1 + 1?", **asked)["answer"]

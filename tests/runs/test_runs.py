@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -108,7 +109,8 @@ def test_a_run_folder_holds_all_that_it_should(run):
     assert [p.name for p in sorted((run / "checkpoints").iterdir())] == ["step-000002", "step-000004"]
     assert [p.stem for p in sorted((run / "rollouts").iterdir())] == ["step-000001", "step-000002", "step-000004"]
     hugging_face = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}
-    assert {p.name for p in (run / "best").iterdir()} == {p.name for p in (run / "model").iterdir()} == hugging_face
+    assert {p.name for p in (run / "model").iterdir()} == hugging_face
+    assert {p.name for p in (run / "best").iterdir()} == hugging_face | {"step.json"}
     config = json.loads((run / "config.json").read_text())
     assert (config["method"], config["task"], config["seed"], config["steps"], config["max_new"]) == ("grpo", "mine", 0, 4, 6)
     assert "reward     from_file(" in config["formula"]
@@ -195,6 +197,28 @@ def test_the_best_model_is_kept_beside_the_last(home, asked):
         same = (home / f"exported-{which}" / "model.safetensors").read_bytes()
         assert same == (out / kept / "model.safetensors").read_bytes()
     assert (out / "best" / "model.safetensors").read_bytes() != (out / "model" / "model.safetensors").read_bytes()
+
+
+def test_a_resumed_run_keeps_no_best_model_of_a_step_it_made_again_and_counts_all_its_time(home, asked, capsys):
+    out = home / "resumed"
+    asked(
+        f"train scripted --task {{home}}/mine.jsonl --reward {{home}}/rewards.py:spaces {FLAGS} --model {{home}}/model --out {out}"
+    )
+    # as if it had been killed after the fourth step, which was then the best and this time is not
+    for path in (out / "summary.json", out / "report.html"):
+        path.unlink()
+    shutil.rmtree(out / "checkpoints" / "step-000004")
+    (out / "best" / "step.json").write_text('{"step": 4}')
+    (out / "best" / "model.safetensors").write_bytes((out / "model" / "model.safetensors").read_bytes())
+    lines = read_metrics(out)
+    lines[1]["seconds/step"] = 1000.0
+    (out / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    summary = asked(f"train --resume {out}")
+    assert summary["best"]["step"] == json.loads((out / "best" / "step.json").read_text())["step"] == 2
+    saved = load_file(out / "checkpoints" / "step-000002" / "policy.safetensors")
+    policy = LlamaPolicy.load(out / "best", "cpu", "float32")
+    assert all(torch.equal(policy.state()[k], v) for k, v in saved.items())
+    assert 1000 < summary["seconds"]["train"] < 2000
 
 
 def test_an_exported_run_is_an_ordinary_hugging_face_checkpoint(run, tmp_path):

@@ -26,6 +26,7 @@ from rewardlab.core import Message, Problem, Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
 from rewardlab.prm import load_scorer
+from rewardlab.processes.pool import Done
 from rewardlab.registry.formula import read_reward
 from rewardlab.servers.limits import Limits
 from rewardlab.servers.pool import Pool
@@ -383,6 +384,20 @@ def test_every_call_is_answered_once_and_rightly_while_workers_are_killed(server
     assert server.pool.open == 0
 
 
+def test_a_request_that_is_cancelled_ends_neither_a_worker_nor_the_shutdown():
+    pool = Pool(SCORER, {}, workers=1, seconds=SECONDS, most=8)
+    gone, other = pool.submit([b"1", b"2"]), pool.submit([b"3"])
+    assert gone.cancel()
+    # as a worker does with what it has taken from the queue
+    taken = [pool._queue.popleft() for _ in range(2)]
+    pool._settle(taken, [Done(1.0), Done(2.0)])
+    late = pool.submit([b"4"])
+    assert late.cancel()
+    pool.close()
+    assert [result.kind for result in other.result(timeout=1)] == ["stopped"]
+    assert (gone.cancelled(), late.cancelled(), pool.open) == (True, True, 0)
+
+
 def test_metrics_count_what_was_answered(server):
     post(f"{server.url}/score", row("fine"))
     get(f"{server.url}/{'x' * 20}")
@@ -416,7 +431,8 @@ def test_a_process_reward_model_is_loaded_before_the_first_row_and_scores_the_st
 @pytest.mark.parametrize(
     ("reward", "lacks"),
     [
-        ("self_certainty()", "--tokenizer"),
+        ("negentropy()", "--tokenizer"),
+        ("self_certainty()", "asks the policy itself"),
         ("math() + 0.1 * answer_confidence()", r"asks the policy itself \(score\)"),
         ("likelihood()", r"asks the policy itself \(its log-probs\)"),
         ("math() + self_alignment()", r"asks the policy itself \(read\)"),

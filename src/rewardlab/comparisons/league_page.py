@@ -53,10 +53,7 @@ def world_section(world: Record, record: Record) -> str:
         noted(absences(world)),
         forest_of(world, record["outcome"]),
         wide(standings_table(world, record)),
-        titled(
-            "Right replies in training",
-            curves(learning, record["members"], "from the first update to the last", "right replies, %"),
-        ),
+        titled("Right replies in training", learning(world, record)),
         parted(world, record["outcome"]["margin"]),
         frontier(world, record),
         titled("Along the runs", spent_path(world, record)),

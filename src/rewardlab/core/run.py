@@ -16,15 +16,12 @@ from rewardlab.core.score import Score, Scores
 from rewardlab.core.trajectory import Group, Trajectory
 from rewardlab.errors import RewardlabError
 
-# ---- The verdicts that the task's verifier has given on the rollouts of a step ---------------------------------------
-
 
 @dataclass
 class Verdicts:
-    """The verifier's score of each rollout of a step, so that no rollout is verified twice. Never saved.
+    """The scores of a step's rollouts by the task's verifier, so that none is verified twice, by their identity. Never saved.
 
-    Rollouts are recognised by identity. The scores of a step stay readable until the first new rollout of a later step is verified:
-    the log reads them after the step counter has advanced.
+    They stay readable until the first new rollout of a later step is verified: the log reads them after the step has advanced.
     """
 
     step: int = -1
@@ -35,8 +32,7 @@ class Verdicts:
         """The score of every rollout; `verify` is called with the new ones only, in their groups."""
         # copied before `clear`: a call may mix new rollouts with some of the step before
         remembered = dict(self.known)
-        new = [[t for t in group if id(t) not in remembered] for group in groups]
-        new = [group for group in new if group]
+        new = [rest for group in groups if (rest := [t for t in group if id(t) not in remembered])]
         if new:
             if step != self.step:
                 self.step = step
@@ -58,12 +54,11 @@ TOKENS = "engine.tokens"
 class Run:
     """All that changes while training. Methods keep their own state in `memory`, as plain data; it is saved with the run.
 
-    `reward_timeout`: seconds that one call of a user's reward may take; 0: no limit.
+    `reward_timeout`: seconds that one call of a user's reward may take; 0: no limit. `budget`: the tokens at which the run ends.
     `rng(purpose)` gives the random stream of a purpose (data, rollout, environment, eval) at this step. Streams are keyed by
     (seed, purpose, moment): no generator state needs to be saved, and sampling from one never changes another. The moment is the
     step, and for everything held-out the same throughout the run. `verify`: the task's verifier, as a reward. `more_problems(n)`:
-    the next n training problems, for a rollout that drops some; None outside of the policy's rollout in training. `budget`: the run
-    ends when all models together have generated and scored this many tokens.
+    the next n training problems, for a rollout that drops some; None outside of the policy's rollout in training.
     """
 
     policy: Any
@@ -126,8 +121,14 @@ class Run:
     @contextmanager
     def unbilled(self) -> Iterator[None]:
         """A context in which no tokens count towards the budget, for held-out evaluation, logging and recording."""
-        with uncounted(*self._all_models()):
-            yield
+        known = self._all_models()
+        try:
+            with uncounted(*known):
+                yield
+        finally:
+            # a scorer that is named by its path is loaded where it is first asked, which may be in this context
+            for model in (m for m in self._all_models() if all(m is not other for other in known)):
+                model.token_count = TokenCount()
 
     def _all_models(self) -> list[Any]:
         models = (self.policy, self.reference, *self.models.values())
@@ -148,8 +149,7 @@ class Run:
 
     def verdict_of(self, trajectory: Trajectory) -> Score | None:
         """The score that the task's verifier gave this rollout, as far as it is remembered; None where nobody asked for it."""
-        known = self._verdicts.known.get(id(trajectory))
-        return known[1] if known else None
+        return self._verdicts.known.get(id(trajectory), (None, None))[1]
 
     def rng(self, purpose: str) -> torch.Generator:
         """The random stream of a purpose at this step; calls within a step continue the same stream."""

@@ -5,7 +5,8 @@
                             NAME.safetensors    weights of each learner, the policy first
                             NAME.optimiser.safetensors
                             (a second model that never learns is named in state.json, with a hash; `engine/frozen.py`)
-    checkpoints/reference/model.safetensors     written once; reference-000010, where a method has renewed it by step 10
+    checkpoints/reference/model.safetensors     written once; reference-000010, where a method has renewed it by step 10, takes
+                                                its place when no checkpoint needs the one before
 
 A checkpoint folder is written under a temporary name and then renamed, so one that exists is complete. Random streams need no
 saving: they are keyed by seed, purpose and step.
@@ -53,6 +54,7 @@ def save(folder: Path, run: Run, learners: dict[str, LearnerState], position: in
     # only now that the new one is complete: a run killed in between keeps its older checkpoints
     for old in checkpoints(folder)[:-KEEP]:
         shutil.rmtree(old, ignore_errors=True)
+    _drop_references(folder)
     return folder / name_of(run.step)
 
 
@@ -128,14 +130,39 @@ def load_reference(folder: Path, reference: Any, step: int) -> None:
 
     A later one may be there: a run that renewed it, and was killed before its checkpoint was in place.
     """
-    saved = {int(path.name.partition("-")[2] or 0): path for path in folder.glob("reference*") if path.is_dir()}
+    saved = _references(folder)
     newest = saved[max(at for at in saved if at <= step)]
     reference.load_state(load_file(newest / "model.safetensors"))
 
 
+def drop_later_references(folder: Path, step: int) -> None:
+    """Drop references that were made after the step from which a run goes on: this time it may renew its own at other steps."""
+    for at, path in _references(folder).items():
+        if at > step:
+            shutil.rmtree(path)
+
+
+def _drop_references(folder: Path) -> None:
+    """Drop the references that no checkpoint needs: all before the newest that is no later than the oldest checkpoint."""
+    saved, oldest = _references(folder), _step_of(checkpoints(folder)[0])
+    needed = max((at for at in saved if at <= oldest), default=0)
+    for at, path in saved.items():
+        if at < needed:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _references(folder: Path) -> dict[int, Path]:
+    """The saved references, by the step of the first checkpoint that was made with each."""
+    return {int(path.name.partition("-")[2] or 0): path for path in folder.glob("reference*") if path.is_dir()}
+
+
 def checkpoints(folder: Path) -> list[Path]:
     """Complete checkpoints, oldest first."""
-    return sorted(folder.glob("step-*"), key=lambda path: int(path.name.removeprefix("step-"))) if folder.is_dir() else []
+    return sorted(folder.glob("step-*"), key=_step_of) if folder.is_dir() else []
+
+
+def _step_of(checkpoint: Path) -> int:
+    return int(checkpoint.name.removeprefix("step-"))
 
 
 def _restore_optimiser(optimiser: torch.optim.Optimizer, saved: dict[str, torch.Tensor]) -> None:

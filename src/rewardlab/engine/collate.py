@@ -16,10 +16,13 @@ from rewardlab.errors import RewardlabError
 from rewardlab.util.device import moved
 
 
-def collate(groups: list[Group], scores: Scores | None, device: torch.device, author: str = "policy") -> Batch:
+def collate(
+    groups: list[Group], scores: Scores | None, device: torch.device, author: str = "policy", temperature: float = 1.0
+) -> Batch:
     """Stack rollouts into right-padded tables, (B, T).
 
-    Rewards are placed on decisions of `author`: one at another position moves to the last decision before it.
+    Rewards are placed on decisions of `author`: one at another position moves to the last decision before it.  temperature: of who
+    learns (`LearnerState.temperature`); where it is not 1, `old` is of the distribution that was sampled from.
     """
     trajectories = [t for group in groups for t in group]
     if not trajectories:
@@ -32,8 +35,9 @@ def collate(groups: list[Group], scores: Scores | None, device: torch.device, au
     ids = np.zeros((*shape, *first.shape[1:]), first.dtype)
     # NaN marks log-probs that nobody recorded (text read from a data set): `add_columns` computes them if needed
     mask, old = np.zeros(shape, bool), np.full(shape, np.nan, np.float32)
+    recorded = "logprobs" if temperature == 1.0 else "sampled"
     for i, t in enumerate(trajectories):
-        ids[i, : length[i]], mask[i, : length[i]], old[i, : length[i]] = t.ids, t.mask_of(author), t.column("logprobs")
+        ids[i, : length[i]], mask[i, : length[i]], old[i, : length[i]] = t.ids, t.mask_of(author), t.column(recorded)
     reward, rewarded = _events([s.as_term() for s in flat_scores], mask)
     # an unnamed term ("") is the whole reward: no column of its own is needed to tell it apart
     names = dict.fromkeys(name for s in flat_scores for name in s.terms if name)

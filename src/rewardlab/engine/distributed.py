@@ -39,8 +39,11 @@ PATIENCE = timedelta(hours=12)
 def init() -> None:
     """Join the process group, if a launcher has started several processes: torchrun, accelerate or mpirun (`util/ranks.py`).
 
+    Not where this process works alone: the others wait for what it makes, and would not come.
     Raises RewardlabError where the environment names several processes and does not say how they meet, and where they do not.
     """
+    if _alone.get():
+        return
     if left_alone():
         console.print(f"warning: {ALONE}", highlight=False, markup=False, soft_wrap=True)
     if started_together() > 1 and not dist.is_initialized():
@@ -140,14 +143,18 @@ def all_gather(value: T) -> list[T]:
 
 
 def on_rank_zero(make: Callable[[], T]) -> T:
-    """Call `make` on rank zero alone and broadcast its result to all ranks. A RewardlabError is raised on all of them."""
+    """Call `make` on rank zero alone and broadcast its result to all ranks. A RewardlabError is raised on all of them.
+
+    `make` may do so too, as an evaluation does that is part of it: what it does, it does by itself.
+    """
     if world_size() == 1:
         return make()
     outcome: list[Any] = [None, None]
     with in_turns():
         if is_rank_zero():
             try:
-                outcome[0] = make()
+                with alone():
+                    outcome[0] = make()
             except RewardlabError as e:
                 # shared, or the other ranks would wait for this one without end
                 outcome[1] = e
@@ -172,6 +179,10 @@ def in_turns(learning: bool = False) -> Iterator[None]:
 
     learning: whether each pass of the section goes backward too.
     """
+    if _alone.get():
+        # the others take no part in it
+        yield
+        return
     with _reaching_all(), LOCKSTEP.section(learning):
         yield
 

@@ -53,6 +53,17 @@ class LearnerState:
     def is_policy(self) -> bool:
         return self.name == POLICY
 
+    @property
+    def temperature(self) -> float:
+        """That its rollouts are sampled at, if it learns by a policy gradient: it ascends the reward of what is sampled only if its
+        log-probs are those of softmax(logits / temperature), as TRL, verl and OpenRLHF compute them.
+
+        1 where replies are greedy, for a model that has none, and without advantages (imitation, preferences).
+        """
+        if self.recipe.credit is None or not hasattr(self.model, "temperature"):
+            return 1.0
+        return float(self.recipe.sampling_settings.get("temperature", 1.0)) or 1.0
+
     def due(self, step: int) -> bool:
         """Whether it learns in this training step."""
         return self.every > 0 and step % self.every == 0 and self.optimiser is not None

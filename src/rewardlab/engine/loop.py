@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from rewardlab.engine import checkpoint
 from rewardlab.engine.distributed import all_gather, is_rank_zero, on_rank_zero, world_size
 from rewardlab.engine.learner import LearnerState
 from rewardlab.engine.overlong import SKIPPED, NothingFits, skip
-from rewardlab.engine.recorded import due, record
+from rewardlab.engine.recorded import due, record, record_rollouts
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import Stopped, TooLong
 from rewardlab.report.curves import read_metrics
@@ -28,7 +29,10 @@ from rewardlab.runs.record import KEPT, Line, Recorder
 from rewardlab.util.files import disk_errors
 from rewardlab.util.lockstep import LOCKSTEP
 from rewardlab.util.progress import Bar, console
-from rewardlab.util.signals import Asked, stopping_later
+from rewardlab.util.signals import Asked, stopping_later, stopping_now
+
+OWED = "engine.owed"
+"""The key of `run.memory`, in a checkpoint alone, with the metrics of a step that is still to be evaluated, on resuming."""
 
 
 def train(
@@ -42,34 +46,87 @@ def train(
     """
     ops, recorder = Ops(recipe, run, task, settings), Recorder(folder, track)
     evaluations = _resume(ops, recorder) if resume else {}
-    started = time.perf_counter()
+    owed = run.memory.pop(OWED, None)
+    started = time.perf_counter() - (_seconds_before(recorder, owed) if resume else 0.0)
     hidden, doing = not is_rank_zero(), "this step" if resume else "the first evaluation"
     # where the budget ends the run, the number of steps is unknown
-    total = None if run.steps == UNLIMITED else run.steps
-    with Bar("training", total, done=run.step, hidden=hidden) as bar, stopping_later(doing, hidden, world_size() > 1) as asked:
+    total, done = None if run.steps == UNLIMITED else run.steps, run.step - bool(owed)
+    with Bar("training", total, done=done, hidden=hidden) as bar, stopping_later(doing, hidden, world_size() > 1) as asked:
         if not resume:
             evaluations, asked.doing = _begin(ops, recorder), "this step"
             warn(evaluations, hidden)
         stop = _agreed(asked)
-        while not run.over and not stop:
-            run.metrics, ops.seconds, step_started = {}, {}, time.perf_counter()
-            _step(ops, folder)
-            run.step += 1
-            # after the step and before the evaluation, which counts towards no budget
-            ops.bill_tokens()
-            if due(run, settings.eval_every) and (measured := evaluate(ops, recorder)):
-                evaluations[run.step] = measured
-                run.metrics |= {f"eval/{k}": v for k, v in measured.items()}
-                warn(evaluations, hidden)
-            record(ops, recorder, time.perf_counter() - step_started)
-            stop = _agreed(asked)
+        while (owed or not run.over) and not stop:
+            since = _made_up(ops, owed) if owed else _take(ops, recorder)
+            _measure(ops, recorder, evaluations, since, asked)
+            owed, stop = None, _agreed(asked)
             # metrics first: a run killed between the two resumes from an earlier checkpoint and writes this line again
             _keep(ops, recorder, stop)
             bar.advance(_shown(run.step, run.metrics, evaluations))
-    if not run.over:
+    if owed or not run.over:
         raise Stopped(stop)
     # only a run that is over gets a summary and a report; an interrupted one has its checkpoint
     return finish(ops, recorder, evaluations, about | {"seconds": {"train": round(time.perf_counter() - started, 2)}})
+
+
+def _seconds_before(recorder: Recorder, owed: dict[str, Any] | None) -> float:
+    """How long the steps took that a resumed run goes on from."""
+    logged = math.fsum(line.get("seconds/step") or 0.0 for line in read_metrics(recorder.folder))
+    return logged + (owed["elapsed"] if owed else 0.0)
+
+
+def _take(ops: Ops, recorder: Recorder) -> float:
+    """Take a step, and log its rollouts; returns when it began."""
+    run, since = ops.run, time.perf_counter()
+    run.metrics, ops.seconds = {}, {}
+    _step(ops, recorder.folder)
+    run.step += 1
+    # after the step and before the evaluation, which counts towards no budget
+    ops.bill_tokens()
+    # no checkpoint holds rollouts: nobody could log them who resumes after an evaluation that was cut short
+    record_rollouts(ops, recorder)
+    return since
+
+
+def _made_up(ops: Ops, owed: dict[str, Any]) -> float:
+    """Go back to the end of a step whose evaluation was cut short; returns when it would have begun if it had gone on."""
+    ops.run.metrics, ops.seconds = owed["metrics"], owed["seconds"]
+    return time.perf_counter() - owed["elapsed"]
+
+
+def _measure(ops: Ops, recorder: Recorder, evaluations: dict[int, dict[str, float]], since: float, asked: Asked) -> None:
+    """Evaluate after a step, where that is due, and write its line.
+
+    An error, or a signal to stop, loses no step: the run is saved as it was before, with what it owes.
+    """
+    run = ops.run
+    measures = due(run, ops.settings.eval_every)
+    owed = {"metrics": dict(run.metrics), "seconds": dict(ops.seconds), "elapsed": time.perf_counter() - since}
+    # a measure may remember something
+    memory = copy.deepcopy(run.memory) if measures else run.memory
+    try:
+        if measures and (measured := evaluate(ops, recorder, asked)):
+            evaluations[run.step] = measured
+            run.metrics |= {f"eval/{k}": v for k, v in measured.items()}
+            warn(evaluations, not is_rank_zero())
+        record(ops, recorder, time.perf_counter() - since)
+    except BaseException:
+        _save_instead(ops, recorder.folder, memory | {OWED: owed})
+        raise
+
+
+def _save_instead(ops: Ops, folder: Path, memory: dict[str, Any]) -> None:
+    """Save a run that an error ends, with this memory.
+
+    Not where other processes hold parts of its weights, since the error may be in this one alone: then an older checkpoint must do.
+    """
+    where = folder / "checkpoints"
+    saved = [path.name for path in checkpoint.checkpoints(where)[-1:]] == [checkpoint.name_of(ops.run.step)]
+    if is_rank_zero() and not saved and not LOCKSTEP.needed:
+        ops.run.memory = memory
+        # the first error is the one to tell, also where a full disk or a broken device causes a second
+        with suppress(Exception):
+            _save(ops, where)
 
 
 def _agreed(asked: Asked) -> int:
@@ -80,9 +137,13 @@ def _agreed(asked: Asked) -> int:
     return max(all_gather(asked.number))
 
 
-def evaluate(ops: Ops, recorder: Recorder) -> dict[str, float]:
-    """Measure on held-out problems; the first metric decides which model is kept as the best."""
-    metrics = on_rank_zero(ops.evaluate)
+def evaluate(ops: Ops, recorder: Recorder, asked: Asked | None = None) -> dict[str, float]:
+    """Measure on held-out problems; the first metric decides which model is kept as the best.
+
+    asked: signals to stop, which end it where the run can make up for it, and where no other process waits for its numbers.
+    """
+    with stopping_now(asked) if asked is not None and world_size() == 1 else nullcontext():
+        metrics = on_rank_zero(ops.evaluate)
     if metrics:
         on_rank_zero(lambda: recorder.keep_best(ops.run.step, _leading(metrics), _main_model(ops)))
     return metrics
@@ -122,10 +183,9 @@ def _save(ops: Ops, where: Path) -> None:
 def _step(ops: Ops, folder: Path) -> None:
     """Take a training step. An error in it loses none of the steps before: the run is saved as it was when the last of them ended.
 
-    Not where the step has changed weights already, which nothing brings back, nor where other processes hold parts of them, since
-    the error may be in this one alone: then an older checkpoint must do.
+    Not where the step has changed weights already, which nothing brings back: then an older checkpoint must do.
     """
-    run, where = ops.run, folder / "checkpoints"
+    run = ops.run
     position, memory, weights = ops.position, copy.deepcopy(run.memory), _version(ops)
     try:
         (ops.recipe.loop or standard_loop)(ops.recipe, run, ops)
@@ -137,12 +197,9 @@ def _step(ops: Ops, folder: Path) -> None:
         ops.step_data = None
         skip(run, error)
     except Exception:
-        saved = [path.name for path in checkpoint.checkpoints(where)[-1:]] == [checkpoint.name_of(run.step)]
-        if is_rank_zero() and not saved and not LOCKSTEP.needed and _version(ops) == weights:
-            ops.position, run.memory = position, memory
-            # the first error is the one to tell, also where a full disk or a broken device causes a second
-            with suppress(Exception):
-                _save(ops, where)
+        if _version(ops) == weights:
+            ops.position = position
+            _save_instead(ops, folder, memory)
         raise
 
 
@@ -171,10 +228,16 @@ def _resume(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
     if ops.run.reference is not None:
         checkpoint.load_reference(where, ops.run.reference, ops.run.step)
         ops.reference_is_new = False
-    if not is_rank_zero():
-        return {}
+    evaluations = _rewind(ops, recorder) if is_rank_zero() else {}
+    on_rank_zero(lambda: recorder.restore_best(ops.run.step, _main_model(ops)))
+    return evaluations
+
+
+def _rewind(ops: Ops, recorder: Recorder) -> dict[int, dict[str, float]]:
+    """Delete what was written after the step of the checkpoint; returns the evaluations up to it."""
+    checkpoint.drop_later_references(recorder.folder / "checkpoints", ops.run.step)
     evaluations = {}
-    for line in recorder.rewind(ops.run.step):
+    for line in recorder.rewind(ops.run.step, unmeasured=OWED in ops.run.memory):
         metrics = {k.removeprefix("eval/"): v for k, v in line.items() if k.startswith("eval/")}
         if metrics:
             evaluations[line["step"]] = metrics

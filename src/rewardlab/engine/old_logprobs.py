@@ -27,10 +27,10 @@ def rows_to_recompute(learner: LearnerState, batch: Batch, run: Run) -> Tensor |
     """(B,) bool: rows whose `old` the trainer must recompute; None if there are none.
 
     Those are rows in which every decision was sampled by this model, in this training step, with the weights it has now, where it
-    computes in another format than float32, or another engine samples for it. Tokens that older weights or another model sampled
-    keep their recorded `old`.
+    computes in another format than float32, another engine samples for it, or a temperature's record may have been cut to a
+    nucleus. Tokens that older weights or another model sampled keep their recorded `old`.
     """
-    if not _rounds(learner.model) or "old" not in learner.recipe.needs:
+    if not (_rounds(learner.model) or learner.temperature != 1.0) or "old" not in learner.recipe.needs:
         return None
     if not learner.unchanged_since_sampling(run.step) or not batch.rows:
         return None

@@ -20,24 +20,31 @@ def due(run: Run, every: int) -> bool:
 
 
 def record(ops: Ops, recorder: Recorder, seconds: float) -> None:
-    """Write the step's line of metrics and, when due, its rollouts."""
+    """Write the step's line of metrics."""
     on_rank_zero(lambda: _record(ops, recorder, seconds))
 
 
 def _record(ops: Ops, recorder: Recorder, seconds: float) -> None:
     run = ops.run
-    if ops.step_data is not None:
-        # verifying and evaluating rollouts for the log must not use up the token budget
-        with run.unbilled():
-            _record_rollouts(ops, recorder)
     run.log("tokens", run.tokens)
     for phase, duration in (*ops.seconds.items(), ("step", seconds)):
         run.log(f"seconds/{phase}", duration)
     recorder.line(run.step, run.metrics)
 
 
+def record_rollouts(ops: Ops, recorder: Recorder) -> None:
+    """Log accuracy and length of the policy's rollouts of a step; write them down when due. Nothing for a step without any."""
+    if ops.step_data is not None:
+        on_rank_zero(lambda: _record_rollouts(ops, recorder))
+
+
 def _record_rollouts(ops: Ops, recorder: Recorder) -> None:
-    """Log accuracy and length of the policy's rollouts; write them down when due."""
+    # verifying and evaluating rollouts for the log must not use up the token budget
+    with ops.run.unbilled():
+        _log_rollouts(ops, recorder)
+
+
+def _log_rollouts(ops: Ops, recorder: Recorder) -> None:
     assert ops.step_data is not None
     run, (groups, scores, batch) = ops.run, ops.step_data
     truth = truth_of(groups, scores, run) if scores else []
@@ -65,7 +72,8 @@ def _record_rollouts(ops: Ops, recorder: Recorder) -> None:
     if due(run, ops.settings.record_every) or run.step == 1:
         # a policy that does not learn has the same log-probs after the step as before
         learns = ops.recipe.objective is not None
-        after = after_update(run.policy, batch, ops.settings.micro_tokens) if learns else {}
+        with ops.as_sampled(ops.policy):
+            after = after_update(run.policy, batch, ops.settings.micro_tokens) if learns else {}
         recorder.rollouts(run, groups, scores, batch, truth, after)
 
 

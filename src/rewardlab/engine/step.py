@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from torch import Tensor
@@ -23,6 +24,7 @@ from rewardlab.engine.watch import watch_rewards
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.keeping import keeping
+from rewardlab.util.tempered import tempered
 
 
 class StepData(NamedTuple):
@@ -177,12 +179,13 @@ class Ops:
         learner = learner or self.policy
         recipe = learner.recipe
         with self.timed("train"):
-            batch = collating.collate(groups, scores, self.run.policy.device, author or learner.name)
+            batch = collating.collate(groups, scores, self.run.policy.device, author or learner.name, self.temperature(learner))
             per_token = recipe.objective.per_token if recipe.objective else ()
-            with self.sharded():
+            with self.sharded(), self.as_sampled(learner):
                 # the policy's recipe also names what learners that take its batch need
                 collating.add_columns(batch, recipe.needs, self.run, self.settings.micro_tokens, per_token)
-            batch.credit = self.credit(batch, learner)
+            with self.as_sampled(learner):
+                batch.credit = self.credit(batch, learner)
         if learner.is_policy:
             self.step_data = StepData(groups, scores or [], batch)
         return batch
@@ -192,12 +195,21 @@ class Ops:
         chain = (learner or self.policy).recipe.credit
         return chain(batch.reward, batch, self.run) if chain else batch.reward
 
+    def temperature(self, learner: LearnerState) -> float:
+        """That of the rollouts which a learner learns from: its own, or the policy's."""
+        return (self.policy if learner.recipe.rollout is None else learner).temperature
+
+    def as_sampled(self, learner: LearnerState) -> AbstractContextManager[None]:
+        """In this context log-probs are those at the temperature of a learner's rollouts: of all models."""
+        models = (self.run.policy, self.run.reference, *self.run.models.values())
+        return tempered(self.temperature(learner), *models)
+
     # ---- the update --------------------------------------------------------------------------------------------------
 
     def update(self, batch: Batch, learner: LearnerState | None = None) -> None:
         """A learner's optimiser steps on one batch."""
         learner = learner or self.policy
-        with self.timed("train"), self.sharded():
+        with self.timed("train"), self.sharded(), self.as_sampled(learner):
             metrics = update(learner, batch, self.run, self.settings.micro_tokens)
         prefix = "" if learner.is_policy else f"{learner.name}/"
         for key, value in metrics.items():
@@ -226,7 +238,8 @@ class Ops:
         if learner.problems is None:
             # the columns are copied: its update writes its own loss weights there
             return replace(batch, credit=self.credit(batch, learner), columns=dict(batch.columns))
-        problems = learner.problems(groups, scores, self.run)
+        # verdicts and judges may tell each rank something else
+        problems = on_rank_zero(partial(learner.problems, groups, scores, self.run))
         if not problems:
             # a batch without rows cannot be padded
             return None
@@ -272,12 +285,13 @@ class Ops:
     # ---- evaluation --------------------------------------------------------------------------------------------------
 
     def evaluate(self, problems: Sequence[Problem] | None = None) -> dict[str, float]:
-        """The recipe's measure on held-out problems. It counts towards no budget."""
+        """The recipe's measure on held-out problems, by rank zero for all. It counts towards no budget."""
         problems = self.task.test[: self.settings.eval_problems] if problems is None else problems
         if self.recipe.measure is None or not problems:
             return {}
         with self.timed("evaluate"), self.run.unbilled(), keeping(self.run.policy):
-            metrics = measured(self.recipe.measure, problems, self.run.for_evaluation())
+            # a method's loop may decide by these numbers, and all ranks must decide alike
+            metrics = on_rank_zero(partial(measured, self.recipe.measure, problems, self.run.for_evaluation()))
         # the first metric selects the best model
         leading = next(iter(metrics))
         if not math.isfinite(metrics[leading]):

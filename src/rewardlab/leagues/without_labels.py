@@ -23,6 +23,8 @@ league = League(
         Member("co_reward", settings={"problems": 4}, columns=("rewrite",)),
         Member("majority", "grpo", reward=MAJORITY),
         Member("answer_confidence", "grpo", reward=registry.part("reward", "answer_confidence")),
+        # minus the entropy of a reply's tokens, and the other KL, Intuitor's
+        Member("negentropy", "grpo", reward=registry.part("reward", "negentropy")),
         Member("self_certainty", "grpo", reward=registry.part("reward", "self_certainty")),
     ),
     worlds=(
@@ -54,7 +56,9 @@ league = League(
     "problems, `grpo` with the majority as reward taught half of what labels teach ({errors by chance/majority}, labels {errors by "
     "chance/grpo}, 47.2% at the start); where in half of them, since errors were a habit, nothing ({errors by habit/majority}, "
     "35.8% at the start). Take a third of the usual rate, and watch those hundred rows.\n"
-    "- **Confidence as a reward** taught nothing in either world.",
+    "- **Confidence as a reward** taught nothing in either world, be it the likelihood of the answer (`answer_confidence`) or "
+    "minus the entropy of all tokens (`negentropy`). Intuitor's reward, `self_certainty`, is the other KL, of the uniform "
+    "distribution to the policy's, and was not run.",
     first="`rlpr` where rows have reference answers; else see how often majorities are right",
     left_out={
         "crew_confidence_as_reward": "it pairs right with wrong replies, for which it needs labels; its confidence alone is in it",

@@ -12,6 +12,8 @@ from rewardlab.settings.domain import PositiveFloat
 def kl_to_reference(out: Outputs, batch: Batch, run: Run) -> Tensor:
     """The estimate ref/pi - log(ref/pi) - 1 of KL(pi || ref): unbiased for tokens sampled from pi, and never negative.
 
+    As a loss, as in GRPO, its gradient is on average that of KL(ref || pi) at each token; `squared_log_ratio`, and `less_kl` in the
+    reward, have that of KL(pi || ref) (Tang and Munos 2025, arXiv:2506.09477).
     Schulman 2020, "Approximating KL divergence" (k3); Shao et al. 2024, arXiv:2402.03300
     """
     log_ratio = batch.ref - out.logprobs

@@ -38,6 +38,11 @@ def chunks_of(n: int, weight: Tensor) -> list[slice]:
     return [slice(i, min(i + size, n)) for i in range(0, max(n, 1), size)]
 
 
+def at_temperature(hidden: Tensor, temperature: float) -> Tensor:
+    """Hidden states (n, d) whose logits are the head's, divided by a temperature: the head is linear."""
+    return hidden if temperature == 1.0 else hidden / temperature
+
+
 class _LogProbs(torch.autograd.Function):
     """log p(id) and entropy of each row. The backward pass recomputes a chunk's logits and differentiates by hand:
 

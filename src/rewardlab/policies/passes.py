@@ -15,6 +15,7 @@ from rewardlab.policies.packing import SCORE_TOKENS, by_tokens, pad
 from rewardlab.policies.room import LEAST_TOKENS, fitting_tokens, in_parts
 from rewardlab.policies.vectors import NO_TOKEN, ReadsVectors, tokens_decided
 from rewardlab.util.device import free_memory
+from rewardlab.util.tempered import tempered
 
 
 class Passes(ReadsVectors):
@@ -27,6 +28,8 @@ class Passes(ReadsVectors):
     """Whether its passes need no other process."""
     sees = False
     """Whether it reads pictures beside the tokens of a batch."""
+    temperature = 1.0
+    """By which the logits are divided in `evaluate`: that of sampling, while a policy gradient is computed (`util/tempered.py`)."""
     most_tokens = 1 << 40
     """Padded tokens in a pass without gradient at most: fewer after memory has run out."""
 
@@ -93,7 +96,7 @@ class Passes(ReadsVectors):
         def score(part: list[int]) -> None:
             ids, length = pad([trajectories[i].ids for i in part], self.device)
             real = (torch.arange(ids.shape[1], device=self.device) < length[:, None]) & (ids != NO_TOKEN)
-            with self._reading([trajectories[i] for i in part]):
+            with self._reading([trajectories[i] for i in part]), tempered(1.0, self):
                 table = self._forward(ids, length, real, ("logprobs",)).logprobs.cpu().numpy()
             for row, i in enumerate(part):
                 logprobs[i] = table[row, : len(trajectories[i])]

@@ -18,6 +18,7 @@ from rewardlab.evals.process import THRESHOLD, Judged, best_threshold, figures, 
 from rewardlab.prm import StepScorer, load_scorer
 from rewardlab.report.step_scores import write_page
 from rewardlab.settings.domain import SHARE
+from rewardlab.util.files import check_page
 from rewardlab.util.progress import Bar
 
 BENCHMARKS = ("processbench", "prmbench")
@@ -41,6 +42,8 @@ def evaluate_scorer(
     Solutions without labels, with blank steps, or longer than the model's context, are left out and counted.
     """
     SHARE.check("threshold", threshold)
+    if page:
+        check_page(Path(page))
     chosen = _sampled(_solutions(on, format), limit, seed)
     on = str(on) if isinstance(on, str | Path) else "solutions"
     if not any(label is not None for _, s in chosen for label in s.labels):

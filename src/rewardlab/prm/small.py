@@ -17,6 +17,7 @@ import numpy as np
 from rewardlab import registry
 from rewardlab.core import Problem, Task, Trajectory, Turn
 from rewardlab.data.solutions import Solution
+from rewardlab.engine.distributed import alone
 from rewardlab.errors import RewardlabError
 from rewardlab.models import embedded
 from rewardlab.models.fingerprint import fingerprint
@@ -48,6 +49,7 @@ def checkpoint(name: str) -> Path:
     return cached(f"scorer-{task.name}-{key}", lambda folder: _make(name, task, folder)) / "scorer"
 
 
+@alone()
 def _make(name: str, task: Task, folder: Path) -> None:
     run = folder / "run"
     train_scorer(

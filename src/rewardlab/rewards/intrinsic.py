@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.rewards.reward import reward
-from rewardlab.util.outputs import entropies
+from rewardlab.util.outputs import entropies, extras
 
 
 @reward
@@ -69,6 +70,31 @@ def _alignment(given: float | None, without: float | None) -> Score:
 
 @reward(over="groups")
 def self_certainty(groups: list[Group], run: Run, *, before: str = "") -> Scores:
+    """KL(uniform || policy) = -log V - mean over the vocabulary of log pi, in nats, mean over the tokens of the last reply.
+
+    What no token could follow makes it large, however little it weighs in the entropy: see `negentropy`, the other KL.
+    before: only over the tokens in front of this text; all, where it does not stand there. No verdict without such a token.
+    Kang et al. 2025, arXiv:2502.18581; as a reward: Zhao et al. 2025, "Learning to reason without external rewards" (Intuitor),
+    arXiv:2505.19590
+    """
+    rows = [t for group in groups for t in group]
+    table = extras(run.policy, rows, uniform_kl) if rows else []
+    scores = iter(
+        [
+            _mean_of(_last(t, x[t.mask])[: _count(t.reply, before, run.policy.tokenizer)], "KL(uniform || policy)")
+            for t, x in zip(rows, table, strict=True)
+        ]
+    )
+    return [[next(scores) for _ in group] for group in groups]
+
+
+def uniform_kl(logits: Tensor, ids: Tensor) -> dict[str, Tensor]:
+    """KL(uniform || softmax(logits (m, V))), (m,)."""
+    return {"uniform_kl": logits.logsumexp(1) - logits.mean(1) - math.log(logits.shape[1])}
+
+
+@reward(over="groups")
+def negentropy(groups: list[Group], run: Run, *, before: str = "") -> Scores:
     """KL(policy || uniform) = log(size of the vocabulary) - entropy, in nats, mean over the tokens of the last reply.
 
     before: only over the tokens in front of this text; all, where it does not stand there. No verdict without such a token.
@@ -78,7 +104,8 @@ def self_certainty(groups: list[Group], run: Run, *, before: str = "") -> Scores
     tokenizer = run.policy.tokenizer
     most = float(np.log(len(tokenizer)))
     certainty = [(most - h)[t.mask] for t, h in zip(rows, entropies(run.policy, rows), strict=True)] if rows else []
-    scores = iter([_mean_of(_last(t, x)[: _count(t.reply, before, tokenizer)]) for t, x in zip(rows, certainty, strict=True)])
+    said = "log V - entropy"
+    scores = iter([_mean_of(_last(t, x)[: _count(t.reply, before, tokenizer)], said) for t, x in zip(rows, certainty, strict=True)])
     return [[next(scores) for _ in group] for group in groups]
 
 
@@ -94,7 +121,5 @@ def _count(text: str, before: str, tokenizer: Any) -> int | None:
     return None if at < 0 else len(tokenizer(text[:at], add_special_tokens=False)["input_ids"])
 
 
-def _mean_of(numbers: np.ndarray) -> Score:
-    return (
-        Score(float(numbers.mean(dtype=np.float64)), why="log V - entropy") if len(numbers) else Score(None, why="no such tokens")
-    )
+def _mean_of(numbers: np.ndarray, why: str) -> Score:
+    return Score(float(numbers.mean(dtype=np.float64)), why=why) if len(numbers) else Score(None, why="no such tokens")

@@ -4,7 +4,7 @@ config.json                  recipe, formula, settings, versions, hashes of rewa
 metrics.jsonl                one flushed line per step
 rollouts/step-000010.parquet the sampled replies, token by token, with rewards and credit
 best/, model/                the best model by held-out measure, and the last: Hugging Face checkpoints in float32, or with
-                             --lora-rank PEFT adapters, which name their base model
+                             --lora-rank PEFT adapters, which name their base model; best/step.json says of which step it is
 models/step-000010/          the same of every N-th step, where --save-every N asks for them
 summary.json, report.html
 """
@@ -53,6 +53,8 @@ WITHIN = 8
 
 KEPT = "models"
 """The folder of the models that are all kept."""
+BEST, AT = "best", "step.json"
+"""The folder of the best model, and the file in it that says of which step it is."""
 Line = Callable[[int, dict[str, float | None]], None]
 """Called with step and metrics for each line written, and again for each line that a resumed run keeps."""
 
@@ -70,12 +72,15 @@ class Recorder:
     def metrics_file(self) -> Path:
         return self.folder / "metrics.jsonl"
 
-    def rewind(self, step: int) -> list[dict[str, Any]]:
-        """Delete lines, rollouts and kept models after `step`, which will be computed again. Returns the lines kept."""
+    def rewind(self, step: int, unmeasured: bool = False) -> list[dict[str, Any]]:
+        """Delete lines, rollouts and models after `step`, which will be computed again. Returns the lines kept.
+
+        unmeasured: the evaluation of `step` itself is still to come, and with it its line.
+        """
         # temporary files of the writer that was killed
         for folder in (self.folder, *(self.folder / name for name in ("checkpoints", "rollouts", KEPT))):
             sweep(folder)
-        kept = [line for line in read_metrics(self.folder) if line["step"] <= step]
+        kept = [line for line in read_metrics(self.folder) if line["step"] <= step - unmeasured]
         with disk_errors(self.metrics_file):
             write_text(self.metrics_file, "".join(json.dumps(line) + "\n" for line in kept))
         for file in (self.folder / "rollouts").glob("step-*.parquet"):
@@ -84,6 +89,9 @@ class Recorder:
         for model in (self.folder / KEPT).glob("step-*"):
             if int(model.name.removeprefix("step-")) > step:
                 shutil.rmtree(model)
+        # a best model that no line kept has measured is of a step that is computed again, and perhaps otherwise
+        if self._best_at() not in (None, *(line["step"] for line in kept if any(k.startswith("eval/") for k in line))):
+            shutil.rmtree(self.folder / BEST)
         for line in kept:
             # a tracker skips what it was sent before, and receives what it missed
             self._track(line)
@@ -119,12 +127,37 @@ class Recorder:
         """Save the model if its evaluation is the best so far."""
         self.measured[step] = value
         if best_step(self.measured) == step:
-            self.model(model, "best")
+            self._best(model, step)
 
-    def model(self, model: Any, name: str) -> None:
+    def restore_best(self, step: int, model: Any) -> None:
+        """Put the best model back where `rewind` has taken away a later one, if it is the present one, of `step`, or was kept."""
+        best, place = best_step(self.measured), self.folder / BEST
+        if best is None or place.exists():
+            return
+        kept = self.folder / KEPT / f"step-{best:06d}"
+        if best == step:
+            self._best(model, step)
+        elif kept.is_dir():
+            with disk_errors(place), new_folder(place) as new:
+                shutil.copytree(kept, new, dirs_exist_ok=True)
+                write_json(new / AT, {"step": best})
+
+    def _best(self, model: Any, step: int) -> None:
+        # within the folder, so that there is no moment in which it says the step of another model
+        self.model(model, BEST, {AT: {"step": step}})
+
+    def _best_at(self) -> int | None:
+        """The step of the best model; None where there is none, or an older version wrote it."""
+        file = self.folder / BEST / AT
+        return int(json.loads(file.read_text("utf-8"))["step"]) if file.is_file() else None
+
+    def model(self, model: Any, name: str, notes: Mapping[str, Any] | None = None) -> None:
+        """Save a model.  notes: JSON files to write beside it, by name."""
         with disk_errors(self.folder / name), new_folder(self.folder / name) as new:
             model.save(new)
             write_reads(new, getattr(model, "reads", ""))
+            for file, note in (notes or {}).items():
+                write_json(new / file, note)
 
     def summary(self, data: dict[str, Any]) -> None:
         with disk_errors(self.folder):

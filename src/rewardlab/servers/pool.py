@@ -193,7 +193,8 @@ class Pool:
         self.open -= 1
         self._ended.append(time.monotonic())
         self.counts["scored" if isinstance(result, Done) else result.kind] += 1
-        if not job.left:
+        # nobody waits for a future that was cancelled, as when the connection of its request has ended, and it takes no result
+        if not job.left and job.future.set_running_or_notify_cancel():
             job.future.set_result([r for r in job.results if r is not None])
 
     def _fail_all(self, why: str) -> None:

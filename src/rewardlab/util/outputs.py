@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from rewardlab.core import Batch, Trajectory
 
@@ -28,6 +29,14 @@ def entropies(model: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
     return _output(model, rows, "entropy")
 
 
+def extras(model: Any, rows: Sequence[Trajectory], function: Callable[[Tensor, Tensor], dict[str, Tensor]]) -> list[np.ndarray]:
+    """(len,) for each row: what a function computes of each decision's logits (m, V) and ids (m,), a dict of one column (m,).
+
+    As objectives' `per_token` functions, it runs in the chunked head: the table of all logits is never in memory.
+    """
+    return _output(model, rows, "", (function,))
+
+
 def embeddings(model: Any, rows: Sequence[Trajectory]) -> np.ndarray:
     """(n, D) a vector of length 1 for each row: the mean of the model's hidden states at its decisions."""
     means = [h[t.mask].mean(0) for t, h in zip(rows, _output(model, rows, "hidden"), strict=True)]
@@ -35,12 +44,14 @@ def embeddings(model: Any, rows: Sequence[Trajectory]) -> np.ndarray:
 
 
 @torch.no_grad()
-def _output(model: Any, rows: Sequence[Trajectory], name: str) -> list[np.ndarray]:
+def _output(model: Any, rows: Sequence[Trajectory], name: str, per_token: Sequence[Any] = ()) -> list[np.ndarray]:
     per_row: list[np.ndarray] = []
     step = _rows_at_once(model, rows)
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
-        table = getattr(model.evaluate(forward_batch(part, model.device), (name,)), name).cpu().numpy()  # (B, T)
+        batch = forward_batch(part, model.device)
+        out = model.evaluate(batch, (), per_token) if per_token else model.evaluate(batch, (name,))
+        table = (getattr(out, name) if name else next(iter(out.extra.values()))).cpu().numpy()  # (B, T)
         per_row += [row[: len(t)] for row, t in zip(table, part, strict=True)]
     return per_row
 

@@ -63,6 +63,29 @@ def stopping_later(doing: str, quiet: bool = False, started_together: bool = Fal
 
 
 @contextmanager
+def stopping_now(asked: Asked) -> Iterator[None]:
+    """Within `stopping_later`, a context in which a signal, or one that has come before, raises Stopped all the same."""
+
+    def leave(number: int, frame: Any) -> None:
+        again = asked.number
+        asked.handle(number, frame)
+        if not again:
+            raise Stopped(number)
+
+    # none outside of the main thread, and none that others handle
+    ours = [number for number in STOPPING if signal.getsignal(number) == asked.handle]
+    try:
+        for number in ours:
+            signal.signal(number, leave)
+        if asked.number:
+            raise Stopped(asked.number)
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, asked.handle)
+
+
+@contextmanager
 def _handling(handler: Callable[[int, Any], None], numbers: tuple[int, ...]) -> Iterator[None]:
     """Handle signals so in this context, where they would have stopped the process; handlers of others are left in place."""
     # Python lets only the main thread install handlers

@@ -14,7 +14,8 @@ from rewardlab.backends.trl.settings import fields_of
 from rewardlab.backends.trl.training import make
 from rewardlab.core import Recipe, Task
 from rewardlab.engine.distributed import is_rank_zero
-from rewardlab.engine.loop import due, evaluate, finish, record
+from rewardlab.engine.loop import evaluate, finish
+from rewardlab.engine.recorded import due, record, record_rollouts
 from rewardlab.engine.step import Ops
 from rewardlab.models.checkpoint import NAMES
 from rewardlab.models.load import load_policy
@@ -96,6 +97,7 @@ class _Log(TrainerCallback):
         run.log("grad_norm", logs["grad_norm"])
         run.log("lr", logs["learning_rate"])
         ops.bill_tokens()
+        record_rollouts(ops, self.recorder)
         if due(run, ops.settings.eval_every) and (metrics := evaluate(ops, self.recorder)):
             self.evaluations[run.step] = metrics
             run.metrics |= {f"eval/{k}": v for k, v in metrics.items()}

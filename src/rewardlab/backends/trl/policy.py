@@ -77,8 +77,9 @@ class TRLPolicy(HFPolicy):
         finally:
             hook.remove()
         out = Outputs()
-        if per_token:
-            # TRL's head does not compute what an objective needs of the whole vocabulary
+        if per_token or self.temperature != 1.0:
+            # TRL's head does not compute what an objective needs of the whole vocabulary, and knows the temperature of its own
+            # settings alone, which stays 1
             self._head(out, trunk[0].to(self.dtype), ids, mask, per_token)
         else:
             # TRL's tables start at the second token: (B, T - 1) to (B, T)

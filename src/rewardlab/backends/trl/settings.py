@@ -60,7 +60,7 @@ def config_of(recipe: Recipe, run: Run, **fields: Any) -> GRPOConfig:
 
 
 def generation_of(recipe: Recipe) -> dict[str, Any]:
-    """How replies are sampled. TRL's `temperature` stays 1: it would also divide the logits that the loss is computed from."""
+    """How replies are sampled. TRL's `temperature` stays 1: the policy itself divides the logits (`util/tempered.py`)."""
     sampling = recipe.sampling_settings
     kwargs = {"temperature": float(sampling.get("temperature", 1.0))}
     return {

@@ -147,8 +147,8 @@ def critic(recipe: Recipe) -> dict[str, Any]:
 def differences(recipe: Recipe) -> list[str]:
     """What verl does otherwise than the embedded engine with this recipe, for the user to know."""
     found = []
-    if recipe.sampling_settings.get("temperature", 1.0) != 1.0:
-        found.append("verl divides the logits by the temperature in the loss too; rewardlab does in sampling alone")
+    if recipe.sampling_settings.get("temperature", 1.0) not in (0.0, 1.0) and recipe.credit is None:
+        found.append("verl divides the logits by the temperature in the loss too; rewardlab does where there are advantages")
     if recipe.update.lr is None:
         found.append(
             f"lr is {pretrained_rate(recipe.update):g}, for all weights of a pretrained model; adapters take ten times as much"

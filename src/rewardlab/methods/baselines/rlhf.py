@@ -27,7 +27,6 @@ from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_accuracy
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.objectives.pairs import preference_loss
-from rewardlab.objectives.regularise import kl_to_reference
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.independent import independent
@@ -162,9 +161,9 @@ def rlhf(
     """reward_model: the path of one that was trained before; or what one starts from that is taught first (`Learner.init`).
     pairs, passes: that it is taught on, and how often.  score: a reward in place of a model's.  beta: weight of the KL.
     """
-    # beta = 0 leaves the term out: even with weight 0 it would need a second model in memory for its log-probs
-    plain = rloo(n=n)
-    base = base or (plain.but(objective=plain.required("objective") + beta * kl_to_reference()) if beta else plain)
+    # the KL is part of the reward: as a loss the usual estimate ref/pi - log(ref/pi) - 1 has the gradient of KL(ref || pi), which
+    # holds hardly anything however far the policy has gone
+    base = base or rloo(n=n, beta=beta)
     if score is not None:
         return base.but(reward=score)
     taught = reward_model.startswith(UNTAUGHT)
@@ -179,11 +178,11 @@ def rlhf(
 
 fidelity = "core"
 left_out = (
-    "PPO: the policy learns by leave-one-out REINFORCE (Ahmadian et al. 2024, arXiv:2402.14740), with the KL as a term of its "
-    "loss; the stack `ppo+rlhf` has InstructGPT's PPO and its KL in the reward of each token, but for a critic that starts from "
-    "the reward model; the mix with pretraining data (PPO-ptx); the first stage, which is the method sft; rankings of 4 to 9 "
-    "replies, all of whose pairs are learned from at once; and the shift by which demonstrations score 0, which a baseline "
-    "takes out"
+    "PPO: the policy learns by leave-one-out REINFORCE (Ahmadian et al. 2024, arXiv:2402.14740), with the KL of the whole reply in "
+    "its reward, as there; the stack `ppo+rlhf` has InstructGPT's PPO and its KL in the reward of each token, but for a critic "
+    "that starts from the reward model; the mix with pretraining data (PPO-ptx); the first stage, which is the method sft; "
+    "rankings of 4 to 9 replies, all of whose pairs are learned from at once; and the shift by which demonstrations score 0, "
+    "which a baseline takes out"
 )
 data = Data(
     chosen=Column(

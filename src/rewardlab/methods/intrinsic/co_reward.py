@@ -157,7 +157,10 @@ def co_reward(
 
 
 fidelity = "core"
-left_out = '"Co-rewarding-II" of the second version, whose labels come from a slow average of the policy'
+left_out = (
+    '"Co-rewarding-II" of the second version, whose labels come from a slow average of the policy, and the loss\'s mean over '
+    "tokens, where GRPO's is over replies"
+)
 data = Data(
     rewrite=Column("the same question in other words, by any model", setting="column"),
     answer=Column("the gold answer, for reports alone", optional=True),

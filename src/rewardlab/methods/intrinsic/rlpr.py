@@ -62,8 +62,9 @@ def rlpr(
 
 fidelity = "core"
 left_out = (
-    "nothing for a reply without the tags (here its answer is read as it is written), a mean of deviations that begins as the "
-    "plain mean of five steps, and keeping surplus prompts for later steps"
+    "the reward for a form, unless `form` names one; nothing for a reply without the tags (here its answer is read as it is "
+    "written), a mean of deviations that begins as the plain mean of five steps, keeping surplus prompts for later steps, and the "
+    "loss's mean over tokens, where GRPO's is over replies"
 )
 data = Data(
     answer="the reference answer, a text of any words",

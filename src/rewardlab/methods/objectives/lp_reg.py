@@ -59,7 +59,8 @@ def hold_up_rare_tokens(out: Outputs, batch: Batch, run: Run, *, share: Share = 
     least = out.logprobs.detach()[failed].kthvalue(few).values
     chosen = failed & (out.logprobs.detach() <= least) & (out.logprobs.detach() < target)
     run.log("protected", float(chosen.sum() / total))
-    gap = torch.where(chosen, target - out.logprobs, 0.0)
+    # beyond 20 the term is at its bound anyway, and exp would overflow: the gradient of a bounded infinity is not a number
+    gap = torch.where(chosen, target - out.logprobs, 0.0).clamp(max=20)
     return (gap.exp() - gap - 1).clamp(max=10).sum() / total
 
 

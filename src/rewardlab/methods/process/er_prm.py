@@ -10,10 +10,11 @@ finds the answer is not labelled as lost.
 
 Zhang et al. 2024, arXiv:2412.11006. The label, the verdict as that of the last step, and the soft cross-entropy at the ends of
 steps are those of the released code (hanningzhang/ER-PRM, 5a996d4, MCTS/calculate_score.py, prm/kl_math_reward_ce.py), and so is
-eta = 1, which its README runs. As there (evaluation/evaluate_math_reward_model.py), a reply is worth its worst step. It samples 16
-continuations of each step at temperature 1 (MCTS/mc_reward_data_math.py); here 4, a setting. (inferred): n. The model learns beside
-the policy, which stays as it is; there it learns once, from a file, by the logits of "+" and "-". Steps are lines; there sentences,
-of which those within 30 characters of the one before have no label.
+eta = 1, which its README runs; the loss is a mean over all steps there, and here over replies, of the mean over their steps. As
+there (evaluation/evaluate_math_reward_model.py), a reply is worth its worst step. It samples 16 continuations of each step at
+temperature 1 (MCTS/mc_reward_data_math.py); here 4, a setting. (inferred): n. The model learns beside the policy, which stays as it
+is; there it learns once, from a file, by the logits of "+" and "-". Steps are lines; there sentences, of which those within 30
+characters of the one before have no label.
 """
 
 from rewardlab.checks.claim import Claim, Within

@@ -59,8 +59,8 @@ def dra_grpo(base: Recipe | None = None, *, embed: str = "ngrams") -> Recipe:
 
 fidelity = "core"
 left_out = (
-    "the KL of the released trainer, its rewards for the form and for right answers by their length, and, without `embed`, "
-    "its embedding model."
+    "the KL of the released trainer, its six replies a prompt at a temperature of .7, its rewards for the form and for right "
+    "answers by their length, and, without `embed`, its embedding model."
 )
 
 data = Data(

@@ -73,7 +73,8 @@ def hapo(base: Recipe | None = None, *, weight: float = 1.0, worst: float = -0.7
     return base.but(reward=(base.reward or correct()) + weight * shorter_than_before(worst=worst))
 
 
-fidelity = "whole"
+fidelity = "core"
+left_out = "the sampling of the released run, two replies a prompt at a temperature of .7, and the KL that its version of TRL adds"
 
 data = Data(
     prompt="the question; it must come again in later epochs, or there is no earlier reply to compare with",

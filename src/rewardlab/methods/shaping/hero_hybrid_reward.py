@@ -58,12 +58,14 @@ def weigh_by_spread(
         raise unknown("reward term", term, batch.terms)
     events = batch.terms[term]
     known, score = events.rewarded.any(1, keepdim=True).to(a.dtype), events.reward.sum(1, keepdim=True)  # (B, 1)
-    count = group_sums(known, batch).clamp(min=1)  # (G,)
+    scored = group_sums(known, batch)  # (G,)
+    count = scored.clamp(min=1)
     mean = group_sums(score * known, batch) / count
     spread = (group_sums(((score - mean[batch.group, None]) * known).square(), batch) / count).sqrt()
     # by step, so that computing the credit of a step again compares with the same average
     step, before, after = run.memory.get(MEMORY, (-1, None, None))
-    before, now = (before if step == run.step else after), float(spread.mean())
+    # a group without any score has no spread, and not one of 0
+    before, now = (before if step == run.step else after), float(spread[scored > 0].mean()) if bool((scored > 0).any()) else 0.0
     usual = now if before is None else decay * before + (1 - decay) * now
     run.memory[MEMORY] = [run.step, before, usual]
     weight = min_weight + (max_weight - min_weight) * (steep * (spread - usual)).sigmoid()

@@ -105,7 +105,11 @@ def laser(
     return base.but(reward=paid, loop=monitored(least=length or 1, problems=monitor, every=every, inner=base.loop))
 
 
-fidelity = "whole"
+fidelity = "core"
+left_out = (
+    "the base of the released scripts, whose reward alone is here: clipped higher (.28), the mean over tokens, a KL and a bonus "
+    "for entropy of .001 each, two updates a batch, a temperature of .6, and budgets of no less than 1,024 tokens"
+)
 
 data = Data(
     prompt="the question; the first `monitor` of them are also those that the budgets are measured on",

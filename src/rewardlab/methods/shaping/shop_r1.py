@@ -23,7 +23,7 @@ from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import reward_gap
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.rewards.intrinsic import self_certainty
+from rewardlab.rewards.intrinsic import negentropy
 from rewardlab.worlds.shopping import action_right, action_value
 
 
@@ -36,7 +36,7 @@ def shop_r1(
     """
     base = base or grpo(n=n, beta=beta)
     paid = action_value(scale=scale, at=at)
-    return base.but(reward=paid + certainty * self_certainty(before='"action"') if certainty else paid)
+    return base.but(reward=paid + certainty * negentropy(before='"action"') if certainty else paid)
 
 
 SCALED, EXACT = action_value().named("scaled"), action_right().named("exact")

@@ -20,7 +20,7 @@ from rewardlab.core import Outputs
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.attributes import Attributes, attributes_in, check_outputs, mixed
-from rewardlab.policies.head import per_token_losses, token_logprobs
+from rewardlab.policies.head import at_temperature, per_token_losses, token_logprobs
 from rewardlab.policies.hf.adapters import adapted, checkpoint_weights, merged_copy, save_adapter
 from rewardlab.policies.hf.generating import Generating
 from rewardlab.policies.hf.loading import load_model, without_dropout
@@ -208,6 +208,7 @@ class HFPolicy(Generating):
         if weight.shape[1] > h.shape[1]:
             # a bias is a column of the matrix for an input that is always 1: the chunked head knows no bias
             h = F.pad(h, (0, 1), value=1.0)
+        h = at_temperature(h, self.temperature)
 
         def table(x: Tensor) -> Tensor:
             return x.new_zeros(mask.shape).masked_scatter(decided, x)

@@ -17,7 +17,7 @@ from rewardlab.core import Batch, Outputs, Sampling, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.attributes import Attributes, mixed
-from rewardlab.policies.head import per_token_losses, token_logprobs
+from rewardlab.policies.head import at_temperature, per_token_losses, token_logprobs
 from rewardlab.policies.llama import int8
 from rewardlab.policies.llama.checkpoint import config_of, hf_names, load_llama, save_llama
 from rewardlab.policies.llama.decode import generate, is_small, runs_in_cpp
@@ -254,7 +254,7 @@ class LlamaPolicy(Sizes, HasWeights, TextPolicy):
         n = len(place)
         # rounded up, so that the head's products have few sizes; the padding is cut off below
         at, chosen = (F.pad(x, (0, rounded(n) - n)) for x in (tokens.flat_of(place - 1), ids.reshape(-1)[place]))
-        h = hidden.index_select(0, at)
+        h = at_temperature(hidden.index_select(0, at), self.temperature)
         logprobs, entropy = token_logprobs(h, w.head, chosen)
         out.logprobs = scatter(logprobs[:n], place, rows, width)
         out.entropy = scatter(entropy[:n], place, rows, width)
