@@ -445,3 +445,10 @@ def test_rows_whose_prompts_are_all_held_out_can_be_measured_on_and_not_trained_
     for refused in (rewardlab.train, rewardlab.plan):
         with pytest.raises(RewardlabError, match="here holds no training problem that is not a test problem too"):
             refused("bradley_terry", model="embedded", task=here, test=there)
+
+
+def test_a_held_out_file_without_problems_is_the_one_that_is_named(tmp_path):
+    (tmp_path / "train.jsonl").write_text('{"prompt": "What is 1+1?", "answer": 2}\n')
+    (tmp_path / "empty.jsonl").write_text("")
+    with pytest.raises(RewardlabError, match=r"empty\.jsonl holds no test problems"):
+        registry.task(str(tmp_path / "train.jsonl"), test=str(tmp_path / "empty.jsonl"))

@@ -201,3 +201,17 @@ def test_trl_hears_of_it_where_nothing_can_be_judged():
         assert reward(completions=[]) == []
     # instructions may be checked without any answer of the data
     assert registry.part("reward", "tags").trl()(completions=["<think>a</think><answer>b</answer>", "c"]) == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["math", "final_answer", "final_number", "two_way_match"])
+def test_an_answer_that_a_table_lacks_is_no_answer(name):
+    nan = float("nan")
+    part = registry.part("reward", name)
+    assert part.trl()(prompts=["a", "b"], completions=["5", "5"], answer=[nan, "5"]) == [None, 1.0]
+    assert part.check("5", nan).correct is None
+    assert part.verl()("", "5", nan)["acc"] is None
+
+
+def test_trl_is_told_of_a_column_of_answers_of_another_length():
+    with pytest.raises(RewardlabError, match="got 1 gold answers in the column 'answer' for 2 completions"):
+        registry.part("reward", "math").trl()(prompts=["a", "b"], completions=["5", "6"], answer=["5"])

@@ -61,7 +61,7 @@ def records(
     rows = splits(path) | ({} if test is None else {"test": _held_out(splits(test))})
     if "train" not in rows:
         raise RewardlabError(f"{path} has a test split only, and no problems to train on")
-    train, held = _parted(_read(rows, columns), test_share, path)
+    train, held = _parted(_read(rows, columns), test_share, path, path if test is None else test)
     return Task(
         name=_name(path),
         train=Listed(train) if order == "file" or not train else Shuffled(train, seed),
@@ -224,9 +224,9 @@ def _held_out(rows: Mapping[str, Iterator[Row]]) -> Iterator[Row]:
     return rows["test"] if "test" in rows else rows["train"]
 
 
-def _parted(splits: Mapping[str, list[Problem]], share: float, path: str) -> tuple[list[Problem], list[Problem]]:
-    """Training and held-out problems."""
-    return _apart(splits["train"], splits["test"], path) if "test" in splits else _divide(splits["train"], share, path)
+def _parted(splits: Mapping[str, list[Problem]], share: float, path: str, test: str) -> tuple[list[Problem], list[Problem]]:
+    """Training and held-out problems.  test: where the latter are from."""
+    return _apart(splits["train"], splits["test"], path, test) if "test" in splits else _divide(splits["train"], share, path)
 
 
 def _divide(problems: list[Problem], share: float, path: str) -> tuple[list[Problem], list[Problem]]:
@@ -244,9 +244,11 @@ def _divide(problems: list[Problem], share: float, path: str) -> tuple[list[Prob
     return [p for p in problems if not keys[p.key]], [p for p in problems if keys[p.key]]
 
 
-def _apart(train: list[Problem], test: list[Problem], path: str) -> tuple[list[Problem], list[Problem]]:
-    if not test or not train:
-        raise RewardlabError(f"{path} holds no {'training' if test else 'test'} problems")
+def _apart(train: list[Problem], test: list[Problem], path: str, test_path: str) -> tuple[list[Problem], list[Problem]]:
+    if not train:
+        raise RewardlabError(f"{path} holds no training problems")
+    if not test:
+        raise RewardlabError(f"{test_path} holds no test problems")
     # none may be left: that is no fault where nothing is trained (`api.inputs.trainable`)
     held_out_keys = {p.key for p in test}
     return [p for p in train if p.key not in held_out_keys], test

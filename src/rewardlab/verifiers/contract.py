@@ -31,6 +31,7 @@ from rewardlab.settings.options import VerifierOptions
 from rewardlab.text.turns import ended
 from rewardlab.util import extras
 from rewardlab.util.messages import said
+from rewardlab.util.nulls import is_hole
 
 GOLD = ("answer", "solution", "ground_truth", "gold", "label")
 """Columns that may contain the gold answer; the first one present is used."""
@@ -113,7 +114,7 @@ class Verifier(Reward):
 
     def check_all(self, pairs: Sequence[Pair | tuple[str, Any]]) -> list[Verdict]:
         """One verdict for each pair, in their order. Never raises."""
-        full_pairs = [_ended(pair if isinstance(pair, Pair) else Pair(*pair)) for pair in pairs]
+        full_pairs = [_clean(pair if isinstance(pair, Pair) else Pair(*pair)) for pair in pairs]
         return [_without_address(verdict) for verdict in self._all(full_pairs)]
 
     def _all(self, pairs: list[Pair]) -> list[Verdict]:
@@ -141,6 +142,11 @@ class Verifier(Reward):
             count = len(completions)
             rows = per_reply(columns, count)
             gold = gold_column(rows, answer)
+            if gold is None and (cut := gold_column({k: v for k, v in columns.items() if isinstance(v, list | tuple)}, answer)):
+                raise RewardlabError(
+                    f"{self.name} got {len(columns[cut]):,} gold answers in the column {cut!r} for {count:,} completions; "
+                    "it must have one for each"
+                )
             if answer is not None and gold is None:
                 raise no_gold(self.name, rows, answer)
             golds = rows[gold] if gold else [None] * count
@@ -208,8 +214,11 @@ class Verifier(Reward):
         return Score(terms=terms, missing=missing, why=verdict.why, extracted=verdict.extracted, tests=tests)
 
 
-def _ended(pair: Pair) -> Pair:
-    """The pair, its reply without the tokens that end a turn: engines that decode them leave them in."""
+def _clean(pair: Pair) -> Pair:
+    """The pair, its reply without the tokens that end a turn, which engines that decode them leave in, and without the NaN that
+    data frames write for an answer that they do not have."""
+    if is_hole(pair.answer):
+        pair = pair._replace(answer=None)
     if not isinstance(pair.response, str) or "<" not in pair.response:
         return pair
     return pair._replace(response=ended(pair.response))
