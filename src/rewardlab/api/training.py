@@ -111,7 +111,9 @@ def resume(
     """
     distributed.init()
     folder, model = run_folder(out), named_model(model)
-    check_same(folder, resumable(folder), named_task(task))
+    # refused before the folder is looked at
+    given = named_task(task)
+    check_same(folder, resumable(folder), given)
     # nothing is left to do, and nothing is written: the folder may be one that cannot be written to
     if not changes and distributed.on_rank_zero(lambda: all((folder / name).exists() for name in ("summary.json", "report.html"))):
         return _finished(folder)
