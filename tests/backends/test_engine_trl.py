@@ -269,6 +269,19 @@ def test_several_optimiser_steps_move_as_the_embedded_engines(checkpoint, task, 
     assert trainer.ops.run.step == 2
 
 
+@pytest.mark.parametrize("temperature", [0.6, 1.5])
+def test_the_loss_is_of_the_distribution_that_was_sampled_from(checkpoint, task, tmp_path, temperature):
+    recipe = registry.build("grpo", {"n": 4, "problems": 2, "temperature": temperature}).but(reward=length_penalty())
+    trainer = made(recipe, checkpoint, task, tmp_path, steps=1, max_new=6)
+    seen, evaluate = [], trainer.policy.evaluate
+    trainer.policy.evaluate = lambda *given: (seen.append(trainer.policy.temperature), evaluate(*given))[1]
+    trainer.train()
+    assert set(seen) == {temperature}
+    # what was sampled, and what the one update computes of it, are of one distribution: ratios are 1
+    assert trainer.ops.run.metrics["drift"] == pytest.approx(0, abs=1e-6)
+    assert trainer.policy.temperature == 1.0
+
+
 def test_a_run_folder_like_any_other(checkpoint, tmp_path, capsys):
     out = tmp_path / "run"
     words = ["grpo", "--task", "arithmetic:test_size=8", "--model", checkpoint, "--engine", "trl", "--out", str(out)]

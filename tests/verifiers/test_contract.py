@@ -213,5 +213,5 @@ def test_an_answer_that_a_table_lacks_is_no_answer(name):
 
 
 def test_trl_is_told_of_a_column_of_answers_of_another_length():
-    with pytest.raises(RewardlabError, match="got 1 gold answers in the column 'answer' for 2 completions"):
+    with pytest.raises(RewardlabError, match="the column 'answer' has 1 answer for 2 completions"):
         registry.part("reward", "math").trl()(prompts=["a", "b"], completions=["5", "6"], answer=["5"])

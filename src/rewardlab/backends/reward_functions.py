@@ -32,7 +32,7 @@ from rewardlab.rewards.reward import Reward
 from rewardlab.settings.domain import one_of
 from rewardlab.util.messages import text_of
 from rewardlab.util.nulls import gold_of, unpadded
-from rewardlab.verifiers.contract import Verifier, gold_column, no_gold, per_reply
+from rewardlab.verifiers.contract import Verifier, check_length, gold_column, no_gold, per_reply
 
 MISSING = one_of("raise", "nan")
 Missing = Literal["raise", "nan"]
@@ -58,7 +58,7 @@ def as_trl_reward(reward: Reward, verify: Reward | None = None, answer: str | No
         rows = per_reply(columns, len(completions))
         gold = gold_column(rows, answer)
         if gold is None:
-            _check_length(scorer.name, columns, answer, len(completions))
+            check_length(scorer.name, columns, answer, len(completions))
         if answer is not None and gold is None:
             raise no_gold(scorer.name, rows, answer)
         made = []
@@ -240,15 +240,6 @@ def _messages(given: Any, role: str, what: str) -> list[Mapping[str, Any]]:
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise RewardlabError(f"message {number} of a {what} is {message!r:.60}; it must have 'role' and 'content'")
     return [dict(m) for m in given]
-
-
-def _check_length(who: str, columns: Mapping[str, Any], answer: str | None, count: int) -> None:
-    """Raise RewardlabError for a column of gold answers that is there, and does not have one for each completion."""
-    if (name := gold_column(columns, answer)) is not None and isinstance(columns[name], list | tuple):
-        given = len(columns[name])
-        raise RewardlabError(
-            f"{who}: the column {name!r} has {given} answer{'s' * (given != 1)} for {count} completions; it must have one for each"
-        )
 
 
 def _columns(info: Any) -> dict[str, Any]:

@@ -142,11 +142,8 @@ class Verifier(Reward):
             count = len(completions)
             rows = per_reply(columns, count)
             gold = gold_column(rows, answer)
-            if gold is None and (cut := gold_column({k: v for k, v in columns.items() if isinstance(v, list | tuple)}, answer)):
-                raise RewardlabError(
-                    f"{self.name} got {len(columns[cut]):,} gold answers in the column {cut!r} for {count:,} completions; "
-                    "it must have one for each"
-                )
+            if gold is None:
+                check_length(self.name, columns, answer, count)
             if answer is not None and gold is None:
                 raise no_gold(self.name, rows, answer)
             golds = rows[gold] if gold else [None] * count
@@ -237,6 +234,15 @@ def per_reply(columns: Mapping[str, Any], count: int) -> dict[str, Sequence[Any]
 def gold_column(columns: Mapping[str, Any], name: str | None = None) -> str | None:
     """The column of the gold answers: `name`, or, where it is None, the first one in GOLD; None if there is none."""
     return next((column for column in ([name] if name is not None else GOLD) if column in columns), None)
+
+
+def check_length(who: str, columns: Mapping[str, Any], answer: str | None, count: int) -> None:
+    """Raise RewardlabError for a column of gold answers that is there, and does not have one for each completion."""
+    if (name := gold_column(columns, answer)) is not None and isinstance(columns[name], list | tuple):
+        given = len(columns[name])
+        raise RewardlabError(
+            f"{who}: the column {name!r} has {given} answer{'s' * (given != 1)} for {count} completions; it must have one for each"
+        )
 
 
 def no_gold(who: str, columns: Mapping[str, Any], name: str | None = None) -> RewardlabError:
