@@ -72,9 +72,10 @@ def test_what_fails_a_check_is_tried_again_and_never_passed_is_left_to_grpo():
     assert run.memory[HARD] == [2]
     assert {tuple(row) for row in learnt} <= {(q, FORM) for q in ("Case 0?", "Case 1?", "Case 3?")}
     assert run.metrics["passed"] == 0.75
-    # GRPO begins where SFT ended, which is its reference
-    assert same(run.reference, run.policy)
+    imitated = run.policy.copy("imitated")
     grpo = [*step(ops), *step(ops)]
+    # GRPO began where SFT ended, which is its reference
+    assert same(run.reference, imitated)
     assert {row[0] for row in grpo} == {"Case 2?"}
     assert {len(row) for row in grpo} == {5}
     # the teacher was asked before the first step alone

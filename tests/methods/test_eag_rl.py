@@ -81,16 +81,12 @@ class Ops:
 
     def __init__(self):
         self.done: list[str] = []
-        self.policy = self
 
     def standard_step(self, recipe):
         self.done.append(str(recipe.weighting))
 
-    def reset_optimizer(self):
-        self.done.append("optimiser")
-
-    def renew_reference(self):
-        self.done.append("reference")
+    def new_stage(self):
+        self.done.append("new stage")
 
 
 def test_the_best_right_replies_are_imitated_first_and_then_all_are_learnt_from():
@@ -98,7 +94,7 @@ def test_the_best_right_replies_are_imitated_first_and_then_all_are_learnt_from(
     for r.step in range(4):
         recipe.loop(recipe, r, ops)
     first = "best_right(keep=1, right=0.99)"
-    assert ops.done == [first, first, "optimiser", "reference", "row_mean()", "row_mean()"]
+    assert ops.done == [first, first, "new stage", "row_mean()", "row_mean()"]
     assert registry.build("eag_rl", {"guided": 0}).loop is None
     # of three right ones the one that goes by the expert's features alone, and no wrong one
     stage = registry.build("rejection_sampling", {"keep": 1, "right": 0.99})
@@ -118,7 +114,7 @@ def test_the_loop_of_a_base_takes_the_steps_of_both_stages():
     recipe, ops, r = registry.method("eag_rl")(registry.build("grpo").but(loop=noted()), guided=1), Ops(), run()
     for r.step in range(2):
         recipe.loop(recipe, r, ops)
-    assert ops.done == ["of the base", "best_right(keep=1, right=0.99)", "optimiser", "reference", "of the base", "row_mean()"]
+    assert ops.done == ["of the base", "best_right(keep=1, right=0.99)", "new stage", "of the base", "row_mean()"]
 
 
 def test_the_expert_finds_what_decides():

@@ -182,9 +182,10 @@ def test_positives_are_imitated_first_then_pairs_are_compared_with_the_result():
     start = {name: x.clone() for name, x in policy.state().items()}
     assert {len(group) for group in step(ops)} == {1}
     assert any(not torch.equal(x, start[name]) for name, x in policy.state().items())
-    # what was imitated is the reference of what is compared: every pair costs log 2 at first
-    assert all(torch.equal(x, run.reference.state()[name]) for name, x in policy.state().items())
+    imitated = {name: x.clone() for name, x in policy.state().items()}
     assert {len(group) for group in step(ops)} == {2}
+    # what was imitated is the reference of what is compared: every pair costs log 2 at first
+    assert all(torch.equal(x, imitated[name]) for name, x in run.reference.state().items())
     assert run.metrics["loss"] == pytest.approx(0.6931, abs=1e-3)
     # what writes the trees stays as it was before training
     assert all(torch.equal(x, start[name]) for name, x in run.model("writer").state().items())

@@ -127,17 +127,14 @@ def test_first_it_imitates_the_rows_own_judgements_and_then_it_is_rewarded():
     done = []
 
     class Ops:
-        class policy:
-            reset_optimizer = staticmethod(lambda: done.append("fresh optimiser"))
-
-        renew_reference = staticmethod(lambda: done.append("new reference"))
+        new_stage = staticmethod(lambda: done.append("new stage"))
         standard_step = staticmethod(lambda recipe: done.append(recipe.rollout))
 
     recipe = build("trm_thinking_supervised_rm", {"first": 1, "lr": 1e-4})
     for step in range(2):
         recipe.loop(recipe, Run(None, step=step), Ops)
-    kept, fresh, renewed, sampled = done
-    assert (fresh, renewed) == ("fresh optimiser", "new reference")
+    kept, between, sampled = done
+    assert between == "new stage"
     assert "sentence_judgements" in str(sampled)
     ((taught,),) = kept([ROW], Run(Replies([])))
     assert taught.reply == GOLD

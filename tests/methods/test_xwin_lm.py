@@ -55,14 +55,16 @@ def test_each_stage_learns_from_what_the_one_before_made():
     assert {text for (text,) in replies} <= {p.meta["chosen"] for p in PROBLEMS}
     # SFT changed the policy, and the writer is the policy as SFT left it
     assert any(not torch.equal(x, start[name]) for name, x in run.policy.state().items())
-    assert same(run.models["writer"], run.policy)
+    imitated = run.policy.copy("imitated")
     sampled = watch(run.models["writer"])
     best, logged = step(ops)
+    assert same(run.models["writer"], imitated)
+    assert same(run.reference, imitated)
     assert (logged["stage"], {len(row) for row in best}) == (2, {1})
     assert len(sampled) == 16
     assert all(first for first, _ in at_the_ends(ops, sampled))
     assert not same(run.models["writer"], run.policy)
-    assert same(run.reference, run.policy)
+    best_of = run.policy.copy("best_of")
     writer = {name: x.clone() for name, x in run.models["writer"].state().items()}
     sampled.clear()
     pairs, logged = step(ops)
@@ -70,7 +72,7 @@ def test_each_stage_learns_from_what_the_one_before_made():
     assert set(at_the_ends(ops, sampled)) == {(True, True)}
     # policy and reference agree where DPO begins: every pair costs log 2
     assert logged["loss"] == pytest.approx(0.6931, abs=1e-3)
-    assert not same(run.reference, run.policy)
+    assert same(run.reference, best_of)
     assert all(torch.equal(x, writer[name]) for name, x in run.models["writer"].state().items())
 
 

@@ -276,8 +276,13 @@ class Ops:
             self.policy.recipe, self.step_data = own, data
             self.run.metrics = metrics | {f"{prefix}/{name}": value for name, value in self.run.metrics.items()}
 
-    def renew_reference(self) -> None:
-        """Make the policy as it is now the reference, if the run has one."""
+    def new_stage(self) -> None:
+        """Begin a stage of training: with a fresh optimiser, and with the policy as it is now as the reference, if there is one.
+
+        A loop calls it before the first step of the stage, which comes even where the last step of the stage before was left out.
+        """
+        # what the last stage left in the optimiser is of another loss, and a KL to what was before that stage would undo it
+        self.policy.reset_optimizer()
         if self.run.reference is not None:
             self.run.reference.load_state(self.run.policy.state())
             self.reference_is_new = True

@@ -164,15 +164,14 @@ def ways_first(
 ) -> None:  # fmt: skip
     """Imitation of what `first` gives in the first steps, at `scale` times the learning rate, and the recipe where that is nothing;
     then the recipe, with a new optimiser and the policy so far as its reference."""
+    if 0 < run.step == steps:
+        ops.new_stage()
     early = run.step < steps
     if early:
         update = replace(recipe.update, lr=scale * recipe.update.rate, loss_kind="imitation")
         ops.standard_step(Recipe(rollout=first, objective=imitate(), weighting=token_mean(), update=update))
     if not early or not run.metrics.get("solved"):
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
-    if run.step == steps - 1:
-        ops.policy.reset_optimizer()
-        ops.renew_reference()
 
 
 # ---- stage 2: each turn by its own rewards ---------------------------------------------------------------------------

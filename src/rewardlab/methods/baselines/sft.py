@@ -45,11 +45,10 @@ def sft_first(
 
     sft_lr_scale: the learning rate of these steps, as a multiple of the recipe's.  inner: how a step is taken.
     """
+    if run.step == steps:
+        ops.new_stage()
     step = sft(field=field, lr=sft_lr_scale * recipe.update.rate) if run.step < steps else recipe
     inner(step, run, ops) if inner else ops.standard_step(step)
-    if run.step == steps - 1:
-        ops.policy.reset_optimizer()
-        ops.renew_reference()
 
 
 @loop

@@ -37,24 +37,18 @@ def judgements_first(
     kept: the rollout of what is imitated, in place of accepted judgements.  sft_lr_scale: the learning rate of these steps, as a
     multiple of the recipe's; that of RM-R1 and of Think-RM, whose releases tell it.  inner: how a step of the recipe is taken.
     """
+    if 0 < run.step == first:
+        ops.new_stage()
     if run.step >= first:
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
         return
     kept = kept or accepted_judgements(by=by, form=form, kind=kind, n=n, writer=writer, keep=keep, easy=easy)
     ops.standard_step(_imitation(recipe, kept, sft_lr_scale))
-    if run.step == first - 1:
-        go_on(ops)
 
 
 def _imitation(recipe: Recipe, kept: Rollout, lr_scale: float) -> Recipe:
     update = recipe.update
     return sft(problems=update.problems).but(rollout=kept, lr=min(1.0, lr_scale * update.rate), measure=None)
-
-
-def go_on(ops: Any) -> None:
-    """What imitation left in the optimiser is of another loss, and a KL to what was before it would undo it."""
-    ops.policy.reset_optimizer()
-    ops.renew_reference()
 
 
 @loop(wraps="inner")
@@ -67,12 +61,12 @@ def imitated_first(
 
     A step in which `kept` logs that nothing was accepted is taken by the recipe, too: it has nothing to imitate.
     """
+    if 0 < run.step == first:
+        ops.new_stage()
     if run.step < first:
         ops.standard_step(_imitation(recipe, kept, sft_lr_scale))
     if run.step >= first or run.metrics.get("accepted") == 0.0:
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
-    if run.step == first - 1:
-        go_on(ops)
 
 
 @loop(wraps="inner")

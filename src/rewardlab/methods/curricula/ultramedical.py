@@ -40,8 +40,7 @@ def then_own_pairs(
     """
     own = run.step - sft_steps - annotated_steps
     if run.step == sft_steps or (own >= 0 and own % round_steps == 0):
-        ops.policy.reset_optimizer()
-        ops.renew_reference()
+        ops.new_stage()
     step = recipe
     if run.step < sft_steps:
         step = sft(field=field, lr=sft_lr_scale * recipe.update.rate, problems=recipe.update.problems)

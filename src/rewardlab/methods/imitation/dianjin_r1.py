@@ -90,6 +90,8 @@ def traces_first(
         traces = passed(ops, asked, attempts, tags)
         run.memory |= {TRACES: [list(row) for row in traces.items()], HARD: [i for i in asked if i not in traces] or asked}
     kept: Mapping[int, str] = dict(run.memory[TRACES])
+    if kept and 0 < run.step == steps:
+        ops.new_stage()
     learns_traces, step = run.step < steps and bool(kept), recipe
     if learns_traces:
         source = chosen(ops.task.train, list(kept), TRACES, run.seed, {i: {TRACE: text} for i, text in kept.items()})
@@ -100,9 +102,6 @@ def traces_first(
         ops.task = replace(ops.task, train=source)
     inner(step, run, ops) if inner else ops.standard_step(step)
     run.log("passed", len(kept) / len({*kept, *run.memory[HARD]}))
-    if learns_traces and run.step == steps - 1:
-        ops.policy.reset_optimizer()
-        ops.renew_reference()
 
 
 def dianjin_r1(

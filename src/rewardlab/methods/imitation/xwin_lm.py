@@ -37,6 +37,10 @@ def in_stages(
 
     The writer of all replies is the policy after the first stage; the reference that after the second.  inner: how a step is taken.
     """
+    if run.step == sft_steps:
+        run.model(WRITER).load_state(run.policy.state())
+    if run.step in (sft_steps, sft_steps + best_steps):
+        ops.new_stage()
     lr, problems = sft_lr_scale * recipe.update.rate, recipe.update.problems
     if run.step < sft_steps:
         stage, step = 1, sft(field=field, lr=lr, problems=problems)
@@ -47,11 +51,6 @@ def in_stages(
         stage, step = 3, recipe
     inner(step, run, ops) if inner else ops.standard_step(step)
     run.log("stage", stage)
-    if run.step == sft_steps - 1:
-        run.model(WRITER).load_state(run.policy.state())
-    if run.step in (sft_steps - 1, sft_steps + best_steps - 1):
-        ops.policy.reset_optimizer()
-        ops.renew_reference()
 
 
 def xwin_lm(

@@ -65,19 +65,17 @@ def self_ranking(
     recipe: Recipe, run: Run, ops: Any, *, sft_steps: NonNegativeInt, round_steps: PositiveInt, field: str = "chosen",
     sft_lr_scale: PositiveFloat = 10.0, inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """`sft_steps` of SFT on `field`, then rounds of the recipe; at the end of each, the reference becomes the model `previous` and
-    the policy the reference, and the optimiser is fresh.  inner: how a step is taken.
+    """`sft_steps` of SFT on `field`, then rounds of the recipe; after each, the reference becomes the model `previous` and the
+    policy the reference, and the optimiser is fresh.  inner: how a step is taken.
     """
-    imitates = run.step < sft_steps
-    taken = sft(field=field, lr=sft_lr_scale * recipe.update.rate) if imitates else recipe
-    inner(taken, run, ops) if inner else ops.standard_step(taken)
-    after = run.step + 1 - sft_steps
-    run.log("round", 0 if imitates else 1 + (after - 1) // round_steps)
-    if after >= 0 and after % round_steps == 0:
+    own = run.step - sft_steps
+    if run.step and own >= 0 and own % round_steps == 0:
         run.model(PREVIOUS).load_state(run.reference.state())
-        ops.policy.reset_optimizer()
-        ops.renew_reference()
+        ops.new_stage()
         run.memory.pop(MEMORY, None)
+    run.log("round", 0 if own < 0 else 1 + own // round_steps)
+    taken = sft(field=field, lr=sft_lr_scale * recipe.update.rate) if own < 0 else recipe
+    inner(taken, run, ops) if inner else ops.standard_step(taken)
 
 
 def cream(

@@ -208,6 +208,8 @@ def rejective_first(
     hinted: one sample of each row more, which is told the best reply.  lr_scale: the learning rate of these steps, as a multiple of
     the recipe's.  inner: how a step of the recipe is taken.
     """
+    if 0 < run.step == steps:
+        ops.new_stage()
     if run.step >= steps:
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
         return
@@ -215,10 +217,6 @@ def rejective_first(
     sampled = and_hinted(inner=plain) if hinted else plain
     lr = lr_scale * recipe.update.rate
     ops.standard_step(recipe.but(rollout=sampled, credit=None, objective=imitate(), weighting=right_of_hard_rows(), lr=lr))
-    if run.step == steps - 1:
-        # what imitation left in the optimiser is of another loss
-        ops.policy.reset_optimizer()
-        ops.renew_reference()
 
 
 # ---- the recipe ------------------------------------------------------------------------------------------------------------------

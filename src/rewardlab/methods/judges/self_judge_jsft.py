@@ -140,14 +140,13 @@ def jsft_first(
 
     lr_scale: the learning rate of these steps, as a multiple of the recipe's.  inner: how a step is taken.
     """
+    if run.step == steps:
+        ops.new_stage()
     taken = recipe
     if run.step < steps:
         imitation = sft(lr=lr_scale * recipe.update.rate, problems=recipe.update.problems)
         taken = imitation.but(rollout=replies_and_judgements(form=form, says=says))
     inner(taken, run, ops) if inner else ops.standard_step(taken)
-    if run.step == steps - 1:
-        ops.policy.reset_optimizer()
-        ops.renew_reference()
 
 
 @measure

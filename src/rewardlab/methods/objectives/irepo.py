@@ -46,8 +46,7 @@ def vote_regression(out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat
 def in_rounds(recipe: Recipe, run: Run, ops: Any, *, round_steps: PositiveInt, inner: Loop | None = None) -> None:
     """Make the policy the reference every `round_steps`, with a fresh optimiser.  inner: how a step is taken."""
     if run.step and run.step % round_steps == 0:
-        ops.policy.reset_optimizer()
-        ops.renew_reference()
+        ops.new_stage()
     run.log("round", 1 + run.step // round_steps)
     inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 

@@ -38,9 +38,8 @@ def reset_when_stalled(
     on the first `validation` held-out problems; `stalls` times in a row not more than `gain` above the best since the last reset,
     and the policy becomes the reference, with a fresh optimiser. stalls=0: never, and nothing is validated.
     """
-    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     state = {"best": None, "without": 0, "resets": 0, **run.memory.get(MEMORY, {})}
-    if stalls and (run.step + 1) % check == 0:
+    if stalls and run.step and run.step % check == 0:
         found = ops.evaluate(ops.task.test[:validation])
         if not found:
             raise RewardlabError("whether training stalls is seen on held-out problems: give the task some, or stalls=0 for none")
@@ -49,11 +48,11 @@ def reset_when_stalled(
         stalled = state["best"] is not None and value <= state["best"] + gain
         state |= {"without": state["without"] + 1} if stalled else {"best": value, "without": 0}
         if state["without"] >= stalls:
-            ops.policy.reset_optimizer()
-            ops.renew_reference()
+            ops.new_stage()
             state |= {"best": value, "without": 0, "resets": state["resets"] + 1}
     run.memory[MEMORY] = state
     run.log("resets", state["resets"])
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 def prorl(

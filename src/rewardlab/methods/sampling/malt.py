@@ -202,6 +202,8 @@ def positives_first(
 
     sft_lr_scale: the learning rate of SFT, as a multiple of the recipe's.  inner: how a step is taken.
     """
+    if 0 < run.step == steps:
+        ops.new_stage()
     trees = recipe.required("rollout").but_innermost(by=recipe.required("reward"))
     # the reward has valued the ends of chains; a critique that is learnt from is no answer that it could judge
     step = recipe.but(rollout=trees.but_innermost(roles=compared), reward=None)
@@ -209,9 +211,6 @@ def positives_first(
         step = sft(lr=sft_lr_scale * recipe.update.rate, problems=recipe.update.problems)
         step = step.but(rollout=trees.but_innermost(learn="positives"))
     inner(step, run, ops) if inner else ops.standard_step(step)
-    if run.step == steps - 1:
-        ops.policy.reset_optimizer()
-        ops.renew_reference()
 
 
 def malt(

@@ -74,11 +74,10 @@ def guided_first(
     """Imitate the best of n replies by the recipe's reward, if it is right, in the first `steps` steps. Then the policy so far
     becomes the reference, and training goes on. inner: how a step is taken, in both stages.
     """
+    if run.step == steps:
+        ops.new_stage()
     step = rejection_sampling(recipe, n=n, keep=1, right=RIGHT) if run.step < steps else recipe
     inner(step, run, ops) if inner else ops.standard_step(step)
-    if run.step == steps - 1:
-        ops.policy.reset_optimizer()
-        ops.renew_reference()
 
 
 def eag_rl(base: Recipe | None = None, *, weight: float = 0.5, guided: int = 10, n: int = 8) -> Recipe:
