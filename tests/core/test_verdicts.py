@@ -67,9 +67,9 @@ def test_new_rollouts_of_a_later_step_replace_those_before_and_nothing_is_saved(
     run, groups = Run(None, verify=verifier), [group_of(2)]
     run.verdicts(groups)
     run.step += 1
-    assert len(run._verdicts.known) == 2
+    assert len(run.verified.known) == 2
     run.verdicts([group_of(3)])
-    assert len(run._verdicts.known) == 3
+    assert len(run.verified.known) == 3
     assert run.memory == {}
     run.verdicts(groups)
     assert len(asked) == 7

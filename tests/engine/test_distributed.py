@@ -87,6 +87,7 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     torch.save(tokens_of_kto(), f"{out}/rank{rank}.tokens")
     made_by_one_of_them(out)
     torch.save(decided_by_the_first(), f"{out}/rank{rank}.decided")
+    torch.save(verified_by_one_of_them(), f"{out}/rank{rank}.verified")
     stopped_by_the_second(rank, out)
     torch.distributed.barrier()
     distributed.shutdown()
@@ -177,6 +178,32 @@ def refilled() -> tuple[list[str], int]:
     return [group[0].problem.key for group in groups], ops.position
 
 
+GIVEN: list[float] = []
+
+
+@reward
+def who(trajectory):
+    GIVEN.append(10.0 * torch.distributed.get_rank() + int(trajectory.ids[-1]) % 2)
+    return GIVEN[-1]
+
+
+def verified_by_one_of_them() -> dict[str, list[float]]:
+    """By what asks first, the reward or a rollout that filters: the verdicts on a step's rollouts, and how many this process gave.
+
+    What the verifier says depends on the process, as a judge or a sandbox under load may.
+    """
+    found: dict[str, list[float]] = {}
+    for name in ("grpo", "dapo"):
+        GIVEN.clear()
+        run = Run(untrained(), max_new=3, verify=who())
+        ops = Ops(registry.build(name, {"n": 2}), run, registry.task("arithmetic", test_size=2), RunConfig())
+        groups = ops.rollout(ops.problems(4))
+        ops.score(groups)
+        found[name] = [s.value for row in run.verdicts(groups) for s in row]
+        found[f"{name}, given"] = list(GIVEN)
+    return found
+
+
 def tokens_of_kto() -> list[int]:
     """The run's token total after each of two steps of KTO, whose credit scores replies with policy and reference on every rank."""
     policy, task = untrained(), registry.task("preferences", test_size=2)
@@ -236,6 +263,18 @@ def test_work_that_every_rank_repeats_is_billed_once(two):
 def test_what_processes_may_decide_apart_the_first_decides_for_both(two):
     """And rank zero may evaluate within what it does for all."""
     assert [torch.load(two / f"rank{rank}.decided") for rank in range(2)] == [[{"rank": 0.0}] * 2] * 2
+
+
+def test_a_rollout_is_verified_by_one_process_and_all_know_what_it_said(two):
+    first, second = (torch.load(two / f"rank{rank}.verified") for rank in range(2))
+    # GRPO's reward is asked by the first process for all
+    assert first["grpo"] == second["grpo"] == first["grpo, given"]
+    assert (len(first["grpo"]), second["grpo, given"]) == (8, [])
+    # DAPO's filter asks where a rollout was sampled
+    assert first["dapo"] == second["dapo"]
+    assert {x >= 10 for x in first["dapo"]} == {False, True}
+    assert all(x < 10 for x in first["dapo, given"])
+    assert all(x >= 10 for x in second["dapo, given"])
 
 
 def test_who_works_alone_waits_for_nobody_in_passes_of_a_divided_model(monkeypatch):

@@ -30,20 +30,20 @@ class Verdicts:
 
     def of(self, groups: list[Group], step: int, verify: Callable[[list[Group]], Scores]) -> Scores:
         """The score of every rollout; `verify` is called with the new ones only, in their groups."""
-        # copied before `clear`: a call may mix new rollouts with some of the step before
+        # copied before they are forgotten: a call may mix new rollouts with some of the step before
         remembered = dict(self.known)
         new = [rest for group in groups if (rest := [t for t in group if id(t) not in remembered])]
         if new:
-            if step != self.step:
-                self.step = step
-                self.known.clear()
-            for group, row in zip(new, verify(new), strict=True):
-                self.known.update({id(t): (t, s) for t, s in zip(group, row, strict=True)})
+            self.remember(new, verify(new), step)
             remembered |= self.known
         return [[remembered[id(t)][1] for t in group] for group in groups]
 
-    def copy(self) -> Verdicts:
-        return replace(self, known=dict(self.known))
+    def remember(self, groups: list[Group], scores: Sequence[Sequence[Score | None]], step: int) -> None:
+        """Add what the verifier has said of these rollouts, here or in another process; None: it was not asked."""
+        if step != self.step:
+            self.step, self.known = step, {}
+        for group, row in zip(groups, scores, strict=True):
+            self.known.update({id(t): (t, s) for t, s in zip(group, row, strict=True) if s is not None})
 
 
 TOKENS = "engine.tokens"
@@ -75,7 +75,7 @@ class Run:
     memory: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     held_out: bool = False
-    _verdicts: Verdicts = field(default_factory=Verdicts, repr=False)
+    verified: Verdicts = field(default_factory=Verdicts, repr=False)
     _streams: dict[str, torch.Generator] = field(default_factory=dict, repr=False)
     _streams_step: int = field(default=-1, repr=False)
 
@@ -132,8 +132,7 @@ class Run:
 
     def _all_models(self) -> list[Any]:
         models = (self.policy, self.reference, *self.models.values())
-        # one object may have two names; it is counted once
-        return list({id(m): m for m in models if m is not None}.values())
+        return list({id(m): m for m in models if m is not None}.values())  # one object may have two names; it is counted once
 
     def verdicts(self, groups: list[Group]) -> Scores:
         """The scores that the task's verifier gives these rollouts. Within a step each rollout is verified once and remembered.
@@ -145,11 +144,11 @@ class Run:
             raise RewardlabError("the task's verifier is needed, and this run has none: name a task, or use a reward of your own")
         if not self.verify.per_rollout:
             return self.verify(groups, self)
-        return self._verdicts.of(groups, self.step, lambda new: self.verify(new, self))
+        return self.verified.of(groups, self.step, lambda new: self.verify(new, self))
 
     def verdict_of(self, trajectory: Trajectory) -> Score | None:
         """The score that the task's verifier gave this rollout, as far as it is remembered; None where nobody asked for it."""
-        return self._verdicts.known.get(id(trajectory), (None, None))[1]
+        return self.verified.known.get(id(trajectory), (None, None))[1]
 
     def rng(self, purpose: str) -> torch.Generator:
         """The random stream of a purpose at this step; calls within a step continue the same stream."""
@@ -171,7 +170,8 @@ class Run:
     def detached(self) -> Run:
         """The same run with random streams and metrics of its own: what is done with it cannot affect training or its log."""
         # verdicts are copied too: new ones here must not push out those of the training step
-        return replace(self, metrics={}, _verdicts=self._verdicts.copy(), _streams={}, _streams_step=-1)
+        verified = replace(self.verified, known={**self.verified.known})
+        return replace(self, metrics={}, verified=verified, _streams={}, _streams_step=-1)
 
     def for_evaluation(self) -> Run:
         """The run, detached, as held-out problems are sampled with it."""

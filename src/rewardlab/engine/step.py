@@ -20,6 +20,7 @@ from rewardlab.engine.learner import LearnerState, learners_of
 from rewardlab.engine.overlong import NothingFits, fitting, leave_out, measured, note, scored
 from rewardlab.engine.rates import with_rates
 from rewardlab.engine.update import update
+from rewardlab.engine.verdicts import Row, remember, told
 from rewardlab.engine.watch import watch_rewards
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.runs.config import RunConfig
@@ -105,13 +106,15 @@ class Ops:
             # a rollout that keeps a memory, or compares problems, must see all of them: it cannot be sharded
             out: list[int] = []
 
-            def sample(own: list[Problem]) -> list[Group]:
+            def sample(own: list[Problem]) -> list[tuple[Group, Row]]:
                 with keeping(run.policy):
                     groups, left_out = fitting(part, own, run, self._context(learner))
                 out.append(left_out)
-                return groups
+                return list(zip(groups, told(groups, run), strict=True))
 
-            groups = on_rank_zero(lambda: sample(problems)) if part.across_problems else map_sharded(sample, problems)
+            rows = on_rank_zero(lambda: sample(problems)) if part.across_problems else map_sharded(sample, problems)
+        groups = [group for group, _ in rows]
+        remember(groups, [row for _, row in rows], self.run)
         left_out = sum(all_gather(sum(out)))
         note(self.run, left_out)
         if left_out and not groups:
@@ -161,7 +164,8 @@ class Ops:
             return None
         with self.timed("reward"):
             # on one rank: a judge or a sandbox is asked once, and all ranks learn from the same numbers
-            scores, unread = on_rank_zero(lambda: scored(part, groups, self.run))
+            scores, unread, verdicts = on_rank_zero(lambda: (*scored(part, groups, self.run), told(groups, self.run)))
+            remember(groups, verdicts, self.run)
             leave_out(groups, unread, self.run)
             check_finite(groups, scores, str(part))
             if learner.is_policy:

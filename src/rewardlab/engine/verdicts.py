@@ -1,0 +1,26 @@
+"""Verdicts that one process has asked the task's verifier for, known to all: to ask again would cost as much, and a judge or a
+sandbox under load may say something else, by which processes would go apart.
+
+Rollouts lose their identity on the way to another process, and with it what is remembered of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rewardlab.core import Group, Run, Score
+
+Row = list[Score | None]
+"""The verdicts on the rollouts of a group; None where nobody has asked for one."""
+
+
+def told(groups: Sequence[Group], run: Run) -> list[Row]:
+    """What this process knows of each group."""
+    return [[run.verdict_of(t) for t in group] for group in groups]
+
+
+def remember(groups: list[Group], rows: Sequence[Row], run: Run) -> None:
+    """From now on the run knows these verdicts."""
+    # where there are none, those of the step before stay: the log may still read them
+    if any(score is not None for row in rows for score in row):
+        run.verified.remember(groups, rows, run.step)
