@@ -104,7 +104,7 @@ several_turns = Recipe(
 )
 whole_vocabulary = Recipe(
     rollout=independent(n=4), reward=correct(), credit=grouped, objective=clipped_ratio() + 0.1 * far_from_the_best(),
-    weighting=constant_length(length=30),
+    weighting=constant_length(),
 )  # fmt: skip
 whole_batch = whole_vocabulary.but(objective=clipped_ratio() + 0.04 * kl_to_reference() + 0.01 * negative_entropy() + spread())
 second_model = whole_vocabulary.but(

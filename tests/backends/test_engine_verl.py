@@ -59,7 +59,7 @@ plain = Recipe(
     name="plain",
 )
 regularised = plain.but(objective=clipped_ratio() + 0.04 * kl_to_reference() + 0.01 * negative_entropy(), weighting=row_mean())
-constant = plain.but(credit=leave_one_out() >> to_go(), objective=2 * policy_gradient(), weighting=constant_length(length=30))
+constant = plain.but(credit=leave_one_out() >> to_go(), objective=2 * policy_gradient(), weighting=constant_length())
 
 
 # ---- the same numbers ------------------------------------------------------------------------------------------------

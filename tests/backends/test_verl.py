@@ -261,6 +261,11 @@ def test_settings_and_differences():
     assert actor["optim"] == {"lr": 1e-6, "weight_decay": 0.0, "betas": [0.9, 0.99], "clip_grad": 0.5, "lr_warmup_steps": 7}
     assert said["actor_rollout_ref"]["rollout"] == {"name": "vllm", "n": 4, "temperature": 0.6, "top_p": 1.0, "top_k": 20}
     assert (said["data"]["max_response_length"], said["trainer"]["total_training_steps"]) == (77, 9)
+    # a constant length that the recipe leaves open is that of the longest reply
+    scales = [
+        overrides(registry.build("dr_grpo", s), steps=9, max_new=77)["actor_rollout_ref"]["actor"] for s in ({}, {"length": 5})
+    ]
+    assert [(a["loss_agg_mode"], a["loss_scale_factor"]) for a in scales] == [("seq-mean-token-sum-norm", x) for x in (77, 5)]
     assert [d.split()[0] for d in differences(recipe)] == ["the", "verl"]
     # imitation reads the raw policy, whatever its replies were sampled at
     assert "temperature" in differences(recipe.but(credit=None))[0]

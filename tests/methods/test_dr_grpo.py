@@ -12,6 +12,7 @@ from rows import Replies, batch_of, outcome
 from rewardlab import registry
 from rewardlab.core import Outputs, Run, Turn, ask
 from rewardlab.engine.loss import losses_of, weigh
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dr_grpo import wrong_length
 from rewardlab.verifiers.match import final_number
 
@@ -21,12 +22,13 @@ RUN = Run(policy=None)
 GROUP = [("rdd", {"a": outcome(1.0)}), ("rd", {"a": outcome(0.0)}), ("rdddd", {"a": outcome(0.0)})]
 
 
-def gradient(name: str, settings: dict) -> list[list[float]]:
-    """Of the loss by each token's log-prob, on policy."""
+def gradient(name: str, settings: dict, max_new: int = 0) -> list[list[float]]:
+    """Of the loss by each token's log-prob, on policy.  max_new: the longest reply of the run."""
     recipe, batch = registry.build(name, settings), batch_of([GROUP])
     batch.credit = recipe.credit(batch.reward, batch, RUN)
     logprobs = torch.zeros(batch.mask.shape, requires_grad=True)
-    losses = losses_of(recipe.objective, Outputs(logprobs=logprobs), weigh(batch, recipe.objective, recipe.weighting), RUN)
+    weighed = weigh(batch, recipe.objective, recipe.weighting, max_new)
+    losses = losses_of(recipe.objective, Outputs(logprobs=logprobs), weighed, RUN)
     sum(losses.values()).backward()
     return [row[where].tolist() for row, where in zip(logprobs.grad, batch.mask, strict=True)]
 
@@ -36,6 +38,11 @@ def test_every_token_is_pushed_alike_however_long_its_reply():
     right, wrong = -2 / 90, 1 / 90
     expected = [[right] * 2, [wrong], [wrong] * 4]
     assert gradient("dr_grpo", {"length": 10}) == [pytest.approx(row) for row in expected]
+    # the constant is the longest reply that may be sampled, if no other is given
+    assert gradient("dr_grpo", {}, max_new=10) == [pytest.approx(row) for row in expected]
+    assert gradient("dr_grpo", {"length": 10}, max_new=99) == [pytest.approx(row) for row in expected]
+    with pytest.raises(RewardlabError, match="give it a length"):
+        gradient("dr_grpo", {})
 
 
 def test_grpo_pushes_long_wrong_replies_down_less():

@@ -18,8 +18,13 @@ from rewardlab.core import Batch, Objective, Outputs, Weighting
 from rewardlab.errors import RewardlabError
 
 
-def weigh(batch: Batch, objective: Objective, weighting: Weighting | None) -> Batch:
-    """Compute the weights of every unit on the whole batch, and store them as its columns "weight.UNIT"."""
+def weigh(batch: Batch, objective: Objective, weighting: Weighting | None, max_new: int = 0) -> Batch:
+    """Compute the weights of every unit on the whole batch, and store them as its columns "weight.UNIT".
+
+    max_new: the longest reply that the run samples, which a weighting divides by that has `length` = 0.
+    """
+    if weighting is not None and weighting.settings.get("length") == 0:
+        weighting = weighting.but(length=max_new)
     for unit in objective.units:
         if weighting is not None and weighting.unit == unit:
             weight = weighting(batch)

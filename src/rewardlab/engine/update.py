@@ -60,7 +60,7 @@ def backward(
     """
     objective = recipe.objective
     assert objective is not None
-    weigh(batch, objective, recipe.weighting)
+    weigh(batch, objective, recipe.weighting, run.max_new)
     if "batch" in objective.units:
         return _backward_whole(model, batch, recipe, run, micro_tokens, fresh)
     stats = Stats()

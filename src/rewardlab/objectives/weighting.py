@@ -7,7 +7,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, weighting
 from rewardlab.errors import RewardlabError
-from rewardlab.settings.domain import PositiveFloat, PositiveInt
+from rewardlab.settings.domain import NonNegativeInt, PositiveFloat
 
 
 @weighting
@@ -44,11 +44,14 @@ def row_mean(batch: Batch) -> Tensor:
 
 
 @weighting
-def constant_length(batch: Batch, *, length: PositiveInt = 128) -> Tensor:
+def constant_length(batch: Batch, *, length: NonNegativeInt = 0) -> Tensor:
     """One over (rows * length) for every decision: a token's weight does not depend on its reply's length.
 
+    length: 0 stands for the longest reply that the run may sample (--max-new), which the engine fills in.
     Liu et al. 2025, arXiv:2503.20783
     """
+    if not length:
+        raise RewardlabError("constant_length(length=0) is for a run, which knows its longest reply: give it a length here")
     return batch.mask / torch.tensor(float(len(batch) * length))
 
 

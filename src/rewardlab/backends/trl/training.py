@@ -217,7 +217,7 @@ class _Mini:
             return
         objective = recipe.objective
         assert objective is not None
-        weigh(self.batch, objective, recipe.weighting)
+        weigh(self.batch, objective, recipe.weighting, run.max_new)
         self.stats = Stats()
         if {"group", "batch"} & set(objective.units):
             parts = micro_batches(self.batch, micro_tokens, "row")

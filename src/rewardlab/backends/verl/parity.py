@@ -59,7 +59,7 @@ class Sampled:
 def step(recipe: Recipe, run: Run, groups: list[Group], scores: Scores) -> tuple[Tensor, float]:
     """The advantages (B, T) and the loss of one step by verl; gradients are left in the weights of the run's models."""
     register(recipe)
-    config = composed(recipe)
+    config = composed(recipe, run.max_new)
     sampled = Sampled.of(groups, scores, run.policy.device)
     order = torch.randperm(len(sampled.batch), generator=torch.Generator().manual_seed(0))
     data = advantages(recipe, run, config, sampled, scores, order)
@@ -73,12 +73,12 @@ def step(recipe: Recipe, run: Run, groups: list[Group], scores: Scores) -> tuple
     return sampled.back(found), loss
 
 
-def composed(recipe: Recipe) -> Any:
+def composed(recipe: Recipe, max_new: int) -> Any:
     """verl's whole configuration, under that of the recipe, as its trainer would read it."""
     from hydra import compose, initialize_config_dir
 
     with tempfile.TemporaryDirectory() as folder:
-        text = configuration(recipe, steps=1, max_new=64)
+        text = configuration(recipe, steps=1, max_new=max_new)
         # workers' environments are no part of what is compared
         (Path(folder) / "verl.yaml").write_text(text[: text.index("ray_kwargs:")], "utf-8")
         with initialize_config_dir(folder, version_base=None):

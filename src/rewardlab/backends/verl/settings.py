@@ -97,7 +97,8 @@ def overrides(recipe: Recipe, *, steps: int, max_new: int) -> dict[str, Any]:
         algorithm["filter_groups"] = {"enable": True, "metric": "acc"}
     weighting = recipe.weighting
     mode = AGGREGATED["token_mean" if weighting is None else weighting.name]
-    length = weighting.settings.get("length") if weighting else None
+    # a length of 0 stands for the longest reply
+    length = (weighting.settings["length"] or max_new) if weighting and weighting.name == "constant_length" else None
     actor = {
         **batches(recipe), "policy_loss": {"loss_mode": NAME}, "loss_agg_mode": mode, "loss_scale_factor": length,
         # verl subtracts the entropy times its coefficient, as we add minus the entropy

@@ -6,7 +6,7 @@ With 1/|o_i|, a long wrong reply is penalised less per token than a short one, s
 that are almost always or almost never solved get more weight.
 
 Liu et al. 2025, arXiv:2503.20783. In the released script (sail-sg/understand-r1-zero) L is the longest reply that may be sampled,
-3000 tokens; the default here suits the small worlds. L scales all gradients alike: with Adam it matters only to their clipping.
+3000 tokens, and so it is here. L scales all gradients alike: with Adam it matters only to their clipping.
 """
 
 from collections.abc import Sequence
@@ -48,8 +48,8 @@ def _mean(x: np.ndarray) -> float:
     return float(x.mean()) if len(x) else float("nan")
 
 
-def dr_grpo(base: Recipe | None = None, *, length: int = 64) -> Recipe:
-    """length: the constant by which the loss of every reply is divided: the longest reply (--max-new)."""
+def dr_grpo(base: Recipe | None = None, *, length: int = 0) -> Recipe:
+    """length: the constant by which the loss of every reply is divided; 0: the longest reply that may be sampled (--max-new)."""
     base = base or grpo()
     return base.but(credit=center() >> to_go(), weighting=constant_length(length=length))
 

@@ -9,8 +9,8 @@ Dr. GRPO. alpha below 1 is a prior, against length or for entropy: the rewards o
 count that much where halves are compared.
 
 Chen et al. 2025, arXiv:2509.23962. Halves, mu = 1, alpha = 1, no division by the deviation and a constant in place of a reply's
-length (8192 there: only a scale) are those of the released script and code (biuboomc/CANON, f3ee9fc), and so is which half alpha is
-of; 16 replies a prompt there.
+length (the longest, 8192 there: only a scale) are those of the released script and code (biuboomc/CANON, f3ee9fc), and so is which
+half alpha is of; 16 replies a prompt there.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def across_halves(a: Tensor, metric: Tensor, batch: Batch, mu: float, low: float
 
 def canon(
     base: Recipe | None = None, *, metric: Literal["entropy", "length"] = "entropy", mu: float = 1.0, alpha: float = 1.0,
-    length: int = 64,
+    length: int = 0,
 ) -> Recipe:  # fmt: skip
     """metric: by which a group is halved.  mu: weight of the comparison between halves.  alpha: of rewards in one half.
-    length: the constant by which the loss of every reply is divided.
+    length: the constant by which the loss of every reply is divided; 0: the longest reply that may be sampled (--max-new).
     """
     base = base or grpo()
     halves = half_group_baseline_by_length if metric == "length" else half_group_baseline_by_entropy
