@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from rows import batch_of, outcome
 
-from rewardlab.core import Run
+from rewardlab.core import Outputs, Run
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.objectives.riskpo import MEMORY, bundles, by_bundle, mixed_value_at_risk, riskpo
 
@@ -125,3 +127,12 @@ def test_the_script_for_dapo_math_is_a_setting():
     part = riskpo(high=0.8, n=10, shifted=False, assign="sum-mean").credit
     assert (part.settings["assign"], part.settings["high"], part.settings["shifted"]) == ("sum-mean", 0.8, False)
     assert riskpo().credit.settings["assign"] == "std"
+
+
+@pytest.mark.parametrize(("ratio", "loss"), [(2.0, 2.0), (3.5, 3.0), (12.0, 3.0), (0.5, 0.8)])
+def test_no_token_loses_more_than_three_times_what_its_bundle_did(ratio, loss):
+    """Bundles earn 0 at most, and below 0 the clipped ratio alone grows with the ratio, without a bound."""
+    made = batch([1.0])
+    made = replace(made, credit=torch.full_like(made.reward, -1.0), old=torch.zeros_like(made.reward))
+    said = Outputs(logprobs=torch.full_like(made.reward, ratio).log())
+    assert riskpo().objective(said, made, Run(None))[made.mask].tolist() == pytest.approx([loss])

@@ -54,6 +54,9 @@ def test_searches_are_paid_where_the_episode_ends_in_an_answer():
             "<search>Bob friend</search>", "<information>\nThe search failed: no answer\n</information>", "Answer: Cal", **known
         ),
     ]
+    for last in ("<think>It may be Cal", "<answer>Cal</answer> and more", "<think>Cal</think>"):
+        (cut,) = stepsearch().reward([[episode("Search: Bob friend", BOB, last, **known)]], Run(policy=None, verify=verify()))[0]
+        assert cut.total == -1.0
     found = [s.total for s in stepsearch().reward([group], Run(policy=None, verify=verify()))[0]]
     assert found == [pytest.approx(2.618), pytest.approx(1.618), -1.0, None]
     (last,) = [s.steps for s in stepsearch().reward([group[2:3]], Run(policy=None, verify=verify()))[0]]

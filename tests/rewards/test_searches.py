@@ -69,6 +69,9 @@ def test_gold_documents_are_what_gold_queries_find():
     # no corpus: each line of an answer is a document
     lines = episode("Search: a", f"{ANN}\n\n{BOB}\n", "Search: b", BOB, "no", gold_documents=[BOB])
     assert [x for _, x in paid(lines).steps] == pytest.approx([1.0, -1.0])
+    # twice in one answer is once too often
+    twice = episode("Search: a", f"{BOB}\n{BOB}\n", "no", gold_documents=[BOB])
+    assert [x for _, x in paid(twice).steps] == pytest.approx([1.0 - 0.5])
 
 
 def test_documents_with_titles_and_of_several_lines():

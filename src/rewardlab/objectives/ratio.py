@@ -20,7 +20,8 @@ def clipped_ratio(
 ) -> Tensor:
     """-min(ratio A, clip(ratio, 1 - eps, 1 + eps_high) A),  ratio = pi / pi_old.
 
-    dual: where A < 0, the gain is at least dual * A, which bounds the loss of bad decisions (Ye et al. 2020, arXiv:1912.09729).
+    dual: where A < 0, the gain is at least dual * A, which bounds the loss of bad decisions (Ye et al. 2020, arXiv:1912.09729);
+    3 is the default of verl's own losses, None that of TRL and of most papers.
     Schulman et al. 2017, arXiv:1707.06347
     """
     # the importance ratio of each token, (B, T)

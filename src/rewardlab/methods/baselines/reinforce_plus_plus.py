@@ -7,8 +7,9 @@
 The standard deviation of a few replies depends on the rewards that it divides, which is a bias; for a whole batch it is negligible.
 
 Hu et al. 2025, arXiv:2501.03262. One reply per problem is enough, unless `baseline` is set, which takes groups. Tokens count alike
-in the whitening, as in the released code (OpenRLHF). Its scripts take beta = 1e-4 for chat (1e-3 with the baseline), and eight
-updates per batch of 1024 replies; here they are 0.01, and two of 128.
+in the whitening, as in the released code (OpenRLHF). Its scripts take beta = 1e-4 and eight updates per batch of 1024 replies for
+chat (train_reinforce_llama_ray_hybrid_engine.sh, 07d58e1), and 1e-5 and one update with the baseline
+(train_reinforce_baseline_hybrid_engine.sh, 0b08e35); here they are 0.01, and two of 128.
 """
 
 from torch import Tensor

@@ -3,20 +3,20 @@
     R: the sum of one reply's reward to each of B questions;   a, b: levels;   q_a, q_b: their quantiles of R, tracked over steps
     g = [(R - q_a)+ - (R - q_b)+ + q_a - q_b] / (b - a),    h = -(q_a - R)+ / a
     A = (w h + g) / (w + 1) / std of R in the bundle,   for each question's reply over the std of the question's rewards
-    q <- q + lr (level - share of bundles with R < q);  loss: clipped ratio, mean over tokens
+    q <- q + lr (level - share of bundles with R < q);  loss: clipped ratio, with a dual clip at 3; mean over tokens
 
 The gradient of the mixed value-at-risk (w RVaR_0:a + RVaR_a:b) / (w + 1). A bundle at q_b or above earns 0, one below q_a loses
 most, so what is done well already is not sharpened, and entropy lasts. A question never solved still teaches, by its bundle.
 
 Ren et al. 2025, arXiv:2510.00911v1 (RTkenny/RiskPO, 50e0ee5, run_qwen2.5_1.5b_MVaR_math.sh, and 8dce3fa, core_algos.py): B = 5,
-levels .2 and .9, w = 1.5, lr = .1, n = 5, two updates, the division by both deviations. There quantiles are tracked after the
-advantages and do not reach the next step's batch, as far as could be read, so that each bundle has its own; here those of the steps
-before count, as in the paper, and in the first step those of the whole batch. (inferred): a deviation below .001 counts as 1 for
-bundles too, where theirs would divide by 0; a bundle of fewer questions is paid as if it had B; a bundle with a reply that has no
-verdict teaches nothing. Their script for DAPO-MATH (8dce3fa, run_qwen2.5_1.5b_MVaR_dapomath.sh) is high=.8, n=10, --minibatches 4,
-shifted=False, which leaves out q_a - q_b, and assign="sum-mean": what a bundle earned over its spread is divided among its replies,
-in proportion to r - mean r of each one's question over the sum of these, or equally where that sum is 0. --problems is best a
-multiple of B.
+levels .2 and .9, w = 1.5, lr = .1, n = 5, two updates, the dual clip, the division by both deviations. There quantiles are tracked
+after the advantages and do not reach the next step's batch, as far as could be read, so that each bundle has its own; here those
+of the steps before count, as in the paper, and in the first step those of the whole batch. (inferred): a deviation below .001
+counts as 1 for bundles too, where theirs would divide by 0; a bundle of fewer questions is paid as if it had B; a bundle with a
+reply that has no verdict teaches nothing. Their script for DAPO-MATH (8dce3fa, run_qwen2.5_1.5b_MVaR_dapomath.sh) is high=.8,
+n=10, --minibatches 4, shifted=False, which leaves out q_a - q_b, and assign="sum-mean": what a bundle earned over its spread is
+divided among its replies, in proportion to r - mean r of each one's question over the sum of these, or equally where that sum is
+0. --problems is best a multiple of B.
 """
 
 from typing import Literal
@@ -30,6 +30,7 @@ from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import coverage
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, PositiveShare
 
@@ -123,7 +124,8 @@ def riskpo(
     shifted: false leaves out the constant q_a - q_b of g.  assign: each reply earns what its bundle does, over the spread of its
     question's rewards, or a share of it.
     """
-    base = base or grpo(n=n).but(minibatches=2, problems=15)
+    # no bundle earns more than 0, and below 0 the clipped ratio alone has no bound
+    base = base or grpo(n=n).but(minibatches=2, problems=15, objective=clipped_ratio(dual=3.0))
     paid = by_bundle(size=size, low=low, high=high, w=w, rate=rate, shifted=shifted, assign=assign)
     return base.but(credit=paid, weighting=token_mean())
 

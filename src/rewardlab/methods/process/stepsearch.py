@@ -1,7 +1,7 @@
 """StepSearch: reward each search turn by its information gain, and penalise redundant results.
 
     r_t = G_t - P_t at the end of round t;     at the end: answer + key * mean over sub-questions of the best F1 of a query
-    -1 at the end, and nothing else, for an episode that ends in a search
+    -1 at the end, and nothing else, for an episode that ends without an answer
     G_t = mean over gold documents i of max(c_i - m_i, 0);     P_t = share of the documents found that were found before
 
 c_i is the highest TF-IDF cosine of gold document i with what round t found, m_i the highest of the rounds before. Answers alone say
@@ -37,6 +37,7 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.settings.domain import NonNegativeFloat
+from rewardlab.text.answers import after_thinking
 from rewardlab.text.bm25 import index_of
 from rewardlab.text.searches import results_of
 from rewardlab.text.words import overlap
@@ -75,7 +76,8 @@ def search_progress(
         found = [d for d in own if d in answer] if own else results_of(answer)
         nearest = np.array([tfidf_cosines(wanted, [d], [d, *wanted])[:, 0] for d in found]).max(0, initial=0.0)
         gain = float(np.maximum(nearest - best, 0.0).mean())
-        old = sum(d in seen for d in found) / len(found) if found else 0.0
+        # twice in one answer is redundant too, as in the release
+        old = sum(d in seen or d in found[:k] for k, d in enumerate(found)) / len(found) if found else 0.0
         best = np.maximum(best, nearest)
         seen.update(found)
         steps.append((end, gain - redundancy * old))
@@ -100,14 +102,20 @@ def searched_for(trajectory: Trajectory, *, searches: str = "searches", mark: st
 
 @reward(over="groups", steps=True)
 def if_answered(groups: list[Group], run: Run, *, inner: Reward, unanswered: float = -1.0) -> Scores:
-    """The reward `inner` of an episode that ends in an answer; `unanswered`, at the last reply, of one that ends in a search."""
+    """The reward `inner` of an episode that ends in an answer; `unanswered`, at the last reply, of one that does not."""
 
     def paid(t: Trajectory, score: Score) -> Score:
-        if not t.ends or not asks(t.reply):
+        if not t.ends or answers(t.reply):
             return score
-        return Score(steps=[(t.ends[-1], unanswered)], why="the episode ends in a search")
+        return Score(steps=[(t.ends[-1], unanswered)], why="the episode ends without an answer")
 
     return [[paid(*row) for row in zip(*rows, strict=True)] for rows in zip(groups, inner(groups, run), strict=True)]
+
+
+def answers(reply: str) -> bool:
+    """Whether a reply says something that is no search, beside its thinking; nothing after <answer> tags, if it has them."""
+    said = after_thinking(reply).strip()
+    return bool(said) and not asks(reply) and ("<answer>" not in said or said.endswith("</answer>"))
 
 
 def _gold(problem: Problem, documents: str, gold: str, searches: str, corpus: str) -> list[str]:
@@ -150,7 +158,7 @@ def stepsearch(
 ) -> Recipe:  # fmt: skip
     """corpus: a file of documents to search (`tools`).  env, n, turns: what is played, how often per problem, and for how
     many replies.  weight: of the searches beside the answer. redundancy: of what had been found before, against what is new.  key:
-    of having asked what was needed.  unanswered: what an episode is paid that ends in a search.
+    of having asked what was needed.  unanswered: what an episode is paid that ends without an answer.
     """
     base = base or ppo(n=n, lam=1.0, beta=0.001, epochs=1, minibatches=4)
     played = tools(env, corpus)
