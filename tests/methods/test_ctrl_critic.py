@@ -97,6 +97,10 @@ def test_the_generator_reads_its_draft_as_its_own_turn_and_then_the_critique():
     assert to_revise(asked, " c\n").prompt == (
         system, Message("user", "Q"), Message("assistant", "D"), Message("user", REVISE.replace("{critique}", "c")),
     )  # fmt: skip
+    # a critic's thinking, where the solution may stand, is its own: nobody reads it, and no part of a critique is in it
+    assert to_revise(asked, "<think>6 x 7 is 42.</think>\nc").prompt == to_revise(asked, "c").prompt
+    assert judgment(f"<think>{PRAISE}</think>") is None
+    assert judgment(f"<think>Analysis: hm.</think>{GOOD}") is False
     # a form with the attempt in it is the whole prompt
     whole = to_revise(asked, "c", REFINE)
     assert (whole.prompt, whole.answer) == ((system, Message("user", "R|Q|D|c")), "1")

@@ -83,8 +83,8 @@ def test_twice_the_released_reward_less_two(listed, form, accuracy, brier):
 def test_without_calibration_coverage_alone_is_paid():
     group = [reply(("1", None), ("2", None), ("3", None)), reply(("1", 1.0), ("4", 1.0), ("3", 1.0))]
     group += [reply(("1", 1.0), ("1", 1.0), ("2", 1.0)), reply(("1", 1.0), ("1", 1.0))]
-    # right ones less 1; not all different; too few
-    assert totals(group, calibrated=False) == [1.0, 0.0, -1.0, -2.0]
+    # different right ones less 1; what is said twice counts once; too few
+    assert totals(group, calibrated=False) == [1.0, 0.0, 1.0, -2.0]
 
 
 def test_one_answer_is_rlcr():

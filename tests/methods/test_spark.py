@@ -62,6 +62,14 @@ def test_alike_groups_make_single_answers_and_right_ones_no_reflection():
     assert tasks_of([group(["", " "])], seeds=1) == []
 
 
+def test_a_reply_that_was_cut_off_before_its_answer_is_not_judged_by_a_number_on_its_way():
+    cut = [replace(t, stop="length") for t in group(["First, 3 * 4 is 12, and then the", "Answer: 28, but let me check whether"])]
+    judge, again = tasks_of([cut], seeds=1), tasks_of([cut[:1]], seeds=1)
+    assert [t.meta["shown"] for t in judge if t.meta[KIND] == "judge"] == [["28, but let me check whether"]]
+    # alone it can be shown entire, to be solved anew
+    assert [t.meta[KIND] for t in again] == ["reflect"]
+
+
 def test_the_answer_alone_is_shown_but_to_half_of_the_reflections():
     groups = [group([f"Half of 46 is {i}9, I think.\nAnswer: {i}9"], ask(f"{i}: half of 46?", "23")) for i in range(4)]
     tasks = recycled(groups, verdicts(groups), random.Random(0), share=1.0)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from rewardlab.core import Message, Problem, Score
 from rewardlab.judges.forms import asking, conversation
+from rewardlab.text.answers import after_thinking
 from rewardlab.text.filled import filled
 
 _SHOWN = "Problem:\n<problem>\n{question}\n</problem>\n\nAnswer:\n<answer>\n{attempt}\n</answer>\n\n"
@@ -32,7 +33,7 @@ DRAFT, QUESTION, TURNS = "draft", "question", "draft_prompt"
 
 def judgment(critique: str, parts: tuple[str, ...] = PARTS) -> bool | None:
     """Whether a critique calls the draft right, by the word after its last heading; None where it lacks a part."""
-    rest = critique
+    rest = after_thinking(critique)
     for i, heading in enumerate(parts):
         before, found, rest = rest.partition(heading)
         # before a heading stands the previous part
@@ -64,12 +65,12 @@ def original(asked: Problem) -> Problem:
 
 
 def to_revise(asked: Problem, critique: str, revise: str = REVISE) -> Problem:
-    """The problem as the generator reads it after the critique. asked: as the critic read it.
+    """The problem as the generator reads it after the critique, without its thinking. asked: as the critic read it.
 
     revise: the message that follows the draft, with {critique}; or, with {attempt} in it, the whole prompt.
     """
     first, draft = original(asked), str(asked.meta[DRAFT])
-    text = filled(revise, question=first.question, attempt=draft, critique=critique.strip())
+    text = filled(revise, question=first.question, attempt=draft, critique=after_thinking(critique).strip())
     if "{attempt}" in revise:
         return first.reworded(text)
     return replace(first, prompt=(*first.prompt, Message("assistant", draft), Message("user", text)))

@@ -33,6 +33,7 @@ from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail
@@ -111,7 +112,7 @@ def codeboost(
     """clique: the similarity from which two pieces are alike; 0: all are trained on.  form: weight of the form.  error: of the
     error, beside 1 for the output.  n: replies per prompt.  beta: weight of the KL. A base's reward beside the task's
     verifier is kept."""
-    base = base or grpo(n=n, beta=beta)
+    base = base or grpo(n=n, beta=beta).but(weighting=token_mean())
     paid = prediction(form, error)
     recipe = base.but(reward=paid if base.reward in (None, correct()) else base.reward + paid)
     return recipe.but(loop=on_unlike(threshold=clique, inner=base.loop)) if clique else recipe

@@ -26,6 +26,7 @@ from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.verifiers.match import two_way_match
@@ -35,7 +36,7 @@ from rewardlab.verifiers.text import token_f1
 def loongrl_keychain(base: Recipe | None = None, *, longer: int = 128, n: int = 8) -> Recipe:
     """longer: characters by which an answer may be longer than the gold one.  n: of grpo. A base's reward beside the task's
     verifier is kept."""
-    base = base or grpo(n=n)
+    base = base or grpo(n=n).but(weighting=token_mean())
     judged = two_way_match(longer=longer)
     reward = judged if base.reward in (None, correct()) else base.reward + judged
     return base.but(reward=reward, measure=own_reward(reward=judged, rollout=independent(n=1)))

@@ -47,6 +47,7 @@ from rewardlab.evals.judges import first_error_f1
 from rewardlab.evals.passk import accuracy, judged_samples, pass_at_1
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import learner_alone
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.splitters import cut
 from rewardlab.worlds.verdicts import (
@@ -171,12 +172,13 @@ def rl_tango(
     well_formed: reward for a judgement of every step.  init: of the verifier (`Learner.init`).  told: how to judge, before each
     solution.  max_judgement: tokens of a judgement.
     """
-    base = base or grpo(n=n)
+    base = base or grpo(n=n).but(weighting=token_mean())
     chain = center() >> scale_by_std() >> to_go()
     verifier_recipe = grpo().but(
         rollout=with_max_new(rollout=until_decided(n=n_verdicts), max_new=max_judgement),
         reward=final_verdict() + well_formed * every_step_judged(),
         credit=chain >> balance_verdicts(decay=decay),
+        weighting=token_mean(),
         measure=None,
         lr=verifier_lr,
     )

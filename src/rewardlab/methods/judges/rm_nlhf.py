@@ -40,6 +40,7 @@ from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import learner_alone, trained_judge
 from rewardlab.objectives.labels import label_squared_error
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.judgements import reading_of
 from rewardlab.rewards.model import reader
 from rewardlab.rewards.reward import Reward, reward
@@ -251,7 +252,7 @@ def rm_nlhf(
     match, by: how critiques are compared (`critique_similarity`).  meta: whether a MetaRM pays rows without a human critique.
     cold: steps at first in which only the MetaRM learns.  init, meta_lr: of the MetaRM (`Learner.init`).  temperature: of
     judgements in training.  beta: of the KL to the start."""
-    base = base or grpo(n=n, temperature=temperature, beta=beta)
+    base = base or grpo(n=n, temperature=temperature, beta=beta).but(weighting=token_mean())
     base = trained_judge(base, form=form, kind=kind, n=n, problems=problems, lr=lr)
     near = critique_similarity(argument=argument, match=match, by=by)
     name = META if meta else ""

@@ -7,11 +7,11 @@ Where a question can be solved, a judge had better solve it; where it cannot, sa
 teaches that order of thought, and reinforcement what it is for: imitation alone goes by patterns of its examples.
 
 Chen et al. 2025, arXiv:2505.02387, and RM-R1-UIUC/RM-R1 at b56de97 (train_rm_r1_rlvr_qwen2.5_instruct_7b.sh, lm_as_judge.py,
-reasoning_chain_generation/*.py): the prompt; only the last 80 characters are read, where the right verdict must stand and the other
-must not; one judgement of each row is asked for, and of those that are wrong a second one, by a writer that is shown the right
-verdict and the wrong judgement; an epoch of imitation and one of GRPO, at 5e-6 and 1e-6. (inferred): 7 judgements of a row, a KL of
-.001, and 20 steps of imitation. Claude and o3 wrote the examples: here these are the columns `judgement` and `judgement_reversed`,
-and the policy itself writes where rows lack them, or where theirs are wrong.
+reasoning_chain_generation/*.py): the prompt; only the last 80 characters are read, where the right verdict must stand and the
+other must not; one judgement of each row is asked for, and of those that are wrong a second one, by a writer that is shown the
+right verdict and the wrong judgement; the mean over tokens; an epoch of imitation and one of GRPO, at 5e-6 and 1e-6. (inferred): 7
+judgements of a row, a KL of .001, and 20 steps of imitation. Claude and o3 wrote the examples: here these are the columns
+`judgement` and `judgement_reversed`, and the policy itself writes where rows lack them, or where theirs are wrong.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from rewardlab.judges.forms import Form
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import judgements_first, trained_judge
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.judgements import Judging, nothing_accepted, own_judgement
 from rewardlab.rollouts.ranked import recorded_pairs
@@ -139,7 +140,7 @@ def rm_r1(
     and their learning rate as a multiple of the recipe's.  again: told behind the question to a writer whose judgement was
     wrong, with {verdict} and {judgement}; empty: nobody is asked again.  tail: characters at the end in which the verdict must
     stand.  n: judgements of a row.  beta: of the KL to the start.  problems, votes: as in `trained_judge`."""
-    base = base or grpo(n=n, beta=beta)
+    base = base or grpo(n=n, beta=beta).but(weighting=token_mean())
     base = trained_judge(base, form=form, n=n, problems=problems, votes=votes, lr=lr)
     paid = right_at_the_end(form=form, tail=tail)
     kept = distilled_judgements(by=paid, form=form, again=again)

@@ -34,7 +34,7 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.settings.domain import PositiveInt, Share
-from rewardlab.text.answers import final_answer
+from rewardlab.text.answers import final_answer, states
 from rewardlab.text.filled import filled
 
 POINT = (
@@ -66,6 +66,11 @@ def pair_form(text: str) -> Form:
 def shown(reply: str, whole: bool = False) -> str:
     """What is shown of a reply: its answer, if it states one, or all of it."""
     return reply if whole else final_answer(reply) or reply
+
+
+def states_one(t: Trajectory) -> bool:
+    """Whether a reply has an answer to show: it was not cut off, or had marked one by then."""
+    return t.stop != "length" or states(t.reply) or "</answer>" in t.reply
 
 
 def reflection(problem: Problem, reply: str, text: str = REFLECT) -> Problem:
@@ -109,12 +114,12 @@ def recycled(
     judge, again = [], []
     for i, (group, row) in enumerate(zip(groups, verdicts, strict=True)):
         known = [(t, s.value >= 1) for t, s in zip(group, row, strict=True) if s.value is not None and t.reply.strip()]
-        if not known:
-            continue
-        judge.append(judge_task([t for t, _ in known], [ok for _, ok in known], rng, point, pair, pairs, whole))
-        if wrong := [t for t, ok in known if not ok]:
+        if told := [(t, ok) for t, ok in known if whole or states_one(t)]:
+            judge.append(judge_task([t for t, _ in told], [ok for _, ok in told], rng, point, pair, pairs, whole))
+        entire = whole or 2 * i < len(groups)
+        if wrong := [t for t, ok in known if not ok and (entire or states_one(t))]:
             t = rng.choice(wrong)
-            asked = reflection(t.problem, shown(t.reply, whole or 2 * i < len(groups)), reflect)
+            asked = reflection(t.problem, shown(t.reply, entire), reflect)
             again.append(replace(asked, meta={**asked.meta, KIND: "reflect"}))
     most = max(1, round(share * len(groups))) if share else 0
     return [task for tasks in (judge, again) for task in (rng.sample(tasks, most) if len(tasks) > most else tasks)]

@@ -8,12 +8,13 @@ With scores, d_ij = r_i - r_j makes this GRPO's advantage, so that preferences n
 Long judgements are kept since they try hypotheses and take verdicts back; GRPO then shortens what is only long.
 
 Hong et al. 2025, arXiv:2505.16265, and IlgeeHong/Think-RM at 823375b (run_binary_max_sft.sh, run_binary_max_grpo.sh,
-naive-reasoning-binary.py and -multiclass.py, core_algos.compute_grpo_difference_advantage, call_gen_prm_*.py): n = 8 judgements, KL
-.0001, imitation at 1e-5 and RL at 2e-6, eps = 1e-6, G = 4; a preference with strength is paid 1 where it is exact and 1/2 where its
-side is right. In the release each pair is judged in one order, 0 where it cannot be read, and a verdict without strength counts 1 /
-length of the judgement in characters: what was long in the balance says less. (inferred): a group of which nothing can be read has
-no verdict; the same text twice is a tie that nobody is asked about; 20 steps of imitation; a judgement is kept where its side is
-right. There QwQ-32B wrote the judgements: here the rows bring them, or the policy writes them.
+naive-reasoning-binary.py and -multiclass.py, core_algos.compute_grpo_difference_advantage, call_gen_prm_*.py): n = 8 judgements,
+KL .0001, imitation at 1e-5 and RL at 2e-6, four updates of a batch, the mean over tokens, eps = 1e-6, G = 4; a preference with
+strength is paid 1 where it is exact and 1/2 where its side is right. In the release each pair is judged in one order, 0 where it
+cannot be read, and a verdict without strength counts 1 / length of the judgement in characters: what was long in the balance says
+less. (inferred): a group of which nothing can be read has no verdict; the same text twice is a tie that nobody is asked about; 20
+steps of imitation; a judgement is kept where its side is right. There QwQ-32B wrote the judgements: here the rows bring them, or
+the policy writes them.
 
 `think_rm` trains a judge; with `judge`, the policy that this one prefers.
 """
@@ -36,6 +37,7 @@ from rewardlab.judges.cases import UNREAD
 from rewardlab.judges.named import form_of
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import judge_beside, judgements_first, trained_judge
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.judge import judgements_by
 from rewardlab.rewards.judgements import reading_of
 from rewardlab.rewards.reward import reward
@@ -164,7 +166,7 @@ def think_rm(
     `trained_judge`.  judge: a trained judge, a model or openai:URL#NAME: it is then a policy that is trained.  by_length: as in
     `preferred`; False suits think_rm_graded.  max_judgement: tokens of its judgements, if not 2048."""
     n = n or (4 if judge else 8)
-    base = base or grpo(n=n, beta=beta)
+    base = base or grpo(n=n, beta=beta).but(minibatches=min(4, problems), weighting=token_mean())
     if judge:
         return _by_preferences(base, judge, form, by_length, max_judgement or TOKENS).but(problems=problems, lr=lr)
     base = trained_judge(base, form=form, n=n, problems=problems, votes=votes, lr=lr)

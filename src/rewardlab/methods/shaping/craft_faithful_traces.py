@@ -50,7 +50,7 @@ def trace_form(trajectory: Trajectory, *, template: Literal["v1", "v2", "v3", "v
 
 @reward
 def receipt(trajectory: Trajectory, *, column: str = "supporting") -> Score:
-    """1 where <gold_docs> lists exactly the documents in a column of the problem, 1/2 for a subset, else 0."""
+    """1 where <gold_docs> lists exactly the documents in a column of the problem, 1/2 for some of them, else 0."""
     wanted = [number_of(value) for value in list_of(trajectory.problem.meta.get(column)) or [None]]
     if None in wanted:
         return Score(None, why=f"the problem has no column {column!r} with a list of numbers")

@@ -8,8 +8,8 @@ is not penalised for being shorter than h, so trying a short solution costs noth
 every wrong one.
 
 Huang et al. 2025, arXiv:2505.11225. Cosine, minimum, w = 1 and worst = -0.7 are those of the released training script
-(HCY123902/HAPO, ed54590). There h changes after each epoch, here after each step, which is the same where an epoch holds every
-prompt once. Prompts must come again, or there is never an h: train on a file of problems, or give a generated task a size.
+(HCY123902/HAPO, ed54590). Prompts must come again, or there is never an h: train on a file of problems, or give a generated task a
+size.
 """
 
 import math

@@ -108,14 +108,18 @@ def multi_answer_rl(base: Recipe | None = None, *, k: int = 3, calibrated: bool 
     answer at most is right, k to leave them free.
     """
     base = base or grpo().but(credit=center() >> to_go())
-    form = (answers_listed(k=k, confidences=calibrated), distinct_answers(k=k, confidences=calibrated))
+    # without calibration an answer may be said twice: it counts once
+    form = (answers_listed(k=k, confidences=calibrated), distinct_answers(k=k) if calibrated else 1.0)
     # without confidences no list gets what they would earn
     stated = (confidences_within(total=total), answers_covered(), set_brier()) if calibrated else (0.0, answers_covered(), 0.0)
     return base.but(reward=set_reward(*form, *stated, k=k), measure=answer_sets(rollout=independent(n=1)))
 
 
 fidelity = "core"
-left_out = "the sections <think> and <analysis> of a reply."
+left_out = (
+    "the sections <think> and <analysis> of a reply; its 32 replies at temperature 0.7, and the mean over tokens: here GRPO's own "
+    "number and temperature, and the mean over replies"
+)
 
 data = Data(
     prompt="a question that may have several answers, asking for k of them with a confidence each (or ask for them by --system)",

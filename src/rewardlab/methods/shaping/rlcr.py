@@ -93,7 +93,8 @@ def rlcr(
 fidelity = "core"
 left_out = (
     "the form that is asked for, <think>, <answer>, <analysis> and <confidence> in this order: a confidence in any form is enough; "
-    "leaving out replies that are cut off, as on mathematics there; and the start after SFT on such replies, of one of its models"
+    "leaving out replies that are cut off, as on mathematics there; the mean over tokens (here over replies, as GRPO's); and the "
+    "start after SFT on such replies, of one of its models"
 )
 data = Data(
     answer="the gold answer",

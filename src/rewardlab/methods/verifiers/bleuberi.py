@@ -7,9 +7,9 @@ references there are, the better BLEU agrees with what people prefer, up to what
 
 Chang et al. 2025, arXiv:2505.11080. BLEU is that of the package evaluate with smooth=True, as in the released code
 (lilakk/BLEUBERI, 70a66e4): one is added at every n, and the reference length is that of the shortest. n = 8 at temperature 0.9 are
-its script's (training/grpo.sh), a KL of 0.04 the default of TRL 0.17.0, which environment.yml names. `hard` selects as it does
-5,000 of 50,000 prompts: by one reply of the base model to each, at temperature 0.7 and top-p 0.9. It is off unless asked for:
-problems must come again.
+its script's (training/grpo.sh), a KL of 0.04 and the mean over tokens the defaults of TRL 0.17.0, which environment.yml names.
+`hard` selects as it does 5,000 of 50,000 prompts: by one reply of the base model to each, at temperature 0.7 and top-p 0.9. It is
+off unless asked for: problems must come again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
@@ -95,7 +96,7 @@ def bleuberi(
     where BLEU is lowest before training; 0: on all.  weight: of BLEU.  n, temperature, beta: of grpo. A base's reward beside the
     task's verifier is kept.
     """
-    base = base or grpo(n=n, temperature=temperature, beta=beta)
+    base = base or grpo(n=n, temperature=temperature, beta=beta).but(weighting=token_mean())
     score = bleu(variant="nmt", references=references)
     # BLEU stands in the place of a verifier, which few prompts of this kind have
     reward = weight * score if base.reward in (None, correct()) else base.reward + weight * score

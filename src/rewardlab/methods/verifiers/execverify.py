@@ -8,8 +8,8 @@ explanations teaches their words. A trace says of every step what is true, so th
 
 Tang et al. 2026, arXiv:2603.11226; reward, kinds of questions and which of them are asked follow the released code
 (justForAnonymous/ExecVerify, d9d7187, train/verl/verl/utils/reward_score/white_box.py, data/extract_trace_dataset.py); alpha = 1/2,
-up to 5 questions of each kind; GRPO without a KL term, n = 8 (stage_one_rl.sh). There the output is an assertion that is executed;
-here it is a value, compared as a literal.
+up to 5 questions of each kind; GRPO without a KL term, n = 8, two updates of a batch, the mean over tokens (stage_one_rl.sh). There
+the output is an assertion that is executed; here it is a value, compared as a literal.
 
 --task executions:code=FILE takes rows with `code` (a Python function) and `call`: the sandbox traces it, and questions are made.
 """
@@ -22,6 +22,7 @@ from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail
@@ -34,7 +35,7 @@ def white_box(alpha: float = 0.5, output: Any = None) -> Reward:
 
 def execverify(base: Recipe | None = None, *, alpha: float = 0.5, n: int = 8) -> Recipe:
     """alpha: how much of a right output's reward is for the steps.  n: replies per prompt."""
-    base = base or grpo(n=n)
+    base = base or grpo(n=n).but(minibatches=2, weighting=token_mean())
     return base.but(reward=white_box(alpha, base.reward))
 
 

@@ -9,8 +9,9 @@ all of a set, none is told from the others. Fifty such tasks, made and judged by
 what is learnt is said to carry over to tasks and ways of writing a graph that were never trained on.
 
 Guo et al. 2025, arXiv:2505.18499, and the released reward and script (shenyangHuang/G1, a copy of PKU-ML/G1, 3496707:
-utils/reward_score/graph.py, run_3B.sh): n = 5, a KL and an entropy bonus of 0.001, tiers that scale nothing; as there, all nodes
-are a dominating set. Unlike there, half a search is wrong, and a set is read as any list, not as a Python literal in a box.
+utils/reward_score/graph.py, run_3B.sh): n = 5, a KL and an entropy bonus of 0.001, four updates of a batch, the mean over tokens,
+tiers that scale nothing; as there, all nodes are a dominating set. Unlike there, half a search is wrong, and a set is read as any
+list, not as a Python literal in a box.
 
 --task erdos makes rows for all fifty tasks.
 """
@@ -21,6 +22,7 @@ from rewardlab.data.columns import Data
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import negative_entropy
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.verifiers.graphs.values import graph_answer
@@ -31,7 +33,7 @@ def g1_erdos(
 ) -> Recipe:  # fmt: skip
     """partial: whether a set that is not quite right earns what it shares; else nothing.  entropy: weight of the entropy bonus.
     n, beta: of grpo. A base's reward beside the task's verifier is kept."""
-    base = base or grpo(n=n, beta=beta)
+    base = base or grpo(n=n, beta=beta).but(minibatches=4, weighting=token_mean())
     judged = graph_answer(partial=partial)
     if entropy:
         base = base.but(objective=base.required("objective") + entropy * negative_entropy())

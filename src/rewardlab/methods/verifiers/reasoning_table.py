@@ -7,8 +7,8 @@ In small tables many a wrong cell gives the right answer, and a statement is tru
 right answer: citing alone earns nothing. One policy learns all kinds of table tasks, each judged by its own verifier.
 
 Lei et al. 2025, arXiv:2506.01710; reward and form of citation are the released code's (MJinXiang/Reasoning-Table, 0625cac,
-verl/utils/reward_score/table_evidence), as are n = 5 and a KL of 0.001 (train_grpo_7b.sh). Without `form` a reply should state an
-answer; there it is <think> and <answer>, the answer not empty.
+verl/utils/reward_score/table_evidence), as are n = 5, a KL of 0.001, eight updates of a batch and the mean over tokens
+(train_grpo_7b.sh). Without `form` a reply should state an answer; there it is <think> and <answer>, the answer not empty.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from rewardlab.core import Recipe, Score, Trajectory
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.format import answer_given, format_ok
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
@@ -58,7 +59,7 @@ def reasoning_table(
 ) -> Recipe:
     """evidence: weight of the cells of a right answer.  form_weight: of the form.  form: a regular expression that replies should
     match.  n, beta: of grpo."""
-    base = base or grpo(n=n, beta=beta)
+    base = base or grpo(n=n, beta=beta).but(minibatches=8, weighting=token_mean())
     formed = format_ok(pattern=form) if form else answer_given()
     grounded = (base.reward or correct()) * (1 + evidence * cited_cells().named("evidence"))
     return base.but(reward=grounded + form_weight * formed.named("form"))

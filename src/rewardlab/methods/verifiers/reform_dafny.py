@@ -20,6 +20,7 @@ from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import negative_entropy
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.operator import operator
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct, detail
@@ -52,7 +53,7 @@ def reform_dafny(
     """subset: what saying as much as the reference is worth; 0 leaves the proof.  n, beta: of grpo.  entropy: weight of the bonus.
     A base's reward beside the task's verifier is kept.
     """
-    base = base or grpo(n=n, beta=beta)
+    base = base or grpo(n=n, beta=beta).but(weighting=token_mean())
     reward, objective = contract_reward(subset), base.required("objective")
     return base.but(
         reward=reward if base.reward in (None, correct()) else base.reward + reward,
