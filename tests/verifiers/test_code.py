@@ -13,7 +13,8 @@ import pytest
 from rewardlab.errors import RewardlabError
 from rewardlab.sandbox import ProgramRun, Sandbox
 from rewardlab.tasks.sources import data_file
-from rewardlab.verifiers.code import code, completed, program_of
+from rewardlab.text.blocks import program_of
+from rewardlab.verifiers.code import code, completed
 from rewardlab.verifiers.contract import Pair
 
 ADD = {"tests": "assert add(1, 2) == 3\nassert add(2, 2) == 4"}
@@ -43,10 +44,40 @@ def isolation():
         ("```python\nx = 1", "x = 1\n"),
         ("```Python title=a\n    x = '```'\n```", "    x = '```'\n"),
         ("", ""),
+        ("Here it is: ```python\nx = 1\n```\nDone.", "x = 1\n"),
+        ("\ufeffx = 1", "x = 1"),
+        # what a model thinks is no program, however it thinks
+        ("<think>\n```python\nx = 1\n```\nLet me", ""),
+        ("<think>```python\nx = 1\n```</think>I don't know.", "I don't know."),
+        ("<think>Try ```python ... no</think>\n```python\nx = 2\n```", "x = 2\n"),
+        ("<think>```python\nx = 1\n</think>\n```python\nx = 2\n```", "x = 2\n"),
+        ("a ```python\nx = 1\n```\n</think>```python\nx = 2\n```", "x = 2\n"),
+        # tags in a program are its own
+        ("```python\nx = '<think>a</think>'\n```", "x = '<think>a</think>'\n"),
+        ("<think>a</think>```python\nx = '<think>a</think>'\n```", "x = '<think>a</think>'\n"),
     ],
 )
 def test_the_program_of_a_reply(reply, program):
     assert program_of(reply) == program
+
+
+@pytest.mark.parametrize(
+    "behind",
+    ["```python\nprint(add(1, 2))\n```", "```python\n>>> add(1, 2)\n3\n```", "```py\nresult = add(1, 2)\nassert result == 3\n```"],
+)
+@pytest.mark.parametrize("gold", [ADD, {"tests": "def check(f):\n    assert f(1, 2) == 3\n", "entry_point": "add"}])
+def test_an_example_of_its_use_is_not_the_program(gold, behind):
+    assert code().check(f"{GOOD}\n### Example usage\n\n{behind}\n", gold).correct is True
+
+
+def test_the_last_block_that_defines_what_is_tested_is_the_program():
+    draft, names = "```python\ndef add(a, b): return 0\n```\n", lambda: {"add"}
+    assert "a + b" in program_of(draft + GOOD + "```python\nprint(1)\n```", names)
+    # where none does, the last one counts
+    assert program_of("```python\nx = 1\n```\n```python\ny = 2\n```", names) == "y = 2\n"
+    assert program_of("```python\nadd = lambda a, b: a\n```\n```python\nadd == 2\n```", names) == "add = lambda a, b: a\n"
+    assert code().check(draft + GOOD, ADD).correct is True
+    assert code().check(GOOD + draft, ADD).correct is False
 
 
 def test_a_prompt_is_completed_or_its_function_written_anew():

@@ -8,7 +8,8 @@ import pytest
 
 from rewardlab.errors import RewardlabError
 from rewardlab.sandbox import ProgramRun, Sandbox
-from rewardlab.verifiers.code import code, program_of
+from rewardlab.text.blocks import program_of
+from rewardlab.verifiers.code import code
 
 ECHO, TWICE = "print(input())", "print(int(input()) * 2)"
 TWO_SUM = "class Solution:\n    def twoSum(self, nums: List[int], target: int) -> List[int]:\n        {}"

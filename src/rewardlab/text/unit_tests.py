@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from .blocks import last_block, program_span
+from .blocks import last_block, program_of
 from .filled import filled
 
 ASK = (
@@ -28,8 +28,7 @@ RUNS = "assert unittest.TextTestRunner(verbosity=0).run(unittest.TestLoader().lo
 
 def asked_for_test(question: str, reply: str, pairs: bool, ask: str = "") -> str:
     """What the writer of a test reads.  reply: one with a program to be shown, which may be wrong; "": none."""
-    span = program_span(reply)
-    program = reply[slice(*span)] if span else reply
+    program = program_of(reply)
     shown = f"\n\n### Program\n{program.strip()}" if program.strip() else ""
     return filled(ask or (ASK_PAIR if pairs else ASK), question=question, program=shown)
 

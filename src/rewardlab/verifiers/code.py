@@ -10,6 +10,7 @@ Other forms, of APPS, TACO, LiveCodeBench and CodeContests: see `code_golds`.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Sequence
 from decimal import Decimal
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 from rewardlab.sandbox import Limits, Outcome, ProgramRun, ProgramUnderTest, RunOutput, Sandbox
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
-from rewardlab.text.blocks import program_span
+from rewardlab.text.blocks import program_of
 
 from .code_golds import GoldProgram, Unusable, gold_program
 from .contract import Pair, Verdict, no_verdict, right, verifier, wrong
@@ -56,7 +57,8 @@ def code(
 ) -> list[Verdict]:
     """Whether a program passes its tests; with partial, the value is the share of tests that it passes.
 
-    The program is the reply's last block of Python, else its last block, else the whole reply.
+    The program is the reply's last block of Python that defines what is tested, else its last block of Python, else its last
+    block, else the whole reply; its thinking is not read.
 
     seconds: time limit for all tests together, or for each input.  memory: limit in MiB.  processes: limit per program.
     tolerance: how far printed decimals may be from those of the gold answer, absolutely or relatively, whichever is more; whole
@@ -82,29 +84,26 @@ def code(
     return [verdict(case) for case in cases]
 
 
-def program_of(reply: str) -> str:
-    """The last Python block of a reply, else its last block, else the whole reply. An unclosed block ends with the reply.
-
-    A block within a list is indented as its fence is.
-    """
-    span = program_span(reply)
-    if not span:
-        return reply
-    fence = reply[: span[0]].splitlines()[-1]
-    indent = re.search("[`~]", fence).start()  # type: ignore[union-attr]
-    lines = (line[min(indent, len(line) - len(line.lstrip())) :] for line in reply[slice(*span)].splitlines())
-    return "\n".join(lines) + "\n"
-
-
 def _read(pair: Pair, tolerance: float) -> Wanted | Verdict:
     try:
         gold = gold_program(pair.answer, pair.meta, tolerance)
     except Unusable as problem:
         return no_verdict(f"the gold answer {problem}")
-    program = program_of(pair.response)
+    program = program_of(pair.response, lambda: _tested(gold))
     if not program.strip():
         return wrong("the reply contains no program", parts=dict.fromkeys(PARTS, 0.0))
     return Wanted(program, gold)
+
+
+def _tested(gold: GoldProgram) -> set[str]:
+    """Names that the program is to define: the function to test, or whatever the tests call."""
+    if gold.entry_point:
+        return {re.match(r"\w*", gold.entry_point)[0], *(["Solution"] if gold.either else [])} - {""}  # type: ignore[index]
+    try:
+        calls = [node.func for node in ast.walk(ast.parse(gold.tests)) if isinstance(node, ast.Call)]
+    except (SyntaxError, ValueError):
+        return set()
+    return {call.id for call in calls if isinstance(call, ast.Name)} - set(dir(builtins))
 
 
 def _under_test(case: Wanted) -> ProgramUnderTest:

@@ -14,7 +14,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.sandbox.asserts import passed
 from rewardlab.scoreboard.items import Item, Verdict, flat
 from rewardlab.scoreboard.raters.rater import Rater, verdicts
-from rewardlab.text.blocks import program_span
+from rewardlab.text.blocks import program_of
 
 if TYPE_CHECKING:
     from rewardlab.scoreboard.benchmark import Benchmark
@@ -39,7 +39,7 @@ class Tests(Rater):
         read = [(tests, [t for t in tests if _is_python(t)]) for tests in map(self._tests, items)]
         each = [pair for pair, item in zip(read, items, strict=True) for _ in item.replies]
         ran = [i for i, (_, fit) in enumerate(each) if fit]
-        programs = [_program(item.replies[k]) for item, k in flat(items)]
+        programs = [program_of(item.replies[k]) for item, k in flat(items)]
         outcomes = dict(zip(ran, passed([programs[i] for i in ran], [each[i][1] for i in ran]), strict=True))
         scores = [_share(len(tests) - len(fit), outcomes.get(i, ())) for i, (tests, fit) in enumerate(each)]
         return verdicts(items, scores, ["" if tests else f"the row has no {self.column}" for tests, _ in each])
@@ -61,9 +61,3 @@ def _is_python(test: str) -> bool:
 def _share(broken: int, cases: Sequence[bool] | None) -> float | None:
     """Of all tests, those that are no Python among them; None where the sandbox failed, or there are no tests."""
     return None if cases is None or not (n := broken + len(cases)) else sum(cases) / n
-
-
-def _program(reply: str) -> str:
-    """The last block of Python, else the last block, else the whole reply."""
-    span = program_span(reply)
-    return reply[slice(*span)] if span else reply
