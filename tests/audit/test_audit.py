@@ -333,6 +333,17 @@ def test_a_reward_model_is_loaded_before_the_first_call(tmp_path):
     assert load(parse(f"model:{tmp_path}")).run.models.keys() == {f"model:{tmp_path}"}
 
 
+def test_trained_models_are_named_by_folders_of_where_one_is(tmp_path, monkeypatch):
+    """`model:rm` is the folder rm, and no function rm of a module model."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rm").mkdir()
+    assert parse("model:rm")["settings"] == {"model": f"model:{tmp_path}/rm"}
+    found = parse("prm:rm")
+    assert (found["name"], found["settings"]) == ("prm_score", {"model": f"prm:{tmp_path}/rm"})
+    with pytest.raises(RewardlabError, match="unknown model 'nothing'"):
+        load(parse("prm:nothing"))
+
+
 def test_the_process_is_gone_and_so_is_what_it_started(tmp_path):
     file = tmp_path / "reward.py"
     file.write_text(

@@ -16,8 +16,9 @@ from rewardlab import registry, reward
 from rewardlab.backends.reward_functions import as_openrlhf_reward, as_trl_reward, as_verifiers_reward, as_verl_reward
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
-from rewardlab.rewards.algebra import constrained, normalised, scheduled
+from rewardlab.rewards.algebra import aggregate, constrained, normalised, scheduled
 from rewardlab.rewards.length import length_penalty, tokens
+from rewardlab.rewards.process import prm_steps
 from rewardlab.rewards.task import correct
 
 
@@ -112,6 +113,10 @@ def test_a_policy_that_is_not_there_is_said():
         as_trl_reward(from_the_policy())(["q"], ["x"])
     with pytest.raises(RewardlabError, match="is no reward of rewardlab"):
         as_trl_reward(lambda: 1)
+    # said before anything is trained, with what to take instead
+    for dense in (correct() + prm_steps(model="prm:x"), aggregate(prm_steps(model="prm:x"), by="min")):
+        with pytest.raises(RewardlabError, match=r"prm_steps pays the tokens at which steps end.*prm_score\(model="):
+            as_trl_reward(dense, verify)
 
 
 # ---- verl and OpenRLHF -----------------------------------------------------------------------------------------------

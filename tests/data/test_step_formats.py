@@ -70,6 +70,36 @@ def test_prm800k_is_read_with_the_steps_that_nobody_rated(tmp_path):
     assert (other.steps, other.labels) == (("First the product.", "3*4=12"), (1.0, 1.0))
 
 
+def test_whole_replies_are_cut_into_steps_that_have_no_labels_yet(tmp_path):
+    asked = [{"role": "system", "content": "Be exact."}, {"role": "user", "content": "1+1+2?"}]
+    said = {"role": "assistant", "content": "1+1=2. 2+2=4.\n\nAnswer: 4"}
+    path = saved(tmp_path / "x.jsonl", {"prompt": asked, "completion": [said], "answer": 4, "id": 7})
+    (found,) = read_solutions(path)
+    assert (found.prompt, found.steps) == ("Be exact.\n\n1+1+2?", ("1+1=2. 2+2=4.", "Answer: 4"))
+    assert (found.labels, found.answer, found.meta) == ((None, None), "4", {"id": 7})
+    (found,) = read_solutions(path, splitter="sentence")
+    assert found.steps == ("1+1=2.", "2+2=4.", "Answer: 4")
+    (found,) = read_solutions(saved(tmp_path / "y.jsonl", {"prompt": "1+1?", "response": "2"}))
+    assert found.steps == ("2",)
+    with pytest.raises(RewardlabError, match="`response` should be a text"):
+        list(read_solutions(saved(tmp_path / "z.jsonl", {"prompt": "1+1?", "response": " "})))
+    # they hold no labels, so that nothing is written so
+    with pytest.raises(RewardlabError, match="unknown format of solutions 'response'"):
+        write_solutions(tmp_path / "out.jsonl", [found], "response")
+
+
+def test_a_prompt_of_several_turns_is_refused_and_says_what_to_do(tmp_path):
+    turns = [{"role": r, "content": "x"} for r in ("user", "assistant", "user")]
+    with pytest.raises(RewardlabError, match=r"line 1: a `prompt` of messages .* not user, assistant, user: write several turns"):
+        list(read_solutions(saved(tmp_path / "x.jsonl", {"prompt": turns, "steps": ["a"]})))
+
+
+def test_alternatives_that_nobody_asked_for_are_counted(tmp_path):
+    passed_over: list[int] = []
+    list(read_solutions(saved(tmp_path / "phase2.jsonl", PRM800K), passed_over=passed_over))
+    assert sum(passed_over) == 1
+
+
 def test_prm800k_of_phase_1_takes_the_steps_that_labellers_chose_or_wrote(tmp_path):
     steps = [
         {

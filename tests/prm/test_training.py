@@ -10,10 +10,11 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from rewardlab import api, registry
 from rewardlab.data.solutions import Solution
+from rewardlab.data.step_formats import read_solutions
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.prm import load_scorer
-from rewardlab.prm.training import solutions_task
+from rewardlab.prm.training import _of_its_own, solutions_task
 from tests.helpers.checkpoints import checkpoint
 
 SOLUTIONS = [
@@ -125,3 +126,24 @@ def test_solutions_that_the_model_cannot_read_are_left_out_and_counted(base, tmp
     found = api.train_scorer([*SOLUTIONS, *long], base, tmp_path / "prm", kind=kind, **QUICK)
     assert found["too_long"] == len(long)
     assert found["trained_on"] + found["held_out"] == len(SOLUTIONS)
+
+
+def test_alternatives_are_learnt_from_by_their_last_step_and_what_is_left_out_is_counted(base, tmp_path):
+    def rated(*ratings: int) -> dict:
+        return {"completions": [{"text": f"step {r}", "rating": r} for r in ratings], "chosen_completion": 0}
+
+    rows = [
+        {"question": {"problem": f"Case {i}?"}, "label": {"steps": [rated(1, -1), rated(1, -1, 0)], "finish_reason": "solution"}}
+        for i in range(40)
+    ]
+    rows[0]["label"]["steps"][1]["completions"][0]["text"] = " "
+    (tmp_path / "prm800k.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = api.train_scorer(tmp_path / "prm800k.jsonl", base, tmp_path / "prm", **QUICK)
+    # the solution itself, one alternative to its first step and two to its second
+    assert found["trained_on"] + found["held_out"] == 4 * 40 - 1
+    assert found["with_an_empty_step"] == 1
+    task, _ = solutions_task([_of_its_own(s) for s in read_solutions(tmp_path / "prm800k.jsonl", alternatives=True)], 0.1, 0)
+    labels = sorted({tuple(p.meta["labels"]) for p in task.train.problems}, key=str)
+    assert labels == [(0.0,), (1.0, 1.0), (None, 0.0), (None, 1.0)]
+    own = api.train_scorer(tmp_path / "prm800k.jsonl", base, tmp_path / "own", alternatives=False, **QUICK)
+    assert (own["trained_on"] + own["held_out"], own["alternatives_left_out"]) == (39, 120)

@@ -180,6 +180,13 @@ def test_names_are_checked_before_torch_is_imported(file, tmp_path):
         names.check_reward(f"{tmp_path}/other.py:f?as=verl")
 
 
+def test_a_formula_whose_files_are_not_quoted_says_so(file):
+    for written in (f"{file}:broken + {file}:as_verl", f"0.5 * {file}:broken", f"{file}:broken - 1"):
+        with pytest.raises(RewardlabError, match="in a formula files stand in double quotes"):
+            names.check_reward(written)
+    names.check_reward(f'0.5 * "{file}:broken"')
+
+
 @pytest.mark.parametrize(
     ("arguments", "convention"),
     [

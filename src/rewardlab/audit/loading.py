@@ -6,6 +6,7 @@ rewards.py                                    the only function in a file
 rewards.py:my_reward?as=verl                  a function whose arguments do not tell whose manner it is written in
 trl.rewards:accuracy_reward                   a function of an installed package
 trl.rewards:get_overlong(max_len=100)         the function that such a function returns for these settings
+model:runs/rm, prm:runs/prm                   a reward model, or the last step's score of a process reward model
 http://localhost:8000/v1                      a judge behind an OpenAI-compatible endpoint
 openai:http://localhost:8000/v1#NAME          the same, as a model's name
 judge(model="openai:...", kind="pairwise")    a judge that compares two replies (pairwise.py)
@@ -31,7 +32,7 @@ from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Message, Problem, Recipe, Run, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import absolute, called
-from rewardlab.registry.names import TRAINED
+from rewardlab.registry.names import PREFIX, TRAINED
 from rewardlab.rewards.model import load_named
 from rewardlab.rewards.user import external, functions
 from rewardlab.rewards.user.conventions import split
@@ -49,8 +50,9 @@ def parse(text: str, judge: Mapping[str, Any] | None = None, verifier: str | Non
     if is_served(text) or re.match(r"https?://", text):
         asked = dict(judge or {})
         return {"kind": "pairwise" if asked.pop("pairwise", False) else "judge", "url": text, **asked}
-    if text.startswith(TRAINED):
-        return {"kind": "part", "name": "model_score", "settings": {"model": absolute(text)}, "verifier": verifier}
+    if text.startswith((TRAINED, PREFIX)):
+        name = "model_score" if text.startswith(TRAINED) else "prm_score"
+        return {"kind": "part", "name": name, "settings": {"model": absolute(text)}, "verifier": verifier}
     place, convention = split(text)
     name, settings = called(place)
     if name == "judge" and (settings or {}).get("kind") == "pairwise":

@@ -146,6 +146,13 @@ def as_verifiers_reward(reward: Reward, verify: Reward | None = None) -> Callabl
     return named(of_group if scorer.compares else function, scorer)
 
 
+OF_TOKENS = ("prm_steps", "doubted_steps", "step_score", "implicit_steps", "counted_steps")
+"""Rewards that ask the policy's tokenizer where the steps of a reply end."""
+INSTEAD = (
+    'One number a reply is prm_score(model="prm:PATH", form="min"); with TRL, rewardlab train --engine trl hands step rewards over'
+)
+
+
 class _Scorer:
     """A reward outside of a run of rewardlab. What it remembers between calls lasts as long as this object.
 
@@ -157,6 +164,10 @@ class _Scorer:
         if not isinstance(reward, Reward):
             raise RewardlabError(f"{reward!r} is no reward of rewardlab: give a part, such as part('reward', 'correct')")
         self.reward, self.name = reward, str(reward)
+        if steps := next((part.name for part in reward.walk() if part.name in OF_TOKENS), ""):
+            raise RewardlabError(
+                f"{self.name}: {steps} pays the tokens at which steps end, which this framework does not tell. {INSTEAD}"
+            )
         self.compares = next(filter(None, map(together, reward.walk())), "")
         self.verifies = any(isinstance(part, Verifier) or part.name == "correct" for part in reward.walk())
         # nobody says how many steps there will be: schedules stay at their start

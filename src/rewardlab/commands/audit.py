@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     # before torch is imported
     if re.match(r"(?!https?:)[\w+.-]+://", args.target):
         raise RewardlabError(f"{args.target}: the address of a judge begins with http:// or https:// (or openai:http://)")
-    if names.SOURCE.fullmatch(args.target):
+    if names.SOURCE.fullmatch(args.target) and not args.target.startswith((names.PREFIX, names.TRAINED)):
         names.check_source(args.target)
     if args.key_from and args.key_from not in os.environ:
         raise RewardlabError(f"--key-from: the environment variable {args.key_from} is not set")

@@ -110,11 +110,18 @@ def number(x: float, digits: int = 4, sign: bool = False) -> str:
     return f"{x:{plus},.0f}" if math.isfinite(x) and abs(x) >= 10**digits - 0.5 else f"{x:{plus}.{digits}g}"
 
 
+ACROSS = 8
+"""Measures that stand side by side in a terminal; more of them stand in lines of their own."""
+
+
 def outcome(summary: Mapping[str, Any]) -> None:
     """Print the summary of a run: the measures before and after, then everything else."""
     sides = {side: summary[side] for side in ("before", "after") if isinstance(summary.get(side), Mapping)}
     if sides:
         # measures in the order in which they first occur: the two sides may have different ones
         columns = list(dict.fromkeys(k for scores in sides.values() for k in scores))
-        table(["", *columns], [[side, *(scores.get(k) for k in columns)] for side, scores in sides.items()])
+        if len(columns) <= ACROSS:
+            table(["", *columns], [[side, *(scores.get(k) for k in columns)] for side, scores in sides.items()])
+        else:
+            table(["", *sides], [[k, *(scores.get(k) for scores in sides.values())] for k in columns])
     facts({k: v for k, v in summary.items() if k not in sides})

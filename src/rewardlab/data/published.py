@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .files import Row
-from .solutions import Solution
+from .solutions import Solution, prompt_of
 
 MARK = "ки"
 """Math-Shepherd's sign for the end of a step."""
@@ -229,7 +229,30 @@ def from_trl(row: Row) -> list[Solution]:
     if len(labels) != len(steps) or not all(isinstance(label, bool | int) and label in (0, 1) for label in labels):
         raise ValueError(f"{len(steps)} completions need as many labels true or false")
     meta = {name: value for name, value in row.items() if name not in ("prompt", "completions", "labels")}
-    return [Solution(_of(row, "prompt", str), tuple(steps), tuple(map(float, labels)), meta=meta)]
+    return [Solution(prompt_of(row.get("prompt")), tuple(steps), tuple(map(float, labels)), meta=meta)]
+
+
+# ---- whole replies ---------------------------------------------------------------------------------------------------
+
+
+def from_reply(row: Row, column: str, splitter: str = "newline") -> list[Solution]:
+    """A row whose reply stands in a column as one text, or as a message of the assistant, cut into steps without labels."""
+    # here, since most files need neither
+    from rewardlab.text.splitters import cut
+
+    reply = row.get(column)
+    if isinstance(reply, list) and len(reply) == 1 and isinstance(reply[0], dict):
+        reply = reply[0].get("content")
+    if not isinstance(reply, str) or not reply.strip():
+        raise ValueError(f"`{column}` should be a text with a solution, and is {row.get(column)!r:.60}")
+    steps, answer = [step for step in cut(reply, splitter) if step], row.get("answer")
+    meta = {name: value for name, value in row.items() if name not in ("prompt", column, "answer")}
+    known = None if answer is None else str(answer)
+    return [Solution(prompt_of(row.get("prompt")), tuple(steps), (None,) * len(steps), answer=known, meta=meta)]
+
+
+def to_reply(solution: Solution, threshold: float, number: int) -> Row:
+    raise ValueError("a whole reply holds no labels of steps")
 
 
 def to_trl(solution: Solution, threshold: float, number: int) -> Row:

@@ -42,9 +42,7 @@ class Solution:
 def solution_of(row: Row, place: str = "") -> Solution:
     """A row of our own format. Raises RewardlabError, naming the place, for one that is not."""
     where = f"{place}: " if place else ""
-    prompt, steps = row.get("prompt"), row.get("steps")
-    if not isinstance(prompt, str):
-        raise RewardlabError(f"{where}a solution needs a text as its `prompt`, and has {prompt!r:.60}")
+    prompt, steps = prompt_of(row.get("prompt"), where), row.get("steps")
     if not isinstance(steps, list) or not steps or not all(isinstance(step, str) for step in steps):
         raise RewardlabError(f"{where}a solution needs a list of texts as its `steps`, and has {steps!r:.60}")
     given = row.get("labels")
@@ -57,6 +55,25 @@ def solution_of(row: Row, place: str = "") -> Solution:
     meta = {name: value for name, value in row.items() if name not in COLUMNS}
     checked = tuple(_label(label, where) for label in labels)
     return Solution(prompt, tuple(steps), checked, right, None if answer is None else str(answer), meta)
+
+
+def prompt_of(value: Any, where: str = "") -> str:
+    """A prompt as one text: it itself, or of messages what the user asks, with what the system says before it.
+
+    Raises RewardlabError for what is neither, and for messages of several turns.
+    """
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list) or not value or not all(isinstance(m, dict) for m in value):
+        raise RewardlabError(f"{where}a solution needs a text, or messages, as its `prompt`, and has {value!r:.60}")
+    said = [(m.get("role", m.get("from")), m.get("content", m.get("value"))) for m in value]
+    roles = [{"human": "user"}.get(role, role) for role, _ in said]
+    if roles not in (["user"], ["system", "user"]) or not all(isinstance(text, str) for _, text in said):
+        raise RewardlabError(
+            f"{where}a `prompt` of messages is one of the user's, after one of the system's if there is one, and not "
+            f"{', '.join(map(str, roles))}: write several turns as one text"
+        )
+    return "\n\n".join(text for _, text in said)
 
 
 def row_of(solution: Solution) -> Row:

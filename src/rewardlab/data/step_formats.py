@@ -8,6 +8,7 @@
 | processbench | problem, steps, label (Qwen/ProcessBench) | the index of the first wrong step, or -1 |
 | prmbench | modified_question, modified_process, error_steps (ssmisya/PRMBench) | the numbers of wrong steps, from 1 |
 | trl | prompt, completions, labels (TRL's stepwise supervision) | true or false |
+| completion, response | prompt, and a whole reply in the column of that name (answer) | none: its steps are to be labelled |
 
 Files are JSON lines, .csv or .parquet, or a .json file with a list of rows; JSON may be compressed (.jsonl.gz). All columns
 that mean nothing here are kept in `meta`, and written again in the same format. A label from 0 to 1 is written to the published
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rewardlab.errors import RewardlabError, unknown
@@ -27,6 +29,8 @@ from .files import TABLES, Row, encoded, output, read
 from .solutions import Solution, row_of, solution_of
 
 AUTO = "auto"
+REPLIES = ("completion", "response")
+"""Formats of whole replies, named by their column."""
 THRESHOLD = 0.5
 """The same as that of `Solution.first_error`. Math-Shepherd's own labels are + where any continuation was right: a threshold just
 above 0."""
@@ -38,7 +42,7 @@ class Format:
     row, with the threshold and the number of the row. Both raise ValueError, with the reason."""
 
     columns: tuple[str, ...]
-    read: Callable[[Row], list[Solution]]
+    read: Callable[..., list[Solution]]
     write: Callable[[Solution, float, int], Row]
 
 
@@ -49,13 +53,18 @@ FORMATS: dict[str, Format] = {
     "prm800k": Format(("question", "label"), published.from_prm800k, published.to_prm800k),
     "prmbench": Format(("modified_process", "error_steps"), published.from_prmbench, published.to_prmbench),
     "trl": Format(("prompt", "completions", "labels"), published.from_trl, published.to_trl),
+    **{name: Format(("prompt", name), partial(published.from_reply, column=name), published.to_reply) for name in REPLIES},
 }
 
 
-def check_format(name: str) -> None:
+WRITTEN = tuple(name for name in FORMATS if name not in REPLIES)
+"""The formats that hold labels, in which solutions can be written."""
+
+
+def check_format(name: str, known: Iterable[str] = FORMATS) -> None:
     """Raise RewardlabError for a format that does not exist."""
-    if name not in FORMATS:
-        raise unknown("format of solutions", name, FORMATS)
+    if name not in known:
+        raise unknown("format of solutions", name, known)
 
 
 def format_of(row: Row) -> str | None:
@@ -64,14 +73,16 @@ def format_of(row: Row) -> str | None:
 
 
 def read_solutions(
-    path: Path | str, format: str = AUTO, *, alternatives: bool = False, broken: list[str] | None = None
-) -> Iterator[Solution]:
+    path: Path | str, format: str = AUTO, *, alternatives: bool = False, broken: list[str] | None = None,
+    splitter: str = "newline", passed_over: list[int] | None = None,
+) -> Iterator[Solution]:  # fmt: skip
     """The solutions of a file, in order.
 
     format: one of FORMATS; "auto" recognises it by the columns of the first row.  alternatives: also the other solutions that a
     row holds: in PRM800K each rated step that was not gone on with, after the steps before it; in PRMBench the process before
     errors were put into it.  broken: takes a line for each row that cannot be read, with its place and the reason, and the row is
-    passed over; None: it raises RewardlabError.
+    passed over; None: it raises RewardlabError.  splitter: where the steps of whole replies end.  passed_over: takes, for each row,
+    how many alternatives it holds that were not asked for.
     """
     if format != AUTO:
         check_format(format)
@@ -83,7 +94,8 @@ def read_solutions(
                 raise ValueError(entry.why)
             if format == AUTO:
                 format = _recognised(path, entry.row)
-            found = FORMATS[format].read(entry.row)
+            how = {"splitter": splitter} if format in REPLIES else {}
+            found = FORMATS[format].read(entry.row, **how)
         except ValueError as e:
             why = f"{entry.place}: {e}"
         except RewardlabError as e:
@@ -92,6 +104,8 @@ def read_solutions(
             why = f"{entry.place}: {e}"
         else:
             yield from found if alternatives else found[:1]
+            if passed_over is not None and not alternatives:
+                passed_over.append(len(found) - 1)
             continue
         if broken is None:
             raise RewardlabError(f"{path}, {why}")
@@ -103,7 +117,7 @@ def row_in(solution: Solution, format: str, threshold: float = THRESHOLD, number
 
     Raises RewardlabError for one that the format cannot hold, such as a step without a label in the middle.
     """
-    check_format(format)
+    check_format(format, WRITTEN)
     try:
         return FORMATS[format].write(solution, threshold, number)
     except ValueError as e:
@@ -119,7 +133,7 @@ def write_solutions(
     threshold: the least label of a right step, in formats where a step is either right or wrong.  unfit: takes a line for each
     solution that the format cannot hold; None: it raises RewardlabError.
     """
-    check_format(format)
+    check_format(format, WRITTEN)
     if Path(path).suffix.lower() in (*TABLES, ".json"):
         raise RewardlabError(f"{path}: solutions are written as JSON lines; give the name of a .jsonl file")
     written = 0

@@ -59,7 +59,7 @@ def label_file(
     config, task = as_in_run(model, task, settings)
     request = _request(labels, config, task, model, judge, solutions)
     if (summary := finished(Path(out), request)) is None:
-        given = _read(solutions) if solutions is not None else None
+        given = _read(solutions, labels.splitter) if solutions is not None else None
         asked = task_of(task, config) if task else None
         labeller = Labeller.of(labels, config, asked, model, judge, given, workers)
         with kept_beside(Path(out), request) as kept:
@@ -91,9 +91,9 @@ class Read:
     broken: list[str]
 
 
-def _read(path: Path | str) -> Read:
+def _read(path: Path | str, splitter: str) -> Read:
     broken: list[str] = []
-    found = list(read_solutions(path, AUTO, broken=broken))
+    found = list(read_solutions(path, AUTO, broken=broken, splitter=splitter))
     if not found:
         raise RewardlabError(f"{path} holds no solution" + (f": {broken[0]}" if broken else ""))
     return Read(found, broken)

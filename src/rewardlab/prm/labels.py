@@ -11,7 +11,7 @@ from rewardlab.api.inputs import begin_run, policy_of
 from rewardlab.api.row_rewards import NoModel
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Task, ask
 from rewardlab.data.solutions import Solution
-from rewardlab.data.step_formats import THRESHOLD, check_format
+from rewardlab.data.step_formats import THRESHOLD, WRITTEN, check_format
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.load import Policy, load_policy
 from rewardlab.policies.served import ServedPolicy
@@ -77,7 +77,7 @@ class Labels:
         # a file holds steps as text, which does not show its tokens
         if self.splitter not in SPLITTERS or self.splitter == "token":
             raise unknown("splitter", self.splitter, [name for name in SPLITTERS if name != "token"])
-        check_format(self.format)
+        check_format(self.format, WRITTEN)
 
 
 VERIFIER = "final_answer"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -54,15 +55,17 @@ MEASURED = 500
 def train_scorer(
     data: str | Path | Sequence[Solution], model: str, out: str | Path, *, kind: str = "head", loss: str = "bce",
     lr: float | None = None, problems: int = 16, beta: float = 0.05, zeta: float = 4.0, tau: float = 0.5, test_share: float = 0.1,
-    format: str = "auto", run: str | Path | None = None, **settings: Any,
+    format: str = "auto", alternatives: bool = True, run: str | Path | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Train a scorer of steps, save it in the folder `out`, and measure what was saved on held-out problems.
 
-    data: a file in any format of `data/step_formats.py`, or solutions.  kind: head, a value head at the ends of steps; generative,
-    the language model says Yes or No; implicit, its log-ratio to what it was.  loss, zeta, tau: `objectives/step_labels.py`.
-    beta: of implicit.  lr: None is what suits the model.  problems: solutions in a batch.  test_share: of the prompts,
-    all of whose solutions are held out.  run: the folder of the run (default: OUT.run); called again, it resumes from there.
-    settings: fields of RunConfig, such as steps, lora_rank, seed, device.  Solutions that exceed the context are left out.
+    data: a file in any format of `data/step_formats.py`, or solutions. alternatives: also learn from the other solutions that its
+    rows hold, of PRM800K from each rated step that was not gone on with: most of its wrong ones. kind: head, a value head at the
+    ends of steps; generative, the language model says Yes or No; implicit, its log-ratio to what it was. loss, zeta, tau:
+    `objectives/step_labels.py`. beta: of implicit. lr: None is what suits the model. problems: solutions in a batch. test_share:
+    of the prompts, all of whose solutions are held out. run: the folder of the run (default: OUT.run); called again, it resumes
+    from there. settings: fields of RunConfig, such as steps, lora_rank, seed, device. Left out, and counted, are solutions that
+    exceed the context, have an empty step, or no label.
 
     `out` holds a checkpoint that `load_scorer` and transformers load (a head as a token classifier, wrong or right),
     step_scorer.json, which says how it reads solutions, and README.md, a model card. Returns the figures and where all is.
@@ -72,7 +75,7 @@ def train_scorer(
     out = Path(out)
     if out.exists() and any(out.iterdir()):
         raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
-    solutions = list(read_solutions(data, format)) if isinstance(data, str | Path) else list(data)
+    solutions, passed_over = _read(data, format, alternatives)
     # no reply is sampled: no room is needed for one
     config = RunConfig(**{**settings, "model": model, "max_new": 1})
     solutions_task(solutions, test_share, config.seed)
@@ -85,7 +88,7 @@ def train_scorer(
     lr = rate_of(Update(lr=lr, **LEARNS[kind]), policy)
     recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, words=words, **shape)
     done = _trained(recipe, policy, task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
-    counts = {"trained_on": len(fitting) - len(kept_out), "too_long": sum(map(_usable, solutions)) - len(fitting)}
+    counts = {"trained_on": len(fitting) - len(kept_out), **_left_out(solutions, fitting, passed_over)}
     of = str(data) if isinstance(data, str | Path) else "solutions"
     found = _write(out, done, kept_out, config, {"model": model, "data": of, "kind": kind, "loss": loss, **counts}, shape)
     return {"out": str(out), "run": str(done.out), **found}
@@ -104,8 +107,34 @@ def _write(
     return {**about, "held_out": found["solutions"], **{name: found[name] for name in ("first_error", "steps")}}
 
 
+def _read(data: str | Path | Sequence[Solution], format: str, alternatives: bool) -> tuple[list[Solution], int]:
+    """The solutions, and how many alternatives were passed over."""
+    if not isinstance(data, str | Path):
+        return list(data), 0
+    passed_over: list[int] = []
+    found = read_solutions(data, format, alternatives=alternatives, passed_over=passed_over)
+    return [_of_its_own(s) for s in found], sum(passed_over)
+
+
+def _of_its_own(s: Solution) -> Solution:
+    """An alternative with the label of its last step alone: the steps before it are those of the solution that it is one to."""
+    before = s.meta.get("alternative")
+    return replace(s, labels=(None,) * before + s.labels[before:]) if isinstance(before, int) else s
+
+
 def _usable(s: Solution) -> bool:
     return any(label is not None for label in s.labels) and all(step.strip() for step in s.steps)
+
+
+def _left_out(solutions: Sequence[Solution], fitting: Sequence[Solution], alternatives: int) -> dict[str, int]:
+    """How many solutions were not learnt from, by the reason, where there are any."""
+    labelled = [s for s in solutions if any(label is not None for label in s.labels)]
+    usable = sum(map(_usable, labelled))
+    counts = {
+        "too_long": usable - len(fitting), "with_an_empty_step": len(labelled) - usable,
+        "without_labels": len(solutions) - len(labelled), "alternatives_left_out": alternatives,
+    }  # fmt: skip
+    return {name: n for name, n in counts.items() if n}
 
 
 def _fits(s: Solution, kind: str, policy: Policy) -> bool:

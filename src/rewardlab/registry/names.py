@@ -16,6 +16,8 @@ from rewardlab.settings.domain import NAME
 
 SOURCE = re.compile(r"((.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?|.+\.py)(\?as=\w+)?", re.S)
 """FILE.py:function, MODULE:function, with or without settings, or FILE.py; and the convention of the function."""
+UNQUOTED = re.compile(r"\.py(:\w+)?\s+[-+*>]|[-+*>]\s+[^\s\"'()]+\.py\b")
+"""A file beside a sign of a formula."""
 PREFIX = "prm:"
 """Before the checkpoint of a process reward model that is to be the reward."""
 TRAINED = "model:"
@@ -77,6 +79,8 @@ def check_reward(written: str) -> None:
     # a process reward model is looked at where the run begins: that needs torch
     if written.startswith((PREFIX, TRAINED)):
         return
+    if UNQUOTED.search(written) and not {'"', "'"} & set(written):
+        raise RewardlabError(f"in a formula files stand in double quotes, as in '\"mine.py:score\" + 0.1 * length()': {written}")
     if is_part("reward", name) or ("(" in written and not SOURCE.fullmatch(written)) or '"' in written:
         return
     if SOURCE.fullmatch(written):

@@ -10,6 +10,8 @@ import numpy as np
 
 from rewardlab.core import Group, Message, Problem, Run, Sampling, Score, Scores, Term, Trajectory
 from rewardlab.errors import RewardlabError
+from rewardlab.rewards.process import PREFIX as OF_STEPS
+from rewardlab.rewards.process import scorer_of
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.scores import derive
 from rewardlab.settings.domain import PositiveInt
@@ -55,10 +57,12 @@ def trained_model(run: Run, model: str, *, written: bool = False) -> Any:
 
 
 def load_named(reward: Reward, run: Run) -> None:
-    """Load the trained reward models that parts of a reward name (model:PATH) at once, and not when they are first asked."""
+    """Load the trained models that parts of a reward name (model:PATH, prm:PATH) at once, and not when they are first asked."""
     for part in reward.walk():
         if (named := str(part.settings.get("model", ""))).startswith(PREFIX):
             trained_model(run, named, written=writes(part))
+        elif named.startswith(OF_STEPS):
+            scorer_of(run, named)
 
 
 def writes(part: Any) -> bool:

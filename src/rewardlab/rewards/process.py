@@ -79,7 +79,7 @@ def scorer_of(run: Run, model: str) -> Any:
         from rewardlab.prm import load_scorer
 
         # among the models of the run, its tokens are counted with theirs
-        run.models[model] = load_scorer(model, str(run.policy.device))
+        run.models[model] = load_scorer(model, "auto" if run.policy is None else str(run.policy.device))
     scorer = run.model(model)
     if not hasattr(scorer, "fits"):
         raise RewardlabError(

@@ -24,6 +24,11 @@ ALONE = frozenset((
 """Rewards that take all groups at once for speed or to ask the verifier once, and score each reply by itself."""
 TOGETHER = ("group", "groups", "weights")
 MANAGER = "a reward manager"
+SERVED = (
+    ". Serve the reward by itself (rewardlab serve --reward model:PATH, or a formula with prm_score); verl gets the client that "
+    "rewardlab serve --write-client verl writes (docs/SERVING.md)"
+)
+"""What to do about a reward with a model of its own."""
 HANDED = frozenset(("verify", "verdicts", "log", "max_new", "reward_timeout", "held_out"))
 """What a reward may ask of the run in verl."""
 
@@ -125,7 +130,9 @@ def _asks(part: Any) -> str:
     if part.needs:
         return f"its reward {part.name} needs {part.needs[0]}, which verl does not hand to {MANAGER}"
     asked = sorted(_read_of_run(getattr(part, "function", None)) - HANDED)
-    return f"its reward {part.name} reads run.{asked[0]}, which verl does not hand to {MANAGER}" if asked else ""
+    if not asked:
+        return ""
+    return f"its reward {part.name} reads run.{asked[0]}, which verl does not hand to {MANAGER}{SERVED if 'model' in asked else ''}"
 
 
 def _read_of_run(function: Any, seen: frozenset[str] = frozenset()) -> set[str]:

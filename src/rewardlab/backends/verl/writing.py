@@ -43,8 +43,8 @@ DATA = 'data.train_files="$here/train.parquet" data.val_files="$here/test.parque
 def write(recipe: Recipe, out: Path, *, task: Task | None, steps: int, max_new: int, rows: int) -> dict[str, Any]:
     """Write the folder `out`: recipe.json, rewardlab_recipe.py, verl.yaml, run.sh and, with a task, train and test.parquet.
 
-    rows: training problems of a task that has no end.  Returns what was written, and what verl does otherwise.  Raises
-    RewardlabError, with the reason, for a recipe that verl cannot carry, and for problems that JSON cannot hold.
+    rows: training problems of a task that has no end.  Returns what was written, which files it reads besides, and what verl does
+    otherwise.  Raises RewardlabError, with the reason, for a recipe that verl cannot carry, and for problems that JSON cannot hold.
     """
     if why := cannot_carry(recipe):
         raise RewardlabError(f"verl cannot carry {recipe.name or 'this recipe'}: {why}; train it with rewardlab train, or on TRL")
@@ -65,8 +65,15 @@ def write(recipe: Recipe, out: Path, *, task: Task | None, steps: int, max_new: 
         "out": str(out),
         "verifier": verifier,
         **counts,
+        **({"reads": ", ".join(files)} if (files := own_files(recipe)) else {}),
         "differs": differences(recipe),
     }
+
+
+def own_files(recipe: Recipe) -> list[str]:
+    """The user's files that the rewards are read from: wherever verl runs they must lie in the same place."""
+    parts = recipe.reward.walk() if recipe.reward is not None else ()
+    return sorted({str(part.settings["path"]) for part in parts if part.name == "from_file"})
 
 
 def configuration(recipe: Recipe, *, steps: int, max_new: int) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from rewardlab.commands import flags as shared
 from rewardlab.commands.prm.label import exit_code, show
 from rewardlab.data.files import STREAM, check_out, check_source
-from rewardlab.data.step_formats import AUTO, FORMATS, THRESHOLD, read_solutions, write_solutions
+from rewardlab.data.step_formats import AUTO, THRESHOLD, WRITTEN, read_solutions, write_solutions
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import SHARE
 
@@ -26,7 +26,7 @@ HELP = "write labelled solutions in another format"
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="IN", help="JSON lines, .csv or .parquet, or a .json list; - for stdin")
     parser.add_argument("out", metavar="OUT", help="JSON lines")
-    parser.add_argument("--format", metavar="NAME", default="rewardlab", help=f"{', '.join(FORMATS)} (default: rewardlab)")
+    parser.add_argument("--format", metavar="NAME", default="rewardlab", help=f"{', '.join(WRITTEN)} (default: rewardlab)")
     parser.add_argument("--from", dest="read_as", metavar="NAME", default=AUTO, help="format of IN (default: by its columns)")
     parser.add_argument(
         "--alternatives", action="store_true", help="include the alternative steps of PRM800K, and PRMBench's originals"
@@ -42,10 +42,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     check_out(args.out)
     broken: list[str] = []
     unfit: list[str] = []
+    passed_over: list[int] = []
     # read whole before anything is written, so that OUT may be IN
-    found = list(read_solutions(args.source, args.read_as, alternatives=args.alternatives, broken=broken))
+    found = list(read_solutions(args.source, args.read_as, alternatives=args.alternatives, broken=broken, passed_over=passed_over))
     rows = write_solutions(args.out, found, args.format, threshold=args.threshold, unfit=unfit)
     why = {"unfit_because": unfit[0]} if unfit else {}
+    if more := sum(passed_over):
+        why["left_out"] = f"{more:,} alternatives: --alternatives takes them"
     return {"rows": rows, "steps": sum(len(one.steps) for one in found), "unfit": len(unfit), **why, "out": args.out} | (
         {"broken_lines": broken} if broken else {}
     )

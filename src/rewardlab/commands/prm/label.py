@@ -4,6 +4,9 @@ rewardlab prm label --task arithmetic --by monte-carlo --rollouts 8 --out labels
 rewardlab prm label --task train.jsonl --model runs/mine --by binary-search --samples 4 --out labels.jsonl
 rewardlab prm label --solutions processbench.json --by judge --judge smollm2 --out judged.jsonl
 rewardlab prm label --solutions solved.jsonl --by tool --format math-shepherd --out checked.jsonl
+rewardlab prm label --solutions replies.jsonl --model ORG/NAME --splitter sentence --out labels.jsonl
+
+Solutions are in one of the formats below, or whole replies in a column `completion` or `response`, which --splitter cuts.
 
 By monte-carlo a step's label is the share of sampled continuations that come out right; by binary-search it is 1 before the first
 step after which none does, and 0 from there on. By judge, a model names the first wrong step; by tool, the equations in a step are
@@ -22,7 +25,7 @@ from typing import Any
 
 from rewardlab.commands import flags as shared
 from rewardlab.data.files import check_source
-from rewardlab.data.step_formats import FORMATS
+from rewardlab.data.step_formats import FORMATS, WRITTEN
 from rewardlab.errors import RewardlabError
 from rewardlab.runs.named import refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, SHARE
@@ -36,11 +39,13 @@ SHOWN = 10
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", required=True, help="JSON lines; rows are appended as they are done")
     parser.add_argument("--by", metavar="HOW", default=BY[0], help=f"{', '.join(BY)} (default: {BY[0]})")
-    parser.add_argument("--solutions", metavar="FILE", help=f"solutions to label, in the format {', '.join(FORMATS)}")
+    parser.add_argument("--solutions", metavar="FILE", help=f"solutions to label, by their columns: {', '.join(FORMATS)}")
     shared.number_flag(parser, "problems", "problems of the task to solve (default 100)")
     shared.number_flag(parser, "samples", "solutions of each problem (default 4)")
     shared.number_flag(parser, "rollouts", "continuations of each step (default 4)", metavar="K")
-    text = "step splitter: newline, sentence, or tag (up to </tag>) (default: newline)"
+    text = (
+        "step splitter, of replies that are sampled or whole in a file: newline, sentence, or tag (up to </tag>) (default: newline)"
+    )
     parser.add_argument("--splitter", metavar="NAME", help=text)
     text = "sampling temperature of solutions and continuations (default 1)"
     shared.number_flag(parser, "temperature", text, NOT_NEGATIVE, metavar="T")
@@ -53,7 +58,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.workers_flag(parser)
     written = parser.add_argument_group("what is written")
     written.add_argument(
-        "--format", metavar="NAME", help=f"{', '.join(FORMATS)} (default: rewardlab, which holds labels from 0 to 1)"
+        "--format", metavar="NAME", help=f"{', '.join(WRITTEN)} (default: rewardlab, which holds labels from 0 to 1)"
     )
     text = "threshold for a right step, in binary formats (default 0.5)"
     shared.number_flag(written, "threshold", text, SHARE, metavar="LABEL")

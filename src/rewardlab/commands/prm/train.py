@@ -38,6 +38,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "tau", "quantile, for --loss quantile (default 0.5)", SHARE, metavar="T", default=0.5)
     shared.number_flag(parser, "test_share", "share of held-out problems (default 0.1)", POSITIVE_SHARE, metavar="P", default=0.1)
     parser.add_argument("--format", default="auto", metavar="NAME", help="of DATA (default: by its columns)")
+    text = "leave out the alternative steps of PRM800K, and PRMBench's originals"
+    parser.add_argument("--no-alternatives", dest="alternatives", action="store_false", help=text)
     shared.config_flags(parser, FIELDS)
 
 
@@ -46,7 +48,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     return api.train_scorer(
         args.data, args.model, args.out, kind=args.kind, loss=args.loss, lr=args.lr, problems=args.problems, beta=args.beta,
-        zeta=args.zeta, tau=args.tau, test_share=args.test_share, format=args.format, run=args.run, **shared.given(args, FIELDS),
+        zeta=args.zeta, tau=args.tau, test_share=args.test_share, format=args.format, alternatives=args.alternatives, run=args.run,
+        **shared.given(args, FIELDS),
     )  # fmt: skip
 
 
