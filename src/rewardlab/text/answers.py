@@ -33,7 +33,7 @@ _STEP = re.compile(r"(?:step|part|case|method|day|option|[0-9]{1,2}[.)])\s", re.
 _GLOSS = re.compile(r"\s\((?!\s?mod)[^()]{0,60}[A-Za-z]{2}[^()]{0,60}\)[\s.*$]{0,3}$")
 _DISPLAYS = (("$$", "$$"), ("\\[", "\\]"))
 _INLINE = (("\\(", "\\)"), ("$$", "$$"), ("$", "$"), ("\\[", "\\]"))
-_REASONS = re.compile(r"\b(?:because|since|as|so|which|where|when|after)\b|,(?![0-9]{2})|;")
+_REASONS = re.compile(r"\b(?:because|since|as|so|which|where|when|after)\b|,(?!\s?[-−$\\]{0,2}[0-9])|;")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")
 _DIGIT = re.compile("[0-9]")
 _PROSE = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{2,}\s[a-z]{2,}")

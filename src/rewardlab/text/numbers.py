@@ -44,7 +44,10 @@ _GROUPED = re.compile(
     r"|(?:,[0-9]{2}){1,9},[0-9]{3}|(?:['’][0-9]{3}){1,10})(?![0-9]|[.,'’][0-9])"
 )
 _TO_LAST_DIGIT = re.compile("(?s:.*)[0-9]")
-_FRAC = re.compile(r"\\[dt]?frac\{([0-9]{1,60})\}\{([0-9]{1,60})\}")
+_FRAC = re.compile(
+    r"(?P<before>[0-9](?:\\[,;:! ]|[ ~]){0,3}|[).}\]])?\\(?:[dtc]?frac|nicefrac|sfrac)"
+    r"(?:\s?\{\s?([0-9]{1,60})\s?\}|\s?([0-9]))(?:\s?\{\s?([0-9]{1,60})\s?\}|\s?([0-9]))(?!\.?[0-9])"
+)
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf)\{([^{}]{0,100})\}")
 _ORDINAL = re.compile(r"(?<=[0-9])\s?\^?\{?\s?(?:st|nd|rd|th)\s?\}?(?![A-Za-z])")
 _NAME = re.compile(r"\s*[A-Za-z]\s*=")
@@ -58,8 +61,11 @@ _DIGITS = "０１２３４５６７８９٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸�
 """Full-width, Arabic, Persian, Devanagari, Bengali, Telugu and Thai ones."""
 _TO_ASCII = str.maketrans(f"{_DIGITS}．，٫٬－\u00a0\u202f\u2009", f"{'0123456789' * 7}.,.,-   ")
 _SIGNS = str.maketrans(f"{_DIGITS}．，٫٬－−–⁄\u00a0\u202f\u2009", f"{'0123456789' * 7}.,.,---/   ")
-_SHARES = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅓": "1/3", "⅔": "2/3", "⅕": "1/5", "⅛": "1/8"}
-_SHARE = re.compile(rf"(?<=[0-9])\s?([{''.join(_SHARES)}])|([{''.join(_SHARES)}])")
+_SHARES = {
+    "½": "1/2", "¼": "1/4", "¾": "3/4", "⅓": "1/3", "⅔": "2/3", "⅕": "1/5", "⅖": "2/5", "⅗": "3/5", "⅘": "4/5", "⅙": "1/6",
+    "⅚": "5/6", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8",
+}  # fmt: skip
+_SHARE = re.compile(rf"(?<=[0-9])\s?([{''.join(_SHARES)}])(?![0-9])|([{''.join(_SHARES)}])(?![0-9])")
 
 _NEGATION = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n't\b", re.IGNORECASE)
 _DENIED = re.compile(r"(?:\b(?:not|never|no|neither|cannot)|n't)\s(?:[a-z]{1,10}\s){0,3}\$?$|(?:≠|\\neq?)\s?$", re.IGNORECASE)
@@ -123,8 +129,17 @@ def plain(text: str) -> str:
         text = _SHARE.sub(lambda m: f" {_SHARES[m[1]]}" if m[1] else _SHARES[m[2]], text.translate(_SIGNS))
     text = ungrouped(text)
     if "\\" in text:
-        text = _FRAC.sub(r"\1/\2", _TEXT.sub(r" \1", text))
+        text = _FRAC.sub(_slashed, _TEXT.sub(r" \1", text))
     return _POWER_OF_TEN.sub(r"e\1", text) if "10" in text else text
+
+
+def _slashed(fraction: re.Match[str]) -> str:
+    before, *digits = fraction.groups()
+    if before and not before[0].isdigit():
+        # a product, as in (x+1)\frac{1}{2}, is no number
+        return fraction.group()
+    above, below = filter(None, digits)
+    return f"{before[0]} {above}/{below}" if before else f"{above}/{below}"
 
 
 def number(text: str) -> Fraction | None:
@@ -151,10 +166,12 @@ def number(text: str) -> Fraction | None:
 def _value(match: re.Match[str]) -> Fraction | None:
     whole = (match["whole"] or "0").replace(",", "").replace(" ", "")
     below = int((match["below"] or "1").replace(",", "").replace(" ", ""))
-    # "1 1/2" has a whole part, a numerator and a denominator
-    if not below or (match["mixed"] and (match["part"] or match["power"] or not match["below"])):
+    if not below:
         return None
     if match["mixed"]:
+        # "1 1/2" has a whole part, a numerator and a denominator, while "1 3/2" may be a product
+        if match["part"] or match["power"] or not match["below"] or int(match["mixed"]) >= below:
+            return None
         value = Fraction(whole) + Fraction(match["mixed"].strip()) / below
     elif match["part"] or match["power"]:
         value = Fraction(f"{whole}.{match['part'] or '0'}e{match['power'] or 0}") / below

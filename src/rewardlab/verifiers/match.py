@@ -52,7 +52,7 @@ def final_number(response: str, answer: Any) -> Verdict:
     if value is None:
         return wrong(f"no single number in {stated[:60]!r}" if stated else NO_ANSWER, stated or "")
     verdict = _compared(value == gold, str(value), str(gold))
-    if verdict.correct or extraction.states(text) or gold not in numbers_of(text.strip().rpartition("\n")[2]):
+    if verdict.correct or extraction.states(text) or gold not in numbers_of(text.strip()[-2000:].rpartition("\n")[2]):
         return verdict
     return wrong(f"{verdict.why}: of several numbers the last is taken; `math` reads which one is meant", verdict.extracted)
 

@@ -28,7 +28,8 @@ from . import units
 from .answers import pieces_of
 from .exact import proportional, rational
 from .items import all_named, difference, equation, in_order, items, one_to_one, variables
-from .kinds import Answer, Based, Finite, Matrix, Named, Ordered, Parts, Ratio, Relation, Several, Span, Value, Words
+from .kinds import Answer, Based, Finite, Matrix, Named, Ordered, Parts, Ratio, Relation, Several, Span, Value
+from .letters import alike, rearranged
 from .matrices import determinant
 from .text import Unreadable
 from .trees import DEGREE, Tree, number, over, times
@@ -84,12 +85,12 @@ class Comparison:
                 return compare(reply, gold)
         if isinstance(reply, Value) and isinstance(gold, Value):
             return self.values(reply, gold)
-        return isinstance(reply, Words) and isinstance(gold, Words) and reply.text == gold.text
+        return alike(reply, gold)
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
     def values(self, reply: Value, gold: Value) -> Known:
-        if units.conflict(reply.unit, gold.unit):
+        if units.conflict(reply.unit, gold.unit) or rearranged(reply, gold):
             return False
         # every admissible reading of percent and degrees; one match is enough
         ways = [(reply.tree, gold.tree)]
@@ -169,8 +170,10 @@ class Comparison:
 
     def several(self, reply: Answer, gold: Answer) -> Known:
         if isinstance(reply, Several) and isinstance(gold, Value):
-            # 1/2 or 0.5 is one answer in two notations
-            return all_of(self.values(item, gold) if isinstance(item, Value) else False for item in reply.items)
+            # 1/2 or 0.5 is one answer in two notations, 5,5 none
+            return not reply.run_on and all_of(
+                self.values(item, gold) if isinstance(item, Value) else False for item in reply.items
+            )
         said_items, gold_items = items(reply, gold), items(gold, reply)
         if said_items is None or gold_items is None:
             return self.spans(reply, gold) if Span in (type(reply), type(gold)) else self.loosely_ordered(reply, gold)

@@ -9,11 +9,15 @@ from .trees import Tree
 
 
 class Value(NamedTuple):
-    """An expression. percent: it was written in percent; the tree holds the fraction (1/2 for 50%)."""
+    """An expression.
+
+    percent: it was written in percent; the tree holds the fraction (1/2 for 50%).  letters: how it is written, if in letters only.
+    """
 
     tree: Tree
     unit: str = ""
     percent: bool = False
+    letters: str = ""
 
 
 class Ordered(NamedTuple):
@@ -30,9 +34,10 @@ class Finite(NamedTuple):
 
 
 class Several(NamedTuple):
-    """Answers in any order."""
+    """Answers in any order.  run_on: they may be one number with a decimal comma, as in 5,5."""
 
     items: tuple[Answer, ...]
+    run_on: bool = False
 
 
 class Parts(NamedTuple):

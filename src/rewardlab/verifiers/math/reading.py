@@ -11,6 +11,7 @@ from rewardlab.text.escapes import undoubled
 
 from .answers import answer
 from .kinds import Answer, Parts, Value
+from .letters import as_words, lettered
 from .parts import parts
 from .text import Unreadable, clean, spelling, tokens
 from .trees import number
@@ -38,9 +39,9 @@ def read(text: str) -> Reading:
     try:
         if (found := _parts(plain)) is not None:
             return Reading(plain, spelled, found)
-        parsed_tokens = tokens(clean(undoubled(plain)))
+        parsed_tokens = as_words(tokens(clean(undoubled(plain))))
         spelled = spelling(parsed_tokens)
-        return Reading(plain, spelled, answer(parsed_tokens))
+        return Reading(plain, spelled, lettered(answer(parsed_tokens), parsed_tokens))
     except (Unreadable, RecursionError) as problem:
         return Reading(plain, spelled, None, str(problem) or "too deep")
 

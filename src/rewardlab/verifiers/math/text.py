@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .notation import usual, without_fonts
+
 LONGEST = 2000
 """Longest answer that is read, in characters."""
 DIGITS = 1000
@@ -55,7 +57,7 @@ _SAME = {
     "lor": "or", "vee": "or", "land": "and", "wedge": "and", "lt": "<", "gt": ">", "colon": ":", "cdots": "ldots",
     "dots": "ldots", "dotsc": "ldots", "backslash": "setminus", "infin": "infty", "degree": "circ", "minus": "-", "prime": "'",
     "%": "%", "pound": "pounds", "lparen": "(", "rparen": ")", "simeq": "approx", "varepsilon": "epsilon", "vartheta": "theta",
-    "varphi": "phi",
+    "varphi": "phi", "nicefrac": "frac", "sfrac": "frac",
 }  # fmt: skip
 _UNICODE = {
     "−": "-", "–": "-", "—": "-", "×": "*", "·": "*", "⋅": "*", "∗": "*", "÷": "/", "⁄": "/", "∕": "/", "π": "\\pi ",
@@ -65,7 +67,9 @@ _UNICODE = {
     "⟨": "\\langle ", "⟩": "\\rangle ", "∖": "\\setminus ", "ℝ": "\\mathbb{R}", "ℤ": "\\mathbb{Z}", "ℕ": "\\mathbb{N}",
     "ℚ": "\\mathbb{Q}", "\u00a0": " ", "\u2009": " ", "\u202f": " ", "，": ",", "；": ";", "：": ":", "（": "(", "）": ")",
     "＝": "=", "½": "\\frac{1}{2}", "⅓": "\\frac{1}{3}", "⅔": "\\frac{2}{3}", "¼": "\\frac{1}{4}", "¾": "\\frac{3}{4}", 
-    "⅕": "\\frac{1}{5}", "⅛": "\\frac{1}{8}", "⌊": "\\lfloor ", "⌋": "\\rfloor ", "⌈": "\\lceil ", "⌉": "\\rceil ",
+    "⅕": "\\frac{1}{5}", "⅛": "\\frac{1}{8}", "⅖": "\\frac{2}{5}", "⅗": "\\frac{3}{5}", "⅘": "\\frac{4}{5}",
+    "⅙": "\\frac{1}{6}", "⅚": "\\frac{5}{6}", "⅜": "\\frac{3}{8}", "⅝": "\\frac{5}{8}", "⅞": "\\frac{7}{8}",
+    "∛": "\\sqrt[3] ", "∜": "\\sqrt[4] ", "⌊": "\\lfloor ", "⌋": "\\rfloor ", "⌈": "\\lceil ", "⌉": "\\rceil ",
     "∨": "\\lor ", "∧": "\\land ",
     "‰": "\\text{ permille}", "€": "\\text{euros}", "£": "\\text{pounds}",
     **{pair[0]: f"\\{pair[1:]} " for pair in sorted(words(
@@ -84,9 +88,6 @@ _SIZES = re.compile(
 _THOUSANDS = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|~|\s?\{\s?,\s?\}\s?(?:\\!)?|\s?,\s?\\!\s?)(?=[0-9]{3}(?![0-9]))")
 # {,} keeps TeX from putting a space after a comma that is no separator of items: where no thousands follow, a decimal comma
 _DECIMAL = re.compile(r"(?<=[0-9])\{,\}(?=[0-9])")
-_FONTS = re.compile(
-    r"\\(?:mathbf|boldsymbol|bm|mathit|mathcal|vec|hat|mathsf|displaystyle|underline|emph|textcolor\s?\{[^{}]{0,40}\})\s?\{([^{}]{0,100})\}"
-)
 _TEXT_SIGN = re.compile(r"\\text\s?\{\s?(,|;|and|or|\\\$)\s?\}")
 _TH = "(?:st|nd|rd|th)"
 _ORDINAL = re.compile(
@@ -118,14 +119,14 @@ def clean(text: str) -> str:
     if not text.isascii():
         text = _POWERS.sub(lambda m: f"^{{{m.group().translate(_RAISED)}}}", text)
         text = _INDICES.sub(lambda m: f"_{{{m.group().translate(_SUNK)}}}", text).translate(_TRANSLATE)
-    text = _plainly(text)
+    text = _plainly(usual(text))
     if "\\" in text or "{" in text or "~" in text:
         text = (
             text.replace("\\$", "\\text{dollars}").replace("\\(", " ").replace("\\)", " ").replace("\\[", " ").replace("\\]", " ")
         )
         # thousands first, since _SIZES removes "\\," as a space; \\x00 marks the separator until `_digits` drops it
         text = _SIZES.sub(" ", _DECIMAL.sub(".", _THOUSANDS.sub("\x00", text)))
-        text = _FONTS.sub(r"\1", text)
+        text = without_fonts(text)
     if "$" in text:
         # a single $ is not a delimiter but a currency sign
         text = text.replace("$", "\\text{dollars}" if text.count("$") == 1 else " ")

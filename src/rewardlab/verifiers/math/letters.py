@@ -1,0 +1,98 @@
+r"""Short runs of letters: Bob and red may be words as well as products of symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .kinds import Answer, Several, Value, Words
+from .text import Token
+
+_BETWEEN = (",", ";", "and", "or")
+_VOWELS = set("aeiouyAEIOUY")
+
+
+def as_words(tokens: list[Token]) -> list[Token]:
+    """The tokens with letters as words where they are no symbols: a name such as Bob, and red in the list "red, green"."""
+    if len(tokens) < 2 or not all(_plain(token) for token in tokens):
+        return tokens
+    parts = _parts(tokens)
+    listed = [all(token.kind == "word" for token in part) or _name(_run(part)) for part in parts]
+    if not any(listed):
+        return tokens
+    found: list[Token] = []
+    ends = [token for token in tokens if token.text in _BETWEEN]
+    for part, end in zip(parts, [*ends, None], strict=True):
+        run = _run(part)
+        found += [Token("word", word, True) for word in run.split()] if run else part
+        found += [end] if end else []
+    return found
+
+
+def _plain(token: Token) -> bool:
+    return token.kind == "word" or (token.kind == "name" and token.text.isalpha()) or token.text in _BETWEEN
+
+
+def _parts(tokens: Sequence[Token]) -> list[list[Token]]:
+    parts: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.text in _BETWEEN:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _run(part: Sequence[Token]) -> str:
+    """The letters of two or more symbols as they are written, "red dog"; "" where anything else stands among them."""
+    if not part or any(token.kind != "name" or not token.text.isalpha() for token in part):
+        return ""
+    run = "".join(f" {token.text}" if token.apart else token.text for token in part).strip()
+    return run if len(run) > 1 else ""
+
+
+def _name(run: str) -> bool:
+    """Whether letters are written as a name is: Bob and Amy Lee, but not Bh or mgh."""
+    written = run.split()
+    return all(len(word) > 1 and word.istitle() for word in written) and any(
+        len(word) == 3 and _VOWELS & set(word) for word in written
+    )
+
+
+def lettered(answer: Answer, tokens: Sequence[Token]) -> Answer:
+    """An answer that knows how letters that are all of it, or of an item of its list, are written."""
+    if isinstance(answer, Value):
+        run = _run(tokens)
+        return answer._replace(letters=run) if run else answer
+    if isinstance(answer, Several):
+        parts = [part for part in _parts(tokens) if part]
+        if len(parts) == len(answer.items):
+            items = tuple(
+                lettered(item, part) if isinstance(item, Value) else item for item, part in zip(answer.items, parts, strict=True)
+            )
+            return answer._replace(items=items, run_on=_run_on(tokens))
+    return answer
+
+
+def _run_on(tokens: Sequence[Token]) -> bool:
+    """Whether a comma stands between two numbers without a space, as in 5,5."""
+    triples = zip(tokens, tokens[1:], tokens[2:], strict=False)
+    return any(
+        comma.text == "," and not comma.apart and not after.apart and before.kind == after.kind == "number"
+        for before, comma, after in triples
+    )
+
+
+def alike(reply: Answer, gold: Answer) -> bool:
+    """Whether two answers, one or both in words, are spelled alike."""
+    return _spelled(reply) == _spelled(gold) != ""
+
+
+def _spelled(answer: Answer) -> str:
+    if isinstance(answer, Words):
+        return answer.text
+    return answer.letters.lower() if isinstance(answer, Value) else ""
+
+
+def rearranged(reply: Value, gold: Value) -> bool:
+    """Whether both are letters only, in a different order or case: net is not ten, while a product "a b" may be b a."""
+    return bool(reply.letters and gold.letters) and reply.letters != gold.letters and not {" "} & {*reply.letters, *gold.letters}

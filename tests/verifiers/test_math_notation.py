@@ -1,0 +1,194 @@
+"""Notations of answers: short words, rows with a space below them, letters in a font, decimal commas, mixed numbers."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from rewardlab.verifiers import match
+from rewardlab.verifiers.math.verifier import math
+
+MATRIX = r"\begin{pmatrix}1&2\\3&4\end{pmatrix}"
+
+
+def said(reply: str, answer: str, prompt: str = "") -> bool | None:
+    return math().check(reply, answer, prompt).correct
+
+
+# ---- short words -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["Bob", "Tom", "Ed", "May", "Ian", "Max", "red", "one", "ten", "tie", "AB", "Bob Lee", "red dog"])
+def test_a_short_word_is_itself_however_it_is_written(word):
+    styled = [rf"\text{{{word}}}", rf"\textbf{{{word}}}", rf"\mathrm{{{word}}}"]
+    for form in [word, *styled]:
+        assert said(rf"\boxed{{{form}}}", word) is True
+        assert said(f"The answer is **{form}**.", word) is True
+        assert said(rf"\boxed{{\text{{not {word}}}}}", form) is False
+        assert said(rf"\boxed{{{word[::-1].lower().replace(' ', '')}}}", form) is (word == "Bob")
+    assert said(f"The answer is **{word}**.", styled[0]) is True
+    assert said(rf"\boxed{{\text{{{word.lower()}.}}}}", word) is True
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply", "right"),
+    [
+        ("ten", "net", False), ("cat", "act", False), ("Ian", "Ina", False), ("nk", "kn", False), ("ab", "ba", False),
+        ("mgh", "Mgh", False), ("Bh", "bh", False), ("red", "Red", True), ("Red", "red", True),
+        ("ab", r"b \cdot a", True), ("ab", "b a", True), ("2ab", "2ba", True), ("ab+1", "ba+1", True), ("A=ab", "A=ba", True),
+        ("x cm", "x", True), ("x cm", r"x\text{ cm}", True),
+    ],
+)  # fmt: skip
+def test_only_a_product_that_is_no_word_may_be_rearranged(answer, reply, right):
+    assert said(rf"\boxed{{{reply}}}", answer) is right
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply", "right"),
+    [
+        ("Alice, Bob", r"\text{Bob and Alice}", True), ("Alice, Bob", "Bob, Alice", True), ("Alice, Bob", "Alice, Tom", False),
+        ("Bob, Tom", r"\text{Tom}, \text{Bob}", True), ("red, ten", r"\text{red}, \text{ten}", True),
+        ("red, ten", "net, red", False),
+        ("red and green", "green, red", True), ("Alice, Bob", "Alice", False),
+        ("ab, cd", "cd, ab", True), ("ab, cd", "ba, cd", False),
+    ],
+)  # fmt: skip
+def test_lists_of_short_words(answer, reply, right):
+    assert said(rf"\boxed{{{reply}}}", answer) is right
+
+
+def test_a_name_of_three_letters_is_the_subject_of_a_conclusion():
+    assert said("Therefore, Bob is the winner.", "Bob", "Who is the winner?") is True
+    assert said("Therefore, Tom is the winner.", "Bob", "Who is the winner?") is False
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        r"\\", r"\\[6pt]", r"\\ [4pt]", r"\\[0.5em]", r"\\[-2pt]", r"\\*", r"\\*[3mm]", r"\\[.5cm]", r"\\[ 6 pt ]", r"\\[\jot]",
+        r"\\[0.5\baselineskip]", r"\cr ", r"\newline ",
+    ],
+)  # fmt: skip
+def test_how_a_row_ends_does_not_count(end):
+    for rows in (rf"1 & 2 {end} 3 & 4", rf"1 & 2{end}3 & 4{end}"):
+        table = rf"\begin{{bmatrix}}{rows}\end{{bmatrix}}"
+        assert said(rf"\boxed{{{table}}}", MATRIX) is True
+        assert said(rf"\[ A = \boxed{{{table}}} \]", table) is True
+        assert said(rf"\boxed{{{MATRIX}}}", table) is True
+        assert said(rf"\boxed{{{table.replace('4', '5')}}}", MATRIX) is False
+    for system in (r"\begin{cases}x=1%sy=2\end{cases}", r"\left\{\begin{array}{l}x=1%sy=2\end{array}\right."):
+        assert said(rf"\boxed{{{system % end}}}", "x=1,y=2") is True
+        assert said(rf"\boxed{{{system.replace('2', '3') % end}}}", "x=1,y=2") is False
+
+
+def test_a_row_may_begin_with_a_bracket():
+    column = r"\begin{pmatrix}1\\%s\end{pmatrix}"
+    assert said(rf"\boxed{{{column % '(x+1)'}}}", column % "x+1") is True
+    assert said(rf"\boxed{{{column % '[2pt](x+1)'}}}", column % "(x+1)") is True
+    assert said(rf"\boxed{{{column % '[2pt](x+2)'}}}", column % "(x+1)") is False
+
+
+# ---- fonts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply", "right"),
+    [
+        (r"\pi r^2", r"\pi\mathbf{r}^2", True), (r"\pi r^2", r"\pi\mathbf{R}^2", False), ("xy", r"x\cdot\mathbf{y}", True),
+        (r"a\times b", r"\vec{a}\times\vec{b}", True), (r"\alpha x", r"\alpha\bm{x}", True), (r"\sin x", r"\sin\mathit{x}", True),
+        (r"\theta+\phi", r"\boldsymbol{\theta}+\boldsymbol{\phi}", True),
+        (r"\frac{\pi r}{2}", r"\frac{\pi\mathbf{r}}{\mathbf{2}}", True),
+        ("42", r"\mathbf{4}\mathbf{2}", True), ("x_1", r"\mathbf{x}_\mathbf{1}", True), ("abcd", r"ab\mathbf{c}\mathbf{e}", False),
+        ("x^{10}", r"x^\mathbf{10}", True), ("x^{10}", r"x^\mathbf{1}0", False),
+    ],
+)  # fmt: skip
+def test_letters_in_a_font_are_letters_of_their_own(answer, reply, right):
+    assert said(rf"\boxed{{{reply}}}", answer) is right
+
+
+# ---- decimal commas --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply", "right"),
+    [
+        ("5", "Die Antwort ist 5,5.", False), ("5", r"\boxed{5,5}", False), ("5", "Die Antwort ist 5,5 Euro.", False),
+        ("12", "Ответ: 12,12", False), ("3", "Die Antwort ist 3,03.", False), ("7", "La respuesta es 7,07", False),
+        ("5", r"\boxed{5,5\text{ cm}}", False), ("0", r"\boxed{0,0}", False), ("5", r"\boxed{5,5,5}", False),
+        ("5.5", "Die Antwort ist 5,5.", True), ("5.5", r"\boxed{5,5}", True), ("5,5", r"\boxed{5,5}", True),
+        ("2,3", r"\boxed{3,2}", True), ("5", r"\boxed{5}, \boxed{5}", True), ("0.5", r"\boxed{0.5, \frac12}", True),
+        ("0.5", r"\boxed{\frac12\text{ or }0.5}", True), ("1000", r"\boxed{1,000\text{ or }1000}", True),
+    ],
+)  # fmt: skip
+def test_a_decimal_comma_is_no_list_of_one_value(answer, reply, right):
+    assert said(reply, answer) is right
+    assert right or match.final_answer().check(reply, answer).correct is False
+
+
+def test_two_numbers_are_not_the_first_of_them():
+    for reply in ("The answer is 5, 6.", "The answer is 5,6", "So the answer is 5, $6."):
+        assert match.final_answer().check(reply, "5").correct is False
+    assert match.final_answer().check("The answer is 5, because it is prime.", "5").correct is True
+
+
+# ---- mixed numbers and fractions -------------------------------------------------------------------------------------
+
+VERIFIERS = [match.final_number, match.final_answer, match.two_way_match, math]
+
+
+@pytest.mark.parametrize("verifier", VERIFIERS)
+@pytest.mark.parametrize(
+    "mixed",
+    [
+        r"3\frac{1}{2}", r"3\dfrac{1}{2}", r"3 \frac{1}{2}", r"3\,\frac{1}{2}", r"3\ \frac12", r"3~\frac12", r"3\tfrac 1 2",
+        r"3\frac{1}2", r"3\frac1{2}", r"3\;\dfrac{ 1 }{ 2 }", r"3\nicefrac{1}{2}", "3½", "3 ½", "3 1/2",
+    ],
+)  # fmt: skip
+def test_a_mixed_number_is_the_sum_of_its_parts(verifier, mixed):
+    verdict = verifier().check
+    for reply in (rf"\boxed{{{mixed}}}", f"The answer is ${mixed}$.", rf"So we get \({mixed}\)."):
+        assert verdict(reply, "3.5").correct is True
+        assert all(verdict(reply, wrong).correct is False for wrong in ("15.5", "31/2", "1/2", "1.5", "-3.5", "3"))
+    assert verdict(r"\boxed{3.5}", mixed).correct is True
+    assert verdict(r"\boxed{15.5}", mixed).correct is False
+    assert verdict(rf"\boxed{{-{mixed}}}", "-3.5").correct is True
+
+
+@pytest.mark.parametrize("verifier", VERIFIERS)
+@pytest.mark.parametrize(
+    ("answer", "fraction"),
+    [
+        ("0.5", r"\frac12"), ("1/3", r"\frac13"), ("0.75", r"\dfrac 34"), ("2.4", r"\frac{12}{5}"), ("0.04", r"\frac1{25}"),
+        ("2.375", "2⅜"), ("5/6", "⅚"), ("0.4", "⅖"), ("12.75", r"12\frac{3}{4}"), ("5000.5", r"5,000\frac12"),
+    ],
+)  # fmt: skip
+def test_fractions_without_braces(verifier, answer, fraction):
+    assert verifier().check(rf"\boxed{{{fraction}}}", answer).correct is True
+    assert verifier().check(f"The answer is ${fraction}$.", answer).correct is True
+
+
+@pytest.mark.parametrize("verifier", VERIFIERS)
+@pytest.mark.parametrize(
+    ("answer", "reply"),
+    [
+        ("1/23", r"\boxed{\frac{1}{2}3}"), ("1/23", r"\boxed{\frac123}"), ("1/23", r"\boxed{½3}"), ("5.5", r"\boxed{3\frac{5}{2}}"),
+        ("1.55", r"\boxed{3.\frac12}"), ("2", r"\boxed{1.5\frac12}"), ("0.5", r"\boxed{2^\frac12}"),
+        ("0.25", r"\boxed{\sqrt\frac14}"),
+        ("0.5", r"\boxed{x\frac{1}{2}}"), ("0.5", r"So we get $(x+1)\frac{1}{2}$"), ("0.5", r"\boxed{(x+1)\frac12}"),
+    ],
+)  # fmt: skip
+def test_digits_beside_a_fraction_are_no_part_of_it(verifier, answer, reply):
+    assert verifier().check(reply, answer).correct is False
+
+
+@pytest.mark.parametrize("part", [r"\\[", r"\frac{1", r"1\,", r"\mathbf{", r"\text{\$1", "]1,", "Bob, ", r"\cr", "1½", "1 to "])
+def test_no_text_takes_long(part):
+    start = time.process_time()
+    for verifier in VERIFIERS:
+        assert verifier().check(part * (100_000 // len(part)), "5").correct is False
+        assert verifier().check(rf"\boxed{{{part * (1900 // len(part))}}}", "5").correct is False
+    assert time.process_time() - start < 3
