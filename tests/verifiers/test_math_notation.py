@@ -192,3 +192,50 @@ def test_no_text_takes_long(part):
         assert verifier().check(part * (100_000 // len(part)), "5").correct is False
         assert verifier().check(rf"\boxed{{{part * (1900 // len(part))}}}", "5").correct is False
     assert time.process_time() - start < 3
+
+
+# ---- functions in pieces ---------------------------------------------------------------------------------------------
+
+ABSOLUTE = r"\begin{cases}x & \text{if } x\ge0\\-x & \text{if } x<0\end{cases}"
+STEPS = r"\begin{cases}0 & \text{if }x<0\\ x^2 & \text{if }0\le x<1\\ 1 & \text{if }x\ge 1\end{cases}"
+COLLATZ = r"\begin{cases}n/2 & n\text{ even}\\3n+1 & n\text{ odd}\end{cases}"
+
+
+def cases(*rows: str) -> str:
+    return r"\begin{cases}" + r"\\".join(rows) + r"\end{cases}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply"),
+    [
+        (ABSOLUTE, cases(r"x, & \text{if } x\ge0,", r"-x, & \text{if } x<0.")), (ABSOLUTE, cases(r"-x & x<0", r"x & x\geq 0")),
+        (ABSOLUTE, cases(r"x & \text{for } 0\le x", r"[6pt]-x & \text{otherwise.}")), (ABSOLUTE, f"f(x) = {ABSOLUTE}"),
+        (ABSOLUTE, cases(r"x & \text{if $x\ge0$}", r"-x & \text{else}")),
+        (ABSOLUTE, cases(r"x\text{ if }x\ge0", r"-x\text{ if }x<0")),
+        (ABSOLUTE, ABSOLUTE.replace(r"\begin{cases}", r"\left\{\begin{array}{ll}").replace(r"\end{cases}", r"\end{array}\right.")),
+        (ABSOLUTE, ABSOLUTE.replace("cases", "dcases")),
+        (STEPS, cases(r"0, & x<0", r"x^2, & x\in[0,1)", r"1, & \text{otherwise}")), (f"f(x)={STEPS}", STEPS),
+        (COLLATZ, cases(r"3n+1, & \text{if } n\text{ is odd,}", r"\frac{n}{2}, & \text{if } n\text{ is even.}")),
+        ("x=1,y=2", cases("x &= 1", "y &= 2")), (r"x\ge1, y\ge2", cases(r"x & \ge 1", r"y & \ge 2")),
+        (r"2x-3y=5, x+y=1", cases("2x & -3y = 5", "x & +y = 1")),
+    ],
+)  # fmt: skip
+def test_pieces_of_a_function_are_compared_in_any_order_and_punctuation(answer, reply):
+    assert said(rf"\boxed{{{reply}}}", answer) is True
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply"),
+    [
+        (ABSOLUTE, cases(r"x & \text{if } x>0", r"-x & \text{if } x\le0")), (ABSOLUTE, cases(r"-x & x\ge0", "x & x<0")),
+        (ABSOLUTE, cases(r"x & \text{if } x\ge0")), (ABSOLUTE, cases(r"x & x\ge0", r"-x & x<0", "5 & x=7")), (ABSOLUTE, "x, -x"),
+        (ABSOLUTE, cases(r"x & \text{unless } x\ge0", r"-x & \text{unless } x<0")), (ABSOLUTE, cases(r"x & y\ge0", "-x & y<0")),
+        (ABSOLUTE, cases(r"x & \text{if } x>0", r"-x & \text{otherwise}")), (f"f(x)={ABSOLUTE}", f"g(x)={ABSOLUTE}"),
+        (STEPS, cases(r"0, & x<0", r"x^2, & x\in[0,1]", r"1, & \text{otherwise}")),
+        (COLLATZ, cases(r"\frac n2 & n\text{ odd}", r"3n+1 & n\text{ even}")),
+        (COLLATZ, cases(r"\frac n2 & n\text{ not even}", r"3n+1 & n\text{ odd}")),
+        ("x=1,y=2", cases("x &= 1", "y &= 3")), (r"x\ge1, y\ge2", cases(r"x & \ge 1", r"y & \ge 3")),
+    ],
+)  # fmt: skip
+def test_other_pieces_make_another_function(answer, reply):
+    assert said(rf"\boxed{{{reply}}}", answer) is False

@@ -8,6 +8,7 @@ from . import relations
 from .kinds import Answer, Based, Finite, Named, Ordered, Ratio, Several, Span, Value, Words
 from .layout import closing, cut, rows_of
 from .matrices import ENVIRONMENTS, matrix
+from .piecewise import piecewise
 from .spans import EVERYTHING, Piece, intersection, point, union, without
 from .text import Token, Unreadable
 from .values import value
@@ -31,7 +32,7 @@ def answer(tokens: Sequence[Token]) -> Answer:
         # "1 \pm 2" is parsed twice, once with each sign; \mp takes the opposite one
         return several(flat([answer(_with_sign(tokens, sign)) for sign in "+-"]))
     if rows := rows_of(tokens, ("cases", "aligned", "align", "gathered")):
-        return several([answer([t for t in row if t.text != "&"]) for row in rows])
+        return piecewise(rows, answer) or several([answer([t for t in row if t.text != "&"]) for row in rows])
     parts, between = cut(tokens, (",", ";", "and", "or"))
     if len(parts) == 1:
         return single(parts[0])

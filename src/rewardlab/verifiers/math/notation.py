@@ -9,6 +9,7 @@ _LENGTH = r"-?(?:[0-9]{0,4}\.?[0-9]{1,4}\s?(?:pt|em|ex|mm|cm|in|mu|bp|pc|sp|\\[a
 _ROW_END = re.compile(rf"\\\\\*?\s?\[\s?{_LENGTH}\s?\]|\\\\\*|\\(?:cr|newline|tabularnewline)(?![A-Za-z])")
 _SYSTEM = re.compile(r"\\(?:left\s?)?\\\{\s?\\begin\s?\{(array|aligned|matrix)\}(?:(?<=array\})\s?\{[lcr| ]{0,20}\})?")
 _SYSTEM_END = re.compile(r"\\end\s?\{(array|aligned|matrix)\}\s?\\right\s?\.")
+_CASES = re.compile(r"(?<=\{)[dr]cases\*?\}")
 _FONTS = re.compile(
     r"\\(?:mathbf|boldsymbol|bm|mathit|mathcal|vec|hat|mathsf|displaystyle|underline|emph|textcolor\s?\{[^{}]{0,40}\})\s?\{([^{}]{0,100})\}"
 )
@@ -34,6 +35,7 @@ def _of_commands(text: str) -> str:
     if "\\begin" in text:
         if len(_SYSTEM.findall(text)) == len(_SYSTEM_END.findall(text)) == 1:
             text = _SYSTEM_END.sub(r"\\end{cases}", _SYSTEM.sub(r"\\begin{cases}", text))
+        text = _CASES.sub("cases}", text)
         # with a space after it, no bracket of the next row looks like the delimiter \[
         text = _ROW_END.sub(r"\\\\ ", text).replace("\\\\", "\\\\ ")
     if "\\text" in text:

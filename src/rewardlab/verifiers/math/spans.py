@@ -73,6 +73,15 @@ def without(pieces: Sequence[Piece], points: Sequence[Tree]) -> tuple[Piece, ...
     return remaining
 
 
+def complement(pieces: Sequence[Piece]) -> tuple[Piece, ...] | None:
+    """The real numbers outside the pieces; None if the bounds cannot be ordered."""
+    remaining: tuple[Piece, ...] | None = (EVERYTHING,)
+    for piece in pieces:
+        sides = (Piece(BELOW_ALL, piece.low, False, not piece.low_in), Piece(piece.high, INFINITE, not piece.high_in, False))
+        remaining = intersection(remaining, sides) if remaining is not None else None
+    return remaining
+
+
 def _placed(pieces: Sequence[Piece]) -> list[Piece] | None:
     if any(_real(tree) is None for piece in pieces for tree in (piece.low, piece.high)):
         return None
