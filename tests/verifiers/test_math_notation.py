@@ -239,3 +239,55 @@ def test_pieces_of_a_function_are_compared_in_any_order_and_punctuation(answer, 
 )  # fmt: skip
 def test_other_pieces_make_another_function(answer, reply):
     assert said(rf"\boxed{{{reply}}}", answer) is False
+
+
+# ---- other notations -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply"),
+    [
+        ("5", r"\text{Answer: }5"), ("5", r"\text{The answer is }5"), ("$12.50", r"\text{\$12.50}"),
+        ("12.50", r"\text{\$12.50}"), ("1250", r"\text{\$1,250}"), ("-5", r"\text{-\$5}"), ("0.5", r"{1 \over 2}"),
+        ("0.5", r"1 \over 2"), (r"\frac{\sqrt3}{2}", r"{\sqrt{3} \over 2}"), (r"{\sqrt{3} \over 2}", r"\frac{\sqrt3}{2}"),
+        (r"\frac{x+1}{2}", r"{x+1 \over 2}"), ("3/4", r"{1\over{1+{1\over3}}}"), ("2", r"x={4\over 2}"),
+        ("120", r"{10 \choose 3}"), (r"{10 \choose 3}", "120"), (r"{10 \choose 3}", r"\binom{10}{3}"),
+        (r"{10 \choose 7}", r"{10\choose 3}"), ("1/3", r"0.\dot{3}"), ("1/3", r"0.\dot3"), ("1/6", r"0.1\dot{6}"),
+        ("1/7", r"0.\dot{1}4285\dot{7}"), ("4/11", r"0.\dot{3}\dot{6}"), ("1/3", r"0.\bar{3}"), ("1/3", r"0.\overline{3}"),
+        (r"0.\dot{3}", "1/3"), ("4/3", r"1.\dot{3}"), ("41/333", r"0.\dot{1}2\dot{3}"), ("1/3", r"0.\dot{33}"), ("3/8", "⅜"),
+        ("5/6", "⅚"), ("2", "∛8"), ("2", "∛{8}"), ("2", "∜16"), (r"\sqrt[3]{5}", "∛5"), ("2.875", "2⅞"),
+        (r"\emptyset", r"\text{No solution}"), ("no solutions", r"\text{No solution}"),
+        ("no solution", r"\text{There are no solutions.}"), ("No solution", r"\emptyset"), ("No solution", r"\varnothing"),
+        ("no solution", r"\{\}"), ("no solution", "Therefore, there is no solution."), ("ellipse", r"\text{an ellipse}"),
+        ("an ellipse", "ellipse"), ("ellipse", r"\text{the ellipse}"), ("parabola", "The answer is a parabola."),
+        ("(2,3)", "P(2,3)"), ("(2,3)", "P = (2,3)"), ("P(2,3)", "(2,3)"), ("3:4", r"3 \text{ to } 4"), ("3:4", "3 to 4"),
+        ("6:8", r"3\text{ to }4"), ("(1,5)", "]1,5["), ("[1,5)", "[1,5["), ("(1,5]", "]1,5]"),
+        (r"(-\infty,1)\cup(2,\infty)", r"]-\infty,1[\cup]2,\infty["),
+        (r"(-\infty,1)\cup(2,\infty)", r"]-\infty;1[ \cup ]2;+\infty["), (r"[0,1)\cup(2,3]", r"[0,1[\cup]2,3]"),
+        ("(1,5)", r"\left]1,5\right["), ("(1,5)", r"x \in ]1,5["), ("[1,5]", "[1,5]"), ("]1,5[", "(1,5)"), ("a", "a"),
+        ("a", "a cm"), ("a", "a apples"), ("an", "an"), ("a hyperbola", r"\text{hyperbola}"), ("hyperbola", "a hyperbola"),
+        ("an ellipse or a circle", "circle or ellipse"), ("(1,5)", r"x\in]1,5["), ("[1,5)", "[1,5[."),
+    ],
+)  # fmt: skip
+def test_notations_of_the_same(answer, reply):
+    assert said(reply if reply.endswith(".") and " is " in reply else rf"\boxed{{{reply}}}", answer) is True
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply"),
+    [
+        ("5", r"\text{Final answer: }6"), ("5", r"\text{not the answer: }5"), ("5", r"\text{Answer: not }5"),
+        ("$12.50", r"\text{\$12.05}"), ("1/3", r"{1 \over 2}"), ("x+1/2", r"{x+1 \over 2}"), ("1", r"1 \over 2 \over 2"),
+        (r"{10 \choose 3}", r"{10\choose 4}"), ("0.36", r"0.\dot{3}6"), ("1/3", r"0.\dot{4}"), ("0.3", r"0.\dot{3}"),
+        (r"0.\dot{3}", "0.3"), ("3", r"\dot{3}"), ("x", r"\dot{x}"), ("1/3", "0.333"), ("2", "∛9"), (r"\emptyset", "0"),
+        (r"\emptyset", r"\{0\}"), ("no solution", r"\text{one solution}"), ("no solution", r"\text{no real solutions}"),
+        (r"\emptyset", r"\text{infinitely many solutions}"), ("no solutions", r"\text{solutions}"),
+        ("ellipse", r"\text{not an ellipse}"), ("ellipse", r"\text{a circle}"), ("P(2,3)", "C(2,3)"), ("(2,3)", "P(3,2)"),
+        ("(2,3)", "2P(2,3)"), ("(2,3)", "P[2,3]"), ("5", "P(5)"), ("(2,3)", "f(2,3)"), ("(2,3)", "P(2,3)+1"), ("3:4", "4 to 3"),
+        ("3:4", r"3\text{ to }5"), ("3", r"3\text{ to }4"), ("4", "3 to 4"), ("3/4", "3 to 4"), ("[3,4]", "3 to 4"),
+        ("34", "3 to 4"), ("(1,5)", "[1,5]"), ("[1,5]", "]1,5["), ("(1,5]", "]1,5["), ("(1,5)", "]5,1["),
+        ("circle", "an ellipse"), ("1,5", "]1,5["),
+    ],
+)  # fmt: skip
+def test_notations_of_something_else(answer, reply):
+    assert said(rf"\boxed{{{reply}}}", answer) is False

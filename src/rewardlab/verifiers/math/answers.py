@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from . import relations
 from .kinds import Answer, Based, Finite, Named, Ordered, Ratio, Several, Span, Value, Words
 from .layout import closing, cut, rows_of
+from .letters import NO_SOLUTION
 from .matrices import ENVIRONMENTS, matrix
 from .piecewise import piecewise
 from .spans import EVERYTHING, Piece, intersection, point, union, without
@@ -125,6 +126,11 @@ def single(tokens: Sequence[Token]) -> Answer:
         return read_as
     if (read_as := special(tokens)) is not None:
         return read_as
+    if len(tokens[0].text) == 1 and tokens[0].text.isupper() and len(tokens) > 1 and tokens[1].text == "(":
+        # P(2,3) is a point with its name
+        point_at = bracketed(tokens[1:])
+        if isinstance(point_at, Ordered) and point_at.brackets == "()":
+            return Named(tokens[0].text, "symbol", point_at)
     parts, _ = cut(tokens, (":",))
     if len(parts) > 1:
         # two digits after the colon may be minutes, which do not cancel: 12:30 is not 6:15
@@ -222,6 +228,8 @@ def pieces_of(parsed: Answer) -> tuple[Piece, ...]:
     """An answer as a set of real numbers. Raises Unreadable."""
     if isinstance(parsed, Span):
         return parsed.pieces
+    if isinstance(parsed, Words) and parsed.text in NO_SOLUTION:
+        return ()
     if isinstance(parsed, Finite) and all(isinstance(item, Value) for item in parsed.items):
         return tuple(point(item.tree) for item in parsed.items if isinstance(item, Value))
     if isinstance(parsed, Ordered) and len(parsed.items) == 2 and parsed.brackets in ("()", "[]", "(]", "[)"):

@@ -22,7 +22,7 @@ _MANY = ("gcd", "lcm", "max", "min")
 def scalar(tokens: Sequence[Token]) -> tuple[Tree, Sequence[Token]]:
     """The expression at the beginning of the tokens, and the tokens after it. Raises Unreadable."""
     reader = _Reader(tokens)
-    tree = reader.sum()
+    tree = reader.divided(reader.sum())
     # infinity is allowed only by itself, as a bound: inf - inf has no value
     infinite = tree in (INFINITE, negative(INFINITE))
     if not infinite and holds(tree, INFINITE):
@@ -153,21 +153,39 @@ class _Reader:
     def group(self, close: str) -> Tree:
         # within brackets a | opens an absolute value again, even between two other bars
         bars, self.bars = self.bars, 0
-        inside = self.sum()
+        inside = self.divided(self.sum()) if close == "}" else self.sum()
         self.expect(close)
         self.bars = bars
         return inside
 
+    def divided(self, above: Tree) -> Tree:
+        r"""TeX's own {1 \over 2} and {5 \choose 2}, after the part above."""
+        if self.skip("over"):
+            return over(above, self.sum())
+        return ("fn", "binomial", above, self.sum()) if self.skip("choose") else above
+
     def numeral(self, text: str) -> Tree:
-        if self.peek().text == "overline" and self.peek(1).text == "{" and "." in text:
-            self.at += 2
-            again = self.take().text
-            self.expect("}")
-            return number(repeating(text, again))
+        if self.peek().text in ("overline", "bar", "dot") and "." in text:
+            return number(repeating(text, self.period()))
         if self.peek().text == "_":
             raise Unreadable("a number in another base")
         value = Fraction(text)
         return number(value + self.part_of_mixed() if text.isdigit() and value else value)
+
+    def period(self) -> str:
+        r"""The digits that come again: all of \overline{142857}, or those from the first dot to the last, \dot{1}4285\dot{7}."""
+        dotted = self.take().text == "dot"
+        digits = self.marked_digits()
+        if dotted and self.peek().kind == "number" and self.peek(1).text == "dot":
+            digits += self.take().text
+        return digits + self.marked_digits() if dotted and self.skip("dot") else digits
+
+    def marked_digits(self) -> str:
+        braces = self.skip("{")
+        digits = self.take().text
+        if braces:
+            self.expect("}")
+        return digits
 
     def part_of_mixed(self) -> Fraction | int:
         r"""The fraction of a mixed number, as in 2\frac{1}{2} or "2 1/2"; 0 if no proper fraction follows."""

@@ -2,12 +2,19 @@ r"""Short runs of letters: Bob and red may be words as well as products of symbo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from .kinds import Answer, Several, Value, Words
 from .text import Token
+from .units import KNOWN
 
 _BETWEEN = (",", ";", "and", "or")
+NO_SOLUTION = frozenset(
+    ("no solution", "no solutions", "there is no solution", "there are no solutions", "empty set", "the empty set")
+)
+"""What is said of an equation whose solutions are the empty set."""
+_ARTICLE = re.compile(r"^(?:an?|the)\s(?=[a-z])")
 _VOWELS = set("aeiouyAEIOUY")
 
 
@@ -16,6 +23,7 @@ def as_words(tokens: list[Token]) -> list[Token]:
     if len(tokens) < 2 or not all(_plain(token) for token in tokens):
         return tokens
     parts = _parts(tokens)
+    parts = [[Token("word", "a", True), *part[_article(part) :]] if _article(part) else part for part in parts]
     listed = [all(token.kind == "word" for token in part) or _name(_run(part)) for part in parts]
     if not any(listed):
         return tokens
@@ -48,6 +56,14 @@ def _run(part: Sequence[Token]) -> str:
         return ""
     run = "".join(f" {token.text}" if token.apart else token.text for token in part).strip()
     return run if len(run) > 1 else ""
+
+
+def _article(part: Sequence[Token]) -> int:
+    """How many symbols are the article of a noun: those of "an ellipse", while in "a cm" and "a apples" a is a number."""
+    letters = next((i for i, token in enumerate(part) if token.kind == "word"), 0)
+    written = "".join(token.text for token in part[:letters]).lower()
+    noun = part[-1].text.lower() if part else ""
+    return letters if written in ("a", "an") and not noun.endswith("s") and noun not in KNOWN and part[-1].kind == "word" else 0
 
 
 def _name(run: str) -> bool:
@@ -89,7 +105,7 @@ def alike(reply: Answer, gold: Answer) -> bool:
 
 def _spelled(answer: Answer) -> str:
     if isinstance(answer, Words):
-        return answer.text
+        return _ARTICLE.sub("", answer.text) if answer.text not in NO_SOLUTION else "no solution"
     return answer.letters.lower() if isinstance(answer, Value) else ""
 
 

@@ -16,7 +16,7 @@ _FONTS = re.compile(
 _MONEY = re.compile(r"\\text(?:bf)?\s?\{\s?(-?\\\$\s?[0-9][0-9.,]{0,40})\s?\}")
 _PREFACE = re.compile(r"^[\s$]{0,3}\\text(?:bf)?\s?\{\s?(?:the\s|final\s){0,2}answer(?:\sis)?\s?:?\s?\}:?", re.IGNORECASE)
 _SIDES = re.compile(r"(-?[0-9]{1,15})(?:\s|\\text\s?\{|\\[,;:! ]){1,4}to(?:\s|\}|\\[,;:! ]){1,4}(-?[0-9]{1,15})")
-_OUTWARD = re.compile(r"^\s?(?:\\left\s?)?\]|\[\s?$|\[\s?\\(?:cup|cap)(?![a-z])")
+_OUTWARD = re.compile(r"(?:^[\s$]{0,3}|(?:=|\\in)\s?)(?:\\left\s?)?\]|\[[\s$.]{0,3}$|\[\s?\\(?:cup|cap)(?![a-z])")
 _INTERVAL = re.compile(r"([\[\]])([^\[\](){},;]{1,60}[,;][^\[\](){},;]{1,60})([\[\]])")
 
 
@@ -26,7 +26,7 @@ def usual(text: str) -> str:
         text = _of_commands(text)
     if "to" in text and (sides := _SIDES.fullmatch(text.strip(" $"))):
         return f"{sides[1]}:{sides[2]}"
-    if ("]" in text and _OUTWARD.search(text)) or text.lstrip(" $").startswith("]"):
+    if ("]" in text or "[" in text) and _OUTWARD.search(text):
         text = _INTERVAL.sub(lambda m: f"{'[('[m[1] == ']']}{m[2]}{'])'[m[3] == '[']}", text)
     return text
 
