@@ -20,7 +20,8 @@ _VOWELS = set("aeiouyAEIOUY")
 
 def as_words(tokens: list[Token]) -> list[Token]:
     """The tokens with letters as words where they are no symbols: a name such as Bob, and red in the list "red, green"."""
-    if len(tokens) < 2 or not all(_plain(token) for token in tokens):
+    # most answers begin with a digit or a command, and need no more time
+    if len(tokens) < 2 or tokens[0].kind not in ("name", "word") or not all(map(_plain, tokens)):
         return tokens
     parts = _parts(tokens)
     parts = [[Token("word", "a", True), *part[_article(part) :]] if _article(part) else part for part in parts]
@@ -77,7 +78,7 @@ def _name(run: str) -> bool:
 def lettered(answer: Answer, tokens: Sequence[Token]) -> Answer:
     """An answer that knows how letters that are all of it, or of an item of its list, are written."""
     if isinstance(answer, Value):
-        run = _run(tokens)
+        run = _run(tokens) if tokens[0].kind == "name" else ""
         return answer._replace(letters=run) if run else answer
     if isinstance(answer, Several):
         parts = [part for part in _parts(tokens) if part]
