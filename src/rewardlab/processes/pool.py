@@ -1,7 +1,7 @@
 """Call functions in separate processes, under a hard time limit, from any thread.
 
-    pool = workers("rewardlab.verifiers.math.symbolic:equal", seconds=3.0)
-    pool.map([("1/2", "0.5"), ("x", "y")])  ->  [Done(True), Done(False)]
+    pool = workers("operator:eq", seconds=3.0)
+    pool.map([(1, 1.0), ("x", "y")])  ->  [Done(True), Done(False)]
 
 A call that takes too long, or brings its process down, is Failed with the reason; its process is killed and replaced, and no other
 call waits for it. The caller uses no signals and is never forked, and only JSON crosses, so neither threads nor text written by a

@@ -31,6 +31,7 @@ from .items import all_named, difference, equation, in_order, items, one_to_one,
 from .kinds import Answer, Based, Finite, Matrix, Named, Ordered, Parts, Ratio, Relation, Several, Span, Value
 from .letters import alike, rearranged
 from .matrices import determinant
+from .polynomials import count
 from .text import Unreadable
 from .trees import DEGREE, Tree, number, over, times
 
@@ -67,6 +68,8 @@ class Comparison:
     in_percent: bool = False
 
     def same(self, reply: Answer, gold: Answer) -> Known:
+        # lists of lists are compared item by item
+        count(3)
         # answers are plain tuples: identical ones need no algebra
         if reply == gold:
             return True
@@ -177,37 +180,51 @@ class Comparison:
         said_items, gold_items = items(reply, gold), items(gold, reply)
         if said_items is None or gold_items is None:
             return self.spans(reply, gold) if Span in (type(reply), type(gold)) else self.loosely_ordered(reply, gold)
-        # {1, 1} is {1}, while repetitions in a list count
-        if isinstance(reply, Finite) and isinstance(gold, Finite):
-            said_items, gold_items = self.once(said_items), self.once(gold_items)
         if (variables(said_items) > 1 and not all_named(gold_items)) or (variables(gold_items) > 1 and not all_named(said_items)):
             # gold "x = 1, y = 2": a reply "2, 1" does not say which is which
             return self.loosely_ordered(reply, gold)
-        return self.loosely_ordered(reply, gold) or self.matched(said_items, gold_items)
+        if (ordered := self.loosely_ordered(reply, gold)) or not (isinstance(reply, Finite) and isinstance(gold, Finite)):
+            return ordered or self.matched(said_items, gold_items)
+        # {1, 1} is {1}, while repetitions in a list count
+        turns = [self.one_of(item, gold_items) for item in said_items]
+        return all_of([*turns, *(self.one_of(item, said_items, of_gold=True) for item in gold_items)])
 
-    def once(self, items: Sequence[Answer]) -> list[Answer]:
-        """The items of a set without duplicates."""
-        distinct: list[Answer] = []
-        for item in items:
-            if not any(self.same(item, other) for other in distinct):
-                distinct.append(item)
-        return distinct
+    def one_of(self, item: Answer, others: Sequence[Answer], of_gold: bool = False) -> Known:
+        if item in others:
+            return True
+        return any_of(self.same(other, item) if of_gold else self.same(item, other) for other in others)
 
     def matched(self, reply: Sequence[Answer], gold: Sequence[Answer]) -> Known:
         """Whether the items match one to one. Equality is an equivalence relation, so each item may take the first match."""
         if len(reply) != len(gold):
             return False
-        unmatched = list(gold)
-        unsure = False
+        unmatched, open_items = list(gold), []
         for item in reply:
-            results = [self.same(item, other) for other in unmatched]
-            if True in results:
-                unmatched.pop(results.index(True))
-            elif None in results:
-                unsure = True
+            # the same text again needs no algebra
+            if item in unmatched:
+                unmatched.remove(item)
             else:
+                open_items.append(item)
+        unsure = False
+        for item in open_items:
+            found = self.first_match(item, unmatched)
+            if found is None:
+                unsure = True
+            elif found < 0:
                 return False
+            else:
+                unmatched.pop(found)
         return None if unsure else True
+
+    def first_match(self, item: Answer, others: Sequence[Answer]) -> int | None:
+        """The position of the first other that is the same; -1 if none is, None if that is not known."""
+        unsure = False
+        for place, other in enumerate(others):
+            same = self.same(item, other)
+            if same:
+                return place
+            unsure = unsure or same is None
+        return None if unsure else -1
 
     def loosely_ordered(self, reply: Answer, gold: Answer) -> Known:
         """If not strict, a list or named values may stand for a tuple."""

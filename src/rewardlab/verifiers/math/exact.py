@@ -16,24 +16,64 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import NamedTuple
 
-from .polynomials import ONE, Form, Polynomial, TooHard, add, atom, constant, multiply, quotient, start, written
+from .polynomials import (
+    ONE,
+    Form,
+    Polynomial,
+    TooHard,
+    add,
+    atom,
+    bits_of,
+    constant,
+    cost,
+    multiply,
+    opaque,
+    quotient,
+    spend,
+    start,
+    written,
+)
 from .powers import power, root, value_of
 from .trees import Tree
 
 
+class Forms:
+    """Compares many expressions with each other: the normal form of each is worked out once."""
+
+    def __init__(self) -> None:
+        self.known: dict[Tree, Form | None] = {}
+
+    def equal(self, a: Tree, b: Tree) -> bool | None:
+        """Whether two expressions are equal; None if normal forms cannot decide."""
+        if a == b:
+            return True
+        # numbers are in lowest terms, so different tuples are different numbers
+        if a[0] == b[0] == "num":
+            return False
+        first = self.form(a)
+        second = self.form(b) if first else None
+        if not first or not second:
+            return None
+        try:
+            start()
+            numerator = difference(first, second)
+        except TooHard:
+            return None
+        return not numerator or (None if depends(numerator) else False)
+
+    def form(self, tree: Tree) -> Form | None:
+        if tree not in self.known:
+            try:
+                start()
+                self.known[tree] = form(tree)
+            except (TooHard, RecursionError):
+                self.known[tree] = None
+        return self.known[tree]
+
+
 def equal(a: Tree, b: Tree) -> bool | None:
     """Whether two expressions are equal; None if normal forms cannot decide."""
-    if a == b:
-        return True
-    # numbers are in lowest terms, so different tuples are different numbers
-    if a[0] == b[0] == "num":
-        return False
-    try:
-        start()
-        numerator = difference(form(a), form(b))
-    except (TooHard, RecursionError):
-        return None
-    return not numerator or (None if depends(numerator) else False)
+    return Forms().equal(a, b)
 
 
 def difference(a: Form, b: Form) -> Polynomial:
@@ -62,6 +102,7 @@ def rational(tree: Tree) -> Fraction | None:
 
 def form(tree: Tree) -> Form:
     """The normal form of an expression. Raises TooHard."""
+    spend(1)
     head = tree[0]
     if head == "num":
         if not tree[2]:
@@ -106,7 +147,7 @@ def product_of(parts: Iterable[Form]) -> Form:
 
 
 def function(name: str, arguments: list[Form]) -> Form:
-    return value_of(name, arguments) or atom(f"#{name}({','.join(written(part) for part in arguments)})")
+    return value_of(name, arguments) or atom(opaque(f"{name}({','.join(written(part) for part in arguments)})"))
 
 
 class Line(NamedTuple):
@@ -157,6 +198,7 @@ def _multiples(a: Polynomial, b: Polynomial, positive: bool) -> bool:
     if not a or a.keys() != b.keys():
         return False
     first = next(iter(a))
+    spend(len(a) * cost(max(bits_of(a.values()), bits_of(b.values()))))
     factor = Fraction(b[first]) / a[first]
     return (factor > 0 or not positive) and all(b[monomial] == factor * value for monomial, value in a.items())
 

@@ -190,7 +190,7 @@ class _Reader:
     def part_of_mixed(self) -> Fraction | int:
         r"""The fraction of a mixed number, as in 2\frac{1}{2} or "2 1/2"; 0 if no proper fraction follows."""
         start = self.at
-        if self.peek().text == "frac" and self.peek().kind == "command":
+        if self.peek().text == "frac" and self.peek().kind == "command" and self.plain_argument(self.plain_argument(1)):
             part = self.fraction_of_integers()
         elif (
             self.peek().apart and [self.peek(i).kind for i in range(3)] == ["number", "sign", "number"] and self.peek(1).text == "/"
@@ -204,6 +204,13 @@ class _Reader:
         # the fraction is a factor, not part of a mixed number
         self.at = start
         return 0
+
+    def plain_argument(self, ahead: int) -> int:
+        """The place after an argument that is a number or the digits of one; 0 if another one is there, which may be long."""
+        texts = [self.peek(ahead + i).text for i in range(3)]
+        if ahead and self.peek(ahead).kind == "number":
+            return ahead if ahead == 1 and len(texts[0]) == 2 else ahead + 1
+        return ahead + 3 if ahead and (texts[0], texts[2]) == ("{", "}") and self.peek(ahead + 1).kind == "number" else 0
 
     def fraction_of_integers(self) -> Fraction | None:
         tree = self.primary()

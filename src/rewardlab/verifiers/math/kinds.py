@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from .spans import Piece
 from .trees import Tree
@@ -98,3 +98,22 @@ class Words(NamedTuple):
 
 
 Answer = Value | Ordered | Finite | Several | Parts | Span | Matrix | Relation | Named | Ratio | Based | Words
+
+
+_KINDS = {kind.__name__: kind for kind in (*get_args(Answer), Piece)}
+
+
+def packed(part: Any) -> Any:
+    """An answer as plain data, which JSON keeps."""
+    if not isinstance(part, tuple):
+        return part
+    fields = [packed(field) for field in part]
+    return {type(part).__name__: fields} if type(part) is not tuple else fields
+
+
+def unpacked(part: Any) -> Any:
+    """The answer that `packed` made plain data of."""
+    if isinstance(part, dict):
+        ((kind, fields),) = part.items()
+        return _KINDS[kind](*map(unpacked, fields))
+    return tuple(map(unpacked, part)) if isinstance(part, list) else part

@@ -8,6 +8,7 @@ from functools import reduce
 
 from .kinds import Matrix, Value
 from .layout import closing, cut, inside, rows_of
+from .polynomials import bits_of, cost, count
 from .text import Token, Unreadable
 from .trees import Tree, number, over, times
 from .values import value
@@ -17,6 +18,8 @@ LARGEST = 8
 """Most rows and columns of a matrix that is computed with."""
 HIGHEST = 12
 """Highest power of a matrix that is computed."""
+LONGEST = 10_000
+"""Most bits of a number that is computed."""
 HEAVIEST = 2000
 """Most numbers and symbols in a product of matrices with symbols."""
 _MINUS_ONE = Value(number(-1))
@@ -211,7 +214,7 @@ def _inverse(item: Matrix) -> Matrix:
 
 def _over(above: Tree, below: Tree) -> Tree:
     if above[0] == below[0] == "num":
-        return number(Fraction(above[1], above[2]) / Fraction(below[1], below[2]))
+        return _counted(Fraction(above[1], above[2]) / Fraction(below[1], below[2]))
     return over(above, below)
 
 
@@ -221,11 +224,19 @@ def _without(rows: Rows, row: int, column: int) -> Rows:
 
 def _added(trees: Sequence[Tree]) -> Tree:
     if all(tree[0] == "num" for tree in trees):
-        return number(sum((Fraction(tree[1], tree[2]) for tree in trees), Fraction(0)))
+        return _counted(sum((Fraction(tree[1], tree[2]) for tree in trees), Fraction(0)))
     return trees[0] if len(trees) == 1 else ("add", *trees)
 
 
 def _multiplied(a: Tree, b: Tree) -> Tree:
     if a[0] == b[0] == "num":
-        return number(Fraction(a[1], a[2]) * Fraction(b[1], b[2]))
+        return _counted(Fraction(a[1], a[2]) * Fraction(b[1], b[2]))
     return times(a, b)
+
+
+def _counted(value: Fraction) -> Tree:
+    bits = bits_of((value,))
+    count(cost(bits))
+    if bits > LONGEST:
+        raise Unreadable("a number that is too long")
+    return number(value)

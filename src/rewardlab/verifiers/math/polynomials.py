@@ -2,14 +2,21 @@
 
 A monomial maps atoms to exponents. An atom is the name of a symbol, of pi, e or i, or of a prime (whose fractional powers
 are roots); a name that begins with # stands for any other expression.
+
+All work is counted, and too much of it raises TooHard: replies are hostile, and this runs in the caller's own process.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import NamedTuple
+
+from .text import Unreadable
 
 Number = int | Fraction
 Monomial = tuple[tuple[str, Number], ...]
@@ -18,10 +25,18 @@ Polynomial = dict[Monomial, Number]
 TERMS = 400
 """Limits: TERMS of a polynomial, BITS of a power, and PRODUCTS of terms in one comparison. Beyond them TooHard is raised."""
 BITS = 60_000
+LONGEST = 4 * BITS
+"""Bits of the longest coefficient."""
+HIGHEST = 10_000
+"""Bits of the longest exponent."""
 PRODUCTS = 50_000
+ALTOGETHER = 150_000
+"""Products of terms, and other steps that take as long, in all the comparisons of one verdict together."""
+SPELLED = 60
+"""Characters of the longest name of an atom; a longer one is replaced by its digest."""
 
 
-class TooHard(Exception):
+class TooHard(Unreadable):
     """The expression has no normal form, or one beyond the limits."""
 
 
@@ -31,8 +46,17 @@ class Form(NamedTuple):
 
 
 ONE: Polynomial = {(): 1}
-# a verifier may work in several threads, each with a limit of its own
-_counter = threading.local()
+
+
+class _Counter(threading.local):
+    """A verifier may work in several threads, each with limits of its own."""
+
+    products = 0
+    altogether = 0
+    most: float = math.inf
+
+
+_counter = _Counter()
 
 
 def start() -> None:
@@ -40,7 +64,48 @@ def start() -> None:
     _counter.products = 0
 
 
+@contextmanager
+def allowance() -> Iterator[None]:
+    """Within it, all comparisons together may take only so many steps."""
+    before = _counter.altogether, _counter.most
+    _counter.altogether, _counter.most = 0, ALTOGETHER
+    try:
+        yield
+    finally:
+        _counter.altogether, _counter.most = before
+
+
+def count(steps: int) -> None:
+    """Count steps against the limit of the allowance alone. Raises TooHard."""
+    _counter.altogether += steps
+    if _counter.altogether > _counter.most:
+        raise TooHard
+
+
+def spend(steps: int) -> None:
+    """Count steps against both limits. Raises TooHard."""
+    _counter.products += steps
+    if _counter.products > PRODUCTS:
+        raise TooHard
+    count(steps)
+
+
+def bits_of(numbers: Iterable[Number]) -> int:
+    """The bits of the longest of the numbers."""
+    return max((n.numerator.bit_length() + n.denominator.bit_length() for n in numbers), default=0)
+
+
+def cost(bits: int) -> int:
+    """The steps that arithmetic with fractions of so many bits takes. Raises TooHard for numbers that are too long."""
+    if bits > LONGEST:
+        raise TooHard
+    # the greatest common divisor takes quadratic time
+    return 1 + bits // 500 + (bits // 1000) ** 2
+
+
 def add(a: Polynomial, b: Polynomial, sign: int = 1) -> Polynomial:
+    if a and b:
+        spend(len(a) // 100 + len(b) * cost(bits_of(b.values())))
     total = dict(a)
     for monomial, coefficient in b.items():
         value = total.get(monomial, 0) + sign * coefficient
@@ -58,7 +123,8 @@ def multiply(a: Polynomial, b: Polynomial) -> Polynomial:
         return b
     if b == ONE:
         return a
-    spend(a, b)
+    atoms = max(map(len, a), default=0) + max(map(len, b), default=0)
+    spend(len(a) * len(b) * (atoms // 8 + cost(max(bits_of(a.values()), bits_of(b.values())))))
     total: Polynomial = {}
     for first, p in a.items():
         for second, q in b.items():
@@ -89,6 +155,8 @@ def reduced(exponents: dict[str, Number]) -> tuple[Number, Monomial]:
             integer_part = math.floor(exponent)
             factor *= raised(int(atom), integer_part)
             exponent -= integer_part
+            if integer_part not in (0, 1):
+                spend(cost(bits_of((factor,))))
         elif atom == "i":
             # i^2 = i^6 = -1
             factor *= -1 if exponent % 4 >= 2 else 1
@@ -105,14 +173,6 @@ def raised(base: Number, exponent: int) -> Number:
     if abs(base) != 1 and bits * abs(exponent) > BITS:
         raise TooHard
     return Fraction(base) ** exponent if exponent < 0 else base**exponent
-
-
-def spend(a: Polynomial, b: Polynomial) -> None:
-    """Count a multiplication against the limit; long numbers count several times. Raises TooHard."""
-    bits = max((c.numerator.bit_length() + c.denominator.bit_length() for part in (a, b) for c in part.values()), default=0)
-    _counter.products = getattr(_counter, "products", 0) + len(a) * len(b) * (1 + bits // 500)
-    if bits > 4 * BITS or _counter.products > PRODUCTS:
-        raise TooHard
 
 
 def quotient(above: Polynomial, below: Polynomial) -> Form:
@@ -141,13 +201,26 @@ def constant(form: Form) -> Fraction | None:
     return Fraction(form.above.get((), 0))
 
 
+def opaque(name: str) -> str:
+    """The name of an atom for any other expression. However deeply functions are nested, no name is long."""
+    return f"#{name}" if len(name) < SPELLED else f"#{hashlib.blake2b(name.encode(), digest_size=24).hexdigest()}"
+
+
 def written(form: Form) -> str:
     """A canonical spelling of a form: equal texts mean equal forms. It names the atoms of functions and roots."""
     # a fraction is the same after both sides are multiplied, so one coefficient is scaled to 1
     scale = 1 / Fraction(form.below[min(form.below)])
-    return "/".join("+".join(f"{_hexadecimal(scale * part[m])}{m}" for m in sorted(part, key=repr)) for part in form)
+    for part in form:
+        spend(len(part) * cost(bits_of(part.values())))
+    return "/".join("+".join(f"{_hexadecimal(scale * part[m])}{spelled(m)}" for m in sorted(part)) for part in form)
 
 
-def _hexadecimal(value: Fraction) -> str:
+def spelled(monomial: Monomial) -> str:
+    """A canonical spelling of a monomial. The lengths of the names make it unambiguous, whatever signs a symbol's name has."""
+    spend(len(monomial) // 4)
+    return "*".join(f"{len(name)}.{name}^{_hexadecimal(exponent)}" for name, exponent in monomial)
+
+
+def _hexadecimal(value: Number) -> str:
     # Python refuses to print very long integers in decimal
     return f"{value.numerator:x}:{value.denominator:x}"

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 from .polynomials import (
+    HIGHEST,
     ONE,
     Form,
     Monomial,
@@ -14,12 +15,17 @@ from .polynomials import (
     TooHard,
     add,
     atom,
+    bits_of,
     constant,
+    cost,
     integer,
     multiply,
+    opaque,
     quotient,
     raised,
     reduced,
+    spelled,
+    spend,
     written,
 )
 
@@ -53,7 +59,10 @@ def times_itself(polynomial: Polynomial, n: int) -> Polynomial:
         return {}
     if len(polynomial) == 1:
         ((monomial, coefficient),) = polynomial.items()
-        factor, powered = reduced({atom: exponent * n for atom, exponent in monomial})
+        powers = {atom: exponent * n for atom, exponent in monomial}
+        if bits_of(powers.values()) > HIGHEST:
+            raise TooHard
+        factor, powered = reduced(powers)
         try:
             return {powered: raised(coefficient, n) * factor}
         except TooHard:
@@ -74,7 +83,7 @@ def huge(value: Number, n: int) -> Monomial:
     if value <= 0:
         raise TooHard
     exponents, left = primes_of(Fraction(value))
-    if left != 1:
+    if left != 1 or n.bit_length() > HIGHEST:
         raise TooHard
     return tuple(sorted((f"#huge {prime}", times * n) for prime, times in exponents.items()))
 
@@ -91,6 +100,8 @@ def primes_of(value: Fraction) -> tuple[dict[str, Number], Fraction]:
     """A positive number as powers of primes, and the factor without small primes that is left (usually 1)."""
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > FACTORED_BITS:
         raise TooHard
+    # a trial division by each number up to FACTORS_TO
+    spend(FACTORS_TO // 20)
     exponents: dict[str, Number] = {}
     left = [value.numerator, value.denominator]
     for side, sign in ((0, 1), (1, -1)):
@@ -118,7 +129,7 @@ def root_of_number(value: Fraction, degree: int) -> tuple[Number, dict[str, Numb
             integer_root = round_root(part, degree)
             if integer_root**degree != part:
                 # not factored, so it may share unknown factors with other numbers: an opaque atom
-                return factor, dict(root_powers) | {f"#root{degree}({left})": 1}
+                return factor, dict(root_powers) | {opaque(f"root{degree}({left.numerator:x}:{left.denominator:x})"): 1}
             factor *= Fraction(integer_root) ** sign
     return factor, dict(root_powers)
 
@@ -144,7 +155,7 @@ def root_of_sum(polynomial: Polynomial, degree: int) -> Form:
     sign = -1 if common < 0 and degree % 2 and all(map(real, polynomial)) else 1
     factor, powers = root_of_number(abs(common), degree)
     inner: Polynomial = {monomial: sign * coefficient / abs(common) for monomial, coefficient in polynomial.items()}
-    return _with(factor * sign, powers | {f"#root{degree}[{written(Form(inner, ONE))}]": 1})
+    return _with(factor * sign, powers | {opaque(f"root{degree}[{written(Form(inner, ONE))}]"): 1})
 
 
 def real(monomial: Monomial) -> bool:
@@ -161,7 +172,7 @@ def root_of_term(monomial: Monomial, coefficient: Number, degree: int) -> Form:
     outside = -factor if coefficient < 0 and not minus_inside else factor
     if left:
         inside: Polynomial = {tuple(sorted(left.items())): -1 if minus_inside else 1}
-        return _with(outside, powers | {f"#root{degree}[{written(Form(inside, ONE))}]": 1})
+        return _with(outside, powers | {opaque(f"root{degree}[{written(Form(inside, ONE))}]"): 1})
     if not minus_inside:
         return _with(outside, powers)
     if degree != 2:
@@ -194,20 +205,21 @@ def _with(factor: Number, powers: dict[str, Number]) -> Form:
 def content(polynomial: Polynomial) -> Number:
     """The content: dividing by it leaves integer coefficients without a common factor, the first one positive."""
     values = [Fraction(c) for c in polynomial.values()]
+    spend(len(values) * cost(sum(v.denominator.bit_length() for v in values) + bits_of(values)))
     below = math.lcm(*(v.denominator for v in values))
     value = Fraction(math.gcd(*(int(v * below) for v in values)), below)
-    return value if polynomial[min(polynomial, key=repr)] > 0 else -value
+    return value if polynomial[min(polynomial)] > 0 else -value
 
 
 def symbolic(base: Form, exponent: Form) -> Form:
     """A power with symbols in the exponent. Each term of the exponent becomes its own power, so that 2^(n+1) = 2 * 2^n."""
     if exponent.below != ONE or base.below != ONE or len(base.above) != 1:
-        return atom(f"#pow({written(base)},{written(exponent)})")
+        return atom(opaque(f"pow({written(base)},{written(exponent)})"))
     ((monomial, coefficient),) = base.above.items()
     if (monomial and (coefficient != 1 or len(monomial) != 1 or monomial[0][1] != 1)) or (
         coefficient < 0 and coefficient.denominator != 1
     ):
-        return atom(f"#pow({written(base)},{written(exponent)})")
+        return atom(opaque(f"pow({written(base)},{written(exponent)})"))
     if not monomial and coefficient > 0:
         bases, left = primes_of(Fraction(coefficient))
         if left != 1:
@@ -223,7 +235,7 @@ def symbolic(base: Form, exponent: Form) -> Form:
                 single = Form({(): int(name)} if name.lstrip("-").isdigit() else {((name, 1),): 1}, ONE)
                 part = power(single, Form({(): times * n}, ONE))
             else:
-                part = atom(f"#{name}^{term}", times * n)
+                part = atom(opaque(f"{name}^{spelled(term)}"), times * n)
             total = quotient(multiply(total.above, part.above), multiply(total.below, part.below))
     return total
 
@@ -249,6 +261,8 @@ def _plain(name: str, values: list[Fraction]) -> Form | None:
     elif name in ("max", "min"):
         result = max(values) if name == "max" else min(values)
     elif name in ("gcd", "lcm") and all_integers:
+        # a least common multiple may be as long as all of them together
+        spend(len(values) * cost(sum(value.numerator.bit_length() for value in values)))
         result = (math.gcd if name == "gcd" else math.lcm)(*(int(value) for value in values))
     elif name == "factorial" and all_integers and 0 <= first <= LARGEST_FACTORIAL:
         result = math.factorial(int(first))

@@ -13,6 +13,7 @@ from .answers import answer
 from .kinds import Answer, Parts, Value
 from .letters import as_words, lettered
 from .parts import parts
+from .polynomials import allowance
 from .text import Unreadable, clean, spelling, tokens
 from .trees import number
 
@@ -37,11 +38,12 @@ def read(text: str) -> Reading:
         return Reading(plain, plain, Value(number(Fraction(plain.replace(",", "")))))
     spelled = plain
     try:
-        if (found := _parts(plain)) is not None:
-            return Reading(plain, spelled, found)
-        parsed_tokens = as_words(tokens(clean(undoubled(plain))))
-        spelled = spelling(parsed_tokens)
-        return Reading(plain, spelled, lettered(answer(parsed_tokens), parsed_tokens))
+        with allowance():
+            if (found := _parts(plain)) is not None:
+                return Reading(plain, spelled, found)
+            parsed_tokens = as_words(tokens(clean(undoubled(plain))))
+            spelled = spelling(parsed_tokens)
+            return Reading(plain, spelled, lettered(answer(parsed_tokens), parsed_tokens))
     except (Unreadable, RecursionError) as problem:
         return Reading(plain, spelled, None, str(problem) or "too deep")
 

@@ -9,6 +9,7 @@ from .expressions import scalar
 from .inequalities import inequality, unequal
 from .kinds import Answer, Finite, Matrix, Named, Ordered, Ratio, Relation, Several, Span, Value
 from .layout import cut
+from .polynomials import count
 from .spans import Piece, intersection, union
 from .text import Token, Unreadable, spelling
 from .trees import Tree, names
@@ -22,6 +23,8 @@ _SHAPES = frozenset(("angle", "overline", "triangle", "measuredangle", "widehat"
 
 def relation(tokens: Sequence[Token], read: Read) -> Answer | None:
     """The relation that the tokens state; None if they have no relation sign outside brackets. Raises Unreadable."""
+    # relations within relations are read several times
+    count(5 * len(tokens))
     parts, signs = cut(tokens, _SIGNS)
     if not signs:
         return None

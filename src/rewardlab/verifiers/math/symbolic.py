@@ -11,12 +11,16 @@ from typing import Any
 
 import sympy as sp
 
+from .compare import Comparison
+from .exact import Forms
+from .kinds import unpacked
 from .numeric import differ
 from .trees import Tree
 
 BITS = 200_000
 """Longest power of a rational number that is computed."""
 NOT_PROVEN = "their values agree to 30 digits, but they are not proven equal"
+DIFFERENT = "they have different values"
 
 _X = sp.Symbol("x")
 # one symbol for every log without a base, so that their quotients cancel
@@ -34,18 +38,50 @@ class TooLarge(ValueError):
     """A number is too large to compute."""
 
 
-def equal(a: list[Any], b: list[Any]) -> list[Any]:
-    """[whether two trees are proven equal, the reason if not]. Trees arrive as lists, since workers exchange JSON."""
-    first, second = frozen(a), frozen(b)
-    # far cheaper than algebra, and it settles most wrong answers
-    if differ(first, second):
-        return [False, "they have different values"]
-    difference = expression(first) - expression(second)
-    return [True, ""] if any(step == 0 for step in _steps(difference)) else [False, NOT_PROVEN]
+def same(reply: Any, gold: Any, *settings: Any) -> list[Any]:
+    """[whether two answers are proven to be the same, the reason if not]. They are `packed`; settings: those of Comparison."""
+    algebra = Algebra()
+    # one expression whose value is that of no other settles a list before anything is proven
+    for equal in (algebra.by_value, algebra.proven):
+        found = Comparison(equal, *settings).same(unpacked(reply), unpacked(gold))
+        if found is not None:
+            return [found, "" if found else algebra.why]
+    return [False, algebra.why]
 
 
-def frozen(tree: Any) -> Tree:
-    return tuple(frozen(part) for part in tree) if isinstance(tree, list) else tree
+class Algebra:
+    """Decides about the expressions of two answers.  why: the first reason for which two of them were not taken to be equal."""
+
+    def __init__(self) -> None:
+        self.forms = Forms()
+        self.known: dict[tuple[Tree, Tree], bool | None] = {}
+        self.why = ""
+
+    def by_value(self, a: Tree, b: Tree) -> bool | None:
+        """Whether they are equal, as far as normal forms and numerical values tell."""
+        if (sure := self.forms.equal(a, b)) is not None:
+            return sure
+        if (a, b) not in self.known:
+            # far cheaper than algebra, and it settles most wrong answers
+            self.known[a, b] = False if differ(a, b) else None
+        if self.known[a, b] is False:
+            self.why = self.why or DIFFERENT
+        return self.known[a, b]
+
+    def proven(self, a: Tree, b: Tree) -> bool:
+        if (sure := self.by_value(a, b)) is None:
+            try:
+                sure, why = proven(a, b), NOT_PROVEN
+            except Exception as problem:
+                # what SymPy cannot do is not proven
+                sure, why = False, f"{type(problem).__name__}: {problem}"[:200]
+            self.known[a, b], self.why = sure, self.why if sure else why
+        return sure
+
+
+def proven(a: Tree, b: Tree) -> bool:
+    difference = expression(a) - expression(b)
+    return any(step == 0 for step in _steps(difference))
 
 
 def _steps(difference: Any) -> Iterator[Any]:

@@ -24,20 +24,18 @@ from rewardlab.text.numbers import ascii_digits, ungrouped
 from rewardlab.text.replies import accepted, data
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, shorten, verifier, wrong
 
-from . import exact
 from .choices import Choice, choice, hedged, in_brackets, letters
 from .compare import Comparison
 from .decimals import with_points
-from .kinds import Matrix, Parts, Several, Value, Words
+from .exact import Forms
+from .kinds import Answer, Matrix, Parts, Several, Value, Words, packed
 from .parts import parts
+from .polynomials import TooHard, allowance
 from .prose import concludes
 from .reading import Reading, read
 from .text import BASES, LONGEST
-from .trees import Tree
 
-SYMBOLIC = "rewardlab.verifiers.math.symbolic:equal"
-ROUNDS = 5
-"""Most rounds of computer algebra: which expressions must be compared may depend on the results of earlier rounds."""
+SYMBOLIC = "rewardlab.verifiers.math.symbolic:same"
 _IN_PARTS, _COMPUTED = (Parts, Several), (Matrix, Value)
 _PERCENT = re.compile(r"percent|%|\bpct\b|per cent", re.IGNORECASE)
 _BASED = re.compile(r"([0-9A-Z]{1,40})_\{?([0-9]{1,2})\}?")
@@ -69,7 +67,7 @@ def math(
     strict: see `compare.py`.  tolerance: relative, for rational numbers.
     worked_out: if the gold answer is a number, accept 1023 but not "2^10 - 1".
     decimal_comma: read 3,5 as 3.5, in replies and gold answers; without it, only where the gold answer is a decimal fraction.
-    seconds: time limit for one comparison by computer algebra; an answer that takes longer is wrong.
+    seconds: time limit for the computer algebra of one verdict; an answer that takes longer is wrong.
     """
     judge, settings = Judge(strict, tolerance, seconds), Settings(find, worked_out, decimal_comma)
     golds = [_golds(pair.answer) for pair in pairs]
@@ -101,61 +99,61 @@ class Case:
     in_percent: bool
 
 
+Open = tuple[Answer, Answer, bool]
+"""What computer algebra is asked: the answers of the reply and of the gold column, and whether the question asks for percent."""
+
+
 @dataclass
 class Judge:
-    """Compares the answers of many cases, and sends all expressions that it cannot decide to computer algebra together."""
+    """Compares the answers of many cases, and sends all that it cannot decide to computer algebra together."""
 
     strict: bool
     tolerance: float
     seconds: float
-    known: dict[tuple[Tree, Tree], tuple[bool, str]] = field(default_factory=dict)
+    known: dict[Open, tuple[bool | None, str]] = field(default_factory=dict)
 
     def verdicts(self, cases: Sequence[Case | Verdict]) -> list[Verdict]:
-        verdicts: list[Verdict | None] = [case if isinstance(case, Verdict) else None for case in cases]
-        for _ in range(ROUNDS):
-            # a dict as an ordered set: expressions that many replies share are computed once
-            open_pairs: dict[tuple[Tree, Tree], None] = {}
-            # all open comparisons of the batch go to the workers together
-            for i, case in enumerate(cases):
-                if verdicts[i] is None and isinstance(case, Case):
-                    verdicts[i] = self.judge(case, open_pairs)
-            if not open_pairs:
-                break
-            try:
-                self.compute(list(open_pairs))
-            except RewardlabError as problem:
-                # no worker could be started: our failure, not the replies'
-                return [verdict or no_verdict(str(problem)) for verdict in verdicts]
-        return [verdict or wrong("the comparison did not finish") for verdict in verdicts]
+        # answers that many replies share are compared once
+        for case in cases:
+            if not isinstance(case, Verdict) and (asked := _asked(case)) not in self.known:
+                self.known[asked] = self.at_once(*asked), ""
+        undecided = [asked for asked, (same, _) in self.known.items() if same is None]
+        failure = ""
+        try:
+            self.compute(undecided)
+        except RewardlabError as problem:
+            # no worker could be started: our failure, not the replies'
+            failure = str(problem)
+        return [case if isinstance(case, Verdict) else self.verdict(case, failure) for case in cases]
 
-    def judge(self, case: Case, open_pairs: dict[tuple[Tree, Tree], None]) -> Verdict | None:
-        """A verdict; or None, and the pairs of expressions that it depends on are added to `open_pairs`."""
-        unproven: list[str] = []
-
-        def equal(a: Tree, b: Tree) -> bool | None:
-            if (sure := exact.equal(a, b)) is not None:
-                return sure
-            if (a, b) not in self.known:
-                open_pairs[a, b] = None
-                return None
-            same, why = self.known[a, b]
-            if why:
-                unproven.append(why)
-            return same
-
-        assert case.said.answer is not None
-        assert case.gold.answer is not None
-        same = Comparison(equal, self.strict, self.tolerance, case.in_percent).same(case.said.answer, case.gold.answer)
-        if same is None:
+    def at_once(self, reply: Answer, gold: Answer, in_percent: bool) -> bool | None:
+        """Whether two answers are the same, where normal forms tell that soon; else None."""
+        try:
+            with allowance():
+                return Comparison(Forms().equal, self.strict, self.tolerance, in_percent).same(reply, gold)
+        except TooHard:
             return None
+
+    def compute(self, undecided: Sequence[Open]) -> None:
+        calls = [(packed(reply), packed(gold), self.strict, self.tolerance, in_percent) for reply, gold, in_percent in undecided]
+        # one call for all that a verdict takes, so that its limit is that of the verdict
+        for asked, result in zip(undecided, workers(SYMBOLIC, seconds=self.seconds).map(calls) if calls else [], strict=True):
+            self.known[asked] = (bool(result.value[0]), result.value[1]) if isinstance(result, Done) else (False, result.why)
+
+    def verdict(self, case: Case, failure: str) -> Verdict:
+        same, unproven = self.known[_asked(case)]
+        if same is None:
+            return no_verdict(failure)
         if same:
             return right(case.said.text)
         why = differs(case.said.text, case.gold.text)
-        return wrong(f"{why}: {unproven[0]}" if unproven else why, case.said.text)
+        return wrong(f"{why}: {unproven}" if unproven else why, case.said.text)
 
-    def compute(self, pairs: list[tuple[Tree, Tree]]) -> None:
-        for pair, result in zip(pairs, workers(SYMBOLIC, seconds=self.seconds).map(pairs), strict=True):
-            self.known[pair] = (bool(result.value[0]), result.value[1]) if isinstance(result, Done) else (False, result.why)
+
+def _asked(case: Case) -> Open:
+    assert case.said.answer is not None
+    assert case.gold.answer is not None
+    return case.said.answer, case.gold.answer, case.in_percent
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
