@@ -71,6 +71,7 @@ _UNICODE = {
     "⅙": "\\frac{1}{6}", "⅚": "\\frac{5}{6}", "⅜": "\\frac{3}{8}", "⅝": "\\frac{5}{8}", "⅞": "\\frac{7}{8}",
     "∛": "\\sqrt[3] ", "∜": "\\sqrt[4] ", "⌊": "\\lfloor ", "⌋": "\\rfloor ", "⌈": "\\lceil ", "⌉": "\\rceil ",
     "∨": "\\lor ", "∧": "\\land ",
+    "µ": "\\mu ", "Ω": "\\Omega ", "℃": "^\\circ C", "℉": "^\\circ F",
     "‰": "\\text{ permille}", "€": "\\text{euros}", "£": "\\text{pounds}",
     **{pair[0]: f"\\{pair[1:]} " for pair in sorted(words(
         "αalpha βbeta γgamma δdelta εepsilon ζzeta ηeta θtheta ιiota κkappa λlambda μmu νnu ξxi ρrho σsigma τtau φphi χchi ψpsi "
@@ -105,7 +106,7 @@ _TOKEN = re.compile(
     r"(?P<space>\s+)"
     r"|(?P<number>(?!0)[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:\x00[0-9]{3})+|(?: [0-9]{3}){1,10}(?!\s?/))(?![0-9])"
     r"(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
-    r"|(?P<text>\\(?:text(?:bf|it|rm|sf|normal|tt)?|mbox|hbox|mathrm|operatorname|rm)\*?\s?\{(?P<inside>[^{}]{0,200})\})"
+    r"|(?P<text>\\(?:text(?:bf|it|rm|sf|normal|tt)?|mbox|hbox|mathrm|operatorname|rm)\*?\s?\{(?P<inside>(?:[^{}]|\{[^{}]{0,20}\}){0,200})\})"
     r"|(?P<begin>\\(?:begin|end)\s?\{[a-zA-Z]{1,12}\*?\})|(?P<field>\\math(?:bb|rm|bf)\s?\{?[A-Z]\}?)"
     r"|(?P<command>\\[A-Za-z]+|\\.)|(?P<letters>[A-Za-z]+)|(?P<sign><=|>=|!=|==|\*\*|!!|[^\\])"
 )

@@ -16,7 +16,9 @@ def value(tokens: Sequence[Token]) -> Value:
     if not tokens:
         raise Unreadable("there is no value")
     tokens, mark = _marked(list(tokens))
-    tree, after = scalar(tokens)
+    start = units.starts(tokens)
+    tree, after = scalar(tokens[:start])
+    after = [*after, *tokens[start:]]
     # "3 million" is a number, not 3 of a unit
     if after and after[0].text.lower() in units.SCALES:
         tree, after = times(tree, number(units.SCALES[after[0].text.lower()])), after[1:]
@@ -45,8 +47,11 @@ def _marked(tokens: list[Token]) -> tuple[list[Token], str]:
         return _without_currency(tokens, first)
     if tokens[-1].text == "%" and len(tokens) > 1:
         return tokens[:-1], "%"
-    texts = [token.text for token in tokens[-4:]]
+    texts = [token.text for token in tokens[-5:]]
     for tail in (["^", "circ"], ["^", "{", "circ", "}"]):
+        scale = tokens[-1].text if texts[-len(tail) - 1 : -1] == tail and tokens[-1].text in ("C", "F") else ""
+        if scale and len(tokens) > len(tail) + 1:
+            return tokens[: -len(tail) - 1], f"deg{scale}"
         # sin 30^\circ: the degrees belong to the argument, not to the value
         plain = not any(token.text in ("sin", "cos", "tan", "cot", "sec", "csc") for token in tokens)
         if texts[-len(tail) :] == tail and len(tokens) > len(tail) and plain:
