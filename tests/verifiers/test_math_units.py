@@ -1,4 +1,4 @@
-r"""Units in words, in signs and in LaTeX; numbers that words multiply; units that contradict each other."""
+r"""Units in words, in signs and in LaTeX; words that multiply; approximations; equations that state what was asked."""
 
 from __future__ import annotations
 
@@ -73,3 +73,42 @@ def test_units_of_all_spellings(answer, replies):
 )  # fmt: skip
 def test_units_that_contradict_and_words_that_change_the_number(answer, replies):
     assert [reply for reply in replies if said(reply, answer) is not False] == []
+
+
+# ---- approximations, and equations that state the value of what was asked ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply", "right"),
+    [
+        ("3.14", r"\approx 3.14", True), ("3.14", r"\simeq 3.14", True), ("≈ 3.14", "3.14", True), (r"\pi", r"\approx 3.14", False),
+        (r"\pi", r"\pi\approx 3.14", True), ("2/3", r"\frac23\approx 0.67", True), ("2/3", r"\frac23\approx 0.66", True),
+        ("2/3", r"\frac23\approx 0.76", False), ("1/3", r"x=\frac13\approx0.33", True), ("5", r"5\approx 6", False),
+        ("6", r"5\approx 6", False), ("7", r"7\approx 8", False), ("5", r"5\approx 5.0", True),
+        ("100003", r"100003\approx 100000", True),
+        (r"\sqrt2", r"\sqrt2\approx 1.41421", True), (r"\sqrt2", r"\sqrt2\approx 1.73", False), ("3", r"\approx", False),
+        ("3", r"\approx 3\approx 4", False),
+    ],
+)  # fmt: skip
+def test_approximations(answer, reply, right):
+    assert said(reply, answer) is right
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "right"),
+    [
+        ("What is the value of $x+y$?", r"**Final Answer:** \(x + y = 42\).", True), ("Find a+b.", r"\boxed{a+b=42}", True),
+        ("Find $a+b$ if $a=2$.", r"\boxed{a + b = 42}", True), (r"Find $\cos\angle RPS$.", r"So $\cos \angle RPS = 42$.", True),
+        (r"Compute $\cos \theta$.", r"\boxed{\cos\theta=42}", True), ("Find $|z|$.", r"\boxed{|z|=42}", True),
+        (r"Find the value of $\frac{a}{b}$.", r"\boxed{\frac{a}{b}=42}", True), ("Compute $E[X]$.", r"\boxed{E[X]=42}", True),
+        (r"Determine $\gcd(a, b)$.", r"\boxed{\gcd(a,b)=42}", True), (r"Evaluate $\int_0^1 f$.", r"\boxed{\int_0^1 f=42}", True),
+        ("What is the value of $x+y$?", r"\boxed{x+y=43}", False), ("Find $a+b+c$.", r"\boxed{a+b=42}", False),
+        ("If $a+b=42$, find $a$.", r"\boxed{a+b=42}", False), ("Find $2(a+b)$.", r"\boxed{a+b=42}", False),
+        ("Find $a+b^2$.", r"\boxed{a+b=42}", False), ("Find $x$ if $2x=42$.", r"\boxed{2x=42}", False),
+        ("What is $3x+y$?", r"\boxed{x+y=42}", False), ("Find $x+y_1$.", r"\boxed{x+y=42}", False),
+        ("What is $x+y$?", r"\boxed{x+y=42=43}", False), ("What is $x+y$?", r"\boxed{x+y\le 42}", False),
+        ("", r"\boxed{a+b=42}", False),
+    ],
+)  # fmt: skip
+def test_an_equation_states_the_value_of_what_the_question_asks_for(question, reply, right):
+    assert math().check(reply, "42", question).correct is right

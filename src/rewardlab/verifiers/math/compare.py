@@ -5,6 +5,7 @@ The rules, all on the strict side:
     0.5, 1/2, 2/4 and 50% are equal. 50 equals 50% only if the gold answer is written in percent or the question asks for percent.
     Nothing is rounded: 3.14 is not 3.14159, 0.33 is not 1/3, unless a tolerance is given.
     A unit is ignored if the other side has none; two different units of measurement are never equal, nor is one equal to apples.
+    "a + b = 5" is 5 only where the question asks to find a + b. "pi = 3.14" approximately is pi; "5 = 6" approximately is nothing.
     x = 5 and 5 are equal; y = 5 and x = 5 are not. The name in f(x) = ... and Area = ... is ignored.
     Equations are equal up to a nonzero constant factor: y = 2x + 1 and 2x - y + 1 = 0; inequalities up to a positive one.
     AB = 4, CD = 5 equals CD = 5, AB = 4 and, as a gold answer, 4, 5 in this order; x = 1, y = 2 equals (1, 2);

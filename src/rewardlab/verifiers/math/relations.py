@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 from .exact import equal
 from .expressions import scalar
@@ -10,12 +12,15 @@ from .inequalities import inequality, unequal
 from .kinds import Answer, Finite, Matrix, Named, Ordered, Ratio, Relation, Several, Span, Value
 from .layout import cut
 from .polynomials import count
-from .spans import Piece, intersection, union
+from .spans import Piece, approximate, intersection, union
 from .text import Token, Unreadable, spelling
 from .trees import Tree, names
 
 Read = Callable[[Sequence[Token]], Answer]
 _SIGNS = ("=", "<", ">", "le", "ge", "ne", "in", "approx")
+_ASKS = r"(?:find|compute|evaluate|determine|calculate|simplify|value of|what is|what's)"
+_AROUND = re.compile(r"\\left|\\right|\\[,;!:()\[\]]|\\displaystyle|[{}]")
+_PIECES = re.compile(r"\\[A-Za-z]+|[^\s$]")
 _FLIPPED = {">": "<", "ge": "le"}
 _FUNCTIONS = frozenset("fghpqruvwFGHPQRTVEDL")
 _SHAPES = frozenset(("angle", "overline", "triangle", "measuredangle", "widehat"))
@@ -31,6 +36,10 @@ def relation(tokens: Sequence[Token], read: Read) -> Answer | None:
     if "approx" in signs:
         # "x = 1/3 \approx 0.33": the exact value counts, not the approximation after it
         place = signs.index("approx")
+        if not parts[0] and len(parts) == 2:
+            return read(parts[1])
+        if _disagree(parts[place], parts[place + 1]):
+            raise Unreadable("an approximation of another value")
         exact_part = tokens[: sum(len(part) + 1 for part in parts[: place + 1]) - 1]
         return read(exact_part) if label(parts[0]) is None or place else read([*parts[0], Token("sign", "="), *parts[1]])
     if set(signs) == {"="}:
@@ -47,6 +56,35 @@ def relation(tokens: Sequence[Token], read: Read) -> Answer | None:
         functions = [kind[0] if kind and kind[1] == "function" else "" for kind in kinds]
         return inequality([_tree(part, read) for part in parts], signs, functions)
     raise Unreadable("the relations do not form an equation or an interval")
+
+
+def _disagree(exact: Sequence[Token], rounded: Sequence[Token]) -> bool:
+    """Whether a plain number is neither the value before it rounded or cut off, nor within a fiftieth of it."""
+    if len(rounded) != 1 or rounded[0].kind != "number" or label(exact) is not None:
+        return False
+    try:
+        tree, after = scalar(exact)
+    except Unreadable:
+        return False
+    value, number = approximate(tree), float(Fraction(rounded[0].text))
+    if after or value is None:
+        return False
+    place = 10.0 ** -len(rounded[0].text.partition(".")[2])
+    return not (abs(value - number) <= place * 0.501 or 0 <= value - number < place or abs(value - number) <= abs(value) / 50)
+
+
+def value_asked(form: str, prompt: str) -> str:
+    """Of an equation "x + y = 5" the right side, if the left one is what the question asks to find; else the form."""
+    left, sign, right = form.partition("=")
+    parts = _PIECES.findall(_AROUND.sub(" ", left))
+    if not sign or "=" in right or not 2 <= len(parts) <= 40 or not right.strip(" $.") or left[-1:] in "<>!\\":
+        return form
+    # most equations are about something else, and that takes less time to find out than a pattern
+    if not all(part in prompt for part in parts):
+        return form
+    spelled = r"[\s{}$]{0,4}".join(map(re.escape, parts))
+    asked = re.compile(rf"{_ASKS}[\s$\\({{]{{0,6}}{spelled}(?![\s{{}}$]{{0,4}}[-+*/^=<>_(\[])(?![A-Za-z0-9])", re.IGNORECASE)
+    return right if asked.search(_AROUND.sub(" ", prompt[-3000:])) else form
 
 
 def label(tokens: Sequence[Token]) -> tuple[str, str] | None:

@@ -83,7 +83,7 @@ def complement(pieces: Sequence[Piece]) -> tuple[Piece, ...] | None:
 
 
 def _placed(pieces: Sequence[Piece]) -> list[Piece] | None:
-    if any(_real(tree) is None for piece in pieces for tree in (piece.low, piece.high)):
+    if any(approximate(tree) is None for piece in pieces for tree in (piece.low, piece.high)):
         return None
     return sorted(pieces, key=lambda p: (_value(p.low), not p.low_in, _value(p.high)))
 
@@ -94,11 +94,11 @@ def _joins(left: Piece, right: Piece) -> bool:
 
 
 def _value(tree: Tree) -> float:
-    value = _real(tree)
+    value = approximate(tree)
     return math.nan if value is None else value
 
 
-def _real(tree: Tree) -> float | None:
+def approximate(tree: Tree) -> float | None:
     """An approximate value of a real constant; None if it has symbols or other functions."""
     try:
         return float(_float(tree))

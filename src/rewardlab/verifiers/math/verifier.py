@@ -33,6 +33,7 @@ from .parts import parts
 from .polynomials import TooHard, allowance
 from .prose import concludes
 from .reading import Reading, read
+from .relations import value_asked
 from .text import BASES, LONGEST
 
 SYMBOLIC = "rewardlab.verifiers.math.symbolic:same"
@@ -289,6 +290,8 @@ def _as_gold(form: str, gold: Reading, pair: Pair) -> str:
     """
     if gold.spelling == form:
         return form
+    if "=" in form and isinstance(gold.answer, Value) and len(form) <= LONGEST:
+        form = value_asked(form, pair.prompt)
     if "_" in gold.text and (based := _BASED.fullmatch(gold.text.strip(" $\\()"))) and _DIGITS.fullmatch(form.strip(" $")):
         names = [(match[1] or match[2]).lower() for match in _BASE_ASKED.finditer(pair.prompt[:10_000])]
         return f"{form.strip(' $')}_{{{based[2]}}}" if based[2] in [_NAMED_BASES.get(name, name) for name in names] else form
