@@ -15,6 +15,7 @@ from .boxes import boxes, braced, inside, joint
 from .claims import claim
 from .languages import in_english
 from .numbers import IN_TEXT, LONGEST, alone, denied, last_number
+from .others import without_wrong
 from .turns import own_turn, retracted, without_courtesies
 
 NO_ANSWER = "no answer found"
@@ -156,6 +157,7 @@ def statements(text: str, last: bool = False) -> Iterator[str]:
     full, then cut shorter. Else the reply itself if it is a single line, then what its last sentence says (last: or its last
     formula or number). Nothing if the last box is not closed or the answer is denied or taken back.
     """
+    text = without_wrong(text)
     if "\\boxed" in text:
         forms: Iterable[str | None] = (joint(text),) if not _taken_back(text) else ()
     elif line := after_answer(text):

@@ -12,8 +12,10 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from rewardlab.text.replies import claims, end_of
+from rewardlab.text.others import OTHER, of_another
+from rewardlab.text.replies import Claim, claims, end_of
 
+from .conclusions import UNSURE, concluded
 from .languages import in_english
 
 Options = Mapping[str, str]
@@ -23,24 +25,27 @@ LONGEST = 2_000
 """Longest statement that is read, in characters."""
 
 _WORDS = (
-    "so|thus|therefore|hence|clearly|definitely|certainly|probably|most likely|it is|it's|it must be|must be|should be|would be"
-    "|(?:i|we) (?:would )?(?:choose|chose|pick|select|say|go with|went with)|i (?:think|believe)(?: that)?"
+    "so|thus|therefore|hence|clearly|definitely|certainly|probably|(?:most |very )?likely|it is|it's|it must be|must be|should be"
+    "|would be|(?:i|we) (?:would )?(?:choose|chose|pick|select|say|go with|went with)|i (?:think|believe)(?: that)?"
     "|i'd (?:choose|pick|say|go with)|my|the|correct|right"
     "|best|true|only|final|answers?|options?|choices?|letters?|is|are|both|either"
 )
 _FILLING = re.compile(rf"[\s,:]{{0,3}}(?:(?:{_WORDS})\b[\s,:]{{0,3}}){{0,8}}", re.IGNORECASE)
 _MARKUP = re.compile(r"[✓✔✅☑]\ufe0f?\s?|\\(?:boxed|text|textbf|mathrm|mathbf|mbox)\s?\{|\\[()\[\]]|[*_`$\"“”{}\[\]<>]")
 _ALONE = r"(?<![\w'’])(?-i:([A-Z]))(?![\w'’])"
-_FIRST = re.compile(rf"\(?{_ALONE}(?!\+\+|#)\s?([).:,;–—]|[/&+](?=\s?\(?[A-Z](?!\w|\+\+|#))|-\s|$)?")
+_FIRST = re.compile(
+    rf"\(?{_ALONE}(?!\+\+|#)\s?([).:,;–—]|[/&+](?=\s?\(?[A-Z](?!\w|\+\+|#))|-\s|$"
+    r"|\((?=[^()]{2,60}\)\s?(?:$|[\n.,;:!])))?"
+)
 _BARE = re.compile(r"\(?([A-Za-z])[).:]{0,2}")
-_SMALL = re.compile(r"\(([a-z])\)")
+_SMALL = re.compile(r"^\([a-z]\)")
 _RULED_OUT = re.compile(
     rf"(?:(?:option |choice )?\(?{_ALONE}\)?(?:(?:, and|,| and) \(?{_ALONE}\)?){{0,8}} (?:is|are) (?:all |both )?"
     r"(?:wrong|incorrect|false|out|impossible)[,;.]? (?:and )?){1,8}(?=(?:so|thus|therefore|hence)\b)",
     re.IGNORECASE,
 )
 _WITHDRAWN = re.compile(
-    r"[^.!?\n]{0,80}(?:\?|[.,;:–—-]\s{0,2}(?:(?:but|and|no)\b,?\s)?(?:which|that|this|it)(?:'s|\s(?:is|was))\s(?:[a-z]{1,12}\s)?"
+    r"[^.!?\n]{0,80}(?:\?|[.,;:–—-]\s{0,2}(?:(?:but|and|no|wait|hmm|actually)\b[,.!]?\s){0,3}(?:which|that|this|it)(?:'s|\s(?:is|was))\s(?:[a-z]{1,12}\s)?"
     r"(?:wrong|incorrect|false|not (?:right|correct|true))\b)",
     re.IGNORECASE,
 )
@@ -57,7 +62,8 @@ _OF_IT = (
 )
 _WRONG = re.compile(
     rf"{_OF_IT}(?:(?:in|not )correct|wrong|(?-i:false)\b|untrue|mistaken|eliminated|excluded|nope\b|ruled out|rejected|crossed out"
-    r"|not (?:the )?(?:right|true|correct|best|answer)|out\b|no[,:;]\s|[✗✘❌×]|falsch|falso|faux|fausse|errad[oa]|sbagliat[oa]"
+    r"|not (?:the )?(?:right|true|correct|best|answer)|out\b|no[,:;]\s|(?-i:fails|contradicts|violates|if|unless)\b"
+    r"|[✗✘❌×]|falsch|falso|faux|fausse|errad[oa]|sbagliat[oa]"
     r"|неверно|неправильно| ?(?:(?:is|was)n['’]t|can(?:not|['’]t) be|could(?: not|n['’]t) be) (?:the )?"
     r"(?:right|true|correct|answer|it\b))",
     re.IGNORECASE,
@@ -78,16 +84,12 @@ _CONCLUDES = re.compile(
     re.IGNORECASE,
 )
 """The most likely diagnosis is **B. Appendicitis**"""
-_OTHER_SUBJECT = re.compile(
-    r"\b(?:not|no|never|unlikely|unrelated|incorrect|wrong|false|least|less|except|mistake|error|trap|distractor|misconception"
-    r"|second|third|next (?:most|best|likely)|other|another|alternative|differential|opposite|contrary|previous|user)\b",
-    re.IGNORECASE,
-)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=(?:The|So|Thus|Therefore|Hence|Overall|In conclusion)\b)")
 _SAYS = re.compile(r"\b(?:is|are|was|were)\s?$", re.IGNORECASE)
 _RUN = re.compile(r"[A-Z]{2,26}")
 _JOINED = re.compile(
-    rf"(?:[,;/&+(]|\b(?:and|or|either|both|also|maybe|perhaps|possibly|plus|even|then)\b)\s?\(?(?:option |choice )?{_ALONE}"
+    rf"(?:(?:[,;&+(]|(?<!(?-i:[a-z]))/)|\b(?:and|or|either|both|also|maybe|perhaps|possibly|plus|even|then)\b)"
+    rf"\s?\(?(?:option |choice )?{_ALONE}"
     rf"|[.):]\s?\(?{_ALONE}(?=\s?[.):,;]|\s?$)",
     re.IGNORECASE,
 )
@@ -119,9 +121,13 @@ def choose(reply: str, options: Options) -> Choice:
     text = in_english(end_of(reply))
     if one_by_one := _one_by_one(text, options):
         return one_by_one
-    stated = [(claim, read(claim.text, options)) for claim in claims(text)]
+    conclusion = concluded(text, options)
+    last = read(conclusion.text, options) if conclusion else ""
+    stated = [(claim, read(claim.text, options)) for claim in claims(text) if not of_another(text, claim.start)]
     if not stated:
-        return _from_lines(text, options)
+        return _from_lines(text, options, conclusion if last else None)
+    if conclusion and last not in ("", stated[-1][1]):
+        stated.append((conclusion, last))
     claim, answer = stated[-1]
     if withdrawn := _WITHDRAWN.match(claim.text):
         after = _from_lines(claim.text[withdrawn.end() :].strip(" .!?"), options)
@@ -160,7 +166,7 @@ def read(statement: str, options: Options) -> str:
     if not statement:
         return ""
     if subject := _CONCLUDES.match(statement):
-        return "" if _OTHER_SUBJECT.search(subject[1]) else read(statement[subject.end() :], options)
+        return "" if OTHER.search(subject[1]) or UNSURE.search(subject[1]) else read(statement[subject.end() :], options)
     text = _MARKUP.sub("", _ARROW.sub(" → ", statement)).strip()
     for line in (statement, text):
         for letter, option in options.items():
@@ -188,10 +194,7 @@ def _by_letter(first: re.Match[str], clause: str, text: str, options: Options) -
     """
     letter = first[1]
     after, then = (_without(of[first.end(1) :], options[letter]) for of in (clause, text))
-    # "C: no" says no to C, while "C) No" and "C: No" may be the option's own text
-    if not options[letter] and _REFUSED.match(then):
-        return ""
-    if _WRONG.match(then) or (options[letter] and _WRONG_TEXT.match(then)) or _CHANGED.search(then[:LONGEST]):
+    if denied(then, bool(options[letter])):
         return ""
     # "I" is rather the pronoun
     joined = ({letter_found for pair in _JOINED.findall(after) for letter_found in pair} & {*options}) - {letter, "I"}
@@ -199,6 +202,13 @@ def _by_letter(first: re.Match[str], clause: str, text: str, options: Options) -
         return ""
     quoted = {other for other, text in options.items() if _stands_in(text, after) and text != options[letter]}
     return "" if quoted - joined or (joined and _OPEN.search(after)) else "".join(sorted({letter, *joined}))
+
+
+def denied(then: str, known: bool = False) -> bool:
+    """Whether what follows a letter says that it is wrong, or changes it.  known: the option's own text was left out."""
+    # "C: no" says no to C, while "C) No" and "C: No" may be the option's own text
+    refused = _WRONG_TEXT.match(then) if known else _REFUSED.match(then)
+    return bool(refused or _WRONG.match(then) or _CHANGED.search(then[:LONGEST]))
 
 
 def _by_text(clause: str, options: Options) -> str:
@@ -212,21 +222,22 @@ def _by_text(clause: str, options: Options) -> str:
     return "".join(sorted(named)) if settled else ""
 
 
-def _from_lines(text: str, options: Options) -> Choice:
-    """The choice of a reply without "answer is": that of its last or first line, if no other line chooses differently."""
+def _from_lines(text: str, options: Options, conclusion: Claim | None = None) -> Choice:
+    """The choice of a reply without "answer is": its conclusion, else that of its last or first line, if no other line differs."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [read(line, options) for line in lines]
     if lines and not named[-1] and len(sentences := _SENTENCE.split(lines[-1][-LONGEST:])) > 1 and _CONCLUDES.match(sentences[-1]):
         named[-1] = read(sentences[-1], options)
-    if named and named[-1] and _is_bare(lines[-1]):
+    if named and (conclusion or (named[-1] and _is_bare(lines[-1]))):
         # the lines above may discuss the options one by one; only lines that consist of a letter count
-        named = [letters for line, letters in zip(lines, named, strict=True) if _is_bare(line)]
+        named = [letters if _is_bare(line) else "" for line, letters in zip(lines, named, strict=True)]
+        named[-1] = named[-1] or (read(conclusion.text, options) if conclusion else "")
     if not named or not (named[-1] or named[0]):
         return Choice("", "no answer found")
     different = sorted({letters for letters in named if letters})
     if len(different) > 1:
         return Choice("", f"names {_show(''.join(different))} without deciding")
-    return _unless_hedged(different[0], text, options)
+    return _unless_hedged(different[0], text[conclusion.start if conclusion else 0 :], options)
 
 
 def _unless_hedged(answer: str, statement: str, options: Options) -> Choice:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from rewardlab.text.answers import NO_ANSWER
+from rewardlab.verifiers.choice.options import choose, denied
+from rewardlab.verifiers.contract import Verdict, differs, right, wrong
 
 _TEXT = re.compile(r"\\(?:text(?:bf|rm|it)?|mathrm|mathbf)\s?\{([^{}]{0,200})\}")
 _CHOICE = re.compile(
     r"(?:(?:option|choice|answer)\s{1,3})?(?:\(([A-Ja-j])\)[.:]?|([A-J])[.:)]|([A-J])(?=\s{0,5}$))(.*)", re.IGNORECASE | re.DOTALL
 )
 _MAY_BE = re.compile("[A-Ja-j]")
-_IN_BRACKETS = re.compile(r"\(([A-J])\)")
 _CONJUNCTION = re.compile(r"\b(?:or|and)\b|[,/&;]")
 _LETTER = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z'])")
+_ARTICLE = re.compile(r"A\s[a-z]")
+_LETTERS = dict.fromkeys("ABCDEFGHIJ", "")
 
 
 class Choice(NamedTuple):
@@ -37,6 +43,7 @@ def choice(text: str) -> Choice | None:
 
 def hedged(rest: str) -> bool:
     """Whether the text after the letter offers a second letter."""
+    rest = rest[2:] if _ARTICLE.match(rest) else rest
     return bool(_CONJUNCTION.search(rest) and _LETTER.search(rest))
 
 
@@ -45,9 +52,22 @@ def letters(text: str) -> set[str]:
     return set(_LETTER.findall(text))
 
 
-def in_brackets(text: str) -> str | None:
-    """The letter in brackets on the last line that has any; None if that line has several different ones."""
-    for line in reversed(text.splitlines()):
-        if letters := set(_IN_BRACKETS.findall(line)):
-            return letters.pop() if len(letters) == 1 else None
-    return None
+def in_forms(forms: Iterable[str]) -> Choice | None:
+    """The choice that the first form of an answer which names one states."""
+    return next((found for form in forms if (found := choice(form))), None)
+
+
+def in_prose(reply: str) -> tuple[Choice | None, str]:
+    """The choice that a reply without a box states, or why it states none: a letter may be ruled out or only mentioned."""
+    letters, why = choose(reply, _LETTERS)
+    return (Choice(letters, ""), "") if len(letters) == 1 else (None, why)
+
+
+def same_choice(said: Choice | None, gold: Choice, why: str) -> Verdict:
+    if said is None:
+        return wrong(f"{NO_ANSWER}: no choice is stated" + f", it {why}" * bool(why and why != NO_ANSWER))
+    if hedged(said.rest):
+        return wrong("more than one choice is offered", said.letter)
+    if said.rest != gold.rest and denied(said.rest):
+        return wrong("the choice is said to be wrong", said.letter)
+    return right(said.letter) if said.letter == gold.letter else wrong(differs(said.letter, gold.letter), said.letter)

@@ -24,7 +24,7 @@ from rewardlab.text.numbers import ascii_digits, ungrouped
 from rewardlab.text.replies import accepted, data
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, shorten, verifier, wrong
 
-from .choices import Choice, choice, hedged, in_brackets, letters
+from .choices import Choice, choice, hedged, in_forms, in_prose, letters, same_choice
 from .compare import Comparison
 from .decimals import with_points
 from .exact import Forms
@@ -186,9 +186,9 @@ def begin(pair: Pair, settings: Settings) -> Case | Verdict:
     reply = ascii_digits(reply)
     forms = _forms(reply, settings.find)
     if chosen:
-        stated, forms = _choice_and_forms(forms, reply)
-        if stated or not chosen.rest:
-            return _compare_choices(stated, chosen)
+        said, why, forms = _choice_and_forms(forms, reply, settings.find)
+        if said or not chosen.rest:
+            return same_choice(said, chosen, why)
         text = chosen.rest
     gold = settings.read(text)
     if isinstance(gold.answer, _IN_PARTS) and settings.find != "whole":
@@ -306,21 +306,11 @@ def _is_number(reading: Reading) -> bool:
     return isinstance(reading.answer, Value) and reading.answer.tree[0] == "num"
 
 
-def _choice_and_forms(forms: Iterable[str], reply: str) -> tuple[Choice | None, list[str]]:
-    """The choice that a reply states, and the forms of its answer."""
-    forms = list(forms)
-    stated = next((c for form in forms if (c := choice(form))), None)
+def _choice_and_forms(forms: Iterable[str], reply: str, find: str) -> tuple[Choice | None, str, list[str]]:
+    """The choice that a reply states, the reason if it states none, and the forms of its answer."""
+    forms, boxes = list(forms), "\\boxed" in reply
+    said, why = (in_forms(forms), "") if boxes or find in ("boxed", "whole") else in_prose(reply)
     # a value and its letter, each in a box of its own
-    if not stated and (last := boxed(reply)) and len(letters(joint(reply) or "")) == 1:
-        stated = choice(last)
-    if not stated and not boxed(reply) and (letter := in_brackets(reply)):
-        stated = Choice(letter, "")
-    return stated, forms
-
-
-def _compare_choices(stated: Choice | None, gold: Choice) -> Verdict:
-    if stated is None:
-        return wrong(f"{NO_ANSWER}: no choice is stated")
-    if hedged(stated.rest):
-        return wrong("more than one choice is offered", stated.letter)
-    return right(stated.letter) if stated.letter == gold.letter else wrong(differs(stated.letter, gold.letter), stated.letter)
+    if not said and boxes and (last := boxed(reply)) and len(letters(joint(reply) or "")) == 1:
+        said = choice(last)
+    return said, why, forms
