@@ -1,9 +1,10 @@
-"""Gold letters in the verifier of mathematical answers: a letter that is denied, ruled out or only mentioned is not chosen."""
+"""Answers that a reply does not commit itself to: letters and words that are denied or only mentioned, and boxes beside another."""
 
 from __future__ import annotations
 
 import pytest
 
+from rewardlab.verifiers.match import final_answer, final_number
 from rewardlab.verifiers.math.verifier import math
 
 
@@ -94,3 +95,49 @@ def test_a_letter_that_is_stated_is_chosen(reply):
 def test_a_wrong_answer_that_is_told_is_not_the_replys_own(reply, right, wrong):
     assert said(reply, wrong) is False
     assert right is None or said(reply, right) is True
+
+
+# ---- two boxes -------------------------------------------------------------------------------------------------------
+
+OFFERED = [
+    r"\boxed{6} (or \boxed{5})",
+    r"\boxed{6} or maybe \boxed{5}",
+    r"\boxed{6}, alternatively \boxed{5}",
+    r"\boxed{6} / \boxed{5}",
+    r"If x>0 then \boxed{6}, otherwise \boxed{5}",
+    r"\boxed{6}, perhaps \boxed{5}",
+    r"\boxed{6} or, if $x<0$, \boxed{5}",
+    r"\boxed{6} if $x>0$ and \boxed{5} if $x<0$",
+    r"The answer is \boxed{6}. Alternatively, \boxed{5}.",
+    r"\boxed{6} $\lor$ \boxed{5}",
+    r"\boxed{6}? \boxed{5}?",
+    r"\boxed{6} for even n, \boxed{5} for odd n",
+    r"\boxed{6} | \boxed{5}",
+    r"either \boxed{6} or else \boxed{5}",
+    r"$\boxed{6}\text{ or maybe }\boxed{5}$",
+]
+SETTLED = [
+    r"\boxed{5} or \boxed{5}",
+    r"\boxed{\frac{10}{2}} or \boxed{5}",
+    r"\boxed{5} (or equivalently \boxed{5.0})",
+    r"\boxed{6}. So we get \boxed{5}",
+    r"\boxed{6} is wrong, so \boxed{5}",
+    r"Not \boxed{6} but \boxed{5}",
+    r"\boxed{10} / 2 = \boxed{5}",
+    r"Half of \boxed{10} is \boxed{5}",
+    r"\boxed{6} for the sides, so for the area we have \boxed{5}",
+    r"\boxed{6} apples. If we take one, we have \boxed{5}",
+    r"\boxed{6}, or wait, no, \boxed{5}",
+    "\\boxed{6}\n\nFor the second case we have \\boxed{5}",
+]
+
+
+@pytest.mark.parametrize("verifier", [math, final_number, final_answer], ids=lambda verifier: verifier.__name__)
+def test_the_second_of_two_boxes_that_are_offered_is_no_answer(verifier):
+    assert [reply for reply in OFFERED if verifier().check(reply, "5").correct or verifier().check(reply, "6").correct] == []
+    assert [reply for reply in SETTLED if not verifier().check(reply, "5").correct] == []
+
+
+def test_two_boxes_that_are_offered_are_an_answer_in_two_values():
+    assert said(r"$x = \boxed{6}$ or else $x = \boxed{5}$", "5, 6") is True
+    assert said(r"\boxed{6} or \boxed{7}, so it is \boxed{5}", "5") is True

@@ -11,7 +11,8 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from .boxes import boxes, braced, inside, joint
+from .boxes import boxes, braced, joint
+from .boxes import last as last_box
 from .claims import claim
 from .languages import in_english
 from .numbers import IN_TEXT, LONGEST, alone, denied, last_number
@@ -52,8 +53,7 @@ _TEXT = re.compile(r"\\(?:text|mathrm|textbf)\{([^{}]{0,100})\}")
 
 def boxed(text: str) -> str | None:
     r"""The content of the last \boxed{...}, with balanced braces; None if there is none or it is not closed."""
-    found = boxes(text)
-    return inside(found[-1]) if found else None
+    return last_box(text)
 
 
 def after_answer(text: str) -> str | None:

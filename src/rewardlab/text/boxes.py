@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from .numbers import number
+
+FARTHEST = 80
+"""Characters between two boxes that state one answer."""
 MOST = 100
 """Most boxes of one statement."""
 _FRAMED = re.compile(r"\\(?:fbox|framebox)\s?\{")
@@ -15,6 +19,19 @@ _NAME = r"[A-Za-z](?:_?[A-Za-z0-9]{1,3}|_?[0-9'])?|\\(?:angle|alpha|beta|gamma|t
 _LABEL = re.compile(rf"(?:^|[\s,;:.])({_NAME})\s?=\s{{0,3}}$")
 _JOINT = re.compile(
     rf"[\s,;.]{{0,9}}(?P<word>and|or|as well as)?\s{{0,9}}(?:[-•]|[1-9][.)])?\s{{0,9}}(?:(?:{_NAME})\s?=)?\s{{0,9}}", re.IGNORECASE
+)
+_OFFERING = re.compile(
+    r"\b(?:or|alternatively|maybe|perhaps|possibly|probably|otherwise|else|unless|if|when|for|depending|vs|versus|could|might)\b"
+    r"|[/|?∨]|\\(?:lor|vee|mid)\b",
+    re.IGNORECASE,
+)
+"""What stands between two answers of which either may hold: in other cases, by another reading, or as a second guess."""
+_SETTLING = re.compile(
+    r"\b(?:so|thus|hence|therefore|then|total|finally|altogether|giving|gives|which|wait|not|no)\b|=\s{0,3}$|n't\b", re.IGNORECASE
+)
+_ENDING = re.compile(
+    r"(?:(?<!\bvs)[.!]|\?(?!\s{0,3}\$?$))(?=\s)(?!\s{1,9}(?:or|alternatively|otherwise)\b)|\n\s*\n(?!\s{0,9}(?:or|alternatively|otherwise)\b)",
+    re.IGNORECASE,
 )
 _PART = re.compile(r"^[\s*#_>-]{0,8}(?:part\s)?\(?([a-h]|[1-9])\)", re.MULTILINE | re.IGNORECASE)
 
@@ -64,7 +81,8 @@ def inside(box: Box) -> str:
 def joint(text: str) -> str | None:
     r"""What the last box states, together with the boxes before it from which only a comma, "and" or "or" or a name parts it.
 
-    "$x = \boxed{1}$ or $x = \boxed{-2}$" states "x = 1 or x = -2". None if there is no box, or the last one is cut off.
+    "$x = \boxed{1}$ or $x = \boxed{-2}$" states "x = 1 or x = -2", and so do boxes that are offered, "1, or perhaps -2", or hold in
+    different cases. None if there is no box, or the last one is cut off.
     """
     found = boxes(text)
     if not found:
@@ -72,17 +90,40 @@ def joint(text: str) -> str | None:
     chosen = [found[-1]]
     words: list[str] = []
     for box in reversed(found[:-1]):
-        between = text[box.end : chosen[0].start]
-        match = _JOINT.fullmatch(_plain(between)) if len(between) <= 80 else None
-        if not match or len(chosen) == MOST:
+        word = _joining(text, box, chosen[0])
+        if not word or len(chosen) == MOST:
             break
         chosen.insert(0, box)
-        words.insert(0, "or" if (match["word"] or "").lower() == "or" else ",")
+        words.insert(0, word)
     contents = [inside(box) for box in chosen]
     # an answer that is only repeated is one answer
-    if len(set(contents)) == 1:
-        return contents[0]
+    if _same(contents):
+        return contents[-1]
     return _joined(contents, [_label(text[max(0, box.start - 40) : box.start]) for box in chosen], words)
+
+
+def last(text: str) -> str | None:
+    """What the last box holds; "6 or 5" where the one before it offers another answer. None if there is no box, or it is cut."""
+    found = boxes(text)
+    if len(found) < 2:
+        return inside(found[0]) if found else None
+    one, other = inside(found[-2]), inside(found[-1])
+    return other if _same([one, other]) or _joining(text, found[-2], found[-1]) != "or" else f"{one} or {other}"
+
+
+def _same(contents: list[str]) -> bool:
+    return len(set(contents)) == 1 or (len(values := {number(content) for content in contents}) == 1 and None not in values)
+
+
+def _joining(text: str, one: Box, other: Box) -> str:
+    """What joins two boxes to one statement, a comma or "or"; "" if each stands for itself."""
+    between = text[one.end : other.start]
+    if len(between) > FARTHEST:
+        return ""
+    plain = _plain(between)
+    if match := _JOINT.fullmatch(plain):
+        return "or" if (match["word"] or "").lower() == "or" else ","
+    return "or" if _OFFERING.search(between) and not _SETTLING.search(_LABEL.sub("", plain)) and not _ENDING.search(between) else ""
 
 
 def _joined(contents: list[str], labels: list[str], words: list[str]) -> str:
