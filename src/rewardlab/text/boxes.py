@@ -26,6 +26,9 @@ _OFFERING = re.compile(
     re.IGNORECASE,
 )
 """What stands between two answers of which either may hold: in other cases, by another reading, or as a second guess."""
+_WITHIN = re.compile(r"\s{0,3}(?:\\(?:cup|cap|cdot|times|div|pm|leq?|geq?|in|to)\b|[-+*^_=<>])")
+"""What follows a box that is but a part of a formula."""
+_SIMPLY = re.compile(r"\bor\s(?:simply|just)\s{0,3}$", re.IGNORECASE)
 _SETTLING = re.compile(
     r"\b(?:so|thus|hence|therefore|then|total|finally|altogether|giving|gives|which|wait|not|no)\b|=\s{0,3}$|n't\b", re.IGNORECASE
 )
@@ -123,6 +126,9 @@ def _joining(text: str, one: Box, other: Box) -> str:
     plain = _plain(between)
     if match := _JOINT.fullmatch(plain):
         return "or" if (match["word"] or "").lower() == "or" else ","
+    # 3:1, or simply 3
+    if _WITHIN.match(between) or (_SIMPLY.search(plain) and other.content in one.content):
+        return ""
     return "or" if _OFFERING.search(between) and not _SETTLING.search(_LABEL.sub("", plain)) and not _ENDING.search(between) else ""
 
 
