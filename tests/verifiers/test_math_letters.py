@@ -141,3 +141,49 @@ def test_the_second_of_two_boxes_that_are_offered_is_no_answer(verifier):
 def test_two_boxes_that_are_offered_are_an_answer_in_two_values():
     assert said(r"$x = \boxed{6}$ or else $x = \boxed{5}$", "5, 6") is True
     assert said(r"\boxed{6} or \boxed{7}, so it is \boxed{5}", "5") is True
+
+
+# ---- answers in words ------------------------------------------------------------------------------------------------
+
+NOT_ASKED = [
+    ("Alice", "Alice does worse than Bob, so the winner is Bob.", "Who is the winner?"),
+    ("Alice", "Alice loses, and Bob wins.", "Who wins?"),
+    ("Navin", "Navin has the least money, so the richest is Luka.", "Who has the most money?"),
+    ("odd", "Thus odd numbers are excluded, and n has to be even.", "Is $n$ odd or even?"),
+    ("hyperbola", "The hyperbola was a distractor; the curve is an ellipse.", "What curve is it?"),
+    ("Tuesday", "So Tuesday is the day before the meeting, and the meeting falls on Wednesday.", "When is the meeting?"),
+    ("Alice", "Alice loses.", "Who wins?"),
+    ("Alice", "Alice earns the least.", "Who earns the most?"),
+    ("Alice", "Alice earns more, but Bob earns the most.", "Who earns the most?"),
+    ("even", "So even numbers cannot occur.", "Is it even or odd?"),
+    ("Carla", "The loser is Carla.", "Who wins?"),
+    ("Carla", "The second fastest is Carla.", "Who is the fastest?"),
+    ("Alice", "Alice almost wins.", "Who wins?"),
+    ("Alice", "Alice wins if Bob does not.", "Who wins?"),
+    ("Alice", "Alice wins or draws.", "Who wins?"),
+    ("Alice", "Alice was leading until Bob won.", "Who won?"),
+    ("Carla", "The winner was Carla, but now it is Alice", "Who wins?"),
+]
+ASKED = [
+    ("Navin", "So Navin earns the most, with 39.52 USD.", "Who earns the most?"),
+    ("Navin", "Therefore, after an eight-hour day, Navin would earn the most.", "Who earns the most?"),
+    ("Evelyn", "Clearly, Evelyn has the greatest average speed.", "Which student has the greatest average speed?"),
+    ("Alice", "So Alice wins.", "Who wins?"),
+    ("Alice", "Alice finishes first.", "Who finishes first?"),
+    ("Alice", "Hence Alice loses.", "Who loses?"),
+    ("Alice", "Thus Alice earns more than Bob.", "Who earns more than the other, Alice or Bob?"),
+    ("Carla", "The second fastest is Carla.", "Who is the second fastest?"),
+    ("ellipse", "The graph is an ellipse.", "What is the graph?"),
+    ("ellipse", "So the curve is an ellipse with foci 1 and 2.", ""),
+    ("Wednesday", "The day of the meeting is Wednesday.", ""),
+]
+
+
+@pytest.mark.parametrize(("answer", "reply", "prompt"), NOT_ASKED)
+def test_the_subject_of_a_sentence_that_says_something_else_is_no_answer(answer, reply, prompt):
+    assert [said(reply, answer, asked) for asked in ("", prompt)] == [False, False]
+
+
+@pytest.mark.parametrize(("answer", "reply", "prompt"), ASKED)
+def test_the_subject_of_which_is_said_what_is_asked_is_the_answer(answer, reply, prompt):
+    assert said(reply, answer, prompt) is True

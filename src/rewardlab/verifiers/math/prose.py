@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+from rewardlab.text.others import OTHER
+
+from .text import words
+
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*\\$(])|\n+")
 _LEAD = r"(?:^|,\s|\b(?:so|thus|hence|therefore|that)\s)(?:(?:the|a|an)\s)?"
 _AFTER = (
@@ -15,24 +19,69 @@ _BEFORE = (
     r"(?:(?:facing|achieved\sby|held\sby)\s)?"
     r"(?:(?:a|an|the|due)\s)?"
 )
+_PREDICATE = re.compile(r"\s(?P<said>[^,;:.!?]{1,120}?)(?P<rest>$|[,;:.!?].*|\s(?:with|at|since|because|as)\s.*)", re.DOTALL)
+_GOES_ON = re.compile(
+    r"\b(?:but|however|so|thus|hence|therefore|while|whereas|yet|although|though|until|unless|if|only|and|or|now|instead|is|are|was|were)\b",
+    re.IGNORECASE,
+)
+"""Words by which the sentence goes on to say something of something else."""
+_COMPARES = re.compile(
+    r"\b(?:most|least|best|worst|first|last|more|less|fewer|better|worse|than|[a-z]{2,12}est|[a-z]{2,12}er|excluded|eliminated"
+    r"|ruled out|loses?|lost|wrong|incorrect|never|no|nor|hardly|scarcely|barely|almost|nearly|distractor|trap)\b",
+    re.IGNORECASE,
+)
+_TURNS = re.compile(r"\b(?:but|however|instead|yet|until|now|although|though|or)\b", re.IGNORECASE)
+_SUBJECT = re.compile(r"(?:^|[,;:.]|\b(?:the|an?|one)\b)\s?((?:[a-z'’-]{1,20}\s){1,8})$", re.IGNORECASE)
+_MINOR = re.compile(r"\b(?:loser|runner-up|last|worst|slowest|smallest|lowest|poorest|weakest|shortest)\b", re.IGNORECASE)
+_UTMOST = re.compile(r"\bthe\s(?:most|best|[a-z]{2,12}est)\b", re.IGNORECASE)
+_WORD = re.compile(r"[a-z]{3,30}")
+_COMMON = words(
+    "the and for has have had does did will would can could are was were been being that this there then than with from who whom what "
+    "which when where how many much number numbers answer his her its their they she him them one two all any"
+)
 _MARKUP = re.compile(r"[*_`$]|\\(?:text|mathrm|textbf)\s?\{|\\[()\[\]]|[{}]")
 LONGEST = 60
 """Characters of the longest answer that is looked for."""
 
 
-def concludes(reply: str, answer: str) -> bool:
-    """Whether the last sentence has the answer as its subject, or ends on it as what something is said to be.
+def concludes(reply: str, answer: str, question: str = "") -> bool:
+    """Whether the last sentence says of the answer what is asked, or ends on it as what something is said to be.
 
-    "Navin or Luka earns the most" and "it is not an ellipse" conclude nothing, nor does a name that is only mentioned.
+    "Navin or Luka earns the most" and "it is not an ellipse" conclude nothing, nor does a name that is only mentioned, nor a
+    sentence that goes on to something else. Without a question it must be said to be the most, the greatest, ...
     """
     plain = " ".join(_MARKUP.sub(" ", answer).split())
     if not plain or len(plain) > LONGEST or not any(sign.isalpha() for sign in plain):
         return False
     sentences = [part for part in _SENTENCE.split(reply[-2000:].strip()) if any(sign.isalpha() for sign in part)]
-    if not sentences:
+    last = " ".join(_MARKUP.sub(" ", sentences[-1]).split()) if sentences else "?"
+    if last.endswith("?"):
         return False
-    last = " ".join(_MARKUP.sub(" ", sentences[-1]).split())
-    wanted = re.escape(plain)
-    subject = re.search(f"{_LEAD}{wanted}{_AFTER}", last, re.IGNORECASE)
-    said = re.search(rf"{_BEFORE}{wanted}(?:\W*$|\s?,?\s(?:with|at|since|because|as|who|which)\s)", last, re.IGNORECASE)
-    return bool(subject or said) and not last.endswith("?")
+    wanted, asked = re.escape(plain), question[-5000:].lower()
+    subjects = re.finditer(f"{_LEAD}{wanted}{_AFTER}", last, re.IGNORECASE)
+    said = re.search(rf"{_BEFORE}{wanted}(?P<rest>\W*$|\s?,?\s(?:with|at|since|because|as|who|which)\s.*)", last, re.IGNORECASE)
+    if said and not _TURNS.search(said["rest"]) and _of_the_asked(last[: said.start()], asked):
+        return True
+    return any(_is_asked(last[subject.end() :], asked) for subject in subjects)
+
+
+def _of_the_asked(before: str, asked: str) -> bool:
+    """Whether what something is said to be is not a second, wrong or opposite thing that is not asked for: the loser is Bob."""
+    phrase = _SUBJECT.search(before)
+    found = {match.group().lower() for match in (*OTHER.finditer(phrase[1]), *_MINOR.finditer(phrase[1]))} if phrase else set()
+    return all(word in asked for word in found)
+
+
+def _is_asked(after: str, asked: str) -> bool:
+    """Whether what is said of a subject is what the question asks for, and the sentence says nothing more."""
+    predicate = _PREDICATE.match(after)
+    if not predicate or _GOES_ON.search(predicate["rest"]) or _GOES_ON.search(predicate["said"].partition(" ")[2]):
+        return False
+    told = predicate["said"].lower()
+    if not asked:
+        return bool(_UTMOST.search(told))
+    # the least is not the most, and who loses does not win
+    if any(match.group().lower() not in asked for match in _COMPARES.finditer(told)):
+        return False
+    stems = {word[:4] for word in _WORD.findall(asked)}
+    return any(word[:4] in stems for word in _WORD.findall(told) if word not in _COMMON)

@@ -193,7 +193,8 @@ def begin(pair: Pair, settings: Settings) -> Case | Verdict:
     gold = settings.read(text)
     if isinstance(gold.answer, _IN_PARTS) and settings.find != "whole":
         forms = [*filter(None, _forms_in_parts(reply, gold.answer, settings.find)), *forms]
-    if isinstance(gold.answer, Words) and settings.find in ("final", "last") and not states(reply) and concludes(reply, gold.text):
+    in_words = isinstance(gold.answer, Words) and settings.find in ("final", "last")
+    if in_words and not states(reply) and concludes(reply, gold.text, pair.prompt):
         return right(gold.text)
     return _compare_with(forms, gold, pair, settings)
 
