@@ -187,3 +187,38 @@ def test_the_subject_of_a_sentence_that_says_something_else_is_no_answer(answer,
 @pytest.mark.parametrize(("answer", "reply", "prompt"), ASKED)
 def test_the_subject_of_which_is_said_what_is_asked_is_the_answer(answer, reply, prompt):
     assert said(reply, answer, prompt) is True
+
+
+# ---- several answers in everyday layout ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "**Final Answer**\n\n$x = 2$ or $x = 3$",
+        "## Final Answer\n\n**x = 2** and **x = 3**",
+        "**Final Answer**\n\n$2$ and $3$",
+        "The answers are **2** and **3**.",
+        "So the solutions are **x = 2** and **x = 3**.",
+        "The solutions are **$x = 2$** and **$x = 3$**.",
+        "The solutions are:\n\n- $x = 2$\n- $x = 3$",
+        "The solutions are:\n1. $x = 2$\n2. $x = 3$",
+        "The roots are:\n* **2**\n* **3**",
+    ],
+)
+def test_several_answers_may_be_laid_out_in_bold_in_a_list_or_below_a_heading(reply):
+    assert said(reply, "2, 3") is True
+    assert [said(reply, other) for other in ("2", "3", "2, 4", "2, 3, 1")] == [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("The values are:\n- we add 2 apples\n- so it is 3", "2, 3"),
+        ("Steps to check the numbers:\n- 2\n- 3\n\nSo it is 4.", "2, 3"),
+        ("**Final Answer**\n\n2 or maybe not", "2"),
+        ("Of **5** boys, **3** play.", "5, 3"),
+    ],
+)
+def test_a_list_of_steps_is_no_list_of_answers(reply, answer):
+    assert said(reply, answer) is False

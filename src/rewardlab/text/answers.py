@@ -15,6 +15,7 @@ from .boxes import boxes, braced, joint
 from .boxes import last as last_box
 from .claims import claim
 from .languages import in_english
+from .layouts import in_sentence, under_heading
 from .numbers import IN_TEXT, LONGEST, alone, denied, last_number
 from .others import without_wrong
 from .turns import own_turn, retracted, without_courtesies
@@ -163,7 +164,7 @@ def statements(text: str, last: bool = False) -> Iterator[str]:
     elif line := after_answer(text):
         forms = _of_line(line) if not _taken_back(text) else ()
     else:
-        forms = _of_text(without_courtesies(text), last)
+        forms = _of_text(in_sentence(without_courtesies(text)), last)
     return (form for form in forms if form)
 
 
@@ -196,7 +197,7 @@ def _of_line(line: str) -> Iterator[str]:
 
 
 def _of_text(text: str, last: bool) -> Iterator[str | None]:
-    line = text.strip()
+    line = under_heading(text).strip()
     if line and len(line) <= LONGEST and "\n" not in line and not _PROSE.search(line := _AROUND.sub("", line)):
         yield line
     said = claim(text, last)

@@ -36,8 +36,8 @@ _MINOR = re.compile(r"\b(?:loser|runner-up|last|worst|slowest|smallest|lowest|po
 _UTMOST = re.compile(r"\bthe\s(?:most|best|[a-z]{2,12}est)\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-z]{3,30}")
 _COMMON = words(
-    "the and for has have had does did will would can could are was were been being that this there then than with from who whom what "
-    "which when where how many much number numbers answer his her its their they she him them one two all any"
+    "the and for has have had does did will would can could are was were been being that this there then than with from who whom "
+    "what which when where how many much number numbers answer his her its their they she him them one two all any"
 )
 _MARKUP = re.compile(r"[*_`$]|\\(?:text|mathrm|textbf)\s?\{|\\[()\[\]]|[{}]")
 LONGEST = 60
