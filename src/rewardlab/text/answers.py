@@ -158,7 +158,8 @@ def statements(text: str, last: bool = False) -> Iterator[str]:
     full, then cut shorter. Else the reply itself if it is a single line, then what its last sentence says (last: or its last
     formula or number). Nothing if the last box is not closed or the answer is denied or taken back.
     """
-    text = without_wrong(text)
+    if "\\boxed" not in text:
+        text = without_wrong(text)
     if "\\boxed" in text:
         forms: Iterable[str | None] = (joint(text),) if not _taken_back(text) else ()
     elif line := after_answer(text):

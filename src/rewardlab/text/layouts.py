@@ -15,16 +15,19 @@ _LIST = re.compile(
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"\s{0,6}(?:[-•*]|[1-9][.)])\s(?:\*\*)?([^\n*]{1,100}?)(?:\*\*)?[,;.]?\s{0,3}(?:\n|$)")
+_MARKS = tuple("-•*123456789")
 _WORDS = re.compile(r"(?<!\\)\b[A-Za-z]{2,}\s[a-z]{2,}")
 
 
 def in_sentence(text: str) -> str:
     """The text with the several answers at its end in one sentence, if they are laid out in another way."""
+    # most replies have neither bold answers nor a list at their end, and finding that out takes less time than the patterns
+    in_list = text[text.rfind("\n", 0, len(text) - 1) + 1 :].lstrip()[:1] in _MARKS
+    if not in_list and text.count("**", -TAIL) < 4:
+        return text
     start = max(0, len(text) - TAIL)
     tail = text[start:]
-    if "**" not in tail and ":" not in tail:
-        return text
-    if listed := _LIST.search(tail):
+    if in_list and (listed := _LIST.search(tail)):
         items = [item.strip() for item in _ITEM.findall(listed["items"])]
         if len(items) > 1 and not any(map(_WORDS.search, items)):
             tail = f"{tail[: listed.start('items')].rstrip()} {', '.join(items[:-1])} and {items[-1]}"
@@ -36,5 +39,7 @@ def in_sentence(text: str) -> str:
 
 def under_heading(text: str) -> str:
     """The one line under a last heading "Final Answer"; else the text."""
+    if "inal" not in text[-TAIL:] and "INAL" not in text[-TAIL:]:
+        return text
     headings = list(_HEADING.finditer(text, max(0, len(text) - TAIL)))
     return text[headings[-1].end() :] if headings else text

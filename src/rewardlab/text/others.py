@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .turns import has
+
 OTHER = re.compile(
     r"\b(?:not|no|never|nor|neither|none|cannot|nothing|unlikely|unrelated|incorrect|wrong|false|least|less|worst|except|mistake\w{0,3}"
     r"|errors?|trap|distractor|decoy|misconception|tempting|second|third|next (?:most|best|likely)|others?|another|alternative"
@@ -21,11 +23,11 @@ _ATTRIBUTED = re.compile(
     re.IGNORECASE,
 )
 _WRONG = re.compile(
-    r"\b(?:wrong|incorrect|false|mistaken|erroneous|tempting|trap|na[iï]ve)[\s*_]{1,3}(?:(?:final|numerical)\s)?"
+    r"\b(?:wrong|incorrect|false|mistaken|erroneous|tempting|trap|naive)[\s*_]{1,3}(?:(?:final|numerical)\s)?"
     r"(?:answer|result|value|solution)\s(?:is|was|would\sbe|equals)\b",
     re.IGNORECASE,
 )
-_WRONG_SIGNS = ("wrong", "incorrect", "false", "mistaken", "erroneous", "tempting", "trap", "naive", "naïve")
+_WRONG_SIGNS = ("wrong", "incorrect", "false", "mistaken", "erroneous", "tempting", "trap", "naive")
 _STATES = re.compile(r"\\boxed|\b(?:right|correct|true|but|so|while|answer)\b", re.IGNORECASE)
 _MOST = 20
 _BREAK = re.compile(r"[.!?](?=\s|$)|\n")
@@ -40,9 +42,8 @@ def of_another(text: str, mark: int) -> bool:
 
 def without_wrong(text: str) -> str:
     """The text without its last sentences that tell a wrong answer: "A common wrong answer is 5." """
-    lower = text.lower()
     # most replies tell none, and finding that out takes less time than the pattern
-    if not any(sign in lower for sign in _WRONG_SIGNS):
+    if not has(text, _WRONG_SIGNS):
         return text
     for match in reversed(list(_WRONG.finditer(text))[-_MOST:]):
         start = max(text.rfind(end, 0, match.start()) for end in (". ", "! ", "? ", "\n")) + 1

@@ -79,7 +79,7 @@ def own_turn(text: str) -> str:
     # what it invents comes after an answer
     if not ("oxed" in text or "nswer" in text or "NSWER" in text or "####" in text):
         return text
-    if _has(text, _ASKING) and _NEXT.search(text) and (stated := _STATED.search(text)):
+    if has(text, _ASKING) and _NEXT.search(text) and (stated := _STATED.search(text)):
         asked = _NEXT.search(text, stated.end())
         return text[: asked.start()] if asked else text
     return text
@@ -97,10 +97,10 @@ def retracted(text: str) -> bool:
     """Whether a text that follows an answer takes it back, as in "No wait, that is wrong"."""
     if len(text) < 4:
         return False
-    return _has(text, _RETRACTING) and bool(_RETRACTED.search(text))
+    return has(text, _RETRACTING) and bool(_RETRACTED.search(text))
 
 
-def _has(text: str, signs: tuple[str, ...]) -> bool:
+def has(text: str, signs: tuple[str, ...]) -> bool:
     """Whether a text has one of the signs, which are in lower case, in any case."""
     lower = text.lower()
     # a loop takes half the time of any(...), and every reply is looked at
