@@ -36,7 +36,11 @@ _STEP = re.compile(r"(?:step|part|case|method|day|option|[0-9]{1,2}[.)])\s", re.
 _GLOSS = re.compile(r"\s\((?!\s?mod)[^()]{0,60}[A-Za-z]{2}[^()]{0,60}\)[\s.*$]{0,3}$")
 _DISPLAYS = (("$$", "$$"), ("\\[", "\\]"))
 _INLINE = (("\\(", "\\)"), ("$$", "$$"), ("$", "$"), ("\\[", "\\]"))
-_REASONS = re.compile(r"\b(?:because|since|as|so|which|where|when|after)\b|,(?!\s?[-−$\\]{0,2}[0-9])|;")
+# a comma before a further answer begins no reason, one before "2 more than 10" does
+_REASONS = re.compile(
+    r"\b(?:because|since|as|so|which|where|when|after)\b|"
+    r",(?![0-9])(?!\s?[-−$\\]{0,2}[0-9][0-9.,/]{0,20}%?[\s$]{0,3}(?:$|[.,;)]|(?:and|or)\b))|;"
+)
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")
 _DIGIT = re.compile("[0-9]")
 _PROSE = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{2,}\s[a-z]{2,}")

@@ -21,11 +21,13 @@ _JOINT = re.compile(
     rf"[\s,;.]{{0,9}}(?P<word>and|or|as well as)?\s{{0,9}}(?:[-•]|[1-9][.)])?\s{{0,9}}(?:(?:{_NAME})\s?=)?\s{{0,9}}", re.IGNORECASE
 )
 _OFFERING = re.compile(
-    r"\b(?:or|alternatively|maybe|perhaps|possibly|probably|otherwise|else|unless|if|when|for|depending|vs|versus|could|might)\b"
-    r"|[/|?∨]|\\(?:lor|vee|mid)\b",
+    r"\b(?:or|alternatively|maybe|perhaps|possibly|probably|otherwise|else|unless|if|depending|vs|versus|could|might)\b"
+    r"|^[\s$]{0,6}[/|][\s$]{0,6}$|[?∨]|\\(?:lor|vee|mid)\b",
     re.IGNORECASE,
 )
 """What stands between two answers of which either may hold: in other cases, by another reading, or as a second guess."""
+_CASE = re.compile(r"[\s$]{0,3}(?:if|when|for)\b", re.IGNORECASE)
+"""What follows both of two boxes that hold in different cases."""
 _WITHIN = re.compile(r"\s{0,3}(?:\\(?:cup|cap|cdot|times|div|pm|leq?|geq?|in|to)\b|[-+*^_=<>])")
 """What follows a box that is but a part of a formula."""
 _SIMPLY = re.compile(r"\bor\s(?:simply|just)\s{0,3}$", re.IGNORECASE)
@@ -129,7 +131,12 @@ def _joining(text: str, one: Box, other: Box) -> str:
     # 3:1, or simply 3
     if _WITHIN.match(between) or (_SIMPLY.search(plain) and other.content in one.content):
         return ""
-    return "or" if _OFFERING.search(between) and not _SETTLING.search(_LABEL.sub("", plain)) and not _ENDING.search(between) else ""
+    in_cases = _CASE.match(between) and _CASE.match(text[other.end : other.end + 20])
+    return (
+        "or"
+        if (in_cases or _OFFERING.search(between)) and not _SETTLING.search(_LABEL.sub("", plain)) and not _ENDING.search(between)
+        else ""
+    )
 
 
 def _joined(contents: list[str], labels: list[str], words: list[str]) -> str:

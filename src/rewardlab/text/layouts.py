@@ -10,7 +10,9 @@ _HEADING = re.compile(r"(?:^|\n)[\s#*_]{0,9}final\sanswers?[\s*_:]{0,6}\n\s{0,9}
 _BOLD = re.compile(r"\*\*\s?(?:(\$[^$*\n]{1,60}\$)|([A-Za-z]\s?=\s?-?[0-9][^*\n$\\]{0,30}))\s?\*\*")
 _BOTH = re.compile(r"\*\*(-?[0-9][0-9.,/]{0,20})\*\*(?=,?\s(?:and|or|\*\*)|[,.]|$)")
 _LIST = re.compile(
-    r"\b(?:solutions|roots|answers|zeros|zeroes|values|numbers|pairs|points)\b[^\n]{0,100}:[*_]{0,2}\s{0,3}\n"
+    r"(?:^|\n|[.!]\s|\b(?:so|thus|hence|therefore),?\s)[\s*_]{0,4}(?:so|thus|hence|therefore)?,?\s?(?:the\s)?(?:final\s|possible\s|real\s|two\s|three\s)?"
+    r"(?:solutions|roots|answers|zeros|zeroes)(?:\s(?:of|to|for)\s(?:the\s(?:equation|polynomial|quadratic|system)|this\sequation|[a-z]))?"
+    r"\s(?:are|is)(?:\s(?:the\sfollowing|then|therefore))?:[*_]{0,2}\s{0,3}\n"
     r"(?P<items>(?:\s{0,6}(?:[-•*]|[1-9][.)])\s[^\n]{1,100}(?:\n|$)){2,20})$",
     re.IGNORECASE,
 )

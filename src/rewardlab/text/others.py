@@ -29,6 +29,12 @@ _WRONG = re.compile(
 )
 _WRONG_SIGNS = ("wrong", "incorrect", "false", "mistaken", "erroneous", "tempting", "trap", "naive")
 _STATES = re.compile(r"\\boxed|\b(?:right|correct|true|but|so|while|answer)\b", re.IGNORECASE)
+_FOREIGN = re.compile(
+    r"(?:\bfalsche[nrs]?|\bmauvaise?|\bincorrect[ao]s?|\bequivocad[ao]|\bнеправильн\w{2,3}|\bневерн\w{2,3}|\bis wrong)\s{0,3}"
+    r"(?:the\s)?(?:answer:?\s{0,3})?$",
+    re.IGNORECASE,
+)
+"""The same in other languages, some of which have been put in English by now: 错误答案是."""
 _MOST = 20
 _BREAK = re.compile(r"[.!?](?=\s|$)|\n")
 
@@ -37,7 +43,8 @@ def of_another(text: str, mark: int) -> bool:
     """Whether the mark of an answer at this place belongs to another answer than the reply's own, as in "the wrong option is"."""
     start = max(0, mark - 60)
     phrase = _PHRASE.search(text, start, mark)
-    return bool((phrase and OTHER.search(phrase.group())) or _ATTRIBUTED.search(text, start, mark))
+    other = (phrase and OTHER.search(phrase.group())) or _ATTRIBUTED.search(text, start, mark) or _FOREIGN.search(text, start, mark)
+    return bool(other)
 
 
 def without_wrong(text: str) -> str:

@@ -7,7 +7,7 @@ tells what somebody else says, concludes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
 
 from rewardlab.text.others import OTHER
 from rewardlab.text.replies import Claim
@@ -16,7 +16,8 @@ LONGEST = 2_000
 """Longest paragraph that is read, in characters."""
 _MARKUP = re.compile(r"\\(?:boxed|text(?:bf|it|rm)?|math(?:rm|bf)|mbox)\s?\{|\\[()\[\]]|[*_`${}\[\]]")
 _LISTED = re.compile(r":\s?\n\s{0,3}(?:[-•]\s)?")
-_FIVEFOLD = re.compile(r"(?<!\w)([A-Z])\1{4}[\s.*\"”)]{0,4}$")
+_FIVEFOLD = re.compile(r"(?:^|\n|\b(?:answer|is):?\s)[\s*_`$\"“{}\[\]]{0,8}(?:\\text\s?\{)?([A-Z])\1{4}[\s.*_`$\"”{}\[\])\\]{0,8}$")
+_FIVE = re.compile(r"\b([A-Z])\1{4}\b")
 """Some exams have the letter written five times."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\"“])|\n+")
 _LETTER = re.compile(
@@ -41,11 +42,20 @@ _BEST = re.compile(
 )
 """the correct pair is (J), the most accurate of the statements is ..."""
 _LINKED = re.compile(
-    r"\b(?:corresponds?|matche?s?|aligns?|agrees?|fits?|equals|closest|consistent|(?:this|that|it|which|[0-9.%]{1,12}) is)"
+    r"(?:\b(?:this|that|it|which|the (?:correct |right |final )?(?:answer|result)|our (?:answer|result|value))"
+    r"|(?:^|,\s|\b(?:that|so|thus|hence)\s)[0-9.%]{1,12})\s(?:(?:also|closely|most closely|best|directly|exactly)\s)?"
+    r"(?:corresponds|matches|aligns|agrees|fits|equals|is(?: closest| consistent)?)"
     rf"\s(?:(?:best|well|most closely|closely|exactly|perfectly|directly)\s)?(?:(?:to|with)\s)?{_OPTION}$",
     re.IGNORECASE,
 )
-"""This corresponds to option ..., we see that 8 is choice ..."""
+"""This corresponds to option ..., which is choice ..."""
+_FAILS = re.compile(
+    r"\b(?:fails?|errors?|excluded|trap|contradict\w{0,4}|ignor\w{1,3}|another|revers\w{1,2}|overlook\w{0,3}|forg[eo]t\w{0,4}|discard\w{0,2}"
+    r"|impossible|invalid|not|wrong|incorrect)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+"""What is said of an option that a wrong way leads to."""
+_CORRECT = re.compile(r"^\)?\s(?:[^.;:?!]{1,40}?\s)?is\s(?:the\s)?(?:correct|right)\b", re.IGNORECASE)
 _CHOSEN = re.compile(
     r"\b(?:i|we)(?:\s(?:would|will|must|should)|['’](?:d|ll))?\s(?:choose|chose|select|pick|go with|answer with|conclude with)\s"
     rf"(?:{_OPTION})?$",
@@ -97,12 +107,14 @@ _ASIDE = re.compile(
 """What a sentence concedes or starts from before it concludes: although it is not perfect, ..."""
 
 
-def concluded(text: str, options: Collection[str]) -> Claim | None:
+def concluded(text: str, options: Mapping[str, str]) -> Claim | None:
     """What the last paragraph concludes with, from its letter on; None if it names no option, several, or does not conclude."""
     text = text.rstrip()
-    if (same := _FIVEFOLD.search(text, max(0, len(text) - 10))) and same[1] in options:
-        start = text.rfind("\n", 0, same.start()) + 1
-        return None if OTHER.search(text, start, same.start()) else Claim(start, False, same[1])
+    if (same := _FIVEFOLD.search(text, max(0, len(text) - 60))) and same[1] in options:
+        before = text[: same.start()].rstrip()
+        said = before[before.rfind("\n") + 1 :]
+        doubted = len({*_FIVE.findall(text)}) > 1 or OTHER.search(said) or UNSURE.search(said) or _FAILS.search(said)
+        return None if doubted else Claim(text.rfind("\n", 0, same.start(1)) + 1, False, same[1])
     start = max(text.rfind("\n\n"), 0)
     if len(text) - start > LONGEST:
         start = text.rfind("\n", len(text) - LONGEST)
@@ -115,9 +127,31 @@ def concluded(text: str, options: Collection[str]) -> Claim | None:
     for i in range(len(sentences) - 1, -1, -1):
         named = next((match for match in _LETTER.finditer(sentences[i]) if _of(match) in options), None)
         if named:
-            statement = _statement(sentences[i], named)
-            return Claim(start, False, statement) if statement and not _TURNS.search(" ".join(sentences[i + 1 :])) else None
+            statement, later = _statement(sentences[i], named), " ".join(sentences[i + 1 :])
+            sound = (
+                statement
+                and not (_TURNS.search(later) or _FAILS.search(later))
+                and not _names_text(sentences[i], _of(named), options)
+            )
+            return Claim(start, False, statement) if sound and not _concluded_before(text[:start], _of(named), options) else None
     return None
+
+
+def _names_text(sentence: str, letter: str, options: Mapping[str, str]) -> bool:
+    """Whether a sentence also holds the text of another option: the best guess is London (B)."""
+    said = sentence.casefold()
+    return any(len(of) > 1 and other != letter and of.casefold() in said for other, of in options.items())
+
+
+def _concluded_before(text: str, letter: str, options: Mapping[str, str]) -> bool:
+    """Whether an earlier sentence concludes with another letter."""
+    for sentence in _SENTENCE.split(_MARKUP.sub("", text[-LONGEST:])):
+        named = [match for match in _LETTER.finditer(sentence) if _of(match) in options]
+        if len({_of(match) for match in named}) == 1 and _of(named[0]) != letter:
+            after = sentence[named[0].end(named[0].lastindex or 0) :]
+            if _CORRECT.match(after) or _statement(sentence, named[0]):
+                return True
+    return False
 
 
 def _of(match: re.Match[str]) -> str:
@@ -142,7 +176,10 @@ def _concludes(before: str, stated: str) -> bool:
     if _OPENS.search(before) and _IS_RIGHT.match(after):
         return True
     # a lower-case word after a bare letter makes it a word: "my guess is A dog"
-    if (bracketed or _SETTLES.match(after)) and any(pattern.search(before) for pattern in (_NAMED, _LINKED, _CHOSEN)):
-        return True
+    if bracketed or _SETTLES.match(after):
+        if _NAMED.search(before) or _CHOSEN.search(before):
+            return True
+        if _LINKED.search(before):
+            return not _FAILS.search(after)
     told = _AT_END.search(before) if _ENDS.match(after) else None
     return bracketed and bool(_BEST.search(before) or (told and not _LINKING.search(told["text"])))

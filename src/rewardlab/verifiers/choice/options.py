@@ -61,8 +61,9 @@ _OF_IT = (
     r"(?:(?:'s| ?(?:is|was|are|would be|seems))\s+(?:[a-z]{1,12} )?)?"
 )
 _WRONG = re.compile(
-    rf"{_OF_IT}(?:(?:in|not )correct|wrong|(?-i:false)\b|untrue|mistaken|eliminated|excluded|nope\b|ruled out|rejected|crossed out"
-    r"|not (?:the )?(?:right|true|correct|best|answer)|out\b|no[,:;]\s|(?-i:fails|contradicts|violates|if|unless)\b"
+    r"\)?\s(?:if|unless)\b"
+    rf"|{_OF_IT}(?:(?:in|not )correct|wrong|(?-i:false)\b|untrue|mistaken|eliminated|excluded|nope\b|ruled out|rejected|crossed out"
+    r"|not (?:the )?(?:right|true|correct|best|answer)|out\b|no[,:;]\s|(?-i:fails|contradicts|violates)\b"
     r"|[✗✘❌×]|falsch|falso|faux|fausse|errad[oa]|sbagliat[oa]"
     r"|неверно|неправильно| ?(?:(?:is|was)n['’]t|can(?:not|['’]t) be|could(?: not|n['’]t) be) (?:the )?"
     r"(?:right|true|correct|answer|it\b))",
@@ -88,7 +89,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=(?:The|So|Thus|Therefore|Hence|Overall|
 _SAYS = re.compile(r"\b(?:is|are|was|were)\s?$", re.IGNORECASE)
 _RUN = re.compile(r"[A-Z]{2,26}")
 _JOINED = re.compile(
-    rf"(?:(?:[,;&+(]|(?<!(?-i:[a-z]))/)|\b(?:and|or|either|both|also|maybe|perhaps|possibly|plus|even|then)\b)"
+    rf"(?:(?:[,;&+(–—]|(?<!(?-i:[a-z]))/)|\b(?:and|or|either|both|also|maybe|perhaps|possibly|plus|even|then)\b)"
     rf"\s?\(?(?:option |choice )?{_ALONE}"
     rf"|[.):]\s?\(?{_ALONE}(?=\s?[.):,;]|\s?$)",
     re.IGNORECASE,

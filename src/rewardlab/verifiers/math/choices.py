@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from rewardlab.text.answers import NO_ANSWER
+from rewardlab.text.others import OTHER
+from rewardlab.verifiers.choice.conclusions import UNSURE
 from rewardlab.verifiers.choice.options import choose, denied
 from rewardlab.verifiers.contract import Verdict, differs, right, wrong
 
@@ -15,9 +17,21 @@ _CHOICE = re.compile(
     r"(?:(?:option|choice|answer)\s{1,3})?(?:\(([A-Ja-j])\)[.:]?|([A-J])[.:)]|([A-J])(?=\s{0,5}$))(.*)", re.IGNORECASE | re.DOTALL
 )
 _MAY_BE = re.compile("[A-Ja-j]")
+_ENDS = re.compile(r"\(([A-J])\)(?:\s?[0-9][^\s()]{0,20}|\s(?:is\s(?:correct|right|true)|works|holds))?[\s.$}!*]{0,8}$")
+_LINES = 50
+_GIVES = re.compile(
+    r"(?:\b(?:is|be|or|us|leaves|leaving|get|gives|giving|yields|elimination|(?:corresponds|points|leads|equal) to"
+    r"|conclude that|only|so|thus|hence|therefore|choice)\b,?|\\Rightarrow|⇒|→|=|[0-9])[\s$,]{0,4}$",
+    re.IGNORECASE,
+)
+"""What stands before a letter that is the answer."""
+_AGAINST = re.compile(
+    r"\b(?:ruled?|out|drop\w{0,4}|impossible|fail\w{0,2}|trap|tempting|invalid|flawed|naive|erroneous|weakest|mistaken|bogus|junk|old)\b",
+    re.IGNORECASE,
+)
 _CONJUNCTION = re.compile(r"\b(?:or|and)\b|[,/&;]")
 _LETTER = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z'])")
-_ARTICLE = re.compile(r"A\s[a-z]")
+_ARTICLE = re.compile(r"A\s(?!or\b|and\b|nor\b)[a-z]")
 _LETTERS = dict.fromkeys("ABCDEFGHIJ", "")
 
 
@@ -60,7 +74,23 @@ def in_forms(forms: Iterable[str]) -> Choice | None:
 def in_prose(reply: str) -> tuple[Choice | None, str]:
     """The choice that a reply without a box states, or why it states none: a letter may be ruled out or only mentioned."""
     letters, why = choose(reply, _LETTERS)
+    letters = letters or _at_the_end(reply)
     return (Choice(letters, ""), "") if len(letters) == 1 else (None, why)
+
+
+def _at_the_end(reply: str) -> str:
+    """The letter in brackets with which the last line ends, if no line before it ends so with another."""
+    *before, last = [_ended(line) for line in reply.rstrip().splitlines()[-_LINES:]] or [""]
+    return "" if {*before} - {"", last} else last
+
+
+def _ended(line: str) -> str:
+    """The letter in brackets at the end of a line that says it to be the answer: so the area is 6, which is (B)."""
+    line = _TEXT.sub(r"\1", line[-500:])
+    found = _ENDS.search(line)
+    if not found or letters(line) != {found[1]} or not _GIVES.search(line[: found.start()]):
+        return ""
+    return "" if OTHER.search(line) or UNSURE.search(line) or _AGAINST.search(line) else found[1]
 
 
 def same_choice(said: Choice | None, gold: Choice, why: str) -> Verdict:

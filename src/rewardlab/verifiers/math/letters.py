@@ -111,5 +111,7 @@ def _spelled(answer: Answer) -> str:
 
 
 def rearranged(reply: Value, gold: Value) -> bool:
-    """Whether both are letters only, in a different order or case: net is not ten, while a product "a b" may be b a."""
-    return bool(reply.letters and gold.letters) and reply.letters != gold.letters and not {" "} & {*reply.letters, *gold.letters}
+    """Whether both are letters only, in a different order or case, and may be a word: net is not ten, while mgh may be ghm."""
+    if not reply.letters or not gold.letters or reply.letters == gold.letters or " " in reply.letters + gold.letters:
+        return False
+    return len(gold.letters) > 2 and not {*"aeiou"}.isdisjoint(gold.letters.lower())

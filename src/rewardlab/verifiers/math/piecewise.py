@@ -71,7 +71,8 @@ def _condition(tokens: Sequence[Token], read: Read) -> Answer:
         at = found.answer.tree
         return Span((Piece(at, at, True, True),), found.name)
     # n is even
-    plain = [token._replace(text=token.text.lower()) for token in tokens if token.text.lower() not in ("is", "an", "a")]
+    words = [(token, token.text.lower() if token.kind == "word" else "") for token in tokens]
+    plain = [token._replace(text=word) if word else token for token, word in words if word not in ("is", "an")]
     return Words(spelling(plain)) if isinstance(found, Value | Words) else found
 
 

@@ -83,8 +83,13 @@ def value_asked(form: str, prompt: str) -> str:
     if not all(part in prompt for part in parts):
         return form
     spelled = r"[\s{}$]{0,4}".join(map(re.escape, parts))
-    asked = re.compile(rf"{_ASKS}[\s$\\({{]{{0,6}}{spelled}(?![\s{{}}$]{{0,4}}[-+*/^=<>_(\[])(?![A-Za-z0-9])", re.IGNORECASE)
-    return right if asked.search(_AROUND.sub(" ", prompt[-3000:])) else form
+    # it must be all that is asked, and asked last: "find x + y", and not "find (x + y)^2" or "find x + y modulo 5"
+    asked = re.compile(
+        rf"(?i:{_ASKS})[\s$\\({{]{{0,6}}{spelled}[\s{{}}$\\)]{{0,6}}(?:[.?!]?\s{{0,9}}$|[.?!]\s|,?\s?(?:if|given|where|when)\s)"
+    )
+    question = _AROUND.sub(" ", prompt[-3000:])
+    found = list(asked.finditer(question))
+    return right if found and not re.search(_ASKS, question[found[-1].end() :], re.IGNORECASE) else form
 
 
 def label(tokens: Sequence[Token]) -> tuple[str, str] | None:

@@ -67,7 +67,7 @@ _BESIDE = words(
     "change remaining remain approximately about exactly only in now later ago early late spent earned saved paid needed"
 )
 _OFTEN = words("a per each every in total daily weekly altogether")
-_STARTS = ("\\mu", "\\Omega", "frac", "(")
+_STARTS = ("\\mu", "\\Omega", "frac")
 _SILENT = (".", ",", "*", "-", "{", "}", "'")
 
 
@@ -106,7 +106,7 @@ def unit(tokens: Sequence[Token]) -> str | None:
 
 
 def starts(tokens: Sequence[Token]) -> int:
-    r"""Where a unit in signs of mathematics begins: 5 \mu\text{F}, 5 \Omega, 5 \frac{\text{m}}{\text{s}}, 5 (apples)."""
+    r"""Where a unit in signs of mathematics begins: 5 \mu\text{F}, 5 \Omega, 5 \frac{\text{m}}{\text{s}}."""
     for at, token in enumerate(tokens):
         if at and token.text in _STARTS and _starts(tokens, at):
             return at
@@ -120,7 +120,7 @@ def _starts(tokens: Sequence[Token], at: int) -> bool:
         return tokens[at].apart and after in ("", "/", ".")
     if text == "frac":
         return after == "{" and at + 2 < len(tokens) and tokens[at + 2].kind == "word"
-    return kind == "word" and (text == "\\mu" or (tokens[at - 1].kind == "number" and tokens[-1].text == ")"))
+    return kind == "word" and text == "\\mu"
 
 
 def conflict(reply: str, gold: str) -> bool:
