@@ -84,10 +84,10 @@ def test_rare_tokens_may_rise_further_than_they_may_fall():
     batch.credit = torch.tensor([[1.0, 1.0, -1.0, -1.0]])
     loss = registry.build("dapo").objective(Outputs(logprobs=ratios.log()), batch, RUN)
     assert loss[0].tolist() == pytest.approx([-1.25, -1.28, 0.8, 1.5])
-    # the released script bounds the loss of a bad token: at ratio 30 it is 10, and in the paper's formula 30
+    # with the released script's bound a bad token loses 10 at ratio 30, and 30 by the paper's formula
     far = Outputs(logprobs=torch.tensor([[1.0, 1.0, 30.0, 9.0]]).log())
-    assert registry.build("dapo").objective(far, batch, RUN)[0].tolist() == pytest.approx([-1.0, -1.0, 10.0, 9.0])
-    assert registry.build("dapo", {"dual": None}).objective(far, batch, RUN)[0].tolist() == pytest.approx([-1.0, -1.0, 30.0, 9.0])
+    assert registry.build("dapo", {"dual": 10.0}).objective(far, batch, RUN)[0].tolist() == pytest.approx([-1.0, -1.0, 10.0, 9.0])
+    assert registry.build("dapo").objective(far, batch, RUN)[0].tolist() == pytest.approx([-1.0, -1.0, 30.0, 9.0])
 
 
 def test_tokens_of_long_replies_weigh_as_much_as_those_of_short_ones():

@@ -75,9 +75,11 @@ def test_imitation_of_the_sources_gives_the_reference_that_writes_the_own_replie
     start = {name: x.clone() for name, x in run.policy.state().items()}
     recipe.loop(recipe, run, ops)
     assert {len(group) for group in ops.step_data.groups} == {1}
-    assert any(not torch.equal(x, run.reference.state()[name]) for name, x in start.items())
+    imitated = {name: x.clone() for name, x in run.policy.state().items()}
+    assert any(not torch.equal(x, imitated[name]) for name, x in start.items())
     run.step, run.metrics = 1, {}
     recipe.loop(recipe, run, ops)
+    assert all(torch.equal(x, imitated[name]) for name, x in run.reference.state().items())
     # three replies each, the recorded one first; policy and reference agree
     for source, best, worst in ops.step_data.groups:
         assert source.reply == source.problem.meta["chosen"]

@@ -32,7 +32,8 @@ _WITHIN = re.compile(r"\s{0,3}(?:\\(?:cup|cap|cdot|times|div|pm|leq?|geq?|in|to)
 """What follows a box that is but a part of a formula."""
 _SIMPLY = re.compile(r"\bor\s(?:simply|just)\s{0,3}$", re.IGNORECASE)
 _SETTLING = re.compile(
-    r"\b(?:so|thus|hence|therefore|then|total|finally|altogether|giving|gives|which|wait|not|no)\b|=\s{0,3}$|n't\b", re.IGNORECASE
+    r"\b(?:rather|so|thus|hence|therefore|then|total|finally|altogether|giving|gives|which|wait|not|no)\b|=\s{0,3}$|n't\b",
+    re.IGNORECASE,
 )
 _ENDING = re.compile(
     r"(?:(?<!\bvs)[.!]|\?(?!\s{0,3}\$?$))(?=\s)(?!\s{1,9}(?:or|alternatively|otherwise)\b)|\n\s*\n(?!\s{0,9}(?:or|alternatively|otherwise)\b)",

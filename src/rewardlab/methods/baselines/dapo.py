@@ -11,7 +11,7 @@ Yu et al. 2025, arXiv:2503.14476. Further problems are sampled until the batch i
 the released script (verl, recipe/dapo); their tokens count. C is a fifth of the longest reply, as in the paper (4096 of 20480
 tokens). There right replies earn 1 and wrong ones -1, so that the longest loses half of the difference; here that is 1 and 0, and
 half of `overlong`: the advantages are the same. Four updates per batch (the paper: 16): in the first the ratio is 1 and nothing is
-clipped. The script also bounds the loss of bad tokens at a ratio of 10 (`dual`), which the paper does not.
+clipped. The script also bounds the loss of bad tokens at a ratio of 10 (--dual 10), which the paper does not.
 """
 
 from rewardlab.checks.claim import Claim, Within
@@ -38,7 +38,7 @@ def overlong(trajectory: Trajectory, run: Run, *, cache: float = 0.2) -> float:
 
 def dapo(
     base: Recipe | None = None, *, n: int = 8, eps: float = 0.2, eps_high: float | None = 0.28, cache: float = 0.2,
-    penalty: float = 0.5, low: float = 0.001, high: float = 0.999, attempts: int = 10, dual: float | None = 10.0,
+    penalty: float = 0.5, low: float = 0.001, high: float = 0.999, attempts: int = 10, dual: float | None = None,
 ) -> Recipe:  # fmt: skip
     """eps_high: None is the same as eps.  cache: share of the longest reply over which length is penalised.
     penalty: what the longest reply loses, where a right one earns 1 and a wrong one 0; 1 where they earn 1 and -1.

@@ -64,7 +64,7 @@ def prorl(
     """
     base = base or grpo(n=n, temperature=temperature).but(minibatches=4)
     # cache=0: length is not penalised
-    mixed = dapo(base, eps=eps, eps_high=eps_high, cache=0.0, attempts=attempts, dual=None)
+    mixed = dapo(base, eps=eps, eps_high=eps_high, cache=0.0, attempts=attempts)
     loss = mixed.required("objective") + beta * kl_to_reference() if beta else mixed.objective
     resets = reset_when_stalled(check=check, stalls=stalls, gain=gain, inner=base.loop)
     return mixed.but(reward=base.reward or correct(), objective=loss, loop=resets)
