@@ -79,6 +79,11 @@ def test_whole_replies_are_cut_into_steps_that_have_no_labels_yet(tmp_path):
     assert (found.labels, found.answer, found.meta) == ((None, None), "4", {"id": 7})
     (found,) = read_solutions(path, splitter="sentence")
     assert found.steps == ("1+1=2.", "2+2=4.", "Answer: 4")
+    # messages as others write them, and as JSON in a text
+    shared = [{"from": "human", "value": "1+1?"}]
+    for prompt in (shared, json.dumps(shared), [{"role": "user", "content": [{"type": "text", "text": "1+1?"}]}]):
+        (found,) = read_solutions(saved(tmp_path / "y.jsonl", {"prompt": prompt, "response": "2"}))
+        assert found.prompt == "1+1?"
     (found,) = read_solutions(saved(tmp_path / "y.jsonl", {"prompt": "1+1?", "response": "2"}))
     assert found.steps == ("2",)
     with pytest.raises(RewardlabError, match="`response` should be a text"):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from .conversations import WHAT, decoded, first_of, is_conversation, text_in
 from .files import Row
 from .solutions import Solution, prompt_of
 
@@ -240,9 +241,9 @@ def from_reply(row: Row, column: str, splitter: str = "newline") -> list[Solutio
     # here, since most files need neither
     from rewardlab.text.splitters import cut
 
-    reply = row.get(column)
-    if isinstance(reply, list) and len(reply) == 1 and isinstance(reply[0], dict):
-        reply = reply[0].get("content")
+    reply = decoded(row.get(column))
+    if is_conversation(reply) and len(reply) == 1:
+        reply = text_in(first_of(reply[0], WHAT))
     if not isinstance(reply, str) or not reply.strip():
         raise ValueError(f"`{column}` should be a text with a solution, and is {row.get(column)!r:.60}")
     steps, answer = [step for step in cut(reply, splitter) if step], row.get("answer")

@@ -13,6 +13,8 @@ from typing import Any
 
 from rewardlab.errors import RewardlabError
 
+from .conversations import WHAT, WHO, decoded, first_of, is_conversation, role_of, text_in
+
 Row = dict[str, Any]
 COLUMNS = ("prompt", "steps", "labels", "right", "answer")
 """The columns that mean something here; `meta` holds all others of a row."""
@@ -58,22 +60,22 @@ def solution_of(row: Row, place: str = "") -> Solution:
 
 
 def prompt_of(value: Any, where: str = "") -> str:
-    """A prompt as one text: it itself, or of messages what the user asks, with what the system says before it.
+    """A prompt as one text: it itself, or of messages (`conversations.py`) what the user asks, after what the system says.
 
     Raises RewardlabError for what is neither, and for messages of several turns.
     """
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, list) or not value or not all(isinstance(m, dict) for m in value):
+    messages = decoded(value)
+    if isinstance(messages, str):
+        return messages
+    if not is_conversation(messages):
         raise RewardlabError(f"{where}a solution needs a text, or messages, as its `prompt`, and has {value!r:.60}")
-    said = [(m.get("role", m.get("from")), m.get("content", m.get("value"))) for m in value]
-    roles = [{"human": "user"}.get(role, role) for role, _ in said]
-    if roles not in (["user"], ["system", "user"]) or not all(isinstance(text, str) for _, text in said):
+    roles = [role_of(first_of(m, WHO), f"{where}`prompt`") for m in messages]
+    if roles not in (["user"], ["system", "user"]):
         raise RewardlabError(
             f"{where}a `prompt` of messages is one of the user's, after one of the system's if there is one, and not "
-            f"{', '.join(map(str, roles))}: write several turns as one text"
+            f"{', '.join(roles)}: write several turns as one text"
         )
-    return "\n\n".join(text for _, text in said)
+    return "\n\n".join(text_in(first_of(m, WHAT)) for m in messages)
 
 
 def row_of(solution: Solution) -> Row:
