@@ -213,7 +213,7 @@ def tokens_of_kto() -> list[int]:
     for _ in range(2):
         standard_loop(ops.recipe, run, ops)
         run.step += 1
-        ops.bill_tokens()
+        ops.bill.settle()
         totals.append(run.tokens)
     return totals
 

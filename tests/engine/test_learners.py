@@ -6,7 +6,7 @@ import torch
 from rewardlab import build, registry
 from rewardlab.core import Learner, Part, Recipe, Run, Score, Update
 from rewardlab.core.part import decorator
-from rewardlab.engine.loop import _main_model
+from rewardlab.engine.ending import main_model
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.labels import label_cross_entropy
@@ -97,7 +97,7 @@ def test_a_policy_without_objective_has_no_optimiser_and_its_second_model_is_wha
     run = Run(policy, models={"reward": policy.copy("reward", value_head=True)})
     ops = Ops(build("bradley_terry"), run, registry.task("preferences"), RunConfig())
     assert ops.policy.optimiser is None
-    assert _main_model(ops) is run.models["reward"]
+    assert main_model(ops) is run.models["reward"]
 
 
 def test_evaluation_is_not_billed_and_a_step_is():
@@ -106,9 +106,9 @@ def test_evaluation_is_not_billed_and_a_step_is():
     policy.token_count.generated = 1000  # before the run
     ops = Ops(build("grpo", {"n": 2, "problems": 2, "beta": 0.0}), run, task, RunConfig())
     ops.evaluate()
-    ops.bill_tokens()
+    ops.bill.settle()
     assert run.tokens == 0
     standard_loop(ops.recipe, run, ops)
-    ops.bill_tokens()
+    ops.bill.settle()
     batch = ops.step_data.batch
     assert run.tokens == int(batch.mask.sum()) + int(batch.length.sum())  # generated, and scored once to learn from

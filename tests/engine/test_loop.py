@@ -7,7 +7,7 @@ import pytest
 
 from rewardlab import api, build
 from rewardlab.core import Score
-from rewardlab.engine.loop import _shown
+from rewardlab.engine.ending import shown
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.judgements import accepted_judgements
@@ -17,9 +17,9 @@ from rewardlab.text.answers import NO_ANSWER
 
 def test_an_older_held_out_value_is_shown_with_the_step_it_was_measured_at():
     evaluations = {0: {"pass@1": 0.125, "n": 8}, 10: {"pass@1": 0.25, "n": 8}}
-    assert _shown(10, {"reward": 0.5}, evaluations) == "reward 0.500  held-out pass@1 0.250"
-    assert _shown(12, {"reward": 0.5}, evaluations) == "reward 0.500  held-out pass@1 0.250 (step 10)"
-    assert _shown(12, {}, {}) == ""
+    assert shown(10, {"reward": 0.5}, evaluations) == "reward 0.500  held-out pass@1 0.250"
+    assert shown(12, {"reward": 0.5}, evaluations) == "reward 0.500  held-out pass@1 0.250 (step 10)"
+    assert shown(12, {}, {}) == ""
 
 
 def test_the_share_of_replies_without_an_answer_is_logged(tmp_path):

@@ -12,8 +12,8 @@ from rewardlab.audit.loading import load, parse
 from rewardlab.audit.target import Row
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.registry.formula import read_reward
-from rewardlab.rewards.user.external import ONCE
 from rewardlab.rewards.user.functions import PLURAL, SINGULAR
+from rewardlab.rewards.user.given import ONCE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "REWARDS.md").read_text("utf-8")
 FILES = dict(re.findall(r"```python\n# file: (\w+\.py)\n(.*?)```", PAGE, flags=re.S))

@@ -35,7 +35,7 @@ def step(ops: Ops) -> list[str]:
     ops.run.metrics = {}
     standard_loop(ops.recipe, ops.run, ops)
     ops.run.step += 1
-    ops.bill_tokens()
+    ops.bill.settle()
     assert ops.step_data is not None
     return [g[0].problem.key for g in ops.step_data.groups]
 

@@ -18,10 +18,10 @@ from rewardlab.api.inputs import (
     in_environment,
     policy_of,
     recipe_of,
-    require_scorers,
     task_of,
 )
 from rewardlab.api.judges import with_judges
+from rewardlab.api.named_scorers import require_scorers
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores, Task, Trajectory, ask
 from rewardlab.engine.episodes import environment_of

@@ -12,7 +12,8 @@ from typing import Any
 from rewardlab.api.arguments import named_model
 from rewardlab.api.checking import check_columns, need_answers, without_answers
 from rewardlab.api.evaluation import with_interval
-from rewardlab.api.inputs import as_in_run, begin_run, held_out, in_environment, policy_of, require_scorers, scorers_in, task_of
+from rewardlab.api.inputs import as_in_run, begin_run, held_out, in_environment, policy_of, task_of
+from rewardlab.api.named_scorers import require_scorers, scorers_in
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.api.search_advice import Measured, advice
 from rewardlab.api.search_arms import Arm, arms

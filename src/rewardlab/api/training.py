@@ -24,7 +24,6 @@ from rewardlab.api.inputs import (
     recipe_of,
     require_learning,
     require_packages,
-    require_scorers,
     require_weights,
     task_of,
     trainable,
@@ -33,6 +32,7 @@ from rewardlab.api.inputs import (
 from rewardlab.api.judges import with_judges
 from rewardlab.api.machine import check_disk, disk_bytes
 from rewardlab.api.measuring import measured, watched, watching
+from rewardlab.api.named_scorers import require_scorers
 from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result

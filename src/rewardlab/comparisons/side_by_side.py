@@ -12,8 +12,9 @@ from pathlib import Path
 import torch
 
 from rewardlab.api.dry_run import checkpoint_in, planned_dtype, policy_of_dry_run
-from rewardlab.api.inputs import scorers_of_all_kinds, task_of
+from rewardlab.api.inputs import task_of
 from rewardlab.api.memory import LEAST_TOKENS, Layout, Work, sums
+from rewardlab.api.named_scorers import scorers_of_all_kinds
 from rewardlab.checks.workers import Crew, cores
 from rewardlab.comparisons.season import FIRST, Season
 from rewardlab.core import Recipe, Task

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from torch import Tensor
 
 from rewardlab.core import Batch, Group, Problem, Recipe, Run, Scores, Task, check_finite, seed_of
-from rewardlab.core.run import TOKENS
 from rewardlab.engine import collate as collating
-from rewardlab.engine.distributed import all_gather, is_rank_zero, map_sharded, on_rank_zero, rank, world_size
+from rewardlab.engine.bill import Bill
+from rewardlab.engine.distributed import all_gather, map_sharded, on_rank_zero, rank, world_size
 from rewardlab.engine.learner import LearnerState, learners_of
 from rewardlab.engine.overlong import NothingFits, fitting, leave_out, measured, note, scored
 from rewardlab.engine.rates import with_rates
@@ -41,6 +41,7 @@ class Ops:
 
     learners: by name, `policy` first.  position: in the training data.  refills: whether rollouts may draw further problems.
     reference_is_new: whether it is still to be saved.  step_data: the policy's newest rollouts.  seconds: of this step, by phase.
+    bill: of the tokens that all models compute.
     """
 
     def __init__(self, recipe: Recipe, run: Run, task: Task, settings: RunConfig):
@@ -50,7 +51,7 @@ class Ops:
         self.position, self.refills, self.reference_is_new = settings.start, True, True
         self.step_data: StepData | None = None
         self.seconds: dict[str, float] = {}
-        self._counted, self._sharded_tokens = run.token_count.total, 0
+        self.bill = Bill(run)
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
@@ -58,29 +59,6 @@ class Ops:
         yield
         # added up: a method's loop may run a phase several times in a step
         self.seconds[phase] = self.seconds.get(phase, 0.0) + time.perf_counter() - start
-
-    # ---- the token count ---------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def sharded(self) -> Iterator[None]:
-        """Around work that is divided among ranks: the tokens of every rank are billed.
-
-        All other work is repeated by every rank, or done by rank zero for all, and is billed as rank zero counts it.
-        """
-        before = self.run.token_count.total
-        yield
-        self._sharded_tokens += self.run.token_count.total - before
-
-    def bill_tokens(self) -> None:
-        """Add what all models have computed since the last call to the run's total. Nothing else reads their counts."""
-        count = self.run.token_count.total
-        # rank zero bills all it did, sharded or not; the others only their share, or repeated work would count twice
-        computed_here = count - self._counted if is_rank_zero() else self._sharded_tokens
-        # kept in memory, which is in the checkpoint: a resumed run continues its budget
-        self.run.memory[TOKENS] = self.run.tokens + sum(all_gather(computed_here))
-        self._counted, self._sharded_tokens = count, 0
-
-    # ---- before the update -------------------------------------------------------------------------------------------
 
     def problems(self, n: int | None = None) -> list[Problem]:
         """The next n training problems."""
@@ -102,7 +80,7 @@ class Ops:
         if rank():
             # rank zero keeps the seed of a single process; the others derive their own, or all would sample the same replies
             run = replace(run.detached(), seed=seed_of(run.seed, "process", rank()))
-        with self.timed("generate"), self.sharded(), self._further_problems(run, learner, part.across_problems):
+        with self.timed("generate"), self.bill.sharded(), self._further_problems(run, learner, part.across_problems):
             # a rollout that keeps a memory, or compares problems, must see all of them: it cannot be sharded
             out: list[int] = []
 
@@ -185,7 +163,7 @@ class Ops:
         with self.timed("train"):
             batch = collating.collate(groups, scores, self.run.policy.device, author or learner.name, self.temperature(learner))
             per_token = recipe.objective.per_token if recipe.objective else ()
-            with self.sharded(), self.as_sampled(learner):
+            with self.bill.sharded(), self.as_sampled(learner):
                 # the policy's recipe also names what learners that take its batch need
                 collating.add_columns(batch, recipe.needs, self.run, self.settings.micro_tokens, per_token)
             with self.as_sampled(learner):
@@ -213,7 +191,7 @@ class Ops:
     def update(self, batch: Batch, learner: LearnerState | None = None) -> None:
         """A learner's optimiser steps on one batch."""
         learner = learner or self.policy
-        with self.timed("train"), self.sharded(), self.as_sampled(learner):
+        with self.timed("train"), self.bill.sharded(), self.as_sampled(learner):
             metrics = update(learner, batch, self.run, self.settings.micro_tokens)
         prefix = "" if learner.is_policy else f"{learner.name}/"
         for key, value in metrics.items():

@@ -14,7 +14,8 @@ from rewardlab.backends.trl.settings import fields_of
 from rewardlab.backends.trl.training import make
 from rewardlab.core import Recipe, Task
 from rewardlab.engine.distributed import is_rank_zero
-from rewardlab.engine.loop import evaluate, finish
+from rewardlab.engine.ending import finish
+from rewardlab.engine.loop import evaluate
 from rewardlab.engine.recorded import due, record, record_rollouts
 from rewardlab.engine.step import Ops
 from rewardlab.models.checkpoint import NAMES
@@ -96,7 +97,7 @@ class _Log(TrainerCallback):
         ops.policy.updates = state.global_step
         run.log("grad_norm", logs["grad_norm"])
         run.log("lr", logs["learning_rate"])
-        ops.bill_tokens()
+        ops.bill.settle()
         record_rollouts(ops, self.recorder)
         if due(run, ops.settings.eval_every) and (metrics := evaluate(ops, self.recorder)):
             self.evaluations[run.step] = metrics

@@ -151,7 +151,7 @@ class RecipeTrainer(GRPOTrainer):
     def _compute_loss(self, model: Any, inputs: dict[str, Tensor]) -> Tensor:
         self.policy.wrapped = model
         piece = self.plan[self._step % len(self.plan)]
-        with self.ops.sharded(), self.ops.as_sampled(self.ops.policy):
+        with self.ops.bill.sharded(), self.ops.as_sampled(self.ops.policy):
             # TRL averages the gradients of the ranks; ours are parts of one loss, to be summed
             return self._loss(piece.mini, piece.rows) * world_size()
 
