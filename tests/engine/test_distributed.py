@@ -188,17 +188,18 @@ def who(trajectory):
 
 
 def verified_by_one_of_them() -> dict[str, list[float]]:
-    """By what asks first, the reward or a rollout that filters: the verdicts on a step's rollouts, and how many this process gave.
+    """By what asks first, the reward, a rollout that filters, or a loop: the verdicts on a step's rollouts, and those given here.
 
     What the verifier says depends on the process, as a judge or a sandbox under load may.
     """
     found: dict[str, list[float]] = {}
-    for name in ("grpo", "dapo"):
+    for name in ("grpo", "dapo", "loop"):
         GIVEN.clear()
         run = Run(untrained(), max_new=3, verify=who())
-        ops = Ops(registry.build(name, {"n": 2}), run, registry.task("arithmetic", test_size=2), RunConfig())
+        recipe = registry.build("dapo" if name == "dapo" else "grpo", {"n": 2})
+        ops = Ops(recipe, run, registry.task("arithmetic", test_size=2), RunConfig())
         groups = ops.rollout(ops.problems(4))
-        ops.score(groups)
+        (ops.verdicts if name == "loop" else ops.score)(groups)
         found[name] = [s.value for row in run.verdicts(groups) for s in row]
         found[f"{name}, given"] = list(GIVEN)
     return found
@@ -270,6 +271,8 @@ def test_a_rollout_is_verified_by_one_process_and_all_know_what_it_said(two):
     # GRPO's reward is asked by the first process for all
     assert first["grpo"] == second["grpo"] == first["grpo, given"]
     assert (len(first["grpo"]), second["grpo, given"]) == (8, [])
+    assert first["loop"] == second["loop"] == first["loop, given"]
+    assert (len(first["loop"]), second["loop, given"]) == (8, [])
     # DAPO's filter asks where a rollout was sampled
     assert first["dapo"] == second["dapo"]
     assert {x >= 10 for x in first["dapo"]} == {False, True}

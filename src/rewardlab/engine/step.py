@@ -20,7 +20,7 @@ from rewardlab.engine.learner import LearnerState, learners_of
 from rewardlab.engine.overlong import NothingFits, fitting, leave_out, measured, note, scored
 from rewardlab.engine.rates import with_rates
 from rewardlab.engine.update import update
-from rewardlab.engine.verdicts import Row, remember, told
+from rewardlab.engine.verdicts import Row, asked, remember, told
 from rewardlab.engine.watch import watch_rewards
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.runs.config import RunConfig
@@ -149,6 +149,10 @@ class Ops:
             if learner.is_policy:
                 watch_rewards(self.run, self.settings, groups, scores)
         return scores
+
+    def verdicts(self, groups: list[Group]) -> Scores:
+        """What the task's verifier says of these rollouts, to every rank the same."""
+        return asked(groups, self.run)
 
     def collate(
         self, groups: list[Group], scores: Scores | None, learner: LearnerState | None = None, author: str | None = None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rewardlab.core import Group, Run, Score
+from rewardlab.core import Group, Run, Score, Scores
+from rewardlab.engine.distributed import on_rank_zero
 
 Row = list[Score | None]
 """The verdicts on the rollouts of a group; None where nobody has asked for one."""
@@ -24,3 +25,10 @@ def remember(groups: list[Group], rows: Sequence[Row], run: Run) -> None:
     # where there are none, those of the step before stay: the log may still read them
     if any(score is not None for row in rows for score in row):
         run.verified.remember(groups, rows, run.step)
+
+
+def asked(groups: list[Group], run: Run) -> Scores:
+    """The verdicts on these rollouts, which all processes have; rank zero asks for those that are not known yet."""
+    scores = on_rank_zero(lambda: run.verdicts(groups))
+    remember(groups, scores, run)
+    return scores

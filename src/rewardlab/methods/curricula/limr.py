@@ -86,7 +86,8 @@ def _problems(ops: Any) -> list:
 def _remember(run: Run, ops: Any, epoch: int) -> None:
     """Add the share of right replies of each group of this step, which began in this epoch, to the curve of its problem."""
     groups = ops.step_data.groups
-    for group, row in zip(groups, run.verdicts(groups), strict=True):
+    # every process keeps the same problems, whatever else a judge may say when it is asked again
+    for group, row in zip(groups, ops.verdicts(groups), strict=True):
         judged = [s.value >= 1.0 for s in row if s.value is not None]
         share = sum(judged) / len(judged) if judged else None
         curve = run.memory.setdefault(CURVES, {}).setdefault(group[0].problem.key, [])
