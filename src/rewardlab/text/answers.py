@@ -18,6 +18,8 @@ from .languages import in_english
 from .layouts import in_sentence, under_heading
 from .numbers import IN_TEXT, LONGEST, alone, denied, last_number
 from .others import without_wrong
+from .revoked import revoked
+from .stacked import stack
 from .turns import own_turn, retracted, without_courtesies
 
 NO_ANSWER = "no answer found"
@@ -33,6 +35,20 @@ _DOING = ("can ", "to ", "will ", "could ", "must ")
 """Before these, to answer is something to do: "the questions that he can answer: ..."."""
 _OPENED = re.compile(r"\\[a-z]{2,8}\s?\{[^{}]{0,14}$")
 _STEP = re.compile(r"(?:step|part|case|method|day|option|[0-9]{1,2}[.)])\s", re.IGNORECASE)
+_STATED = re.compile(
+    r"[\s*_:]{0,9}(?:\$\$[^$]{1,200}\$\$|\$[^$\n]{1,200}\$|\\\([^\n]{1,200}?\\\)|\\\[[^\n]{1,200}?\\\]"
+    r"|\([^()\n]{1,60}\)|(?:[^,;:()\[\n–—.!]|[.,](?=[0-9])){1,60}?(?=\s-|\s?[,;:()\[\n–—.!✗✘❌]|\s(?:but|and|which|though|although|yet|is|was)\b|$))"
+)
+"""What stands behind a mark, up to what is said of it."""
+_CLOSINGS = 8
+_OPEN_END = re.compile(r"\b(?:and|or|either|oder|ou)[\s*_$,:]{0,6}$", re.IGNORECASE)
+"""The end of a line that goes on in the next one."""
+_GOES_ON = re.compile(
+    r"\s{0,9}[*_>-]{0,3}\s?(?:and|or|oder|ou)\b,?\s(?:(?:maybe|perhaps|possibly|else|also|even|it|could|might|be|is)\s){0,4}"
+    r"[*_$(\\]{0,6}(?:[A-Za-z]\s?=\s?)?[-−]?\s?(?:[0-9]|[dt]?frac|sqrt)",
+    re.IGNORECASE,
+)
+"""How the next line adds a value to the line before."""
 _GLOSS = re.compile(r"\s\((?!\s?mod)[^()]{0,60}[A-Za-z]{2}[^()]{0,60}\)[\s.*$]{0,3}$")
 _DISPLAYS = (("$$", "$$"), ("\\[", "\\]"))
 _INLINE = (("\\(", "\\)"), ("$$", "$$"), ("$", "$"), ("\\[", "\\]"))
@@ -44,7 +60,6 @@ _REASONS = re.compile(
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")
 _DIGIT = re.compile("[0-9]")
 _PROSE = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{2,}\s[a-z]{2,}")
-_REVOKED = re.compile(r"\W{0,3}\s?(?:is|was|are)(?:n't|\s(?:not|wrong|incorrect|false)\b)", re.IGNORECASE)
 _CHANGED = re.compile(
     r"\b(?:not|no|never|neither|cannot|least|most|less|more|than|between|minus|plus|negative|half|third|quarter|twice|double|triple|but|"
     r"except|squared|cubed|times|wrong|incorrect|over|under|above|below|or|if|maybe|perhaps)\b|n't|\?",
@@ -84,11 +99,16 @@ def _marks(text: str) -> list[re.Match[str]]:
 def _after(text: str, mark: re.Match[str]) -> tuple[str, str] | None:
     """The line or displayed formula after a mark, and the text after that."""
     after_mark = text[mark.end() :].strip(" \t\r\n*_:")
+    if below := stack(after_mark, whole=True):
+        return below.told(), ""
     for opened, closed in _DISPLAYS:
         if after_mark.startswith(opened) and (end := after_mark.find(closed, len(opened))) > 0:
             formula = after_mark[len(opened) : end].strip()
             return (formula, "") if formula else None
     line, _, rest = after_mark.partition("\n")
+    while rest and len(line) < LONGEST and (_OPEN_END.search(line, max(0, len(line) - 12)) or _GOES_ON.match(rest)):
+        more, _, rest = rest.lstrip().partition("\n")
+        line = f"{line.rstrip()} {more}"
     line = line.strip(" \t\r*_")
     if line.startswith("}") and _OPENED.search(text, max(0, mark.start() - 24), mark.start()):
         # the brace of \textbf{Answer: } 12
@@ -155,15 +175,14 @@ def between_tags(text: str) -> str:
     return rest if states(rest) else inside.strip()
 
 
-def statements(text: str, last: bool = False) -> Iterator[str]:
+def statements(text: str, last: bool = False, question: str = "") -> Iterator[str]:
     r"""Candidate readings of a reply's answer, to be tried in order.
 
     If the reply has a \boxed, only its content, with that of boxes joined to it. Else, if it says "answer is", what follows: in
     full, then cut shorter. Else the reply itself if it is a single line, then what its last sentence says (last: or its last
-    formula or number). Nothing if the last box is not closed or the answer is denied or taken back.
+    formula or number). question: whose answer is not somebody else's. Nothing if the last box is not closed or the answer is denied or taken back.
     """
-    if "\\boxed" not in text:
-        text = without_wrong(text)
+    text = without_wrong(text, question)
     if "\\boxed" in text:
         forms: Iterable[str | None] = (joint(text),) if not _taken_back(text) else ()
     elif line := after_answer(text):
@@ -179,12 +198,28 @@ def states(text: str) -> bool:
 
 
 def _taken_back(text: str) -> bool:
+    marks: list[re.Match[str]] = []
+    start = text.rfind("\\boxed")
+    if start >= 0:
+        at_once = any(revoked(text, end + 1) for end in _closings(text, start))
+    else:
+        marks = _marks(text)
+        stated = _STATED.match(text, marks[-1].end()) if marks else None
+        at_once = bool(stated and revoked(text, stated.end()))
     # most replies take nothing back, and finding that out takes less time than finding the boxes
-    if not retracted(text[max(text.rfind("\\boxed"), 0) :]):
+    if not at_once and not retracted(text[max(start, 0) :]):
         return False
-    marks = _marks(text)
     found = boxes(text)
-    return retracted(without_courtesies(text[found[-1].end if found else marks[-1].end() if marks else 0 :]))
+    end = found[-1].end if found else marks[-1].end() if marks else 0
+    return (at_once and (not found or revoked(text, end))) or retracted(without_courtesies(text[end:]))
+
+
+def _closings(text: str, start: int) -> Iterator[int]:
+    """Where the first braces after a place are closed."""
+    for _ in range(_CLOSINGS):
+        if (start := text.find("}", start + 1)) < 0:
+            return
+        yield start
 
 
 def _of_line(line: str) -> Iterator[str]:
@@ -202,6 +237,9 @@ def _of_line(line: str) -> Iterator[str]:
 
 
 def _of_text(text: str, last: bool) -> Iterator[str | None]:
+    if not last and (below := stack(text)) and below.one_name():
+        yield below.told()
+        return
     line = under_heading(text).strip()
     if line and len(line) <= LONGEST and "\n" not in line and not _PROSE.search(line := _AROUND.sub("", line)):
         yield line
@@ -214,7 +252,7 @@ def _shorter(sentence: str) -> Iterator[str]:
     if formulas := _formulas(sentence):
         before, _, after = sentence.partition(formulas[0])
         # two formulas in one sentence: we cannot tell which is the answer
-        denied = _NEGATION.search(before) or _REVOKED.match(after.lstrip(" $\\)]"))
+        denied = _NEGATION.search(before) or revoked(after.lstrip(" $\\)]"), 0)
         yield from formulas if len(formulas) == 1 and not denied else ()
         return
     claim = _REASONS.split(sentence, maxsplit=1)[0].strip()

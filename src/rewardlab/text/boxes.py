@@ -6,9 +6,10 @@ import re
 from typing import NamedTuple
 
 from .numbers import number
+from .offers import ALONE, CORRECTING, OFFERING, OPENING
 
-FARTHEST = 80
-"""Characters between two boxes that state one answer."""
+FARTHEST, FARTHEST_OFFERED = 80, 300
+"""Characters between two boxes that state one answer; between two of which the second one is offered."""
 MOST = 100
 """Most boxes of one statement."""
 _FRAMED = re.compile(r"\\(?:fbox|framebox)\s?\{")
@@ -20,24 +21,24 @@ _LABEL = re.compile(rf"(?:^|[\s,;:.])({_NAME})\s?=\s{{0,3}}$")
 _JOINT = re.compile(
     rf"[\s,;.]{{0,9}}(?P<word>and|or|as well as)?\s{{0,9}}(?:[-•]|[1-9][.)])?\s{{0,9}}(?:(?:{_NAME})\s?=)?\s{{0,9}}", re.IGNORECASE
 )
-_OFFERING = re.compile(
-    r"\b(?:or|alternatively|maybe|perhaps|possibly|probably|otherwise|else|unless|if|depending|vs|versus|could|might)\b"
-    r"|^[\s$]{0,6}[/|][\s$]{0,6}$|[?∨]|\\(?:lor|vee|mid)\b",
-    re.IGNORECASE,
-)
-"""What stands between two answers of which either may hold: in other cases, by another reading, or as a second guess."""
+_SIGN_OF_OR = re.compile(r"^[\s$]{0,6}[/|][\s$]{0,6}$|[?∨~]|\\(?:lor|vee|mid|sim)\b")
+_EMPHASIS = re.compile(r"^(?:\*{1,3}|_{1,3}|`|~~)(?=[\s,;.)])")
 _CASE = re.compile(r"[\s$]{0,3}(?:if|when|for)\b", re.IGNORECASE)
 """What follows both of two boxes that hold in different cases."""
-_WITHIN = re.compile(r"\s{0,3}(?:\\(?:cup|cap|cdot|times|div|pm|leq?|geq?|in|to)\b|[-+*^_=<>])")
+_WITHIN = re.compile(
+    r"\s{0,3}(?:\\(?:cup|cap|cdot|times|div|pm|leq?|geq?|in|to)\b|[-+*^_=<>]{1,2}\s{0,3}(?:[0-9({\\$|]|(?![ou]\s)[A-Za-z](?![A-Za-z])))"
+)
 """What follows a box that is but a part of a formula."""
 _SIMPLY = re.compile(r"\bor\s(?:simply|just)\s{0,3}$", re.IGNORECASE)
 _SETTLING = re.compile(
     r"\b(?:rather|so|thus|hence|therefore|then|total|finally|altogether|giving|gives|which|wait|not|no)\b|=\s{0,3}$|n't\b",
     re.IGNORECASE,
 )
+_UNSETTLED = re.compile(r"\b(?:if|or|whether|why)\s(?:not|so|no)\b|\bnot\s(?:sure|certain)\b|\bthen\sagain\b|\bno\sidea\b", re.IGNORECASE)
+"""Words of _SETTLING that settle nothing here."""
+_FURTHER = rf"(?!{OPENING.pattern})"
 _ENDING = re.compile(
-    r"(?:(?<!\bvs)[.!]|\?(?!\s{0,3}\$?$))(?=\s)(?!\s{1,9}(?:or|alternatively|otherwise)\b)|\n\s*\n(?!\s{0,9}(?:or|alternatively|otherwise)\b)",
-    re.IGNORECASE,
+    rf"(?:(?<!\bvs)[.!]|\?(?!\s{{0,3}}\$?$))(?=\s){_FURTHER}|\n\s*\n{_FURTHER}", re.IGNORECASE
 )
 _PART = re.compile(r"^[\s*#_>-]{0,8}(?:part\s)?\(?([a-h]|[1-9])\)", re.MULTILINE | re.IGNORECASE)
 
@@ -123,8 +124,11 @@ def _same(contents: list[str]) -> bool:
 
 def _joining(text: str, one: Box, other: Box) -> str:
     """What joins two boxes to one statement, a comma or "or"; "" if each stands for itself."""
-    between = text[one.end : other.start]
-    if len(between) > FARTHEST:
+    if other.start - one.end > FARTHEST_OFFERED:
+        return ""
+    between = _EMPHASIS.sub("", text[one.end : other.start])
+    opens = OPENING.match(between)
+    if len(between) > FARTHEST and not opens:
         return ""
     plain = _plain(between)
     if match := _JOINT.fullmatch(plain):
@@ -133,11 +137,12 @@ def _joining(text: str, one: Box, other: Box) -> str:
     if _WITHIN.match(between) or (_SIMPLY.search(plain) and other.content in one.content):
         return ""
     in_cases = _CASE.match(between) and _CASE.match(text[other.end : other.end + 20])
-    return (
-        "or"
-        if (in_cases or _OFFERING.search(between)) and not _SETTLING.search(_LABEL.sub("", plain)) and not _ENDING.search(between)
-        else ""
-    )
+    offered = in_cases or OFFERING.search(between) or _SIGN_OF_OR.search(between) or ALONE.fullmatch(plain)
+    if not offered or _ENDING.search(between):
+        return ""
+    # "or 3 + 3 =" offers, while "if each has 3, they have" leads to the answer
+    settled = CORRECTING if opens else _SETTLING
+    return "" if settled.search(_UNSETTLED.sub(" ", _LABEL.sub("", plain))) else "or"
 
 
 def _joined(contents: list[str], labels: list[str], words: list[str]) -> str:

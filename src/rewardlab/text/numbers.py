@@ -10,6 +10,8 @@ import re
 from collections import deque
 from fractions import Fraction
 
+from .revoked import revoked
+
 LONGEST = 200
 """Characters of the longest text that is read as one number."""
 
@@ -71,11 +73,6 @@ _NEGATION = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n't\b", re.IGNOREC
 _DENIED = re.compile(r"(?:\b(?:not|never|no|neither|cannot)|n't)\s(?:[a-z]{1,10}\s){0,3}\$?$|(?:≠|\\neq?)\s?$", re.IGNORECASE)
 _DENYING = re.compile("[nN][oOeE'’]|≠")
 _FUNCTIONS = ("sqrt", "root", "log", "ln", "sin", "cos", "tan", "exp", "abs")
-_REVOKED = re.compile(
-    r"\W{0,3}\s?(?:(?:is|was|are)(?:n't|\s(?:not|wrong|incorrect|false)\b)"
-    r"|(?:which|(?:but|and)\s(?:that|this|it))\s(?:(?:is|was)\s(?:wrong|incorrect|false)|(?:is|was)(?:n't|\snot)\s(?:right|correct|true))\b)",
-    re.IGNORECASE,
-)
 _OPERATION = re.compile(
     # an operator, an inequality or a function to the left of it; a lone * is emphasis
     r"(?:(?<![\w\s])[-−]\s?[($\[{]{1,3}|(?<![^\s>])[-−—]\s?[($\[{]{0,3}|[\w)\]](?:\s[+*×·^/]\s|[+*×·^/])[($\[{]{0,3}|[√≠≤≥^_{/]|!="
@@ -158,7 +155,7 @@ def number(text: str) -> Fraction | None:
         text = _ORDINAL.sub("", text)
     name = _NAME.match(text)
     match = _NUMBER.fullmatch(text[name.end() if name else 0 :].rstrip(" \t\r\n.*_`").lstrip(" \t\r\n*_`"))
-    if not match or not (match["whole"] or match["part"]) or _NO_UNIT.match(match["unit"]) or _REVOKED.match(match["unit"]):
+    if not match or not (match["whole"] or match["part"]) or _NO_UNIT.match(match["unit"]) or revoked(match["unit"], 0):
         return None
     return _value(match)
 
@@ -221,7 +218,7 @@ def denied(text: str, start: int, end: int) -> bool:
     before = text[max(0, start - 60) : start]
     # most texts before a value have no such letters, and finding that out takes less time than the pattern
     denies = _DENYING.search(before) and _DENIED.search(before.rstrip(" $\\([") + " ")
-    return bool(denies or _REVOKED.match(text, end))
+    return bool(denies) or revoked(text, end)
 
 
 def alone(text: str, start: int, end: int) -> bool:

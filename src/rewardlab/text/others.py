@@ -22,12 +22,35 @@ _ATTRIBUTED = re.compile(
     r"(?:say|think|argue|claim|believe|answer|guess|conclude)s?(?:\sthat)?\s(?:the|its|their)\s(?:[a-z]{1,20}\s){0,3}$",
     re.IGNORECASE,
 )
+_PERSON = (
+    r"(?:students?|pupils?|classmates?|friends?|roommates?|colleagues?|teachers?|tutors?|users?|opponents?|peers?|solvers?|textbooks?|authors?|chatgpt|calculators?"
+    r"|someone|somebody|everyone|everybody|(?:other|many|most|some)\speople|others)"
+)
+_ADVERB = r"(?:(?:[a-z]{1,12}ly|often|also|once|first|always|even)\s)?"
+_SAYS = (
+    r"(?:(?:would|might|may|could|will|must|did|does|has|had)\s)?"
+    rf"{_ADVERB}(?:sa(?:y|ys|id)|thinks?|thought|argues?d?|claim(?:s|ed)?|believed?s?|answer(?:s|ed)?|guess(?:es|ed)?|conclude[sd]?|insist(?:s|ed)?"
+    r"|(?:got|gets|gave|gives|obtain(?:s|ed)?|wr(?:ote|ites?)|put)(?=\s[$*(\\]{0,4}[-−]?[0-9][0-9.,/]{0,12}[$*)]{0,4}(?:[.,;!]|\s(?:as|for)\b|$)))"
+)
+_ANSWER = r"(?:(?:final|numerical|own|last|original|initial)\s)?(?:answer|result|value|solution|guess|response|reply)"
+_IS = r"(?:\s(?:is|was|would\sbe|might\sbe|could\sbe|equals)\b|[*_]{0,3}\s?[:=])"
 _WRONG = re.compile(
-    r"\b(?:wrong|incorrect|false|mistaken|erroneous|tempting|trap|naive)[\s*_]{1,3}(?:(?:final|numerical)\s)?"
-    r"(?:answer|result|value|solution)\s(?:is|was|would\sbe|equals)\b",
+    rf"\b(?:wrong|incorrect|false|mistaken|erroneous|tempting|trap|naive)[\s*_]{{1,3}}{_ANSWER}{_IS}"
+    rf"|\b(?P<owner>{_PERSON})(?:['’]s?)?[\s*_]{{1,3}}{_ANSWER}{_IS}"
+    rf"|\b(?P<pronoun>his|her|their)\s(?:(?:final|own|original|initial)\s)?answer{_IS}"
+    rf"|\b(?P<speaker>{_PERSON})\s{_SAYS}\b"
+    r"|\b(?:wrong|incorrect|false|untrue|not\s(?:true|right|correct|the\scase)|doubt|deny|denies|(?:not|n['’]t)\s(?:think|believe|say|claim|mean)"
+    r"|no\s?(?:one|body)\s(?:thinks|says|believes))\s(?:(?:to\s)?(?:say|claim|think|assume|conclude|believe)\s)?(?:that\s)?(?:(?:the|my|our)\s)?"
+    rf"(?:{_ANSWER}|it|[a-z]){_IS}",
     re.IGNORECASE,
 )
-_WRONG_SIGNS = ("wrong", "incorrect", "false", "mistaken", "erroneous", "tempting", "trap", "naive")
+"""A wrong answer, somebody else's, or that it is not so that this is the answer."""
+_WRONG_SIGNS = (
+    "wrong", "incorrect", "false", "mistaken", "erroneous", "tempting", "trap", "naive", "untrue", "not true", "not right", "not correct", "not the case",
+    "think", "thought", "believe", "not say", "not mean", "claim", "n't say", "n't mean", "n’t say", "n’t mean", "doubt", "deny", "denies", "no one says", "nobody says",
+    "student", "pupil", "mate", "friend", "colleague", "teacher", "tutor", "user", "opponent", "peer", "solver", "textbook", "author", "gpt", "calculator",
+    "someone", "somebody", "every", "people", "others", "his answer", "her answer", "their answer", "is final answer", "r final answer",
+)  # fmt: skip
 _STATES = re.compile(r"\\boxed|\b(?:right|correct|true|but|so|while|answer)\b", re.IGNORECASE)
 _FOREIGN = re.compile(
     r"(?:\bfalsche[nrs]?|\bmauvaise?|\bincorrect[ao]s?|\bequivocad[ao]|\bнеправильн\w{2,3}|\bневерн\w{2,3}|\bis wrong)\s{0,3}"
@@ -36,6 +59,10 @@ _FOREIGN = re.compile(
 )
 """The same in other languages, some of which have been put in English by now: 错误答案是."""
 _MOST = 20
+_BEFORE, _TAIL = 150, 400
+"""Characters that are looked at before the last place which marks an answer, or at the end of a reply without one."""
+_OWN_BOX = re.compile(r"\W{0,12}\\boxed\s?\{(?:[^{}]|\{[^{}]{0,100}\}){0,200}\}")
+_VALUE = re.compile(r"[0-9:=]|\\boxed|\b(?:is|are|was)\b")
 _BREAK = re.compile(r"[.!?](?=\s|$)|\n")
 
 
@@ -47,15 +74,39 @@ def of_another(text: str, mark: int) -> bool:
     return bool(other)
 
 
-def without_wrong(text: str) -> str:
-    """The text without its last sentences that tell a wrong answer: "A common wrong answer is 5." """
-    # most replies tell none, and finding that out takes less time than the pattern
-    if not has(text, _WRONG_SIGNS):
-        return text
-    for match in reversed(list(_WRONG.finditer(text))[-_MOST:]):
-        start = max(text.rfind(end, 0, match.start()) for end in (". ", "! ", "? ", "\n")) + 1
-        stop = end.end() if (end := _BREAK.search(text, match.end())) else len(text)
-        # a sentence that goes on to state the right answer is kept
-        if not _STATES.search(text, match.end(), stop):
-            text = text[:start] + text[stop:]
+def without_wrong(text: str, question: str = "") -> str:
+    """The text without its last sentences that tell a wrong answer or somebody else's: "A common wrong answer is 5."
+
+    Who is asked about in the question is nobody else.
+    """
+    for _ in range(_MOST):
+        marked = max(text.rfind("\\boxed"), text.rfind("nswer"))
+        first = max(0, min(marked if marked >= 0 else len(text), len(text) - _TAIL + _BEFORE) - _BEFORE)
+        # most replies tell none, and finding that out takes less time than the pattern
+        if not has(text[first:], _WRONG_SIGNS):
+            break
+        told = [span for match in _WRONG.finditer(text, first) if (span := _told_alone(text, match, question))]
+        if not told:
+            break
+        start, stop = told[-1]
+        text = text[:start] + text[stop:]
     return text
+
+
+def _told_alone(text: str, match: re.Match[str], question: str) -> tuple[int, int] | None:
+    """Where the sentence of a match is, unless it goes on to state the right answer, or is what the question asks for."""
+    if _is_asked(match, question):
+        return None
+    own = _OWN_BOX.match(text, match.end())
+    begin = own.end() if own else match.end()
+    start = max(text.rfind(end, 0, match.start()) for end in (". ", "! ", "? ", "\n")) + 1
+    stop = end.end() if (end := _BREAK.search(text, begin)) else len(text)
+    right = _STATES.search(text, begin, stop)
+    return None if right and _VALUE.search(text, right.start(), stop) else (start, stop)
+
+
+def _is_asked(match: re.Match[str], question: str) -> bool:
+    """Whether the question is about the person whose answer it is."""
+    who = match["owner"] or match["speaker"]
+    asked = question.lower()
+    return bool(who and who.lower().rstrip("s") in asked) or bool(match["pronoun"] and "answer" in asked)

@@ -30,7 +30,7 @@ from rewardlab.text.numbers import ascii_digits, exclaimed, last_number, number,
 from rewardlab.text.replies import accepted, listed
 from rewardlab.text.traces import section
 
-from .contract import Verdict, differs, no_verdict, right, verifier, wrong
+from .contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong
 
 NO_GOLD = "the problem has no gold answer"
 
@@ -57,13 +57,17 @@ def final_number(response: str, answer: Any) -> Verdict:
     return wrong(f"{verdict.why}: of several numbers the last is taken; `math` reads which one is meant", verdict.extracted)
 
 
-@verifier
-def final_answer(response: str, answer: Any) -> Verdict:
+@verifier(over="pairs")
+def final_answer(pairs: list[Pair]) -> list[Verdict]:
     """Right if the final answer equals the gold answer, or one of a list: by value if both are numbers, else as normalised text.
 
     It is what the last box or a mark such as "answer is" says; without them, what the last sentence says, as `math` reads it, else
-    the last number or line. In a reply with <answer> tags it is read between these.
+    the last number or line. In a reply with <answer> tags it is read between these. The question tells whose answer is asked for.
     """
+    return [_finally(pair.response, pair.answer, pair.prompt) for pair in pairs]
+
+
+def _finally(response: str, answer: Any, question: str) -> Verdict:
     golds = _golds(answer)
     if not golds:
         return no_verdict(NO_GOLD)
@@ -71,7 +75,7 @@ def final_answer(response: str, answer: Any) -> Verdict:
     stated = extraction.final_answer(text)
     if stated is None:
         return wrong(NO_ANSWER)
-    forms = [*statements(ascii_digits(text))]
+    forms = [*statements(ascii_digits(text), question=question)]
     said = [_said(stated, forms, gold, response) for gold in golds]
     right_one = next((form for form, equal in said if equal), None)
     return _compared(right_one is not None, right_one or said[0][0], listed(golds))

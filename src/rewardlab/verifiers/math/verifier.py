@@ -22,13 +22,14 @@ from rewardlab.text.escapes import undoubled
 from rewardlab.text.languages import by_convention
 from rewardlab.text.numbers import ascii_digits, ungrouped
 from rewardlab.text.replies import accepted, data
+from rewardlab.text.stacked import stack
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, shorten, verifier, wrong
 
 from .choices import Choice, choice, hedged, in_forms, in_prose, letters, same_choice
 from .compare import Comparison
 from .decimals import with_points
 from .exact import Forms
-from .kinds import Answer, Matrix, Parts, Several, Value, Words, packed
+from .kinds import Answer, Matrix, Ordered, Parts, Several, Value, Words, packed
 from .parts import parts
 from .polynomials import TooHard, allowance
 from .prose import concludes
@@ -184,14 +185,14 @@ def begin(pair: Pair, settings: Settings) -> Case | Verdict:
     if settings.find != "boxed" and reply.strip() == answer.strip():
         return right(reply.strip())
     reply = ascii_digits(reply)
-    forms = _forms(reply, settings.find)
+    forms = _forms(reply, settings.find, pair.prompt)
     if chosen:
         said, why, forms = _choice_and_forms(forms, reply, settings.find)
         if said or not chosen.rest:
             return same_choice(said, chosen, why)
         text = chosen.rest
     gold = settings.read(text)
-    if isinstance(gold.answer, _IN_PARTS) and settings.find != "whole":
+    if isinstance(gold.answer, (*_IN_PARTS, Ordered)) and settings.find != "whole":
         forms = [*filter(None, _forms_in_parts(reply, gold.answer, settings.find)), *forms]
     in_words = isinstance(gold.answer, Words) and settings.find in ("final", "last")
     if in_words and not states(reply) and concludes(reply, gold.text, pair.prompt):
@@ -250,17 +251,19 @@ def _gold(answer: str) -> Gold:
     return Gold(text, None if parts(text) else choice(text))
 
 
-def _forms(reply: str, find: str) -> Iterable[str]:
+def _forms(reply: str, find: str, question: str) -> Iterable[str]:
     if find == "whole":
         return [reply.strip()] if reply.strip() else []
     if find == "boxed":
         return [content] if (content := joint(reply)) else []
-    return statements(reply, find == "last")
+    return statements(reply, find == "last", question)
 
 
-def _forms_in_parts(reply: str, gold: Parts | Several, find: str) -> Iterable[str | None]:
+def _forms_in_parts(reply: str, gold: Parts | Several | Ordered, find: str) -> Iterable[str | None]:
     """Readings of a reply that answers the parts of a question in turn: a box for each, or none at all and a short reply."""
-    boxes = by_part(reply)
+    if isinstance(gold, Several | Ordered) and find != "boxed" and not states(reply) and (below := stack(reply)):
+        yield below.told()
+    boxes = by_part(reply) if not isinstance(gold, Ordered) else None
     if boxes and len(joint(reply) or "") < len(boxes):
         yield boxes
     if isinstance(gold, Parts) and find != "boxed" and "\\boxed" not in reply and len(reply) <= LONGEST:
