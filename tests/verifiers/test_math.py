@@ -352,7 +352,7 @@ def test_it_works_from_any_thread():
 
 
 def test_where_no_process_can_be_started_there_is_no_verdict(monkeypatch):
-    module = importlib.import_module("rewardlab.verifiers.math.verifier")
+    module = importlib.import_module("rewardlab.verifiers.math.judging")
     monkeypatch.setattr(module, "SYMBOLIC", "rewardlab.no_such_module:equal")
     verdicts = math().check_all([(r"\boxed{\sin 30^\circ}", r"\frac{1}{2}"), ("5", "5")])
     assert [verdict.correct for verdict in verdicts] == [None, True]

@@ -7,9 +7,10 @@ import time
 import pytest
 
 from rewardlab.verifiers.math import exact, polynomials, symbolic
+from rewardlab.verifiers.math.judging import Judge
 from rewardlab.verifiers.math.kinds import packed, unpacked
 from rewardlab.verifiers.math.reading import read
-from rewardlab.verifiers.math.verifier import Judge, math
+from rewardlab.verifiers.math.verifier import math
 
 SOON = 3.0
 """Seconds: generous, since a machine may be busy. Each takes some hundredths when it is not."""

@@ -11,46 +11,23 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from .boxes import boxes, braced, joint
+from .boxes import braced, joint
 from .boxes import last as last_box
 from .claims import claim
 from .languages import in_english
 from .layouts import in_sentence, under_heading
+from .marks import after_answer, states, taken_back
 from .numbers import IN_TEXT, LONGEST, alone, denied, last_number
+from .offers import adds
 from .others import without_wrong
 from .revoked import revoked
 from .stacked import stack
-from .turns import own_turn, retracted, without_courtesies
+from .turns import own_turn, without_courtesies
 
 NO_ANSWER = "no answer found"
 """The reason of a verdict on a reply in which none was found. Such replies are counted apart: a right answer may be among them."""
 
-_MARK = re.compile(
-    r"answer[*_}]{0,3}\s{0,3}(?:(?:is|remains|(?:w|sh)ould\sbe|must\sbe|equals)\b|:|=|(?:—\s?|[–-]\s)(?=[$*]{0,3}-?[0-9]))\s{0,3}:?|####",
-    re.IGNORECASE,
-)
-MARKS = 20
-"""Most marks of a reply that are looked at, from its end."""
-_DOING = ("can ", "to ", "will ", "could ", "must ")
-"""Before these, to answer is something to do: "the questions that he can answer: ..."."""
-_OPENED = re.compile(r"\\[a-z]{2,8}\s?\{[^{}]{0,14}$")
-_STEP = re.compile(r"(?:step|part|case|method|day|option|[0-9]{1,2}[.)])\s", re.IGNORECASE)
-_STATED = re.compile(
-    r"[\s*_:]{0,9}(?:\$\$[^$]{1,200}\$\$|\$[^$\n]{1,200}\$|\\\([^\n]{1,200}?\\\)|\\\[[^\n]{1,200}?\\\]"
-    r"|\([^()\n]{1,60}\)|(?:[^,;:()\[\n–—.!]|[.,](?=[0-9])){1,60}?(?=\s-|\s?[,;:()\[\n–—.!✗✘❌]|\s(?:but|and|which|though|although|yet|is|was)\b|$))"
-)
-"""What stands behind a mark, up to what is said of it."""
-_CLOSINGS = 8
-_OPEN_END = re.compile(r"\b(?:and|or|either|oder|ou)[\s*_$,:]{0,6}$", re.IGNORECASE)
-"""The end of a line that goes on in the next one."""
-_GOES_ON = re.compile(
-    r"\s{0,9}[*_>-]{0,3}\s?(?:and|or|oder|ou)\b,?\s(?:(?:maybe|perhaps|possibly|else|also|even|it|could|might|be|is)\s){0,4}"
-    r"[*_$(\\]{0,6}(?:[A-Za-z]\s?=\s?)?[-−]?\s?(?:[0-9]|[dt]?frac|sqrt)",
-    re.IGNORECASE,
-)
-"""How the next line adds a value to the line before."""
 _GLOSS = re.compile(r"\s\((?!\s?mod)[^()]{0,60}[A-Za-z]{2}[^()]{0,60}\)[\s.*$]{0,3}$")
-_DISPLAYS = (("$$", "$$"), ("\\[", "\\]"))
 _INLINE = (("\\(", "\\)"), ("$$", "$$"), ("$", "$"), ("\\[", "\\]"))
 # a comma before a further answer begins no reason, one before "2 more than 10" does
 _REASONS = re.compile(
@@ -74,57 +51,6 @@ _TEXT = re.compile(r"\\(?:text|mathrm|textbf)\{([^{}]{0,100})\}")
 def boxed(text: str) -> str | None:
     r"""The content of the last \boxed{...}, with balanced braces; None if there is none or it is not closed."""
     return last_box(text)
-
-
-def after_answer(text: str) -> str | None:
-    """The rest of the line after the last "answer is", "answer:" or "####"; None if there is none or nothing follows it.
-
-    A heading states nothing: "#### Step 2: Add the costs" and "the answer is the sum of these:", with more to come.
-    """
-    # headings are few, and each is looked at together with all that follows it
-    for mark in reversed(_marks(text)[-MARKS:]):
-        stated = _after(text, mark)
-        if stated is None or not _heading(mark.group(), *stated):
-            return stated and stated[0]
-    return None
-
-
-def _marks(text: str) -> list[re.Match[str]]:
-    # most replies have none, and finding that out takes less time than the pattern
-    if "####" not in text and "answer" not in text.lower():
-        return []
-    return [mark for mark in _MARK.finditer(text) if not text.endswith(_DOING, max(0, mark.start() - 8), mark.start())]
-
-
-def _after(text: str, mark: re.Match[str]) -> tuple[str, str] | None:
-    """The line or displayed formula after a mark, and the text after that."""
-    after_mark = text[mark.end() :].strip(" \t\r\n*_:")
-    if below := stack(after_mark, whole=True):
-        return below.told(), ""
-    for opened, closed in _DISPLAYS:
-        if after_mark.startswith(opened) and (end := after_mark.find(closed, len(opened))) > 0:
-            formula = after_mark[len(opened) : end].strip()
-            return (formula, "") if formula else None
-    line, _, rest = after_mark.partition("\n")
-    while rest and len(line) < LONGEST and (_OPEN_END.search(line, max(0, len(line) - 12)) or _GOES_ON.match(rest)):
-        more, _, rest = rest.lstrip().partition("\n")
-        line = f"{line.rstrip()} {more}"
-    line = line.strip(" \t\r*_")
-    if line.startswith("}") and _OPENED.search(text, max(0, mark.start() - 24), mark.start()):
-        # the brace of \textbf{Answer: } 12
-        line = line[1:].lstrip(" *_:")
-    return (line, rest) if line else None
-
-
-def _heading(mark: str, line: str, rest: str) -> bool:
-    """Whether what follows a mark is the title of what comes after it."""
-    if not rest or not rest.strip():
-        return False
-    if line.endswith(":"):
-        return True
-    if mark != "####" or (last_number(line) is not None and not _STEP.match(line) and len(line) <= 40):
-        return False
-    return any(sign.isdigit() for sign in rest)
 
 
 def first_sentence(stated: str) -> str:
@@ -180,46 +106,17 @@ def statements(text: str, last: bool = False, question: str = "") -> Iterator[st
 
     If the reply has a \boxed, only its content, with that of boxes joined to it. Else, if it says "answer is", what follows: in
     full, then cut shorter. Else the reply itself if it is a single line, then what its last sentence says (last: or its last
-    formula or number). question: whose answer is not somebody else's. Nothing if the last box is not closed or the answer is denied or taken back.
+    formula or number). Nothing if the last box is not closed or the answer is denied, taken back or somebody else's: of a person
+    whom the question does not ask about.
     """
     text = without_wrong(text, question)
     if "\\boxed" in text:
-        forms: Iterable[str | None] = (joint(text),) if not _taken_back(text) else ()
+        forms: Iterable[str | None] = (joint(text),) if not taken_back(text) else ()
     elif line := after_answer(text):
-        forms = _of_line(line) if not _taken_back(text) else ()
+        forms = _of_line(line) if not taken_back(text) else ()
     else:
         forms = _of_text(in_sentence(without_courtesies(text)), last)
     return (form for form in forms if form)
-
-
-def states(text: str) -> bool:
-    """Whether a reply marks its answer, by a box or by "answer is"."""
-    return "\\boxed" in text or after_answer(text) is not None
-
-
-def _taken_back(text: str) -> bool:
-    marks: list[re.Match[str]] = []
-    start = text.rfind("\\boxed")
-    if start >= 0:
-        at_once = any(revoked(text, end + 1) for end in _closings(text, start))
-    else:
-        marks = _marks(text)
-        stated = _STATED.match(text, marks[-1].end()) if marks else None
-        at_once = bool(stated and revoked(text, stated.end()))
-    # most replies take nothing back, and finding that out takes less time than finding the boxes
-    if not at_once and not retracted(text[max(start, 0) :]):
-        return False
-    found = boxes(text)
-    end = found[-1].end if found else marks[-1].end() if marks else 0
-    return (at_once and (not found or revoked(text, end))) or retracted(without_courtesies(text[end:]))
-
-
-def _closings(text: str, start: int) -> Iterator[int]:
-    """Where the first braces after a place are closed."""
-    for _ in range(_CLOSINGS):
-        if (start := text.find("}", start + 1)) < 0:
-            return
-        yield start
 
 
 def _of_line(line: str) -> Iterator[str]:
@@ -228,6 +125,8 @@ def _of_line(line: str) -> Iterator[str]:
     if end and end.group() == "?":
         return
     yield line
+    if adds(line[:1000], end.end() if end else len(line)):
+        return
     if gloss := _GLOSS.search(line[:1000]):
         yield line[: gloss.start()].rstrip()
     sentence = (line[: end.start()] if end else line)[:1000]
@@ -240,11 +139,20 @@ def _of_text(text: str, last: bool) -> Iterator[str | None]:
     if not last and (below := stack(text)) and below.one_name():
         yield below.told()
         return
+    text = _unwrapped(text)
     line = under_heading(text).strip()
     if line and len(line) <= LONGEST and "\n" not in line and not _PROSE.search(line := _AROUND.sub("", line)):
         yield line
     said = claim(text, last)
     yield _last_expression(text) if said is None else said
+
+
+def _unwrapped(text: str) -> str:
+    """The text with its last line behind the one before it, if that ends in "or" or "and"."""
+    text = text.rstrip()
+    at = text.rfind("\n")
+    before = text[max(0, at - 20) : at].rstrip(" \n,") if at > 0 else ""
+    return f"{text[:at].rstrip()} {text[at + 1 :].lstrip()}" if before.endswith((" or", " and")) else text
 
 
 def _shorter(sentence: str) -> Iterator[str]:

@@ -6,10 +6,12 @@ import re
 from typing import NamedTuple
 
 from .numbers import number
-from .offers import ALONE, CORRECTING, OFFERING, OPENING
+from .offers import ALONE, CORRECTING, GUESSING, OFFERING, OPENING
 
 FARTHEST, FARTHEST_OFFERED = 80, 300
 """Characters between two boxes that state one answer; between two of which the second one is offered."""
+SHORT = 20
+"""Most characters of an "or" that stands alone between two boxes."""
 MOST = 100
 """Most boxes of one statement."""
 _FRAMED = re.compile(r"\\(?:fbox|framebox)\s?\{")
@@ -34,12 +36,12 @@ _SETTLING = re.compile(
     r"\b(?:rather|so|thus|hence|therefore|then|total|finally|altogether|giving|gives|which|wait|not|no)\b|=\s{0,3}$|n't\b",
     re.IGNORECASE,
 )
-_UNSETTLED = re.compile(r"\b(?:if|or|whether|why)\s(?:not|so|no)\b|\bnot\s(?:sure|certain)\b|\bthen\sagain\b|\bno\sidea\b", re.IGNORECASE)
+_UNSETTLED = re.compile(
+    r"\b(?:if|or|whether|why)\s(?:not|so|no)\b|\bnot\s(?:sure|certain)\b|\bthen\sagain\b|\bno\sidea\b", re.IGNORECASE
+)
 """Words of _SETTLING that settle nothing here."""
 _FURTHER = rf"(?!{OPENING.pattern})"
-_ENDING = re.compile(
-    rf"(?:(?<!\bvs)[.!]|\?(?!\s{{0,3}}\$?$))(?=\s){_FURTHER}|\n\s*\n{_FURTHER}", re.IGNORECASE
-)
+_ENDING = re.compile(rf"(?:(?<!\bvs)[.!]|\?(?!\s{{0,3}}\$?$))(?=\s){_FURTHER}|\n\s*\n{_FURTHER}", re.IGNORECASE)
 _PART = re.compile(r"^[\s*#_>-]{0,8}(?:part\s)?\(?([a-h]|[1-9])\)", re.MULTILINE | re.IGNORECASE)
 
 
@@ -134,15 +136,17 @@ def _joining(text: str, one: Box, other: Box) -> str:
     if match := _JOINT.fullmatch(plain):
         return "or" if (match["word"] or "").lower() == "or" else ","
     # 3:1, or simply 3
-    if _WITHIN.match(between) or (_SIMPLY.search(plain) and other.content in one.content):
+    guessed = GUESSING.search(between)
+    if not guessed and (_WITHIN.match(between) or (_SIMPLY.search(plain) and other.content in one.content)):
         return ""
     in_cases = _CASE.match(between) and _CASE.match(text[other.end : other.end + 20])
-    offered = in_cases or OFFERING.search(between) or _SIGN_OF_OR.search(between) or ALONE.fullmatch(plain)
-    if not offered or _ENDING.search(between):
+    offered = in_cases or OFFERING.search(between) or _SIGN_OF_OR.search(plain) or ALONE.fullmatch(plain)
+    # a word on a line of its own ends nothing
+    if not offered or _ENDING.search(between.strip(" \n$*") if opens or len(plain.strip()) <= SHORT else between):
         return ""
     # "or 3 + 3 =" offers, while "if each has 3, they have" leads to the answer
     settled = CORRECTING if opens else _SETTLING
-    return "" if settled.search(_UNSETTLED.sub(" ", _LABEL.sub("", plain))) else "or"
+    return "" if not (opens and guessed) and settled.search(_UNSETTLED.sub(" ", _LABEL.sub("", plain))) else "or"
 
 
 def _joined(contents: list[str], labels: list[str], words: list[str]) -> str:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from .numbers import IN_TEXT, denied, number, qualified, unattached, ungrouped
+from .offers import guesses
 from .turns import retracted
 
 TAIL = 1000
@@ -102,7 +103,7 @@ def claim(reply: str, last: bool = False) -> str | None:
         return _ordinal(text)
     start, stop = _last_sentence(masked)
     sentence, own = masked[start:stop], values[masked.count(_VALUE, 0, start) :]
-    if sentence.rstrip().endswith("?") or retracted(text[values[-1].end :]):
+    if sentence.rstrip().endswith("?") or guesses(sentence) or retracted(text[values[-1].end :]):
         return ""
     before = context[: len(context) - len(text) + own[0].start]
     if found := _said(text, sentence, own):

@@ -24,13 +24,13 @@ _ATTRIBUTED = re.compile(
 )
 _PERSON = (
     r"(?:students?|pupils?|classmates?|friends?|roommates?|colleagues?|teachers?|tutors?|users?|opponents?|peers?|solvers?|textbooks?|authors?|chatgpt|calculators?"
-    r"|someone|somebody|everyone|everybody|(?:other|many|most|some)\speople|others)"
+    r"|someone|somebody|(?:other|many|most|some)\speople|others)"
 )
 _ADVERB = r"(?:(?:[a-z]{1,12}ly|often|also|once|first|always|even)\s)?"
 _SAYS = (
     r"(?:(?:would|might|may|could|will|must|did|does|has|had)\s)?"
     rf"{_ADVERB}(?:sa(?:y|ys|id)|thinks?|thought|argues?d?|claim(?:s|ed)?|believed?s?|answer(?:s|ed)?|guess(?:es|ed)?|conclude[sd]?|insist(?:s|ed)?"
-    r"|(?:got|gets|gave|gives|obtain(?:s|ed)?|wr(?:ote|ites?)|put)(?=\s[$*(\\]{0,4}[-−]?[0-9][0-9.,/]{0,12}[$*)]{0,4}(?:[.,;!]|\s(?:as|for)\b|$)))"
+    r"|(?:got|obtained|wrote|put|computed|found)(?=\s[$*(\\]{0,4}(?:boxed\s?\{)?[-−]?[0-9][0-9.,/]{0,12}[$*)}]{0,4}(?:[.,;!]|\s(?:as|for)\b|$)))"
 )
 _ANSWER = r"(?:(?:final|numerical|own|last|original|initial)\s)?(?:answer|result|value|solution|guess|response|reply)"
 _IS = r"(?:\s(?:is|was|would\sbe|might\sbe|could\sbe|equals)\b|[*_]{0,3}\s?[:=])"
@@ -38,18 +38,23 @@ _WRONG = re.compile(
     rf"\b(?:wrong|incorrect|false|mistaken|erroneous|tempting|trap|naive)[\s*_]{{1,3}}{_ANSWER}{_IS}"
     rf"|\b(?P<owner>{_PERSON})(?:['’]s?)?[\s*_]{{1,3}}{_ANSWER}{_IS}"
     rf"|\b(?P<pronoun>his|her|their)\s(?:(?:final|own|original|initial)\s)?answer{_IS}"
-    rf"|\b(?P<speaker>{_PERSON})\s{_SAYS}\b"
-    r"|\b(?:wrong|incorrect|false|untrue|not\s(?:true|right|correct|the\scase)|doubt|deny|denies|(?:not|n['’]t)\s(?:think|believe|say|claim|mean)"
+    rf"|\b(?<!each )(?<!every )(?P<speaker>{_PERSON})\s{_SAYS}\b"
+    r"|\b(?:wrong|incorrect|false|untrue|not\s(?:true|right|correct|the\scase)|doubt|deny|denies|not\s(?:think|believe|say|claim|mean)|(?<=n['’]t\s)(?:think|believe|say|claim|mean)"
     r"|no\s?(?:one|body)\s(?:thinks|says|believes))\s(?:(?:to\s)?(?:say|claim|think|assume|conclude|believe)\s)?(?:that\s)?(?:(?:the|my|our)\s)?"
     rf"(?:{_ANSWER}|it|[a-z]){_IS}",
     re.IGNORECASE,
 )
 """A wrong answer, somebody else's, or that it is not so that this is the answer."""
 _WRONG_SIGNS = (
-    "wrong", "incorrect", "false", "mistaken", "erroneous", "tempting", "trap", "naive", "untrue", "not true", "not right", "not correct", "not the case",
-    "think", "thought", "believe", "not say", "not mean", "claim", "n't say", "n't mean", "n’t say", "n’t mean", "doubt", "deny", "denies", "no one says", "nobody says",
-    "student", "pupil", "mate", "friend", "colleague", "teacher", "tutor", "user", "opponent", "peer", "solver", "textbook", "author", "gpt", "calculator",
-    "someone", "somebody", "every", "people", "others", "his answer", "her answer", "their answer", "is final answer", "r final answer",
+    "wrong", "incorrect", "false", "mistaken", "erroneous", "tempting", "trap", "naive", "untrue", "not true", "not right",
+    "not correct", "not the case",
+    "think", "thought", "believe", "not say", "not mean", "claim", "n't say", "n't mean", "n’t say", "n’t mean", "doubt", "deny",
+    "denies",
+    "no one says", "nobody says",
+    "student", "pupil", "mate", "friend", "colleague", "teacher", "tutor", "user", "opponent", "peer", "solver", "textbook",
+    "author", "gpt", "calculator",
+    "someone", "somebody", "every", "people", "others", "his answer", "her answer", "their answer", "is final answer",
+    "r final answer",
 )  # fmt: skip
 _STATES = re.compile(r"\\boxed|\b(?:right|correct|true|but|so|while|answer)\b", re.IGNORECASE)
 _FOREIGN = re.compile(
@@ -62,6 +67,8 @@ _MOST = 20
 _BEFORE, _TAIL = 150, 400
 """Characters that are looked at before the last place which marks an answer, or at the end of a reply without one."""
 _OWN_BOX = re.compile(r"\W{0,12}\\boxed\s?\{(?:[^{}]|\{[^{}]{0,100}\}){0,200}\}")
+_THEIRS = re.compile(rf"(?:[\s,:]{{1,3}}that)?\s(?:the|its|it|their)\s?(?:[a-z]{{1,12}}\s){{0,2}}?(?:{_ANSWER})?{_IS}", re.IGNORECASE)
+"""What somebody says the answer to be."""
 _VALUE = re.compile(r"[0-9:=]|\\boxed|\b(?:is|are|was)\b")
 _BREAK = re.compile(r"[.!?](?=\s|$)|\n")
 
@@ -98,7 +105,10 @@ def _told_alone(text: str, match: re.Match[str], question: str) -> tuple[int, in
     if _is_asked(match, question):
         return None
     own = _OWN_BOX.match(text, match.end())
-    begin = own.end() if own else match.end()
+    theirs = _THEIRS.match(text, match.end())
+    begin = own.end() if own else theirs.end() if theirs else match.end()
+    own = _OWN_BOX.match(text, begin)
+    begin = own.end() if own else begin
     start = max(text.rfind(end, 0, match.start()) for end in (". ", "! ", "? ", "\n")) + 1
     stop = end.end() if (end := _BREAK.search(text, begin)) else len(text)
     right = _STATES.search(text, begin, stop)

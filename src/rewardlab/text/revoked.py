@@ -1,4 +1,4 @@
-"""Whether what follows an answer takes it back at once: 7 (wrong); 7, which is false; 7. Just kidding. Linear time; nothing raises."""
+"""Whether what follows an answer takes it back at once: 7 (wrong); 7, which is false. Linear time; nothing raises."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENDS = r"(?=[\s*_$”\"']{0,4}(?:$|[.,;:!?)\]}–—-]|(?:answer|one|result|val
 _REVOKED = re.compile(
     r"\W{0,3}\s?(?:is|was|are)(?:n['’]t|\s(?:not|wrong|incorrect|false|untrue|mistaken)\b)"
     # a unit may stand between the value and its verdict
-    r"|[\s*_$\\%}]{0,6}(?:\s[A-Za-z]{1,15}){0,3}[\s*_$\\)}]{0,6}"
+    r"|[\s*_$\\%}]{0,6}(?:\\?text\s?\{\s?)?(?:\s[A-Za-z]{1,15}){0,3}[\s*_$\\)}]{0,6}"
     rf"(?:(?:[(\[{{,;:]|\s?[–—]|\s-{{1,2}}|\s(?=(?:but|and|though|although|yet|which|however)\b))\s{{0,2}}[*_\"“]{{0,3}}{_LEAD}(?:{_FALSE}{_ENDS}|{_NOT_RIGHT})"
     rf"|[.!]\s{{1,3}}[*_(]{{0,3}}(?:(?:oh|well|hmm|haha|lol)[\s,!.]{{1,3}})?{_LEAD}(?:{_FALSE}|no|not)[\s*_)]{{0,3}}(?:[.!]|$)"
     r"|\s?[(\[]?\s?[✗✘❌])",

@@ -2,6 +2,7 @@ r"""Several answers one below the other: $$x=2$$, and on the next line $$x=3$$. 
 
 from __future__ import annotations
 
+import itertools
 import re
 from fractions import Fraction
 
@@ -70,5 +71,5 @@ def _derived(values: list[Fraction | None]) -> bool:
     """Whether each number is the one before it, or that one rounded; also if one cannot be read."""
     known = [value for value in values if value is not None]
     return len(known) < len(values) or all(
-        one == other or any(round(one, places) == other for places in range(7)) for one, other in zip(known, known[1:], strict=False)
+        one == other or any(round(one, places) == other for places in range(7)) for one, other in itertools.pairwise(known)
     )

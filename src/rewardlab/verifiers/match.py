@@ -26,6 +26,7 @@ from rewardlab.text.answers import (
 )
 from rewardlab.text.boxes import braced
 from rewardlab.text.languages import by_convention
+from rewardlab.text.marks import taken_back
 from rewardlab.text.numbers import ascii_digits, exclaimed, last_number, number, numbers_of, one_number
 from rewardlab.text.replies import accepted, listed
 from rewardlab.text.traces import section
@@ -48,6 +49,8 @@ def final_number(response: str, answer: Any) -> Verdict:
     text = own_words(response)
     stated = boxed(text) or exclaimed(first_sentence(after_answer(text) or "")) or last_number(text)
     # "3 or 4" is not an answer, so a statement with two numbers is wrong
+    if extraction.states(text) and taken_back(text):
+        return wrong("the answer is taken back", stated or "")
     value = one_number(by_convention(stated, gold, response)) if stated else None
     if value is None:
         return wrong(f"no single number in {stated[:60]!r}" if stated else NO_ANSWER, stated or "")

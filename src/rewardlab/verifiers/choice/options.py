@@ -15,8 +15,10 @@ from typing import NamedTuple
 from rewardlab.text.others import OTHER, of_another
 from rewardlab.text.replies import Claim, claims, end_of
 
+from .asked import as_asked
 from .conclusions import UNSURE, concluded
 from .languages import in_english
+from .texts import key, stands_in, without
 
 Options = Mapping[str, str]
 """Each option's letter and text; texts are empty if only the letters are known."""
@@ -117,9 +119,12 @@ class Choice(NamedTuple):
     why: str = ""
 
 
-def choose(reply: str, options: Options) -> Choice:
-    """The options that a reply chooses. A reply that contradicts itself chooses none."""
-    text = in_english(end_of(reply))
+def choose(reply: str, options: Options, question: str = "") -> Choice:
+    """The options that a reply chooses. A reply that contradicts itself chooses none.
+
+    question: where it asks for the incorrect option, the one that is said to be incorrect is chosen.
+    """
+    text = as_asked(in_english(end_of(reply)), question)
     if one_by_one := _one_by_one(text, options):
         return one_by_one
     conclusion = concluded(text, options)
@@ -194,14 +199,14 @@ def _by_letter(first: re.Match[str], clause: str, text: str, options: Options) -
     is wrong or was changed.
     """
     letter = first[1]
-    after, then = (_without(of[first.end(1) :], options[letter]) for of in (clause, text))
+    after, then = (without(of[first.end(1) :], options[letter]) for of in (clause, text))
     if denied(then, bool(options[letter])):
         return ""
     # "I" is rather the pronoun
     joined = ({letter_found for pair in _JOINED.findall(after) for letter_found in pair} & {*options}) - {letter, "I"}
     if not first[2] and not _is_filling(_JOINED.sub(" ", after)):
         return ""
-    quoted = {other for other, text in options.items() if _stands_in(text, after) and text != options[letter]}
+    quoted = {other for other, text in options.items() if stands_in(text, after) and text != options[letter]}
     return "" if quoted - joined or (joined and _OPEN.search(after)) else "".join(sorted({letter, *joined}))
 
 
@@ -217,8 +222,8 @@ def _by_text(clause: str, options: Options) -> str:
     remaining, named = clause, ""
     # the longest first: "New York" must not be read as the option "York"
     for letter in sorted(options, key=lambda letter: -len(options[letter])):
-        if _stands_in(options[letter], remaining):
-            remaining, named = _without(remaining, options[letter]), named + letter
+        if stands_in(options[letter], remaining):
+            remaining, named = without(remaining, options[letter]), named + letter
     settled = not _OPEN.search(remaining) and _is_filling(re.sub(r"\band\b", " ", remaining))
     return "".join(sorted(named)) if settled else ""
 
@@ -245,7 +250,7 @@ def _unless_hedged(answer: str, statement: str, options: Options) -> Choice:
     """The choice, unless the text after it suggests another option as well."""
     text = _MARKUP.sub("", statement[: 10 * LONGEST])
     for option in options.values():
-        text = _without(text, option) if len(option) > 1 else text
+        text = without(text, option) if len(option) > 1 else text
     for match in _HEDGE.finditer(text, _filling(text) + 1):
         if match[1] in options and match[1] not in answer and match[1] != "I":
             return Choice("", f"says {_show(answer)}, and then {match[1]} as well")
@@ -275,26 +280,6 @@ def _end(text: str) -> int:
     """Where a statement ends and reasons or further sentences begin."""
     cut = _END.search(text, _filling(text))
     return cut.start() if cut else len(text)
-
-
-def key(text: str) -> str:
-    """A normal form of an option's text: equal keys mean equal options."""
-    return " ".join(text.casefold().split()).strip(" *_`$\"'“”").rstrip(".!")
-
-
-def _find_option(option: str, text: str) -> re.Match[str] | None:
-    """The first match of an option's text in another text, not as part of a longer word or number."""
-    pattern = rf"(?<![\w.+−-]){re.escape(option.strip())}(?![\w%]|[.,][0-9])"
-    return re.search(pattern, text, re.IGNORECASE) if option.strip() else None
-
-
-def _stands_in(option: str, text: str) -> bool:
-    return _find_option(option, text) is not None
-
-
-def _without(text: str, option: str) -> str:
-    match = _find_option(option, text)
-    return text[: match.start()] + " " + text[match.end() :] if match else text
 
 
 def _show(letters: str) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 from rewardlab.text.replies import data
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong
 
-from .options import Options, choose, key, read
+from .options import Options, choose, read
+from .texts import key
 
 _LABEL = re.compile(r"\s*(?:[(\[（]\s?([A-Za-z])\s?[)\]）][.:]?|([A-Za-z])[).:：．])\s*")
 
@@ -35,7 +36,7 @@ def _judge(pair: Pair, share: bool) -> Verdict:
         gold, options = _gold(pair.answer, pair.meta)
     except (ValueError, TypeError, AttributeError) as problem:
         return no_verdict(f"the gold answer {str(pair.answer)[:80]!r} is not one of the options: {problem}")
-    letters, why = choose(pair.response, options)
+    letters, why = choose(pair.response, options, pair.prompt)
     if not letters:
         return wrong(why)
     value = len({*letters} & {*gold}) / len({*letters} | {*gold}) if share and len(gold) > 1 else None

@@ -46,7 +46,12 @@ def answer(tokens: Sequence[Token]) -> Answer:
         raise Unreadable("there is no answer")
     if isinstance(items[-1], Words) and items[-1].text.startswith("then "):
         return Ordered((*items[:-1], Words(items[-1].text.removeprefix("then "))), "then")
-    return relations.together(items, between) or several(_same_name(items))
+    return relations.together(items, between) or _joined(several(_same_name(items)), between)
+
+
+def _joined(listed: Answer, between: Sequence[str]) -> Answer:
+    word = next((word for word in ("or", "and") if word in between), "")
+    return listed._replace(joined=word) if word and isinstance(listed, Several) else listed
 
 
 def several(items: list[Answer]) -> Answer:

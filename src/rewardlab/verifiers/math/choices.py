@@ -71,9 +71,9 @@ def in_forms(forms: Iterable[str]) -> Choice | None:
     return next((found for form in forms if (found := choice(form))), None)
 
 
-def in_prose(reply: str) -> tuple[Choice | None, str]:
+def in_prose(reply: str, question: str = "") -> tuple[Choice | None, str]:
     """The choice that a reply without a box states, or why it states none: a letter may be ruled out or only mentioned."""
-    letters, why = choose(reply, _LETTERS)
+    letters, why = choose(reply, _LETTERS, question)
     letters = letters or _at_the_end(reply)
     return (Choice(letters, ""), "") if len(letters) == 1 else (None, why)
 

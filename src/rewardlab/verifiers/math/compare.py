@@ -28,9 +28,9 @@ from fractions import Fraction
 from . import units
 from .answers import pieces_of
 from .exact import proportional, rational
-from .items import all_named, difference, equation, in_order, items, one_to_one, variables
+from .items import all_named, difference, equation, in_order, in_terms_of, items, one_to_one, variables
 from .kinds import Answer, Based, Finite, Matrix, Named, Ordered, Parts, Ratio, Relation, Several, Span, Value
-from .letters import alike, rearranged
+from .letters import alike, of_either, rearranged
 from .matrices import determinant
 from .polynomials import count
 from .text import Unreadable
@@ -122,7 +122,8 @@ class Comparison:
     def named(self, reply: Answer, gold: Answer) -> Known:
         if isinstance(reply, Named) and isinstance(gold, Named):
             if reply.kind == gold.kind == "ratio":
-                return self.ratios_by_name(reply, gold)
+                turned = in_terms_of(reply, gold.name)
+                return turned is not None and self.same(turned, gold.answer)
             if reply.name == gold.name or "shape" in (reply.kind, gold.kind):
                 return self.same(reply.answer, gold.answer)
             # "Area = 5" and "x = 5": a word describes the answer and does not name a variable
@@ -145,15 +146,6 @@ class Comparison:
                 return self.same(labelled.answer, other) if labelled is reply else self.same(other, labelled.answer)
         return False
 
-    def ratios_by_name(self, reply: Named, gold: Named) -> Known:
-        """a:b = 2:3 is b:a = 3:2."""
-        names, ratio = reply.name.split(":"), reply.answer
-        if names == gold.name.split(":"):
-            return self.same(ratio, gold.answer)
-        if not isinstance(ratio, Ratio) or names[::-1] != gold.name.split(":"):
-            return False
-        return self.same(ratio._replace(parts=ratio.parts[::-1]), gold.answer)
-
     def as_equations(self, reply: Answer, gold: Answer) -> Known:
         a, b = (equation(answer) for answer in (reply, gold))
         return self.relations(a, b) if a and b else False
@@ -173,6 +165,8 @@ class Comparison:
     # ---- several -----------------------------------------------------------------------------------------------------
 
     def several(self, reply: Answer, gold: Answer) -> Known:
+        if of_either(reply, gold):
+            return False
         if isinstance(reply, Several) and isinstance(gold, Value):
             # 1/2 or 0.5 is one answer in two notations, 5,5 none
             return not reply.run_on and all_of(

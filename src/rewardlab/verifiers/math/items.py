@@ -70,6 +70,16 @@ def equation(answer: Answer) -> Relation | None:
     return answer if isinstance(answer, Relation) else None
 
 
+def in_terms_of(named: Named, ratio: str) -> Answer | None:
+    """What a ratio with a name, a:b = 2:3, is in terms of b:a; None if the names are others."""
+    names = named.name.split(":")
+    if names == ratio.split(":"):
+        return named.answer
+    if not isinstance(named.answer, Ratio) or names[::-1] != ratio.split(":"):
+        return None
+    return named.answer._replace(parts=named.answer.parts[::-1])
+
+
 def difference(relation: Relation) -> Tree:
     return ("add", relation.left, negative(relation.right))
 

@@ -34,10 +34,14 @@ class Finite(NamedTuple):
 
 
 class Several(NamedTuple):
-    """Answers in any order.  run_on: they may be one number with a decimal comma, as in 5,5."""
+    """Answers in any order.
+
+    run_on: they may be one number with a decimal comma, as in 5,5.  joined: "or" or "and", whichever is written between them.
+    """
 
     items: tuple[Answer, ...]
     run_on: bool = False
+    joined: str = ""
 
 
 class Parts(NamedTuple):

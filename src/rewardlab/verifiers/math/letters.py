@@ -104,6 +104,18 @@ def alike(reply: Answer, gold: Answer) -> bool:
     return _spelled(reply) == _spelled(gold) != ""
 
 
+def of_either(reply: Answer, gold: Answer) -> bool:
+    """Whether of two lists of words one says "or" where the other means all of them: Tom or Sam is not Tom and Sam."""
+    if not isinstance(reply, Several) or not isinstance(gold, Several) or "or" not in (reply.joined, gold.joined):
+        return False
+    # two solutions are written with "or" as well as with "and"
+    return reply.joined != gold.joined and all(isinstance(item, Words) or _lettered(item) for item in (*reply.items, *gold.items))
+
+
+def _lettered(item: Answer) -> bool:
+    return isinstance(item, Value) and len(item.letters) > 1 and item.letters.istitle()
+
+
 def _spelled(answer: Answer) -> str:
     if isinstance(answer, Words):
         return _ARTICLE.sub("", answer.text) if answer.text not in NO_SOLUTION else "no solution"

@@ -31,6 +31,7 @@ _COMPARES = re.compile(
     r"|ruled out|loses?|lost|wrong|incorrect|never|no|nor|hardly|scarcely|barely|almost|nearly|distractor|trap)\b",
     re.IGNORECASE,
 )
+_MAY = re.compile(r"\b(?:could|might|may)\b")
 _TURNS = re.compile(
     r"\b(?:but|however|instead|yet|until|now|although|though|or|wrong|incorrect|false|untrue|kidding|joking|(?:which|who)\s(?:is|was|does|did)(?:n['’]t|\snot))\b"
     r"|\bnot\W{0,3}$",
@@ -62,7 +63,9 @@ _COMMON = words(
     "the and for has have had does did will would can could are was were been being that this there then than with from who whom "
     "what which when where how many much number numbers answer his her its their they she him them one two all any"
 )
-_NEUTRAL = _COMMON | words("is a an of in to at on by up out it be been ends ended comes came turns must still therefore thus clearly indeed also")
+_NEUTRAL = _COMMON | words(
+    "is a an of in to at on by up out it be been ends ended comes came turns must still actually certainly definitely really therefore thus clearly indeed also"
+)
 _MARKUP = re.compile(r"[*_`$]|\\(?:text|mathrm|textbf)\s?\{|\\[()\[\]]|[{}]")
 LONGEST = 60
 """Characters of the longest answer that is looked for."""
@@ -112,6 +115,8 @@ def _is_asked(after: str, asked: str) -> bool:
     if not asked:
         return bool(_UTMOST.match(told))
     # the least is not the most, and who loses does not win
+    if any(match.group().lower() not in asked for match in _MAY.finditer(told.partition(" the ")[0])):
+        return False
     if any(match.group().lower() not in asked for match in _COMPARES.finditer(told)):
         return False
     stems = {word[:4] for word in _WORD.findall(asked)}

@@ -9,12 +9,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from rewardlab.errors import RewardlabError
-from rewardlab.processes.pool import Done, workers
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.text.answers import NO_ANSWER, boxed, own_words, statements, states
 from rewardlab.text.boxes import braced, by_part, joint
@@ -26,18 +23,15 @@ from rewardlab.text.stacked import stack
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, shorten, verifier, wrong
 
 from .choices import Choice, choice, hedged, in_forms, in_prose, letters, same_choice
-from .compare import Comparison
 from .decimals import with_points
-from .exact import Forms
-from .kinds import Answer, Matrix, Ordered, Parts, Several, Value, Words, packed
+from .judging import Case, Judge
+from .kinds import Matrix, Ordered, Parts, Several, Value, Words
 from .parts import parts
-from .polynomials import TooHard, allowance
 from .prose import concludes
 from .reading import Reading, read
 from .relations import value_asked
 from .text import BASES, LONGEST
 
-SYMBOLIC = "rewardlab.verifiers.math.symbolic:same"
 _IN_PARTS, _COMPUTED = (Parts, Several), (Matrix, Value)
 _PERCENT = re.compile(r"percent|%|\bpct\b|per cent", re.IGNORECASE)
 _BASED = re.compile(r"([0-9A-Z]{1,40})_\{?([0-9]{1,2})\}?")
@@ -92,75 +86,6 @@ def _best(verdicts: list[Verdict]) -> Verdict:
     return next((verdict for verdict in judged if verdict.correct), (judged or verdicts)[0])
 
 
-@dataclass(frozen=True)
-class Case:
-    """Two parsed answers that still have to be compared."""
-
-    said: Reading
-    gold: Reading
-    in_percent: bool
-
-
-Open = tuple[Answer, Answer, bool]
-"""What computer algebra is asked: the answers of the reply and of the gold column, and whether the question asks for percent."""
-
-
-@dataclass
-class Judge:
-    """Compares the answers of many cases, and sends all that it cannot decide to computer algebra together."""
-
-    strict: bool
-    tolerance: float
-    seconds: float
-    known: dict[Open, tuple[bool | None, str]] = field(default_factory=dict)
-
-    def verdicts(self, cases: Sequence[Case | Verdict]) -> list[Verdict]:
-        # answers that many replies share are compared once
-        for case in cases:
-            if not isinstance(case, Verdict) and (asked := _asked(case)) not in self.known:
-                self.known[asked] = self.at_once(*asked), ""
-        undecided = [asked for asked, (same, _) in self.known.items() if same is None]
-        failure = ""
-        try:
-            self.compute(undecided)
-        except RewardlabError as problem:
-            # no worker could be started: our failure, not the replies'
-            failure = str(problem)
-        return [case if isinstance(case, Verdict) else self.verdict(case, failure) for case in cases]
-
-    def at_once(self, reply: Answer, gold: Answer, in_percent: bool) -> bool | None:
-        """Whether two answers are the same, where normal forms tell that soon; else None."""
-        try:
-            with allowance():
-                return Comparison(Forms().equal, self.strict, self.tolerance, in_percent).same(reply, gold)
-        except TooHard:
-            return None
-
-    def compute(self, undecided: Sequence[Open]) -> None:
-        calls = [(packed(reply), packed(gold), self.strict, self.tolerance, in_percent) for reply, gold, in_percent in undecided]
-        # one call for all that a verdict takes, so that its limit is that of the verdict
-        for asked, result in zip(undecided, workers(SYMBOLIC, seconds=self.seconds).map(calls) if calls else [], strict=True):
-            self.known[asked] = (bool(result.value[0]), result.value[1]) if isinstance(result, Done) else (False, result.why)
-
-    def verdict(self, case: Case, failure: str) -> Verdict:
-        same, unproven = self.known[_asked(case)]
-        if same is None:
-            return no_verdict(failure)
-        if same:
-            return right(case.said.text)
-        why = differs(case.said.text, case.gold.text)
-        return wrong(f"{why}: {unproven}" if unproven else why, case.said.text)
-
-
-def _asked(case: Case) -> Open:
-    assert case.said.answer is not None
-    assert case.gold.answer is not None
-    return case.said.answer, case.gold.answer, case.in_percent
-
-
-# ---- reading ---------------------------------------------------------------------------------------------------------
-
-
 class Settings(NamedTuple):
     """Settings of `math` that decide how a reply is read."""
 
@@ -187,7 +112,7 @@ def begin(pair: Pair, settings: Settings) -> Case | Verdict:
     reply = ascii_digits(reply)
     forms = _forms(reply, settings.find, pair.prompt)
     if chosen:
-        said, why, forms = _choice_and_forms(forms, reply, settings.find)
+        said, why, forms = _choice_and_forms(forms, reply, settings.find, pair.prompt)
         if said or not chosen.rest:
             return same_choice(said, chosen, why)
         text = chosen.rest
@@ -310,10 +235,10 @@ def _is_number(reading: Reading) -> bool:
     return isinstance(reading.answer, Value) and reading.answer.tree[0] == "num"
 
 
-def _choice_and_forms(forms: Iterable[str], reply: str, find: str) -> tuple[Choice | None, str, list[str]]:
+def _choice_and_forms(forms: Iterable[str], reply: str, find: str, question: str) -> tuple[Choice | None, str, list[str]]:
     """The choice that a reply states, the reason if it states none, and the forms of its answer."""
     forms, boxes = list(forms), "\\boxed" in reply
-    said, why = (in_forms(forms), "") if boxes or find in ("boxed", "whole") else in_prose(reply)
+    said, why = (in_forms(forms), "") if boxes or find in ("boxed", "whole") else in_prose(reply, question)
     # a value and its letter, each in a box of its own
     if not said and boxes and (last := boxed(reply)) and len(letters(joint(reply) or "")) == 1:
         said = choice(last)
