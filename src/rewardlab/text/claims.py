@@ -8,84 +8,58 @@ last equation, else the last: "So 8 pens cost $12.00." Linear in the length of t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from fractions import Fraction
-from typing import NamedTuple
 
-from .numbers import IN_TEXT, denied, number, qualified, unattached, ungrouped
+from .numbers import denied, number, qualified, unattached, ungrouped
 from .offers import guesses
 from .turns import retracted
+from .values import TO_LAST_DIGIT, VALUE, Value, is_name, masked_of, sentence_start, undelimited, values_of
 
 TAIL = 1000
 """Characters at the end of a reply in which the answer is looked for."""
-_FORMULA = re.compile(
-    r"\$\$(?P<a>[^$]{1,1000})\$\$|\\\[(?P<b>(?:[^\\]|\\[^\]\[]){1,1000}?)\\\]|\\\((?P<c>(?:[^\\]|\\[^)(]){1,1000}?)\\\)"
-    r"|(?<!\\)\$(?P<d>[^$\s](?:[^$\n]{0,500}[^$\s\\])?)\$(?![0-9])"
-)
-_VALUE = "\x01"
-_DIGIT = re.compile("[0-9]")
-_TO_LAST_DIGIT = re.compile("(?s:.*)[0-9]")
-# what most numbers are: digits between words, of which none is a factor or a sign
-_AMONG_WORDS = re.compile(
-    r"(?<=[a-z,] )(?<!minus )(?<!negative )[0-9]{1,9}(?= (?!(?i:dozen|hundred|thousand|million|billion|trillion))[A-Za-z(])"
-)
-_SIGNS = ("minus", "Minus", "MINUS", "negative", "Negative", "NEGATIVE")
-_BARE = re.compile(r"(?:\\(?:angle|triangle|overline|ell|mathbf|vec|mathcal)\b|_\{?[0-9]\}?|[A-Za-z{}()\[\],_'\s|]){1,40}")
-_ATTACHED = re.compile(r"(?:st|nd|rd|th)\b|[A-Za-z]{1,9}[0-9_]")
 _END = re.compile(r"[.!?](?=\s|$)|\n")
 _SAID = re.compile(
-    rf"(?:\b(?:is|(?:it|that|this)'s|are|was|were|be|equals?|becomes|totals|so|hence|thus|therefore|leaves|gives|yields|get|obtain)\b,?|(?<![<>!=])=(?!=)|(?<!{_VALUE}):)"
+    rf"(?:\b(?:is|(?:it|that|this)'s|are|was|were|be|equals?|becomes|totals|so|hence|thus|therefore|leaves|gives|yields|get|obtain)\b,?|(?<![<>!=])=(?!=)|(?<!{VALUE}):)"
     rf"(?:\s(?:(?:equal|equivalent|down|up)\sto|exactly|simply|just|then|therefore|thus|hence|also|now|only|given\sby))?[\s*_:]{{0,5}}"
-    rf"(?P<values>{_VALUE}(?:[\s*_]{{0,3}}(?:,|;|,?\s?and|,?\s?or)[\s*_]{{0,3}}{_VALUE})*)"
+    rf"(?P<values>{VALUE}(?:[\s*_]{{0,3}}(?:,|;|,?\s?and|,?\s?or)[\s*_]{{0,3}}{VALUE})*)"
 )
-_SAID_OF = re.compile(rf"(?P<values>{_VALUE})[\s*_]{{0,3}}(?:is|are)\s(?:the|our|an?)\b")
+_SAID_OF = re.compile(rf"(?P<values>{VALUE})[\s*_]{{0,3}}(?:is|are)\s(?:the|our|an?)\b")
 _SUBORDINATE = re.compile(
     r"\b(?:since|because|as|where|when|whenever|if|for|which|whose|while|whereas|provided|attained|achieved|reached|occurring)\b",
     re.IGNORECASE,
 )
-_BEGINS = re.compile(
-    r"(?<=\\\]|\$\$)\s{1,3}(?=[A-Z][a-z]{1,15}[\s,])|(?<=\\\)|[^$]\$)\s{1,3}(?=(?:So|Thus|Hence|Therefore|Then|Finally|In\stotal)[\s,])"
-)
 _AFTER_LATEX = re.compile(r"(?s:.*)\\(?:end\{[a-z]{1,12}\*?\}|[\])])\s{1,3}(?=[A-Z][a-z]{1,15}[\s,][^\\]*[0-9][^\\]*$)")
 _CONCLUDES = re.compile(r"\b(?:so|thus|hence|therefore|then|total|altogether)\b", re.IGNORECASE)
-_COMPUTED = re.compile(rf"[-+*/×÷–x]\s?{_VALUE}[^={_VALUE}]{{0,30}}$")
+_COMPUTED = re.compile(rf"[-+*/×÷–x]\s?{VALUE}[^={VALUE}]{{0,30}}$")
 _CHANGED = re.compile(
     r"\bor\s(?:more|less|fewer)\b|\b(?:plus|minus|squared|cubed|wrong|incorrect|maybe|perhaps)\b|\?|[+^]|\sand\s(?:a|one)\s(?:half|third|quarter)\b"
     r"|^\s?(?:half|halves|thirds?|quarters?)\b|\btimes\s(?:as|the|that|its|his|her|larger|more|bigger)\b",
     re.IGNORECASE,
 )
 _COMPARED = re.compile(r"\b(?:more|less|fewer|greater|larger|smaller|higher|lower)\s(?:[a-z]{1,12}\s)?than\b", re.IGNORECASE)
-_ALSO = re.compile(rf"(?:\b(?:and|or|but)|,)[\s*_]{{1,3}}(?:it\sis\s)?{_VALUE}")
+_ALSO = re.compile(rf"(?:\b(?:and|or|but)|,)[\s*_]{{1,3}}(?:it\sis\s)?{VALUE}")
 _BESIDE = re.compile(
-    rf"\b(?:in|at|after|per|within|during|on|every|from)\s(?:the\s)?(?:(?:first|last|next)\s)?{_VALUE}", re.IGNORECASE
+    rf"\b(?:in|at|after|per|within|during|on|every|from)\s(?:the\s)?(?:(?:first|last|next)\s)?{VALUE}", re.IGNORECASE
 )
-_THAN = re.compile(rf"\b(?:than|compared\s(?:to|with)|instead\sof)\s(?:the\s)?{_VALUE}", re.IGNORECASE)
+_THAN = re.compile(rf"\b(?:than|compared\s(?:to|with)|instead\sof)\s(?:the\s)?{VALUE}", re.IGNORECASE)
 _ASIDE = re.compile(
     rf"\b(?:in|at|after|per|within|during|on|every|from|over|out\sof|to\s(?:[a-z]{{1,12}}\s){{1,4}})\s?(?:the\s)?"
-    rf"(?:(?:first|last|next)\s)?{_VALUE}",
+    rf"(?:(?:first|last|next)\s)?{VALUE}",
     re.IGNORECASE,
 )
 _MINUS = re.compile(r"^(?:minus|negative)\s", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?<![\w.,$-])([0-9]{1,9})(?:st|nd|rd|th)\b")
-_OFFERED = re.compile(rf"\b(?:either|maybe|perhaps)\b|{_VALUE}[^{_VALUE}.;]{{0,24}}\bor[\s*_]{{1,3}}{_VALUE}", re.IGNORECASE)
-_RANGE = re.compile(rf"\bbetween\b|{_VALUE}[^{_VALUE}.;]{{0,24}}\b(?<!compared )to[\s*_]{{1,3}}{_VALUE}", re.IGNORECASE)
-_BOTH = re.compile(rf"{_VALUE}[^{_VALUE},;.]{{0,24}}\band[\s*_]{{1,3}}{_VALUE}$")
-_BOLD = re.compile(rf"\*\*[^*{_VALUE}]{{0,40}}{_VALUE}[^*{_VALUE}]{{0,40}}\*\*")
+_OFFERED = re.compile(rf"\b(?:either|maybe|perhaps)\b|{VALUE}[^{VALUE}.;]{{0,24}}\bor[\s*_]{{1,3}}{VALUE}", re.IGNORECASE)
+_RANGE = re.compile(rf"\bbetween\b|{VALUE}[^{VALUE}.;]{{0,24}}\b(?<!compared )to[\s*_]{{1,3}}{VALUE}", re.IGNORECASE)
+_BOTH = re.compile(rf"{VALUE}[^{VALUE},;.]{{0,24}}\band[\s*_]{{1,3}}{VALUE}$")
+_BOLD = re.compile(rf"\*\*[^*{VALUE}]{{0,40}}{VALUE}[^*{VALUE}]{{0,40}}\*\*")
 _RESULT = re.compile(
     r"(?:=|\\approx|≈)\s{0,3}(?:\\?\$\s?|\\text\{\s?)?(-?(?:\\[dt]?frac\{[0-9]{1,9}\}\{[0-9]{1,9}\}|[0-9][0-9,]*(?:\.[0-9]+)?))(?![0-9])"
     r"(?!\s?(?:[-+*×÷^(!_]|/\s?[0-9(\\]|\\(?:times|cdot|div|frac|sqrt|pi)|[a-z]\b))"
 )
 _FOR = re.compile(r"\bto\s(?!the\b|an?\b|be\b)[a-z]{3,}\b")
-_ABOUT = re.compile(rf"\bor\s(?:approximately|about|roughly|around|nearly)[\s*_]{{1,3}}{_VALUE}", re.IGNORECASE)
-_UNTIL = re.compile(rf"[,;:()]|{_VALUE}|\b(?:but|so)\b")
-
-
-class Value(NamedTuple):
-    """A formula or number at start:end of the text."""
-
-    start: int
-    end: int
-    formula: bool
+_ABOUT = re.compile(rf"\bor\s(?:approximately|about|roughly|around|nearly)[\s*_]{{1,3}}{VALUE}", re.IGNORECASE)
+_UNTIL = re.compile(rf"[,;:()]|{VALUE}|\b(?:but|so)\b")
 
 
 def claim(reply: str, last: bool = False) -> str | None:
@@ -94,22 +68,22 @@ def claim(reply: str, last: bool = False) -> str | None:
     last: of several values, none of which is said to be the answer, the last counts, whatever the text computes before it.
     """
     context, text = _tail(reply)
-    values = _values(text)
-    masked = _masked(text, values)
+    values = values_of(text)
+    masked = masked_of(text, values)
     if "\\" in masked:
         after = _AFTER_LATEX.match(text)
         return claim(text[after.end() :], last) if after else None
     if not values:
         return _ordinal(text)
     start, stop = _last_sentence(masked)
-    sentence, own = masked[start:stop], values[masked.count(_VALUE, 0, start) :]
+    sentence, own = masked[start:stop], values[masked.count(VALUE, 0, start) :]
     if sentence.rstrip().endswith("?") or guesses(sentence) or retracted(text[values[-1].end :]):
         return ""
     before = context[: len(context) - len(text) + own[0].start]
     if found := _said(text, sentence, own):
         return _told(before, text, sentence, own, found)
     # a name such as $ABC$ is no value where another one is
-    meant = [value for value in own if not (value.formula and _bare(text, value))] or own
+    meant = [value for value in own if not (value.formula and is_name(text, value))] or own
     if last or len(meant) == 1 or len({text[value.start : value.end] for value in meant}) == 1:
         return _stated(text, meant[-1:])
     chosen = _of_several(before, text, sentence, own, meant)
@@ -118,21 +92,15 @@ def claim(reply: str, last: bool = False) -> str | None:
 
 def _last_sentence(masked: str) -> tuple[int, int]:
     """Where the last sentence with a value begins and ends."""
-    last = masked.rindex(_VALUE)
+    last = masked.rindex(VALUE)
     end = _END.search(masked, last)
-    return _sentence_start(masked, last), end.end() if end else len(masked)
-
-
-def _sentence_start(text: str, place: int) -> int:
-    """Where the sentence of a place begins."""
-    ends = text.rfind(". ", 0, place), text.rfind("! ", 0, place), text.rfind("? ", 0, place), text.rfind("\n", 0, place)
-    return max(ends) + 1
+    return sentence_start(masked, last), end.end() if end else len(masked)
 
 
 def _told(before: str, text: str, sentence: str, own: list[Value], found: re.Match[str]) -> str | None:
     """What the sentence says that something is, unless it goes on to change or compare it and no equation before it confirms it."""
     start, stop = found.span("values")
-    first = sentence.count(_VALUE, 0, start)
+    first = sentence.count(VALUE, 0, start)
     rest = _rest(sentence, stop)
     if _CHANGED.search(rest):
         return ""
@@ -141,7 +109,7 @@ def _told(before: str, text: str, sentence: str, own: list[Value], found: re.Mat
     if compared or _goes_on(text, sentence, own, stop):
         computed = None if _OFFERED.search(sentence) else _computed(before, text, own)
         return _stated(text, [computed]) if computed else ""
-    return _stated(text, own[first : first + sentence.count(_VALUE, start, stop)])
+    return _stated(text, own[first : first + sentence.count(VALUE, start, stop)])
 
 
 def _ordinal(text: str) -> str | None:
@@ -156,12 +124,12 @@ def _of_several(before: str, text: str, sentence: str, own: list[Value], meant: 
         return None
     bold = _BOLD.findall(sentence)
     if len(bold) == 1:
-        return own[sentence.count(_VALUE, 0, sentence.index(bold[0]))]
+        return own[sentence.count(VALUE, 0, sentence.index(bold[0]))]
     before_each = {value: _until(sentence, own.index(value)) for value in meant}
     meant = [value for value in meant if not _joined(_THAN, before_each[value])] or meant
     if computed := _computed(before, text, meant):
         return computed
-    place = sentence.rindex(_VALUE) + 1
+    place = sentence.rindex(VALUE) + 1
     if any(pattern.search(sentence) for pattern in (_RANGE, _COMPARED)) or _BOTH.search(sentence, max(0, place - 40), place):
         return None
     # "in one week", "after 5 days" and "to fill 16 pools" are where, when and what for, not what
@@ -173,7 +141,7 @@ def _until(sentence: str, index: int) -> str:
     """The sentence up to its value of this index, that value included."""
     place = -1
     for _ in range(index + 1):
-        place = sentence.index(_VALUE, place + 1)
+        place = sentence.index(VALUE, place + 1)
     return sentence[: place + 1]
 
 
@@ -190,7 +158,7 @@ def _computed(before: str, text: str, own: list[Value]) -> Value | None:
 
 def _number_of(text: str, value: Value) -> Fraction | None:
     stated = text[value.start : value.end]
-    return number(_bare_of(stated).rpartition("=")[2] if value.formula else stated)
+    return number(undelimited(stated).rpartition("=")[2] if value.formula else stated)
 
 
 def _tail(text: str) -> tuple[str, str]:
@@ -202,7 +170,7 @@ def _tail(text: str) -> tuple[str, str]:
     if "\\" in text or "{" in text:
         text = text.replace("{,}", ",").replace("\\$", "$").replace("\\%", "%")
     text = text if text.isascii() else text.replace("−", "-")
-    last = _TO_LAST_DIGIT.match(text)
+    last = TO_LAST_DIGIT.match(text)
     start = text.rfind("\n", 0, last.end()) + 1 if last else 0
     before, line = text[:start], ungrouped(text[start:])
     text = before + line
@@ -216,68 +184,12 @@ def _closed(text: str) -> bool:
     return "\\" not in text or (text.count("\\[") == text.count("\\]") and text.count("\\(") == text.count("\\)"))
 
 
-def _values(text: str) -> list[Value]:
-    """The formulas of a text, and the numbers of its last sentence: all numbers, if that has no value or begins in a formula."""
-    formulas = [Value(*match.span(), True) for match in _FORMULA.finditer(text)] if "\\" in text or text.count("$") > 1 else []
-    last = _TO_LAST_DIGIT.match(text)
-    at = _sentence_start(text, max(last.end() if last else 0, formulas[-1].start if formulas else 0))
-    before = [formula for formula in formulas if formula.start < at]
-    if before and before[-1].end > at:
-        return _from(text, 0, formulas)
-    own = _from(text, at, formulas[len(before) :])
-    return before + own if own else _from(text, 0, formulas)
-
-
-def _from(text: str, at: int, formulas: list[Value]) -> list[Value]:
-    """The formulas, and the numbers that begin at a place or after it."""
-    numbers: list[Value] = []
-    for formula in [*formulas, Value(len(text), len(text), True)]:
-        for start, end in _numbers(text, at, formula.start):
-            if numbers and text[numbers[-1].end : start] == ":":
-                # 2:3 is one value
-                numbers[-1] = Value(numbers[-1].start, end, False)
-            elif not _ATTACHED.match(text, end) and not (start and (text[start - 1].isalpha() or text[start - 1] == "_")):
-                numbers.append(Value(start, end, False))
-        at = formula.end
-    return sorted(formulas + numbers)
-
-
-def _numbers(text: str, at: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Where the numbers of text[at:stop] are. Looking near digits alone takes less time than trying the pattern at every letter."""
-    while digit := _DIGIT.search(text, at, stop):
-        begin = digit.start()
-        if plain := _AMONG_WORDS.match(text, begin, stop):
-            yield begin, (at := plain.end())
-            continue
-        while begin > at and text[begin - 1] in "$-−. ":
-            begin -= 1
-        if text.endswith(_SIGNS, at, begin):
-            begin = max(at, begin - 8)
-        match = IN_TEXT.search(text, begin, stop)
-        if match is None:
-            return
-        yield match.start(), match.start() + len(match.group().rstrip(","))
-        at = match.end()
-
-
-def _masked(text: str, values: list[Value]) -> str:
-    """The text with one sign for each value, and a new line where a sentence follows a formula without a full stop."""
-    text = text.replace(_VALUE, " ")
-    at, parts = 0, []
-    for value in values:
-        parts.append(text[at : value.start])
-        at = value.end
-        if value.formula and _BEGINS.match(text, at):
-            text = f"{text[:at]}\n{text[at + 1 :]}"
-    return _VALUE.join([*parts, text[at:]])
-
-
 def _said(text: str, sentence: str, own: list[Value]) -> re.Match[str] | None:
     """Where the sentence says what something is: the last such place in a main clause, or the end of a computation."""
     found: re.Match[str] | None = None
     for match in _SAID.finditer(sentence):
-        value = own[sentence.count(_VALUE, 0, match.start("values"))]
-        if value.formula and _bare(text, value):
+        value = own[sentence.count(VALUE, 0, match.start("values"))]
+        if value.formula and is_name(text, value):
             continue
         between = sentence[found.end() : match.start()] if found else ""
         computed = match.group()[0] == "=" and _COMPUTED.search(sentence, max(0, match.start() - 40), match.start())
@@ -285,7 +197,7 @@ def _said(text: str, sentence: str, own: list[Value]) -> re.Match[str] | None:
             found = match
     if not found:
         turned = (match for match in _SAID_OF.finditer(sentence))
-        found = next((m for m in turned if not _bare(text, own[sentence.count(_VALUE, 0, m.start())])), None)
+        found = next((m for m in turned if not is_name(text, own[sentence.count(VALUE, 0, m.start())])), None)
     return found
 
 
@@ -301,10 +213,10 @@ def _goes_on(text: str, sentence: str, own: list[Value], start: int) -> bool:
     Equations such as $k = 5$, values in a subordinate clause, after "in", "at", ... or "to fill", and approximations do not.
     """
     place = start
-    while (place := sentence.find(_VALUE, place)) >= 0:
-        value = own[sentence.count(_VALUE, 0, place)]
+    while (place := sentence.find(VALUE, place)) >= 0:
+        value = own[sentence.count(VALUE, 0, place)]
         before = sentence[start : place + 1]
-        mentioned = _bare(text, value) or (value.formula and "=" in text[value.start : value.end])
+        mentioned = is_name(text, value) or (value.formula and "=" in text[value.start : value.end])
         aside = _SUBORDINATE.search(before) or _FOR.search(before) or _joined(_BESIDE, before)
         if not mentioned and not _joined(_ABOUT, before) and (_joined(_ALSO, before) or not aside):
             return True
@@ -329,15 +241,4 @@ def _stated(text: str, chosen: list[Value]) -> str | None:
     start, end = chosen[0].start, chosen[-1].end
     percent = next((sign for sign in ("%", " %", " percent", " pct", " per cent") if text.startswith(sign, end)), "")
     formula = text[start:end]
-    return _MINUS.sub("-", _bare_of(formula) if len(chosen) == 1 and chosen[0].formula else formula) + percent
-
-
-def _bare(text: str, value: Value) -> bool:
-    """Whether a formula is only a name, as $ABC$, $n$ and $(a, b)$ are."""
-    return value.formula and bool(_BARE.fullmatch(_bare_of(text[value.start : value.end])))
-
-
-def _bare_of(formula: str) -> str:
-    """A formula without its delimiters."""
-    size = 1 if formula[0] == "$" and not formula.startswith("$$") else 2
-    return formula[size:-size].strip()
+    return _MINUS.sub("-", undelimited(formula) if len(chosen) == 1 and chosen[0].formula else formula) + percent

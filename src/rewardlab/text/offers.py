@@ -29,7 +29,10 @@ OPENING = re.compile(
 """How a sentence begins that offers another answer than the one before it."""
 ALONE = re.compile(r"[\W_]{0,9}(?:o|u|ó|of|au|hay|ama|tai|czy|sau|বা|ή)[\W_]{0,9}", re.IGNORECASE)
 """Short words for "or" that are other words too: all that stands between two answers."""
-GUESSING = re.compile(rf"{_START}(?:maybe|perhaps|possibly|probably|alternatively|could|might|vielleicht|peut[-\s]être|quizás?|talvez|forse|возможно){_END}", re.IGNORECASE)
+GUESSING = re.compile(
+    rf"{_START}(?:maybe|perhaps|possibly|probably|alternatively|could|might|vielleicht|peut[-\s]être|quizás?|talvez|forse|возможно){_END}",
+    re.IGNORECASE,
+)
 """What makes a guess of the second answer."""
 CORRECTING = re.compile(
     r"\b(?:rather|better|wait|precisely|exactly|equivalently?|simply|just|in\sother\swords|i\.e|that\sis)\b|plutôt|vielmehr|besser|genauer|más\sbien|mejor\sdicho"

@@ -67,7 +67,9 @@ _MOST = 20
 _BEFORE, _TAIL = 150, 400
 """Characters that are looked at before the last place which marks an answer, or at the end of a reply without one."""
 _OWN_BOX = re.compile(r"\W{0,12}\\boxed\s?\{(?:[^{}]|\{[^{}]{0,100}\}){0,200}\}")
-_THEIRS = re.compile(rf"(?:[\s,:]{{1,3}}that)?\s(?:the|its|it|their)\s?(?:[a-z]{{1,12}}\s){{0,2}}?(?:{_ANSWER})?{_IS}", re.IGNORECASE)
+_THEIRS = re.compile(
+    rf"(?:[\s,:]{{1,3}}that)?\s(?:the|its|it|their)\s?(?:[a-z]{{1,12}}\s){{0,2}}?(?:{_ANSWER})?{_IS}", re.IGNORECASE
+)
 """What somebody says the answer to be."""
 _VALUE = re.compile(r"[0-9:=]|\\boxed|\b(?:is|are|was)\b")
 _BREAK = re.compile(r"[.!?](?=\s|$)|\n")

@@ -64,7 +64,8 @@ _COMMON = words(
     "what which when where how many much number numbers answer his her its their they she him them one two all any"
 )
 _NEUTRAL = _COMMON | words(
-    "is a an of in to at on by up out it be been ends ended comes came turns must still actually certainly definitely really therefore thus clearly indeed also"
+    "is a an of in to at on by up out it be been ends ended comes came turns must still"
+    " actually certainly definitely really therefore thus clearly indeed also"
 )
 _MARKUP = re.compile(r"[*_`$]|\\(?:text|mathrm|textbf)\s?\{|\\[()\[\]]|[{}]")
 LONGEST = 60
