@@ -77,9 +77,9 @@ def claim(reply: str, last: bool = False) -> str | None:
         return _ordinal(text)
     start, stop = _last_sentence(masked)
     sentence, own = masked[start:stop], values[masked.count(VALUE, 0, start) :]
-    if sentence.rstrip().endswith("?") or guesses(sentence) or retracted(text[values[-1].end :]):
-        return ""
     before = context[: len(context) - len(text) + own[0].start]
+    if sentence.rstrip().endswith("?") or guesses(sentence, before[-60:]) or retracted(text[values[-1].end :]):
+        return ""
     if found := _said(text, sentence, own):
         return _told(before, text, sentence, own, found)
     # a name such as $ABC$ is no value where another one is

@@ -26,6 +26,11 @@ _STATED = re.compile(
     r"|\([^()\n]{1,60}\)|(?:[^,;:()\[\n–—.!]|[.,](?=[0-9])){1,60}?(?=\s-|\s?[,;:()\[\n–—.!✗✘❌]|\s(?:but|and|which|though|although|yet|is|was)\b|$))"
 )
 """What stands behind a mark, up to what is said of it."""
+_NO = re.compile(
+    r"[\s*_:$\"“(]{0,9}(?:\\boxed\s?\{\s?)?(?:\\text(?:bf|rm)?\s?\{\s?)?(?:no|false|incorrect|wrong|untrue|not|never)\b",
+    re.IGNORECASE,
+)
+"""An answer that says itself that something is not so: no, that is not true."""
 _CLOSINGS = 8
 _OPEN_END = re.compile(r"\b(?:and|or|either|oder|ou)[\s*_$,:]{0,6}$", re.IGNORECASE)
 """The end of a line that goes on in the next one."""
@@ -98,11 +103,11 @@ def taken_back(text: str) -> bool:
     marks: list[re.Match[str]] = []
     start = text.rfind("\\boxed")
     if start >= 0:
-        at_once = any(revoked(text, end + 1) for end in _closings(text, start))
+        at_once = any(revoked(text, end + 1) for end in _closings(text, start)) and not _NO.match(text, start)
     else:
         marks = _marks(text)
         stated = _STATED.match(text, marks[-1].end()) if marks else None
-        at_once = bool(stated and revoked(text, stated.end()))
+        at_once = bool(stated and revoked(text, stated.end()) and not _NO.match(stated.group()))
     # most replies take nothing back, and finding that out takes less time than finding the boxes
     if not at_once and not retracted(text[max(start, 0) :]):
         return False

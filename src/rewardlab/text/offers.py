@@ -35,11 +35,11 @@ GUESSING = re.compile(
 )
 """What makes a guess of the second answer."""
 CORRECTING = re.compile(
-    r"\b(?:rather|better|wait|precisely|exactly|equivalently?|simply|just|in\sother\swords|i\.e|that\sis)\b|plutôt|vielmehr|besser|genauer|más\sbien|mejor\sdicho"
+    r"\b(?:rather|better|wait|precisely|exactly)\b|plutôt|vielmehr|besser|genauer|más\sbien|mejor\sdicho"
     r"|piuttosto|точнее|вернее|或者说|或者說",
     re.IGNORECASE,
 )
-"""What makes of an "or" the correction, or another spelling, of the answer before it."""
+"""What makes of an "or" a correction of the answer before it."""
 _GUESS = re.compile(
     r"[\s*_(>-]{0,6}(?:or(?!,?\s(?:in\sother|equivalent|simply|rather|more|about|approximat|rough|just|else|to\b|as\b|if\b))|maybe|perhaps|possibly|alternatively"
     r"|(?:or\s)?(?:it|this|that|(?:the|my)\sanswer)\s(?:could|might|may)\s(?:also\s|as\swell\s|even\s)?be)\b",
@@ -48,9 +48,9 @@ _GUESS = re.compile(
 _SECOND = re.compile(r"[,;(]\s{0,2}(?:or\s|but\s|and\s)?(?:maybe|perhaps|possibly)\b[^.\n]{0,60}[0-9]", re.IGNORECASE)
 
 
-def guesses(sentence: str) -> bool:
+def guesses(sentence: str, before: str) -> bool:
     """Whether a sentence offers another answer than the one before it: "Or 6." """
-    return bool(_GUESS.match(sentence))
+    return bool(_GUESS.match(sentence)) and any(sign.isdigit() for sign in before)
 
 
 def adds(line: str, end: int) -> bool:

@@ -119,6 +119,9 @@ def _told_alone(text: str, match: re.Match[str], question: str) -> tuple[int, in
 
 def _is_asked(match: re.Match[str], question: str) -> bool:
     """Whether the question is about the person whose answer it is."""
-    who = match["owner"] or match["speaker"]
     asked = question.lower()
+    if " ".join(match.group().lower().split()[:2]) in asked:
+        # the penalty for a wrong answer is 2 points
+        return True
+    who = match["owner"] or match["speaker"]
     return bool(who and who.lower().rstrip("s") in asked) or bool(match["pronoun"] and "answer" in asked)

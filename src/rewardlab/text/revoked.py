@@ -12,10 +12,10 @@ _FALSE = (
 _LEAD = (
     r"(?:(?:but|and|though|although|yet|however|which|who|what|that|this|it|one|i|i['’]m|we|know|think|believe|fear|afraid|sorry|(?:is|was|be|are|were)(?:n['’]t)?"
     r"|would|must|(?:that|this|it)['’]s|probably|clearly|obviously|definitely|certainly|surely|actually|totally|completely|entirely|simply|just|also|of\scourse|the|an?"
-    r"|common|classic|typical|wait|no|sadly|unfortunately)[\s,]{1,2}){0,8}"
+    r"|common|classic|typical|wait|no(?=,)|sadly|unfortunately)[\s,]{1,2}){0,8}"
 )
 _NOT_RIGHT = r"(?:is|was|are)(?:n['’]t)\s(?:(?:the|my|our)\s)?(?:right|correct|true|valid|answer)\b"
-_ENDS = r"(?=[\s*_$”\"']{0,4}(?:$|[.,;:!?)\]}–—-]|(?:answer|one|result|value)\b|because\b|since\b|though\b|but\b|of\scourse\b))"
+_ENDS = r"(?=[\s*_$”\"']{0,4}(?:$|[.,;!?)\]}–—]|\s-|(?:answer|one|result|value)\b|because\b|since\b|though\b|but\b|of\scourse\b))"
 _REVOKED = re.compile(
     r"\W{0,3}\s?(?:is|was|are)(?:n['’]t|\s(?:not|wrong|incorrect|false|untrue|mistaken)\b)"
     # a unit may stand between the value and its verdict

@@ -28,6 +28,7 @@ from rewardlab.text.boxes import braced
 from rewardlab.text.languages import by_convention
 from rewardlab.text.marks import taken_back
 from rewardlab.text.numbers import ascii_digits, exclaimed, last_number, number, numbers_of, one_number
+from rewardlab.text.others import without_wrong
 from rewardlab.text.replies import accepted, listed
 from rewardlab.text.traces import section
 
@@ -74,7 +75,7 @@ def _finally(response: str, answer: Any, question: str) -> Verdict:
     golds = _golds(answer)
     if not golds:
         return no_verdict(NO_GOLD)
-    text = own_words(response)
+    text = without_wrong(own_words(response), question)
     stated = extraction.final_answer(text)
     if stated is None:
         return wrong(NO_ANSWER)

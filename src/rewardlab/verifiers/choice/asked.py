@@ -63,7 +63,7 @@ _GENERIC = frozenset(
 @functools.lru_cache(maxsize=1024)
 def _sought(question: str) -> frozenset[str]:
     """The words of what a question asks for, if it asks for something that is wrong, not so or an exception; else none."""
-    said = [match["what"] or match["but"] for match in _ASKED.finditer(question[-_LONGEST:])]
+    said = [match["what"] or match["but"] or "" for match in _ASKED.finditer(question[-_LONGEST:])]
     asked = " ".join(_ELSE.split(what)[0] for what in said).lower()
     return frozenset(_WORD.findall(asked)) if OTHER.search(asked) else frozenset()
 

@@ -9,7 +9,7 @@ from rewardlab.text.others import OTHER
 from .text import words
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*\\$(])|\n+")
-_LEAD = r"(?:^|,\s|\b(?:so|thus|hence|therefore|that)\s)(?:(?:the|a|an)\s)?"
+_LEAD = r"(?:^|[,;]\s|\b(?:so|thus|hence|therefore|that)\s)(?:(?:the|a|an)\s)?"
 _AFTER = (
     r"(?=\s(?!and\b|or\b|nor\b|not\b|never\b|does\s?n|did\s?n|is\s?n|was\s?n|cannot\b|can't\b|also\b)[a-z])"
     r"(?!\s[a-z]{1,9}\s(?:not|never)\b)"
