@@ -16,7 +16,7 @@ from .boxes import last as last_box
 from .claims import claim
 from .languages import in_english
 from .layouts import in_sentence, under_heading
-from .marks import after_answer, states, taken_back
+from .marks import after_answer, marks_of, states, taken_back
 from .numbers import IN_TEXT, LONGEST, alone, denied, last_number
 from .offers import adds
 from .others import without_wrong
@@ -112,8 +112,8 @@ def statements(text: str, last: bool = False, question: str = "") -> Iterator[st
     text = without_wrong(text, question)
     if "\\boxed" in text:
         forms: Iterable[str | None] = (joint(text),) if not taken_back(text) else ()
-    elif line := after_answer(text):
-        forms = _of_line(line) if not taken_back(text) else ()
+    elif line := after_answer(text, marks := marks_of(text)):
+        forms = _of_line(line) if not taken_back(text, marks) else ()
     else:
         forms = _of_text(in_sentence(without_courtesies(text)), last)
     return (form for form in forms if form)

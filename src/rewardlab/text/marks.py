@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .boxes import boxes
 from .numbers import LONGEST, last_number
@@ -43,20 +43,20 @@ _GOES_ON = re.compile(
 _DISPLAYS = (("$$", "$$"), ("\\[", "\\]"))
 
 
-def after_answer(text: str) -> str | None:
+def after_answer(text: str, marks: Sequence[re.Match[str]] | None = None) -> str | None:
     """The rest of the line after the last "answer is", "answer:" or "####"; None if there is none or nothing follows it.
 
     A heading states nothing: "#### Step 2: Add the costs" and "the answer is the sum of these:", with more to come.
     """
     # headings are few, and each is looked at together with all that follows it
-    for mark in reversed(_marks(text)[-MARKS:]):
+    for mark in reversed((marks_of(text) if marks is None else marks)[-MARKS:]):
         stated = _after(text, mark)
         if stated is None or not _heading(mark.group(), *stated):
             return stated and stated[0]
     return None
 
 
-def _marks(text: str) -> list[re.Match[str]]:
+def marks_of(text: str) -> list[re.Match[str]]:
     # most replies have none, and finding that out takes less time than the pattern
     if "####" not in text and "answer" not in text.lower():
         return []
@@ -99,13 +99,13 @@ def states(text: str) -> bool:
     return "\\boxed" in text or after_answer(text) is not None
 
 
-def taken_back(text: str) -> bool:
-    marks: list[re.Match[str]] = []
+def taken_back(text: str, marks: Sequence[re.Match[str]] | None = None) -> bool:
+    """Whether a reply takes its last box, or what it marks last as its answer, back.  marks: what `marks_of` found."""
     start = text.rfind("\\boxed")
     if start >= 0:
         at_once = any(revoked(text, end + 1) for end in _closings(text, start)) and not _NO.match(text, start)
     else:
-        marks = _marks(text)
+        marks = marks_of(text) if marks is None else marks
         stated = _STATED.match(text, marks[-1].end()) if marks else None
         at_once = bool(stated and revoked(text, stated.end()) and not _NO.match(stated.group()))
     # most replies take nothing back, and finding that out takes less time than finding the boxes

@@ -155,7 +155,10 @@ def number(text: str) -> Fraction | None:
         text = _ORDINAL.sub("", text)
     name = _NAME.match(text)
     match = _NUMBER.fullmatch(text[name.end() if name else 0 :].rstrip(" \t\r\n.*_`").lstrip(" \t\r\n*_`"))
-    if not match or not (match["whole"] or match["part"]) or _NO_UNIT.match(match["unit"]) or revoked(match["unit"], 0):
+    if not match or not (match["whole"] or match["part"]) or _NO_UNIT.match(unit := match["unit"]):
+        return None
+    # one word takes nothing back
+    if unit and not unit.strip().isalpha() and revoked(unit, 0):
         return None
     return _value(match)
 
