@@ -58,8 +58,8 @@ _FOREIGN = re.compile(
 )
 """The same in other languages, some of which have been put in English by now: 错误答案是."""
 _MOST = 20
-_BEFORE, _TAIL = 80, 160
-"""Characters that are looked at before the last place which marks an answer, or at the end of a reply without one."""
+_BEFORE, _BEHIND, _TAIL = 80, 40, 160
+"""Characters that are looked at before and behind the last place which marks an answer, or at the end of a reply without one."""
 _OWN_BOX = re.compile(r"\W{0,12}\\boxed\s?\{(?:[^{}]|\{[^{}]{0,100}\}){0,200}\}")
 _THEIRS = re.compile(
     rf"(?:[\s,:]{{1,3}}that)?\s(?:the|its|it|their)\s?(?:[a-z]{{1,12}}\s){{0,2}}?(?:{_ANSWER})?{_IS}", re.IGNORECASE
@@ -83,17 +83,25 @@ def without_wrong(text: str, question: str = "") -> str:
     Who is asked about in the question is nobody else.
     """
     for _ in range(_MOST):
-        marked = max(text.rfind("\\boxed"), text.rfind("nswer"))
-        first = max(0, min(marked if marked >= 0 else len(text), len(text) - _TAIL + _BEFORE) - _BEFORE)
+        first, end = _where(text)
         # most replies tell none, and finding that out takes less time than the pattern
-        if not has(text[first:], _WRONG_SIGNS):
+        if not has(text[first:end], _WRONG_SIGNS):
             break
-        told = [span for match in _WRONG.finditer(text, first) if (span := _told_alone(text, match, question))]
+        told = [span for match in _WRONG.finditer(text, first, end) if (span := _told_alone(text, match, question))]
         if not told:
             break
         start, stop = told[-1]
         text = text[:start] + text[stop:]
     return text
+
+
+def _where(text: str) -> tuple[int, int]:
+    """Where a text may say whose its answer is: around the last place which marks one, else in its last sentence."""
+    marked = max(text.rfind("\\boxed"), text.rfind("nswer"))
+    if marked >= 0:
+        return max(0, marked - _BEFORE), marked + _BEHIND
+    stop = len(text.rstrip(" \n.!*$"))
+    return max(0, stop - _TAIL, text.rfind(". ", 0, stop), text.rfind("\n", 0, stop)), len(text)
 
 
 def _told_alone(text: str, match: re.Match[str], question: str) -> tuple[int, int] | None:
