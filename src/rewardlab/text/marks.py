@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from .boxes import boxes
 from .numbers import LONGEST, last_number
-from .revoked import revoked
+from .revoked import may_revoke, revoked
 from .stacked import stack
 from .turns import retracted, without_courtesies
 
@@ -31,7 +31,7 @@ _NO = re.compile(
     re.IGNORECASE,
 )
 """An answer that says itself that something is not so: no, that is not true."""
-_CLOSINGS = 8
+_CLOSINGS, _LONGEST = 8, 400
 _OPEN_END = re.compile(r"\b(?:and|or|either|oder|ou)[\s*_$,:]{0,6}$", re.IGNORECASE)
 """The end of a line that goes on in the next one."""
 _GOES_ON = re.compile(
@@ -103,7 +103,8 @@ def taken_back(text: str, marks: Sequence[re.Match[str]] | None = None) -> bool:
     """Whether a reply takes its last box, or what it marks last as its answer, back.  marks: what `marks_of` found."""
     start = text.rfind("\\boxed")
     if start >= 0:
-        at_once = any(revoked(text, end + 1) for end in _closings(text, start)) and not _NO.match(text, start)
+        may_be = may_revoke(text[start + 7 :][:_LONGEST])
+        at_once = may_be and any(revoked(text, end + 1) for end in _closings(text, start)) and not _NO.match(text, start)
     else:
         marks = marks_of(text) if marks is None else marks
         stated = _STATED.match(text, marks[-1].end()) if marks else None

@@ -46,8 +46,10 @@ _WRONG = re.compile(
 )
 """A wrong answer, somebody else's, or that it is not so that this is the answer."""
 _WRONG_SIGNS = (
-    "wrong", "correct", "false", "mistak", "erron", "tempting", "trap", "naive", "true", "think", "liev", "claim", "doubt", "deny", "denies", "n't ",
-    "n’t ", "not ", "student", "mate", "friend", "teacher", "user", "textbook", "gpt", "calculator", "some", "people", "others", "nobody", "no one",
+    "wrong", "correct", "false", "mistak", "erron", "tempting", "trap", "naive", "true", "think", "liev", "claim", "doubt",
+    "deny", "denies", "n't ",
+    "n’t ", "not ", "student", "mate", "friend", "teacher", "user", "textbook", "gpt", "calculator", "some", "people", "others",
+    "nobody", "no one",
     "is answer", "r answer", "is final answer", "r final answer",
 )  # fmt: skip
 _STATES = re.compile(r"\\boxed|\b(?:right|correct|true|but|so|while|answer)\b", re.IGNORECASE)

@@ -27,18 +27,24 @@ _REVOKED = re.compile(
 )
 _FARTHEST = 120
 _SIGNS = (
-    "no", "wrong", "correct", "fals", "true", "mistak", "erro", "accura", "bogus", "kidding", "joking", "lie", "trap", "decoy", "distractor", "miscon",
+    "no", "wrong", "correct", "fals", "true", "mistak", "erro", "accura", "bogus", "kidding", "joking", "lie", "trap", "decoy",
+    "distractor", "miscon",
     "never", "hardly", "n't", "n’t", "faux", "невер", "✗", "✘", "❌",
 )  # fmt: skip
 
 
 def revoked(text: str, end: int) -> bool:
     """Whether the text says that the value which ends at this place is wrong, right behind it."""
-    rest = text[end : end + _FARTHEST].lower()
-    # most values are followed by little, and finding that out takes less time than the pattern
+    return may_revoke(text[end : end + _FARTHEST]) and bool(_REVOKED.match(text, end, end + _FARTHEST))
+
+
+def may_revoke(rest: str) -> bool:
+    """Whether a text has one of the words that take something back, which takes less time to find out than the pattern."""
     if len(rest) < 2:
         return False
-    for sign in _SIGNS:
+    rest = rest.lower()
+    # a loop takes half the time of any(...)
+    for sign in _SIGNS:  # noqa: SIM110
         if sign in rest:
-            return bool(_REVOKED.match(text, end, end + _FARTHEST))
+            return True
     return False
