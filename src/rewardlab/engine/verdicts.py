@@ -20,7 +20,7 @@ def told(groups: Sequence[Group], run: Run) -> list[Row]:
     return [[run.verdict_of(t) for t in group] for group in groups]
 
 
-def remember(groups: list[Group], rows: Sequence[Row], run: Run) -> None:
+def remember(groups: list[Group], rows: Sequence[Sequence[Score | None]], run: Run) -> None:
     """From now on the run knows these verdicts."""
     # where there are none, those of the step before stay: the log may still read them
     if any(score is not None for row in rows for score in row):
