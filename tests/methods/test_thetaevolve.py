@@ -17,13 +17,14 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.search.thetaevolve import MEMORY, asked, evolution, inserted, parent_of, program_of, shaped, thetaevolve
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
+from rewardlab.text.blocks import program_of as verified_program
 from rewardlab.worlds.packings import fits, packed, read, worth
 
 
 @reward
 def tenth(trajectory):
     """A tenth of the number that the reply is; 0 for what is no number."""
-    text = program_of(trajectory.reply)
+    text = trajectory.reply.strip()
     return int(text) / 10 if text.isdecimal() else 0.0
 
 
@@ -41,12 +42,68 @@ def test_the_database():
     grown = inserted(table, [("5", 0.5), ("x", 0.0), ("4", 0.4), ("4", 0.4), ("", 0.2)], 7, 3)
     assert grown == [entry("5", 0.5), entry("3", 0.3), entry("4", 0.4, 7)]
     p = asked(ask("Go.", start="1"), table[1], "{question}|{score}|{program}")
-    assert (p.question, p.meta["parent"]) == ("Go.|.50|5", "5")
+    # as a number is written elsewhere, with the digits in which good packings differ
+    assert (p.question, p.meta["parent"]) == ("Go.|0.500|5", "5")
+    assert asked(ask("Go.", start="1"), entry("5", 2.6358), "{score}").question == "2.636"
 
 
-def test_a_program_is_the_last_block_of_a_reply():
-    assert program_of("So:\n```python\n1\n```\nor\n```\n2\n```\nDone.") == "2"
-    assert program_of(" 3\n") == "3"
+def block(text, language="python"):
+    return f"```{language}\n{text}\n```\n"
+
+
+ADD = "def add(a, b):\n    return a + b"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "So:\n" + block(ADD) + "It prints:\n" + block("score 2.0", "text"),
+        block(ADD) + "Use it so:\n" + block("print(add(1, 2))"),
+        "<think>Or\n" + block("def add(a, b):\n    return b") + "</think>\n" + ADD,
+        ADD,
+    ],
+)
+def test_the_program_that_is_kept_is_the_one_that_the_verifier_runs(reply):
+    assert program_of(reply, "def add(a, b):\n    return a") == ADD
+    # the verifier's, which knows from the tests what is called
+    assert verified_program(reply, lambda: ["add"]).strip() == ADD
+
+
+def test_prose_is_no_program_where_programs_are_python():
+    assert program_of("I can think of nothing better.", ADD) == ""
+    assert program_of("<think>\n" + block(ADD), ADD) == ""
+    # in a world whose programs are no Python they stand there bare
+    assert program_of(" 2 2 2\n", "7 3 1") == "2 2 2"
+
+
+PARENT = "def f():\n    return 1"
+
+
+@pytest.mark.parametrize(
+    ("reply", "paid"),
+    [
+        (block(PARENT), -0.3),
+        (block("# better\n" + PARENT), -0.3),
+        (block("def f():\n\n        return  1  # one"), -0.3),
+        (block("def f():\n    return 2"), 0.9),
+        ("I can think of nothing better.", -0.4),
+    ],
+)
+def test_the_parent_with_other_comments_is_the_parent_and_prose_is_worth_less(reply, paid):
+    @reward
+    def good(trajectory):
+        return 0.9 if "def" in trajectory.reply else 0.0
+
+    problem = asked(ask("Go."), entry(PARENT, 0.5), "{program}")
+    ((score,),) = thetaevolve(grpo().but(reward=good())).reward([children(reply, problem=problem)], Run(None))
+    assert score.total == paid
+
+
+def test_a_program_joins_the_database_once():
+    table = [entry(PARENT, 0.5, -1)]
+    assert inserted(table, [("# better\n" + PARENT, 0.9)], 3, 5) == table
+    grown = inserted(table, [("f = 1", 0.6), ("f=1", 0.7)], 3, 5)
+    assert [e["program"] for e in grown] == [PARENT, "f = 1"]
 
 
 def test_shaping():

@@ -2,7 +2,7 @@
 packing beforehand.
 
     Pack.                     2 2 2
-    .51                       7 3 3
+    0.512                     7 3 3
     2 2 2                     2 7 2
     7 3 1
     2 7 2
@@ -85,7 +85,7 @@ def _sample(rng: random.Random, *, low: int, high: int) -> Problem:
     for _ in range(rng.randint(0, 5)):
         circles = _changed(circles, rng, 0.0)
     start = shown(circles)
-    question = f"Pack.\n{f'{worth(circles):.2f}'.removeprefix('0')}\n{start}"
+    question = f"Pack.\n{worth(circles):.3f}\n{start}"
     return ask(question, None, circles=count, start=start, solution=shown(_changed(circles, rng, 0.0)))
 
 

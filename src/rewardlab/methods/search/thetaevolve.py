@@ -11,9 +11,10 @@ Wang et al. 2025, arXiv:2511.23473, and the released code (ypwang61/ThetaEvolve;
 openevolve_adapted/openevolve/database.py, modular_utils/error_constants.py, score_transform.py, evolving_gym/single_task_gym.py,
 slime/rollout/rm_hub/evolving_gym_rm.py, scripts/run_thetaevolve_task.sh): 10,000 programs, of which the parent is any of the
 archive, the best 1000, in .6 of the cases and else any of all, each as likely; the penalties, of which that for known programs is
-off (level 1 there); the shaping (power 3 and scale 5 for its packings); children that join after the round; no further programs in
-the prompt. Its scripts (ypwang61/ThetaEvolve, 7c12898, run.sh, general.sh) pay scores as they are, take 16 children of each of 32
-parents a step, clip at 1.28 and keep groups whose rewards are all equal; here that is the base's, GRPO.
+off (level 1 there); programs are equal whose comments alone differ, and here also whose layout does; a reply without a block has no
+program; the shaping (power 3 and scale 5 for its packings); children that join after the round; no further programs in the prompt.
+Its scripts (ypwang61/ThetaEvolve, 7c12898, run.sh, general.sh) pay scores as they are, take 16 children of each of 32 parents a
+step, clip at 1.28 and keep groups whose rewards are all equal; here that is the base's, GRPO.
 
 Programs that work need a reward above 0 (`--reward`, or the task's verifier: code runs in the sandbox). A problem that is there
 several times in a step, as a single training problem is with `--problems 32`, has another parent each time.
@@ -21,6 +22,10 @@ several times in a step, as a single training problem is with `--problems 32`, h
 
 from __future__ import annotations
 
+import ast
+import functools
+import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -38,8 +43,11 @@ from rewardlab.rewards.scores import derive
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, Share
-from rewardlab.text.blocks import last_block
+from rewardlab.text.answers import after_thinking
+from rewardlab.text.blocks import program_of as block_of
+from rewardlab.text.blocks import program_spans
 from rewardlab.text.filled import filled
+from rewardlab.text.unit_tests import UNREADABLE
 
 # ---- Databases of programs and their scores, from which parents are sampled, and which children join -----------------
 
@@ -51,12 +59,34 @@ Sampler = Callable[[list[Problem], Run], list[Group]]
 Judge = Callable[[list[Group], Run], Scores]
 ASK = "{question}\n\nA program with the score {score}:\n{program}\n\nWrite a better program, as a whole."
 """What the policy reads, with {question}, {score} and {program}."""
-PARENT = "parent"
+PARENT, LONGEST = "parent", 60_000
+"""The column of the parent, and the characters of a program above which it is not parsed."""
+_DEFINED = re.compile(r"^(?:async def|def|class) (\w+)", re.MULTILINE)
 
 
-def program_of(reply: str) -> str:
-    """The last fenced code block of a reply, or all of it."""
-    return (last_block(reply) or reply).strip()
+def program_of(reply: str, parent: str) -> str:
+    """The program of a reply, read as the verifier of code reads it: of several blocks the last that defines a name of the parent.
+
+    "" without a block, unless the reply is Python, or the parent is no Python either: then programs may stand there bare.
+    """
+    found = block_of(reply, lambda: _DEFINED.findall(parent)).strip()
+    bare = not program_spans(after_thinking(reply))
+    return "" if bare and syntax_of(parent) and not syntax_of(found) else found
+
+
+@functools.lru_cache(1 << 15)
+def syntax_of(program: str) -> str:
+    """A hash of the syntax tree, in which comments and layout are not; "" for what is no Python."""
+    try:
+        tree = ast.dump(ast.parse(program)) if len(program) <= LONGEST else ""
+    except UNREADABLE:
+        return ""
+    return tree and hashlib.blake2b(tree.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def same_of(program: str) -> str:
+    """What equal programs share: their syntax, or the text of what is no Python."""
+    return syntax_of(program) or program.strip()
 
 
 def begun(problems: Sequence[Problem], run: Run, by: Judge, column: str) -> list[list[Entry]]:
@@ -80,17 +110,18 @@ def parent_of(entries: Sequence[Entry], exploit: float, archive: int, key: tuple
 
 def asked(problem: Problem, parent: Entry, ask: str) -> Problem:
     """The problem as the policy reads it, with its parent in the column `parent`; answer and columns stay."""
-    score = f"{parent['score']:.2f}".removeprefix("0")
-    question = filled(ask, question=problem.question, program=parent["program"], score=score)
+    question = filled(ask, question=problem.question, program=parent["program"], score=f"{parent['score']:.3f}")
     made = problem.reworded(question)
     return replace(made, meta={**made.meta, PARENT: parent["program"], "database": problem.key})
 
 
 def inserted(entries: list[Entry], found: Sequence[tuple[str, float]], step: int, capacity: int) -> list[Entry]:
-    """The database with new programs that scored above 0, of equal texts the one that is there; the worst leave, if it is full."""
-    known = {e["program"] for e in entries}
-    new = {program: score for program, score in found if program and score > 0 and program not in known}
-    grown = [*entries, *({"program": p, "score": s, "step": step} for p, s in new.items())]
+    """The database with new programs that scored above 0, of equal ones the one that is there; the worst leave, if it is full."""
+    known, grown = {same_of(e["program"]) for e in entries}, [*entries]
+    for program, score in found:
+        if program and score > 0 and same_of(program) not in known:
+            known.add(same_of(program))
+            grown.append({"program": program, "score": score, "step": step})
     # a stable sort: of equals the older stay
     kept = {id(e) for e in sorted(grown, key=lambda e: -e["score"])[:capacity]}
     return [e for e in grown if id(e) in kept]
@@ -112,8 +143,8 @@ def one_round(
         seen[p.key] += 1
     groups = inner([asked(p, parent, ask) for p, parent in zip(problems, parents, strict=True)], run)
     for group, row in zip(groups, by(groups, run), strict=True):
-        key = group[0].problem.meta["database"]
-        found = [(program_of(t.reply), s.total or 0.0) for t, s in zip(group, row, strict=True)]
+        key, parent = (group[0].problem.meta[column] for column in ("database", PARENT))
+        found = [(program_of(t.reply, parent), s.total or 0.0) for t, s in zip(group, row, strict=True)]
         tables[key] = inserted(tables[key], found, at, capacity)
     return groups
 
@@ -140,7 +171,7 @@ def evolution(
         )  # fmt: skip
         scores = part(groups, run)
         children += [
-            (program_of(t.reply) == t.problem.meta[PARENT], (s.total or 0.0) > 0)
+            (same_of(program_of(t.reply, parent := t.problem.meta[PARENT])) == same_of(parent), (s.total or 0.0) > 0)
             for g, row in zip(groups, scores, strict=True) for t, s in zip(g, row, strict=True)
         ]  # fmt: skip
         bests.append(float(np.mean([max(e["score"] for e in tables[p.key]) for p in problems])))
@@ -150,9 +181,7 @@ def evolution(
     }  # fmt: skip
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-#
-# What a program is worth that was made of another one: its score, scaled, and penalties for what is no new program.
+# ---- What a program that was made of another is worth: its score, scaled, and penalties for what is no new program ---
 
 NONE, LAZY, WRONG = -0.4, -0.3, -0.2
 """Of a reply without a program, of one that is known, and of one that does not work."""
@@ -175,7 +204,7 @@ def child_reward(
     For replies to problems with the column `parent`, as `evolving` makes them.  Logged: lazy, the share of such replies.
     """
     tables, scores = run.memory.get(MEMORY, {}), inner(groups, run)
-    old = {key: {e["program"] for e in table if e["step"] < run.step} for key, table in tables.items()} if known else {}
+    old = {key: {same_of(e["program"]) for e in table if e["step"] < run.step} for key, table in tables.items()} if known else {}
     judged = [
         [_judged(t, s, old, (lazy, min_score, max_score, power, scale)) for t, s in zip(*rows, strict=True)]
         for rows in zip(groups, scores, strict=True)
@@ -189,23 +218,22 @@ def child_reward(
 
 
 def _judged(t: Trajectory, score: Score, old: dict[str, set[str]], how: tuple[float, ...]) -> tuple[float | None, bool]:
-    program, meta = program_of(t.reply), t.problem.meta
-    lazy, *rest = how
+    meta, (lazy, *rest) = t.problem.meta, how
+    parent = str(meta.get(PARENT) or "")
+    program = program_of(t.reply, parent)
     if not program:
         return NONE, False
-    if program == meta.get(PARENT) or program in old.get(str(meta.get("database")), ()):
+    if (same := same_of(program)) == same_of(parent) or same in old.get(str(meta.get("database")), ()):
         return -lazy, True
     if score.total is None:
         return None, False
     return (shaped(score.total, *rest) if score.total > 0 else WRONG), False
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-#
-# Replies that begin from earlier ones: a database of programs and their scores, from which parents are sampled and which grows.
+# ---- Replies that begin from programs of a database, which they join -------------------------------------------------
 
 
-@rollout(wraps="inner")
+@rollout(wraps="inner", across_problems=True)
 def evolving(
     problems: list[Problem], run: Run, *, inner: Rollout, by: Reward, capacity: PositiveInt = 10_000, exploit: Share = 0.6,
     archive: PositiveInt = 1000, start: str = "start", ask: str = ASK,
@@ -253,16 +281,8 @@ data = Data(
     answer='tests, {"tests": "assert ..."} or {"io": [["input", "output"], ...]}',
     start=Column("a first program, from which all others are made", setting="start"),
     rows=[
-        {
-            "prompt": "Improve the function add.",
-            "answer": {"tests": "assert add(2, 3) == 5"},
-            "start": "def add(a, b):\n    return a + b",
-        },
-        {
-            "prompt": "Improve the function twice.",
-            "answer": {"tests": "assert twice(2) == 4"},
-            "start": "def twice(a):\n    return a + a",
-        },
+        {"prompt": "Improve add.", "answer": {"tests": "assert add(2, 3) == 5"}, "start": "def add(a, b):\n    return a + b"},
+        {"prompt": "Improve twice.", "answer": {"tests": "assert twice(2) == 4"}, "start": "def twice(a):\n    return a + a"},
     ],
     verified_by="code",
 )
