@@ -37,7 +37,24 @@ def test_models_take_turns_at_each_node_and_go_on_from_each_others_steps():
 
 
 def test_a_tree_without_a_complete_reply_ends_with_its_best_leaf():
-    assert searched(2)[0] == ["q6\np9"]
+    # both models write a last step after the better first one
+    assert searched(2)[0] == ["q6\np9", "q6\nq4"]
+
+
+def test_a_tree_that_is_less_deep_than_replies_are_long_is_ended_by_all_models():
+    def says(letter, odd):
+        def step(t):
+            lines = t.reply.count("\n")
+            return [f"{letter}{9 if lines % 2 == odd else 1}" + ("\n" if lines < 12 else "")]
+
+        return step
+
+    run = Run(ScriptedPolicy(says("p", 0)), models={"other": ScriptedPolicy(says("q", 1))}, max_new=100)
+    part = ensemble_tree(score=last_digit(), models=("policy", "other"), iterations=4, width=2, explore=0.0)
+    (group,) = part([ask("?")], run)
+    # thirteen lines, each by the model that is right there, the last one by both
+    assert [t.reply for t in group] == ["p9\nq9\n" * 6 + "p9", "p9\nq9\n" * 6 + "q1"]
+    assert run.metrics == {"unfinished": 1.0}
 
 
 def test_one_model_alone_tries_no_step_twice_as_two_children():

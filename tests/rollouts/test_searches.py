@@ -9,7 +9,7 @@ from served_model import choice, serving
 from rewardlab.core import Run, Score, ask
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.methods.search.rebase import reward_balanced, widths
-from rewardlab.methods.search.speculative_rejection import rejecting
+from rewardlab.methods.search.speculative_rejection import gaps_of, rejecting
 from rewardlab.models.embedded import untrained
 from rewardlab.models.load import load_policy
 from rewardlab.rewards.intrinsic import likelihood
@@ -279,9 +279,25 @@ def test_so_many_are_given_up_as_the_share_says():
         whole = next((text for text in texts if t.reply and text.startswith(t.reply)), None)
         return texts if whole is None else [whole[len(t.reply) :]]
 
-    # 29 of 100 go, and of the 71 then 20
+    # 29 of 100 go, of the 71 then 20, and of the 51 then 14
     _, _, policy = searched(rejecting(score=last_digit(), n=100, reject=0.29, every=2), says)
-    assert [len(rows) for rows in policy.calls] == [100, 71, 51]
+    assert [len(rows) for rows in policy.calls] == [100, 71, 51, 37]
+
+
+def test_rows_are_scored_when_they_fill_what_the_others_have_left():
+    # 16 at 125 tokens, 8 at 250, 4 at 500, 2 at 1000
+    assert gaps_of(16, 0.5, 125) == [125, 125, 250, 500]
+    # a quarter of 8, 6, 5 and 4 goes, and none of 3: lengths 80 / 8, 80 / 6, 80 / 5 and 80 / 4
+    assert gaps_of(8, 0.25, 10) == [10, 3, 3, 4]
+    assert gaps_of(8, 0.0, 10) == []
+    assert gaps_of(8, 1.0, 10) == [10]
+    told = []
+    policy = ScriptedPolicy(lambda t: ["a" * 64])
+    plain = policy.extend
+    policy.extend = lambda rows, sampling, rng: told.append((len(rows), sampling.max_new)) or plain(rows, sampling, rng)
+    rejecting(score=last_digit(), n=8)([ask("?")], Run(policy, max_new=64))
+    # 64 / 8; then to 64 / 4, 64 / 2, and all of the last one
+    assert told == [(8, 8), (4, 8), (2, 16), (1, 32)]
 
 
 def test_a_complete_reply_is_compared_with_partial_ones():
@@ -293,14 +309,14 @@ def test_a_complete_reply_is_compared_with_partial_ones():
 
 
 def test_a_complete_reply_that_partial_ones_push_out_is_among_the_answers():
-    says = {"": ["8", "a9bb", "b1bb"], "a9": ["b9cc"], "a9b9": ["1"]}
+    says = {"": ["8", "a9bb", "b1bb"], "a9": ["bb"], "a9b": ["1"]}
 
     def said(t):
         return says[t.reply]
 
     # of .8, .9 and .1 two stay, of .8 and .9 one, which ends at .1
     replies, _, _ = searched(rejecting(score=last_digit(), n=3, reject=0.5, every=2), said)
-    assert replies == [["8", "a9b91"]]
+    assert replies == [["8", "a9b1"]]
 
 
 # ---- Monte-Carlo tree search -----------------------------------------------------------------------------------------
@@ -353,3 +369,21 @@ def test_a_tree_without_a_complete_reply_completes_its_best_leaf():
     replies, (group,), _ = searched(monte_carlo_tree(score=last_digit(), iterations=1, branch=2), says)
     assert replies == [["a9\n4"]]
     assert group[0].path == (0, 0)
+
+
+def test_a_tree_that_is_less_deep_than_replies_are_long_is_searched_to_the_end():
+    def found(length):
+        def says(t):
+            lines = t.reply.count("\n")
+            return [f"{lines}a1\n", f"{lines}b3\n", f"{lines}c2\n"] if lines < length else ["4", "8"]
+
+        run = Run(ScriptedPolicy(says), max_new=100)
+        part = monte_carlo_tree(score=last_digit(), iterations=2, branch=3, explore=0.0)
+        return part([ask("?")], run), run.metrics["unfinished"]
+
+    (group,), unfinished = found(12)
+    # the best of three steps each time, and two ends
+    chain = "".join(f"{i}b3\n" for i in range(12))
+    assert [t.reply for t in group] == [chain + "4", chain + "8"]
+    assert unfinished == 1.0
+    assert found(1)[1] == 0.0

@@ -12,7 +12,7 @@ import numpy as np
 from rewardlab.core import Group, Problem, Run, Trajectory, rollout
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, started, to_the_end, worths
-from rewardlab.rollouts.tree import Node, descend
+from rewardlab.rollouts.tree import Node, descend, followed
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 
@@ -45,7 +45,9 @@ def monte_carlo_tree(
     explore p sqrt(N) / (1 + n), p in proportion to exp(mean log-prob of the child's step). A value is the mean over the visits of
     a node and those below it; `explore` is meant for scores from 0 to 1. simulate: the value of a leaf is the score of a reply that
     is sampled to the end from it, which is then one of the replies, and not the score of the leaf. Where a tree completes no reply,
-    its best leaf is sampled to the end. step_tokens: most tokens of a step (None: of a reply).  stop: the texts that end a step.
+    it goes on from its best leaf, of `branch` steps always to the best, until that ends. step_tokens: most tokens of a step (None:
+    of a reply).  stop: the texts that end a step.  Logged: unfinished, the share of such trees, with too few iterations for
+    replies of so many steps.
 
     Kocsis and Szepesvari 2006 (UCT); Silver et al. 2017, arXiv:1712.01815 (PUCT). Unlike `tree_search`, it needs no value head.
     """
@@ -60,7 +62,7 @@ def monte_carlo_tree(
         open_ = [(tree, leaf) for tree, leaf in zip(live, leaves, strict=True) if not leaf.ended]
         _expand([leaf for _, leaf in open_], branch, how, run)
         _value(open_, branch if simulate else None, temperature, score, run)
-    return _complete(trees, temperature, run)
+    return _complete(trees, branch, how, score, run)
 
 
 def back_up(leaf: Node) -> None:
@@ -114,11 +116,16 @@ def _value(expanded: Sequence[tuple[Tree, Node]], simulated: int | None, tempera
             child.value = value
 
 
-def _complete(trees: Sequence[Tree], temperature: float, run: Run) -> list[Group]:
-    """The complete replies of each tree; where there is none, its best leaf, sampled to the end."""
-    found = [[*(leaf.row for leaf in tree.leaves if leaf.ended), *tree.simulated] for tree in trees]
-    bare = [i for i, rows in enumerate(found) if not rows]
-    best = [max(trees[i].leaves, key=lambda leaf: leaf.value).row for i in bare]
-    for i, t in zip(bare, to_the_end(best, 0, temperature, run), strict=True):
-        found[i] = [t]
-    return [marked(rows, run) for rows in found]
+def _complete(trees: Sequence[Tree], branch: int, how: Stepping, score: Reward, run: Run) -> list[Group]:
+    """The complete replies of each tree; where there is none, it is searched on from its best leaf until there is."""
+
+    def expand(nodes: list[Node]) -> None:
+        _expand(nodes, branch, how, run)
+        # without simulation, values go to the nodes alone
+        _value([(Tree(node), node) for node in nodes], None, how.temperature, score, run)
+
+    rest = iter(followed([tree.root for tree in trees if not tree.simulated], expand, run))
+    return [
+        marked([*(leaf.row for leaf in tree.leaves if leaf.ended), *tree.simulated] if tree.simulated else next(rest), run)
+        for tree in trees
+    ]

@@ -7,7 +7,7 @@ rows of a group are the ended leaves of one tree; rows whose `path` begins with 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -50,8 +50,8 @@ def tree_search(
     Each iteration walks down by value + explore sqrt(2 ln N / n) and samples `branch` next steps there (equal ones are one child).
     It samples `ahead` steps beyond the best of them, which are then discarded, and mixes the best value on them into its value by
     `blend`: that is its first visit. Then the value of every node on the way up becomes the mean of its children's, weighted by
-    visits. If no leaf of a
-    tree has ended, its best leaf is sampled to the end. step_tokens: the most tokens in a step.
+    visits. If no leaf of a tree has ended, it goes on from its best one, as `followed` says. step_tokens: the most tokens in a
+    step.  Logged: unfinished, the share of such trees.
 
     Zhang et al. 2024, arXiv:2406.03816, algorithm 2
     """
@@ -69,7 +69,25 @@ def tree_search(
             look_ahead([max(node.children, key=lambda c: c.value) for node in grown], look, blend, judge, run)
         for node in chosen:
             back_up(node)
-    return [_finished(root, run, temperature) for root in roots]
+    return followed(roots, lambda nodes: expand(nodes, branch, line, judge, run), run)
+
+
+def followed(roots: Sequence[Node], expand: Callable[[list[Node]], None], run: Run) -> list[Group]:
+    """The complete replies of each tree. One without any is searched on from its best leaf, always to the best of the next steps,
+    until that ends: its replies are those among the last steps.
+
+    expand: gives nodes their children, with their values. A tree of few visits is less deep than a long reply has lines; what is
+    sampled to the end in one go would be no search.  Logged: unfinished, the share of trees without a reply.
+    """
+    found = [[leaf.row for leaf in root.leaves() if leaf.ended] for root in roots]
+    at = {i: max(roots[i].leaves(), key=lambda leaf: leaf.value) for i, rows in enumerate(found) if not rows}
+    run.log("unfinished", len(at) / max(1, len(roots)))
+    while live := {i: node for i, node in at.items() if not node.ended}:
+        expand([*live.values()])
+        for i, node in live.items():
+            at[i] = max(node.children, key=lambda child: child.value)
+            found[i] = [child.row for child in node.children if child.ended]
+    return found
 
 
 def descend(node: Node, explore: float) -> Node:
@@ -124,14 +142,3 @@ def back_up(node: Node | None) -> None:
         if visits:
             node.value = sum(c.visits * c.value for c in node.children) / visits
         node = node.parent
-
-
-def _finished(root: Node, run: Run, temperature: float) -> Group:
-    """The ended leaves of a tree; if there are none, its best leaf, sampled to the end."""
-    ended = [leaf.row for leaf in root.leaves() if leaf.ended]
-    if ended:
-        return ended
-    best = max(root.leaves(), key=lambda leaf: leaf.value)
-    room = min(run.max_new, run.policy.context - len(best.row))
-    (row,) = run.policy.extend([best.row], Sampling(room, temperature), run.rng("rollout"))
-    return [replace(row, path=(*row.path, 0))]

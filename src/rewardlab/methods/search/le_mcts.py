@@ -8,8 +8,8 @@ one model is followed by a right second one of another. A mean over children wou
 that its best child is what it is worth.
 
 Park et al. 2024, arXiv:2412.15797 (abstract and summaries), without released code. (inferred): a node is passed on the way down
-when `width` steps were tried there; models take turns where the paper samples them; c; the number of steps. Where no reply is
-complete, the policy ends the best one.
+when `width` steps were tried there; models take turns where the paper samples them; c; the number of steps, 50, which completes
+replies of few lines alone. A tree without any goes on from its best leaf, of `width` steps by the models always to the best.
 
 The scorer must read unfinished replies (`rewardlab search --scorer`). `models` are checkpoints or run folders beside the --model.
 """
@@ -17,7 +17,7 @@ The scorer must read unfinished replies (`rewardlab search --scorer`). `models` 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rewardlab.checks.claim import Claim, Within
@@ -29,7 +29,7 @@ from rewardlab.rewards.correct_so_far import correct_so_far
 from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.best import best
-from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, read_alike, started, to_the_end, worths
+from rewardlab.rollouts.stepwise import UNSURE, Stepping, grown, marked, read_alike, started, worths
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 
 # ---- Monte-Carlo tree search in which several models write the steps -------------------------------------------------
@@ -59,7 +59,7 @@ class State:
         return [leaf for child in self.children for leaf in child.leaves()] if self.children else [self]
 
 
-@rollout(rows=lambda iterations, **_: iterations)
+@rollout(rows=lambda iterations, width, **_: max(iterations, width))
 def ensemble_tree(
     problems: list[Problem], run: Run, *, score: Reward, models: tuple[str, ...] = ("policy",), iterations: PositiveInt = 50,
     width: PositiveInt = 3, explore: NonNegativeFloat = 1.0, temperature: NonNegativeFloat = 1.0,
@@ -70,7 +70,8 @@ def ensemble_tree(
     It walks down by value + explore sqrt(ln N / n) to a node where fewer than `width` steps were tried, so that no node is passed
     before it is tried so often; equal steps are one child. The value of a node is its own score, or the highest of its children's
     values once it has any: another model's bad step is no reason to leave a good one. Subtrees in which nothing is left to try are
-    passed over. Where a tree completes no reply, the policy writes its best leaf to the end.
+    passed over. Where a tree completes no reply, it goes on from its best leaf, of `width` steps by the models always to the best,
+    until that ends.  Logged: unfinished, the share of such trees.
     models: of the run, with the policy's vocabulary; at each node they take turns.  step_tokens: most tokens of a step (None: of a
     reply).  stop: the texts that end a step.
 
@@ -81,10 +82,8 @@ def ensemble_tree(
     roots = [State(t) for t in started(problems, run)]
     for _ in range(iterations):
         nodes = [descend(root, width, explore) for root in roots if root.alive(width)]
-        rows = _tried(nodes, models, how, run)
-        for node, row, (value,) in zip(nodes, rows, worths([[t] for t in rows], score, run), strict=True):
-            back_up(_child(node, row, value))
-    return _complete(roots, temperature, run)
+        _expand(nodes, models, how, score, run)
+    return _complete(roots, width, lambda nodes: _expand(nodes, models, how, score, run), run)
 
 
 def descend(node: State, width: int, explore: float) -> State:
@@ -102,6 +101,13 @@ def back_up(leaf: State) -> None:
         node.visits += 1
         node.value = max((child.value for child in node.children), default=node.own)
         node = node.parent
+
+
+def _expand(nodes: Sequence[State], models: Sequence[str], how: Stepping, score: Reward, run: Run) -> None:
+    """Give each node one more step, and all above it what it is worth."""
+    rows = _tried(nodes, models, how, run)
+    for node, row, (value,) in zip(nodes, rows, worths([[t] for t in rows], score, run), strict=True):
+        back_up(_child(node, row, value))
 
 
 def _tried(nodes: Sequence[State], models: Sequence[str], how: Stepping, run: Run) -> list[Trajectory]:
@@ -127,12 +133,18 @@ def _child(node: State, row: Trajectory, value: float) -> State:
     return node.children[-1]
 
 
-def _complete(roots: Sequence[State], temperature: float, run: Run) -> list[Group]:
+def _complete(roots: Sequence[State], width: int, expand: Callable[[list[State]], None], run: Run) -> list[Group]:
+    """The complete replies of each tree; where there is none, those among the last steps from its best leaf on."""
     found = [[leaf.row for leaf in root.leaves() if leaf.row.stop is not None] for root in roots]
     bare = [i for i, rows in enumerate(found) if not rows]
-    best = [max(roots[i].leaves(), key=lambda leaf: leaf.own if leaf.row.path else UNSURE).row for i in bare]
-    for i, t in zip(bare, to_the_end(best, 0, temperature, run), strict=True):
-        found[i] = [t]
+    run.log("unfinished", len(bare) / max(1, len(roots)))
+    at = {i: max(roots[i].leaves(), key=lambda leaf: leaf.own if leaf.row.path else UNSURE) for i in bare}
+    while live := {i: node for i, node in at.items() if node.row.stop is None}:
+        for _ in range(width):
+            expand([*live.values()])
+        for i, node in live.items():
+            at[i] = max(node.children, key=lambda child: child.own)
+            found[i] = [child.row for child in node.children if child.row.stop is not None]
     return [marked(rows, run) for rows in found]
 
 

@@ -3,7 +3,8 @@
     child = argmax of Q + c sqrt(2 ln N / n)   (UCT),   or of Q + c p sqrt(N) / (1 + n)   (PUCT);  answer = argmax over replies of r
 
 Q is the mean score of what was tried at and below a node, p the policy's probability of its step, N and n the visits of the parent
-and of the child. With `simulate`, a node is scored by a reply that is sampled to the end from it.
+and of the child. With `simulate`, a node is scored by a reply that is sampled to the end from it. A tree of 8 iterations is three
+or four steps deep: longer replies are searched on from its best leaf, always to the best next step, unless `iterations` is raised.
 
 Kocsis and Szepesvari 2006, Bandit based Monte-Carlo planning; Silver et al. 2017, arXiv:1712.01815. Without a scorer, the
 geometric mean of the policy's own probabilities is the score.
