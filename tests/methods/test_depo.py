@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rewardlab import registry
-from rewardlab.core import Run
+from rewardlab.core import Run, ask
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.methods.curricula.depo import MEMORY
+from rewardlab.methods.curricula.depo import MEMORY, choose, depo
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
@@ -18,7 +18,7 @@ def ends_odd(trajectory):
 
 
 def test_from_the_second_epoch_on_fewer_problems_are_sampled_the_most_explorable_ones():
-    recipe = registry.build("grpo+depo", {"n": 4, "problems": 10, "start": 0.6, "replay": 0.1}).but(
+    recipe = registry.build("grpo+depo", {"n": 4, "problems": 10, "start": 0.63, "replay": 0.25}).but(
         reward=ends_odd().named("correct")
     )
     run = Run(untrained(), max_new=3, verify=ends_odd())
@@ -30,12 +30,26 @@ def test_from_the_second_epoch_on_fewer_problems_are_sampled_the_most_explorable
         run.step += 1
         assert ops.step_data is not None
         sampled.append([g[0].problem.key for g in ops.step_data.groups])
-    # six tenths less 5% for the epoch before: five of ten, and one that is replayed
-    assert [len(set(keys)) for keys in sampled] == [10, 6]
+    # .63 less 3% for the epoch before: six of ten, and of the four skipped one that is replayed
+    assert [len(set(keys)) for keys in sampled] == [10, 7]
     first = {key: known["visits"][0] for key, known in run.memory[MEMORY].items()}
-    # no problem that was skipped showed more than the five
+    # no problem that was skipped showed more than the six
     skipped = [first[key] for key in set(sampled[0]) - set(sampled[1])]
-    assert sorted((first[key] for key in sampled[1]), reverse=True)[4] >= max(skipped)
+    assert sorted((first[key] for key in sampled[1]), reverse=True)[5] >= max(skipped)
+
+
+def test_by_default_each_visit_after_the_first_skips_problems():
+    problems = [ask(f"{i}") for i in range(16)]
+    settings = {k: v for k, v in depo().rollout.settings.items() if k not in ("inner", "limit")}
+    assert depo().rollout.settings["limit"] == 1.5
+    memory = {p.key: {"seen": 0, "visits": []} for p in problems}
+    kept = []
+    for _ in range(6):
+        kept.append(len(choose(problems, memory, **settings)))
+        for i, p in enumerate(problems):
+            memory[p.key]["visits"].append(float(i))
+    # 16 times 1, .97, .94, .91, .88, .85, rounded down; a tenth of what is skipped rounds to none
+    assert kept == [16, 15, 15, 14, 14, 13]
 
 
 def test_it_wraps_the_rollout_of_any_base():

@@ -59,9 +59,9 @@ def test_the_share_falls_to_the_least_and_the_most_neglected_are_replayed():
     memory = memory_of(A=[5.0] * 9, B=[4.0] * 9, C=[0.0] * 9, D=[0.0] * 3, E=[0.1] * 3)
     rest = {"start": 1.0, "least": 0.4, "decay": 0.25, "window": 5}
     assert names(choose([A, B, C, D, E], memory, **rest, replay=0.0)) == "AB"
-    # one of five is replayed: of D and E, sampled three times each, the more explorable
-    assert names(choose([A, B, C, D, E], memory, **rest, replay=0.2)) == "ABE"
-    assert names(choose([A, B, C, D, E], memory, **rest, replay=0.4)) == "ABDE"
+    # one of the three skipped is replayed: of D and E, sampled three times each, the more explorable
+    assert names(choose([A, B, C, D, E], memory, **rest, replay=0.34)) == "ABE"
+    assert names(choose([A, B, C, D, E], memory, **rest, replay=0.67)) == "ABDE"
 
 
 @reward

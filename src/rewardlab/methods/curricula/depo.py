@@ -7,10 +7,11 @@ Where all replies were right, or all wrong, E is 0. Wrong replies of an entropy 
 count nothing. Problems are skipped before they are sampled, where DAPO samples first and drops then: the saving is in rollouts.
 
 Tang et al. 2025, arXiv:2509.01321. E, the filter of wrong replies, rho_e = max(0.4, start - decay * epoch) and the orders follow
-verl/trainer/rollout_purning/rollout_purning.py of the released code (txy77/DEPO, eb99f9a), whose script is not public. (inferred):
-start, decay, window, the limit for wrong replies, and the share that is replayed (there as many as fill the devices). H is the mean
-of -log p over the sampled tokens, whose expectation is the entropy, since rollouts keep no entropies. The first selection can
-be made on the file: rewardlab data diverse, data pass-rate, data curriculum --order target.
+verl/trainer/rollout_purning/rollout_purning.py of the released code (txy77/DEPO, eb99f9a), and start, decay, window and the limit
+for wrong replies its trainer/config/ppo_trainer.yaml; its script is not public. (inferred): the share of the skipped problems that
+is replayed: there it is as many as make those kept a multiple of the devices, often none. H is the mean of -log p over the sampled
+tokens, whose expectation is the entropy, since rollouts keep no entropies. The first selection can be made on the file:
+rewardlab data diverse, data pass-rate, data curriculum --order target.
 
 Problems must come again: a file, or a generated task with a size.
 """
@@ -49,7 +50,7 @@ def explorability(right: list[bool], surprise: list[float], limit: float) -> flo
 @rollout(wraps="inner", across_problems=True)
 def explorability_sampling(
     problems: list[Problem], run: Run, *, inner: Rollout, start: PositiveShare = 1.0, least: PositiveShare = 0.4,
-    decay: Share = 0.05, window: PositiveInt = 5, limit: NonNegativeFloat = 2.0, replay: Share = 0.1,
+    decay: Share = 0.03, window: PositiveInt = 3, limit: NonNegativeFloat = 1.5, replay: Share = 0.1,
 ) -> list[Group]:  # fmt: skip
     """The groups of `inner` for the most explorable share of the problems; the others are skipped before sampling.
 
@@ -89,7 +90,7 @@ def _visits(memory: dict, problem: Problem) -> int:
 
 
 @rollout(wraps="inner")
-def visited(problems: list[Problem], run: Run, *, inner: Rollout, limit: NonNegativeFloat = 2.0) -> list[Group]:
+def visited(problems: list[Problem], run: Run, *, inner: Rollout, limit: NonNegativeFloat = 1.5) -> list[Group]:
     """The groups of `inner`, recorded for `explorability_sampling` before any filter."""
     groups = inner(problems, run)
     _remember(groups, run, limit)
@@ -122,7 +123,7 @@ def choose(
     top = int(len(ranked) * share)
     # the most neglected first, and of those the most explorable
     skipped = sorted(ranked[top:], key=lambda i: (score(i)[1], score(i)[0]))
-    kept = {*ranked[:top], *skipped[: round(replay * len(problems))], *(set(range(len(problems))) - set(known))}
+    kept = {*ranked[:top], *skipped[: round(replay * len(skipped))], *(set(range(len(problems))) - set(known))}
     for p in problems:
         memory.setdefault(p.key, {"seen": 0, "visits": []})["seen"] += 1
     return [p for i, p in enumerate(problems) if i in (kept or ranked[:1])]
@@ -138,11 +139,11 @@ def _surprise(t) -> float:
 
 
 def depo(
-    base: Recipe | None = None, *, start: float = 1.0, least: float = 0.4, decay: float = 0.05, window: int = 5, limit: float = 2.0,
+    base: Recipe | None = None, *, start: float = 1.0, least: float = 0.4, decay: float = 0.03, window: int = 3, limit: float = 1.5,
     replay: float = 0.1,
 ) -> Recipe:  # fmt: skip
     """start, decay, least: the share that is sampled is start - decay * epoch, at least `least`.  window: visits that count.
-    limit: of the entropy of wrong replies, in means of the right ones.  replay: share of neglected problems that are sampled too.
+    limit: of the entropy of wrong replies, in means of the right ones.  replay: share of the skipped problems that is sampled too.
     """
     base = base or grpo()
     kept = explorability_sampling(
