@@ -17,12 +17,13 @@ def pairs_of(task, gap: float, problems: int = 300):
     return [g[0].problem.meta for g in groups], run.metrics
 
 
-def test_a_gap_keeps_fewer_pairs_and_more_right_labels():
+def test_a_gap_gives_more_right_labels_and_loses_the_prompts_alone_whose_replies_are_all_alike():
     task = notes(writers=6, noise=0.4)
     (any_gap, loose), (wide, strict) = pairs_of(task, 0.0), pairs_of(task, 4.0)
     assert all(p["chosen_score"] - p["rejected_score"] >= 4.0 for p in wide)
     assert min(p["chosen_score"] - p["rejected_score"] for p in any_gap) == 1.0
-    assert loose["paired"] > 0.8 > strict["paired"] > 0.25
+    rows = [task.train[i].meta["scores"] for i in range(300)]
+    assert strict["paired"] == sum(max(row) - min(row) >= 4.0 for row in rows) / 300 < loose["paired"]
     assert 0.55 < loose["true_labels"] < 0.75
     assert strict["true_labels"] > loose["true_labels"] + 0.05
     # what it says of labels is what the notes themselves say

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 from rows import Replies
@@ -66,16 +68,26 @@ def test_the_truth_may_be_known_of_some_rows_and_written_as_json():
     assert run.metrics["true_labels"] == 1.0
 
 
-def test_two_replies_at_random_are_chosen_before_their_scores_are_looked_at():
-    problem = judged("many", [str(i) for i in range(9)], [0] * 8 + [9])
-    others = [judged(f"many {i}", [str(j) for j in range(9)], [0] * 8 + [9]) for i in range(200)]
-    run = run_of()
-    run.more_problems = None
-    groups = paired(inner=SIDES, choose="random")([problem, *others], run)
-    # the one good reply of nine is in 2/9 of the pairs; the best against the worst would always find it
-    assert 0.12 < len(groups) / 201 < 0.33
-    assert all(pair[0] == "8" for pair in texts(groups))
-    assert texts(paired(inner=SIDES, choose="random")([problem, *others], run)) == texts(groups)
+def test_two_replies_at_random_are_others_at_each_visit_and_no_visit_is_lost():
+    # of the scores 0, 1, 5, 6 four pairs differ by 3 or more
+    problem = judged("many", ["a", "b", "c", "d"], [0, 1, 5, 6])
+    part, run = paired(inner=SIDES, choose="random", gap=3.0), run_of()
+
+    def at(step):
+        run.step = step
+        return [tuple(pair) for pair in texts(part([problem, problem], run))]
+
+    found = [at(step) for step in range(40)]
+    counts = Counter(pair for row in found for pair in row)
+    assert counts.keys() == {("c", "a"), ("c", "b"), ("d", "a"), ("d", "b")}
+    assert min(counts.values()) >= 8
+    assert run.metrics["paired"] == 1.0
+    # twice in one step it may have two pairs; a step that is sampled again has the same ones
+    assert any(first != second for first, second in found)
+    assert at(3) == found[3]
+    # held-out problems keep their pair
+    held = replace(run, held_out=True)
+    assert len({tuple(texts(part([problem], replace(held, step=step)))[0]) for step in range(9)}) == 1
 
 
 def test_data_that_cannot_be_paired_is_refused():

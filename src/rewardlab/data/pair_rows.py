@@ -43,7 +43,7 @@ def paired(
         used = {text for pair in found for text in (pair.chosen, pair.rejected)}
         in_pair = {i for text, i in zip(replies, whose, strict=True) if text in used}
         for i in members:
-            fates[i] = None if i in in_pair else _why(replies, scores, gap, choose, bool(found))
+            fates[i] = None if i in in_pair else _why(replies, scores, gap, bool(found))
     return rows, fates
 
 
@@ -91,15 +91,11 @@ def _row(shared: Row, pair: Pair) -> Row:
     return {**shared, "chosen": pair.chosen, "rejected": pair.rejected, **numbers}
 
 
-def _why(replies: Sequence[str], scores: Sequence[float | None], gap: float, choose: str, others: bool) -> Drop:
+def _why(replies: Sequence[str], scores: Sequence[float | None], gap: float, others: bool) -> Drop:
     scored = {text: score for text, score in zip(replies, scores, strict=True) if score is not None}
     if others:
         return Drop("not chosen", "other replies to its prompt are in the pairs")
     if len(scored) < 2:
         return Drop("too few replies", f"{len(scored)} different replies with a score; a pair needs two")
-    if choose == "random":
-        return Drop(
-            "no gap", "the scores of the two replies chosen at random " + (f"differ by less than {gap:g}" if gap else "are equal")
-        )
     widest = max(scored.values()) - min(scored.values())
     return Drop("no gap", f"the scores of its replies differ by {widest:g} at most" + (f", less than {gap:g}" if gap else ""))

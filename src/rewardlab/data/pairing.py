@@ -13,7 +13,7 @@ CHOICES = {
     "best-worst": "the best reply against the worst",
     "best-random": "the best reply against any other that is worse by the gap",
     "all": "every two replies whose scores differ by the gap",
-    "random": "two replies at random, if their scores differ by the gap",
+    "random": "two replies at random, of those whose scores differ by the gap",
 }
 
 
@@ -47,13 +47,11 @@ def pairs(
             scored.setdefault(reply, score)
     # sorted keeps the order of equals: the first of the best, and then, of the worst, the first too
     ranked = sorted(scored.items(), key=lambda item: -item[1])
-    if choose == "random" and len(ranked) > 1:
-        # chosen before their scores are looked at: a prompt whose two differ too little gives no pair
-        first, second = sorted(random.Random(f"pairs {seed}").sample(range(len(ranked)), 2))
-        ranked = [ranked[first], ranked[second]]
     found = [Pair(a, b, x, y) for (a, x), (b, y) in combinations(ranked, 2) if x > y and x - y >= gap]
     if not found or choose == "all":
         return sorted(found, key=lambda pair: -pair.gap)
+    if choose == "random":
+        return [random.Random(f"pairs {seed}").choice(found)]
     of_best = [pair for pair in found if pair.chosen == ranked[0][0]]
     if choose == "best-random":
         return [random.Random(f"pairs {seed}").choice(of_best)]

@@ -1,6 +1,6 @@
 """COIG-P: answers of several models, graded by judges; two random answers make a pair if their grades differ enough.
 
-    replies y_1 .. y_m by m models, grades s_j from 0 to 10;    i, j at random:  a pair if |s_i - s_j| >= gap, else nothing
+    replies y_1 .. y_m by m models, grades s_j from 0 to 10;    a pair: i, j at random among those with |s_i - s_j| >= gap
 
 A judge's error turns round the labels of near-ties alone. So a gap cleans labels without anybody who checks them, at the price of
 pairs; choosing two at random, not the best and the worst, keeps pairs of every quality. The same pairs teach the policy (DPO, as
@@ -8,13 +8,15 @@ here) and a reward model that grades further data cheaply: bradley_terry+coig_p,
 
 M-A-P Team et al. 2025, arXiv:2504.05535: 15 models, 8 judges, two replies at random, a threshold of 2 of 10. (inferred): that a
 difference of 2 itself counts (a summary of the paper has "exceeding", which is gap=3 for whole grades), and one pair for each
-prompt and visit (they have 1,006,946 pairs of 92,784 queries, so about eleven of each). Training follows qwen2.5_7b_full_dpo.yaml
+prompt and visit, another one each time (they have 1,006,946 pairs of 92,784 queries, so about eleven of each). They draw two
+replies and drop those too near to each other; here the draw is among the others, so that a visit is not lost. Training follows qwen2.5_7b_full_dpo.yaml
 of the released code (multimodal-art-projection/COIG-P, 28104b6): plain DPO, three epochs. rewardlab data pass-rate --keep-replies
 asks one model, and its judge.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -41,16 +43,21 @@ def paired(
 ) -> list[Group]:  # fmt: skip
     """The groups of `inner`, each with a pair of its replies in the columns `chosen` and `rejected`.
 
-    choose, gap: as in `rewardlab data pairs`; a problem gets the same pair each time.  replies, scores: the columns of the texts
-    and of their scores, two lists.  Problems without such a pair are dropped, and others asked for, `attempts` times at most.
+    choose, gap: as in `rewardlab data pairs`; what is chosen at random is chosen anew at each visit, and for held-out problems is
+    always the same.  replies, scores: the columns of the texts and of their scores, two lists.  Problems without such a pair are dropped, and others asked for, `attempts` times at most.
     Logged: paired, the share of problems that have a pair; true_labels, the share of pairs whose chosen reply is worth more, ties
     half, where the data has a column `true_scores`.
     """
-    kept: list[Problem] = []
+    kept, seen = list[Problem](), Counter[str]()
     wanted, looked_at = len(problems), 0
     for _ in range(attempts):
         looked_at += len(problems)
-        kept += [new for p in problems if (new := _paired(p, choose, gap, replies, scores)) is not None]
+        for p in problems:
+            # a problem may be there several times in a step
+            seen[p.key] += 1
+            seed = f"{run.seed} {run.moment} {p.key} {seen[p.key]}"
+            if (new := _paired(p, choose, gap, replies, scores, seed)) is not None:
+                kept.append(new)
         # outside of training there are no further problems to ask for
         if len(kept) >= wanted or run.more_problems is None:
             break
@@ -64,12 +71,12 @@ def paired(
     return inner(kept, run)
 
 
-def _paired(problem: Problem, choose: str, gap: float, replies: str, scores: str) -> Problem | None:
+def _paired(problem: Problem, choose: str, gap: float, replies: str, scores: str, seed: str) -> Problem | None:
     """The problem with its pair; None where its replies give none."""
     texts, numbers = (_column(problem, name) for name in (replies, scores))
     if len(texts) != len(numbers):
         raise RewardlabError(f"problem {problem.question[:60]!r} has {len(texts)} {replies}, but {len(numbers)} {scores}")
-    found = pairs(texts, [number_of(x) for x in numbers], choose, gap, problem.key)
+    found = pairs(texts, [number_of(x) for x in numbers], choose, gap, seed)
     if not found:
         return None
     pair = found[0]
