@@ -8,6 +8,7 @@ from scripted import ScriptedPolicy
 
 from rewardlab.core import Run, ask
 from rewardlab.engine.collate import collate
+from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.search.agglm import Candidates, agglm, aggregated, mixed, of_candidates
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
@@ -80,6 +81,15 @@ def test_solutions_are_sampled_at_another_temperature_for_training_than_for_meas
     recipe.rollout([ask("a", "1")], run)
     recipe.measure([ask("a", "1")], run)
     assert asked == [1.5, 1.0]
+
+
+def test_replies_are_sampled_and_held_back_as_in_the_paper():
+    recipe = agglm()
+    assert recipe.rollout.settings["inner"].settings["temperature"] == 1.5
+    assert recipe.rollout.settings["inner"].settings["n"] == 8
+    assert "0.001 * kl_to_reference()" in str(recipe.objective)
+    # a base of one's own stays as it is
+    assert agglm(grpo(temperature=1.0)).rollout.settings["inner"].settings["temperature"] == 1.0
 
 
 def test_solutions_are_read_without_their_thinking():

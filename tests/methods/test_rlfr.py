@@ -9,7 +9,7 @@ import torch
 from rows import batch_of, outcome
 
 from rewardlab.api.inputs import begin_run
-from rewardlab.core import Run, Task, ask
+from rewardlab.core import Run, Task, ask, loop
 from rewardlab.engine.step import Ops
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.intrinsic.rlfr import FLOW, Flow, along_the_flow, check, costs, deviations, rlfr, with_previous
@@ -102,6 +102,29 @@ def test_whole_steps_with_solutions_first():
     assert 3 <= run.memory[FLOW]["optimiser"]["state"][0]["step"] <= 5
     assert rlfr(fit_steps=0).loop is None
     assert check.by.settings["scorer"].settings["time"] == deviations().settings["time"]
+
+
+@pytest.mark.parametrize(("told", "fits"), [((0, 3), True), ((), False)])
+def test_rows_without_a_solution_are_passed_over_in_the_first_fit(told, fits):
+    problems = [ask(f"Add {i}", str(i), **({"solution": f"it is {i}"} if i in told else {"solution": ""})) for i in range(4)]
+    task = Task("sums", Listed(problems), problems[:2], "final_number")
+    recipe = rlfr(grpo(n=2), fit_steps=2).but(reward=letters(), problems=2)
+    config = RunConfig(max_new=4, steps=1, eval_problems=2).settled()
+    run = begin_run(recipe, untrained().copy("policy"), task, config)
+    ops = Ops(recipe, run, task, config)
+    taught = []
+
+    @loop
+    def none(recipe, run, ops):
+        taught.append("weights" in run.memory[FLOW])
+
+    recipe.loop.but(inner=none())(recipe, run, ops)
+    # two steps of two rows each: either has one with a solution, or none has
+    assert taught == [fits]
+    assert ops.position == 4
+    # a run whose flow learnt nothing at first begins like one without a first fit
+    recipe.loop(recipe, run, ops)
+    assert "mean" in run.memory[FLOW]
 
 
 def test_the_first_fit_is_at_a_time_of_its_own_for_each_state():

@@ -44,7 +44,8 @@ def paired(
     """The groups of `inner`, each with a pair of its replies in the columns `chosen` and `rejected`.
 
     choose, gap: as in `rewardlab data pairs`; what is chosen at random is chosen anew at each visit, and for held-out problems is
-    always the same.  replies, scores: the columns of the texts and of their scores, two lists.  Problems without such a pair are dropped, and others asked for, `attempts` times at most.
+    always the same.  replies, scores: the columns of the texts and of their scores, two lists.  Problems without such a pair are
+    dropped, and others asked for, `attempts` times at most.
     Logged: paired, the share of problems that have a pair; true_labels, the share of pairs whose chosen reply is worth more, ties
     half, where the data has a column `true_scores`.
     """

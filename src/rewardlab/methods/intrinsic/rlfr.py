@@ -72,9 +72,8 @@ def learnt_auc(
             scored = scorer(batch.reward, batch, aside)
             # the mean of no number is not 0, the best there is
             known = (batch.mask & (scored != 0)).any(1).tolist()
-            if len({ok for (_, ok), numbered in zip(row, known, strict=True) if numbered}) < 2:
-                continue
-            for name, table in (("scorer", scored), ("entropy", entropy)):
+            both = len({ok for (_, ok), numbered in zip(row, known, strict=True) if numbered}) == 2
+            for name, table in (("scorer", scored), ("entropy", entropy)) if both else ():
                 means = row_means(table, batch.mask & (table != 0)).tolist()
                 found[name].append(auc_of([(-x, ok) for x, (_, ok), numbered in zip(means, row, known, strict=True) if numbered]))
     if not found["scorer"]:
@@ -94,8 +93,7 @@ def row_means(table: Tensor, where: Tensor) -> Tensor:
 # The velocity deviation, this loss at one time s, is high for states that the field has not learnt. `context` is the state one
 # token earlier. Residual blocks have scale, shift and gate by time, layer and context.
 
-States = list[tuple[float, Tensor]]
-"""For each layer its height, 0 to 1, and its states (B, T, hidden)."""
+States = list[tuple[float, Tensor]]  # for each layer its height, 0 to 1, and its states (B, T, hidden)
 
 
 class Block(nn.Module):
@@ -184,7 +182,7 @@ class Flow:
 
 def states_of(policy: Any, batch: Batch, heights: Sequence[float]) -> States:
     """The states of a model at layers of these heights, as shares of its depth."""
-    layers = [min(round(height * policy.depth), policy.depth - 1) for height in heights]
+    layers = (min(round(height * policy.depth), policy.depth - 1) for height in heights)
     return [(layer / policy.depth, policy.activation_table(batch, layer)) for layer in layers]
 
 
@@ -250,14 +248,15 @@ def flow_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str, blocks: PositiveInt,
     lr: PositiveFloat, inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Before the first step the flow learns from the texts in a column of the data, a step's problems at a time."""
+    """Before the first step the flow learns from the texts in a column of the data, a step's problems at a time, of which those
+    without a text are passed over."""
     if FLOW not in run.memory:
         memory: dict[str, Any] = run.memory.setdefault(FLOW, {})
         for _ in range(steps):
-            rows = [row for group in recorded(fields=(field,))(ops.problems(), run) for row in group]
-            batch = forward_batch(rows, run.policy.device)
-            states = states_of(run.policy, batch, HEIGHTS)
-            Flow(memory, states, blocks, lr, run.seed).learn(states, with_previous(batch), None, run.rng("flow"))
+            if told := [p for p in ops.problems() if p.meta.get(field)]:
+                batch = forward_batch([row for (row,) in recorded(fields=(field,))(told, run)], run.policy.device)
+                states = states_of(run.policy, batch, HEIGHTS)
+                Flow(memory, states, blocks, lr, run.seed).learn(states, with_previous(batch), None, run.rng("flow"))
     inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
@@ -281,8 +280,9 @@ left_out = (
 data = Data(
     answer="the gold answer",
     solution=Column("a worked solution, from which the flow learns first; not with fit_steps=0", optional=True, setting="field"),
+    idle={"solution": "has no first fit: the flow begins with the policy's own right replies"},
     rows=[
-        {"prompt": "A car drives 60 km an hour. How far in 3?", "answer": "180", "solution": "60 x 3 = 180.\nAnswer: 180"},
+        {"prompt": "A car drives 60 km an hour. How far in 3?", "answer": "180", "solution": "60 x 3 = 180."},
         {"prompt": "What is 5 squared plus 1?", "answer": "26", "solution": "$5^2 = 25$, and $25 + 1 = 26$.\n\\boxed{26}"},
     ],
 )

@@ -8,8 +8,8 @@ is not; with these alone the policy learns to distrust majorities, and with all 
 easy and earn their reward whatever is written.
 
 Zhao et al. 2025, arXiv:2509.06870, sections 3 and 4 (no code was found): m = 8, easy sets half as many as hard ones, solutions
-sampled at 1.5 for training and at 1 for measuring, and shown as they stand after </think>; the prompt says the same in our words.
-There 8 replies to a set are sampled at 1.5 as well, with a KL of .001 in the loss; here that is the base's, GRPO.
+sampled at 1.5 for training and at 1 for measuring, and shown as they stand after </think>; 8 replies to a set, sampled at 1.5 as
+well, and a KL of .001 in the loss. The prompt says the same in our words.
 
 The policy must have room for m solutions in its prompt. `solver` is another model of the same run, by default the policy as it
 begins.
@@ -149,12 +149,13 @@ def _right(problems: Sequence[Problem], run: Run, sampling: Sampling) -> list[bo
 
 def agglm(
     base: Recipe | None = None, *, m: int = 8, easy: float = 0.5, solver: str = "copy:policy", temperature: float = 1.5,
-    ask: str = ASK, between: str = "\n\n",
+    ask: str = ASK, between: str = "\n\n", n: int = 8, reply_temperature: float = 1.5, beta: float = 0.001,
 ) -> Recipe:  # fmt: skip
     """m: solutions that are read.  easy: easy sets for each hard one; a large number takes all sets as they come, 0 hard ones
     alone.  solver: who writes the solutions (`Learner.init`).  temperature: of the solver, in training.  ask, between: what is
-    read, with {question} and {solutions}, and what stands between two of these."""
-    base = base or grpo()
+    read, with {question} and {solutions}, and what stands between two of these.  n, reply_temperature, beta: of grpo: replies to a
+    set, how they are sampled, and the weight of the KL."""
+    base = base or grpo(n=n, temperature=reply_temperature, beta=beta)
     how: dict[str, Any] = {"n": m, "model": SOLVER, "ask": ask, "between": between}
     sets = of_candidates(inner=base.required("rollout"), easy=easy, temperature=temperature, **how)
     return base.but(
