@@ -14,7 +14,7 @@ from rewardlab.api import train
 from rewardlab.core import Problem, Sampling, Score, Trajectory, Turn, ask, stream
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.vision.vlm_r1 import vlm_r1
+from rewardlab.methods.vision.vlm_r1 import seen, vlm_r1
 from rewardlab.models.load import load_policy
 from rewardlab.policies.hf.vision import VisionPolicy
 from rewardlab.rewards.reward import reward
@@ -68,6 +68,26 @@ def test_reasoning_may_stand_before_the_answer_and_its_boxes_are_not_the_answers
     assert thinking([[said("<answer>[0, 0, 2, 2]</answer>", ONE)]], None)[0][0].total == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        # what it says before its answer is not its answer, nor is what it says of it
+        ("The cup is not the thing at [4,4,6,6]. <answer>[0,0,2,2]</answer>", 1.0),
+        ("<answer>[4,4,6,6]</answer> No: <answer>[0,0,2,2]</answer>, and not [4,4,6,6].", 1.0),
+        ("[0,0,2,2] <answer>[4,4,6,6]</answer>", 0.0),
+        ("[0,0,2,2]", 0.0),
+        ("<answer>[0,0,2,2]", 0.0),
+        ("<think>It is <answer>[0,0,2,2]</answer>?</think> [0,0,2,2]", 0.0),
+    ],
+)
+def test_the_answer_is_between_the_last_tags(text, want):
+    ((score,),) = seen()([[said(text, ONE)]], None)
+    assert score.value == want
+    more = {"boxes": [[0, 0, 2, 2]], "kind": "detect"}
+    ((score,),) = seen()([[said(text, more)]], None)
+    assert score.value == want
+
+
 @pytest.mark.parametrize(("text", "want"), [("<answer>None</answer>", 1.0), ("[0,0,2,2]", 0.0)])
 def test_where_nothing_is_to_be_found_no_box_is_right(text, want):
     nothing = {"boxes": [], "kind": "detect"}
@@ -119,7 +139,7 @@ def test_its_reward_tells_the_two_kinds_apart():
     assert [row[0].terms["seen"].value for row in scores] == pytest.approx([1.0, 2 / 3])
     assert [row[0].value for row in scores] == pytest.approx([2.0, 5 / 3])
     gamed = vlm_r1(od_length=False).reward([[all_], [said("[0,0,2,2]", ONE)]], None)
-    assert [row[0].value for row in gamed] == pytest.approx([2.0, 1.0])  # and no tags, no form
+    assert [row[0].value for row in gamed] == pytest.approx([2.0, 0.0])  # without tags nothing
 
 
 # ---- scenes ----------------------------------------------------------------------------------------------------------

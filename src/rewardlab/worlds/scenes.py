@@ -128,15 +128,18 @@ def _slipped(box: Box, rng: random.Random, slip: float) -> Box:
 # Rewards for boxes in text, compared with those of the problem (`meta["boxes"]`, [left, top, right, bottom], ends not included).
 #
 # A box in a reply is [1,2,3,4], with spaces or without, of whole numbers or decimals, within JSON or not. One whose end does not
-# lie behind its beginning covers nothing.
+# lie behind its beginning covers nothing. Those of a reply with <answer> tags are between the last ones.
 
 BOX = re.compile(r"\[" + ",".join([r"\s*(\d+(?:\.\d+)?)\s*"] * 4) + r"\]")
 LEVELS = tuple(0.5 + 0.05 * i for i in range(10))
 
 
 def boxes_in(text: str) -> np.ndarray:
-    """(n, 4) the boxes of a reply, in order; those that it thinks about, before </think>, are no part of its answer."""
-    said = text.rpartition("</think>")[2]
+    """(n, 4) the boxes of a reply, in order; those that it thinks about, before </think> or its last <answer>, are not among them.
+
+    An answer without a closing tag, which a limit of tokens may cut off, goes to the end.
+    """
+    said = text.rpartition("</think>")[2].rpartition("<answer>")[2].partition("</answer>")[0]
     return np.array([[float(edge) for edge in edges] for edges in BOX.findall(said)], float).reshape(-1, 4)
 
 

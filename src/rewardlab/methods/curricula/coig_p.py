@@ -9,9 +9,9 @@ here) and a reward model that grades further data cheaply: bradley_terry+coig_p,
 M-A-P Team et al. 2025, arXiv:2504.05535: 15 models, 8 judges, two replies at random, a threshold of 2 of 10. (inferred): that a
 difference of 2 itself counts (a summary of the paper has "exceeding", which is gap=3 for whole grades), and one pair for each
 prompt and visit, another one each time (they have 1,006,946 pairs of 92,784 queries, so about eleven of each). They draw two
-replies and drop those too near to each other; here the draw is among the others, so that a visit is not lost. Training follows qwen2.5_7b_full_dpo.yaml
-of the released code (multimodal-art-projection/COIG-P, 28104b6): plain DPO, three epochs. rewardlab data pass-rate --keep-replies
-asks one model, and its judge.
+replies and drop those too near to each other; here the draw is among the others, so that a visit is not lost. Training follows
+qwen2.5_7b_full_dpo.yaml of the released code (multimodal-art-projection/COIG-P, 28104b6): plain DPO, three epochs. rewardlab data
+pass-rate --keep-replies asks one model, and its judge.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 r"""VLM-R1: R1-style RL of a vision-language model on visual tasks with exact checks.
 
-    R_acc = IoU(box, gold)                                             where one object is referred to
+    R_acc = IoU(box, gold)                                             where one object is referred to; 0 without an answer in tags
     R_acc = min(1, n_gold / n_pred) * mAP(boxes, gold)                 where all objects are to be detected (odLength)
     R = R_acc + R_format;   GRPO with a KL to the starting policy
 
@@ -10,7 +10,7 @@ hit cost nothing, and the policy learns to write more and more of them. R_format
 """
 
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores
+from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores, Trajectory
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import unknown
 from rewardlab.evals.rewards import mean_reward
@@ -28,12 +28,18 @@ THOUGHT = r"<think>.*?</think>\s*"
 @reward(over="groups")
 def seen(groups: list[Group], run: Run, *, od_length: bool = True) -> Scores:
     """IoU where the problem refers to one object, average precision where it asks for all: as meta["kind"] says, "refer" or
-    "detect", or else as there are one or several boxes in meta["boxes"]."""
+    "detect", or else as there are one or several boxes in meta["boxes"]. 0 for a reply without <answer> and </answer>."""
     detection = average_precision() * no_more_boxes() if od_length else average_precision()
     rewards = {"refer": first_box_iou(), "detect": detection}
     # group by group, since a batch may mix both kinds of problems
     scores = [rewards[_kind(group[0].problem)]([group], run)[0] for group in groups]
-    return [[Score(s.value, why=s.why) for s in row] for row in scores]
+    return [[_paid(t, s) for t, s in zip(*rows, strict=True)] for rows in zip(groups, scores, strict=True)]
+
+
+def _paid(trajectory: Trajectory, score: Score) -> Score:
+    """The score, or 0 without an answer between tags: od_reward, odLength_reward and iou_reward of the released code ask for them."""
+    answered = "</answer>" in trajectory.reply.rpartition("</think>")[2].partition("<answer>")[2]
+    return Score(score.value, why=score.why) if answered else Score(0.0, why="no answer between its tags")
 
 
 def _kind(problem: Problem) -> str:
