@@ -78,6 +78,27 @@ def test_one_step_alone_or_too_many_cost_the_penalty():
     assert kept("+.6,.6,.6,.6,.6", "+.5,.5", "-.1,.1", keep=2, penalty=0.2, max_steps=5) == ["+.5,.5", "-.1,.1"]
 
 
+@pytest.mark.parametrize("penalty", [0.0, 0.3])
+def test_steps_after_the_first_wrong_one_are_steps_of_the_reply(penalty):
+    @reward(steps=True)
+    def until_wrong(trajectory):
+        values = [float(x) for x in trajectory.reply[1:].split(",")]
+        until = values.index(0.0) + 1 if 0.0 in values else len(values)
+        return list(zip(trajectory.steps[:until], values[:until], strict=True))
+
+    @rollout
+    def given(problems, run):
+        # right for three steps of nine, for two of three; and wrong from the first step on, though not of one step
+        return [[reply(text) for text in ("+1,1,1,0,1,1,1,1,1", "+1,1,0", "-0,1,1", "-1,0,1,1,1,1")]]
+
+    part = consistent(inner=given(), process=until_wrong(), keep=2, penalty=penalty, max_steps=5)
+    ((right, wrong),) = part([PROMPT], Run(policy=None, verify=verify()))
+    # 3/9 and 2/3; of the steps with a label it would be 3/4 and 2/3
+    assert right.reply == "+1,1,0"
+    # 0 against 1/6, of which too many steps cost the penalty: -.13
+    assert wrong.reply == ("-1,0,1,1,1,1" if penalty else "-0,1,1")
+
+
 def test_the_outcome_alone_is_paid_over_what_is_kept():
     @rollout
     def given(problems, run):

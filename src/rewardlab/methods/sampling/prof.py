@@ -10,8 +10,9 @@ outcome.
 
 Ye et al. 2025, arXiv:2509.03403, its PROF-BOTH: score, and m of n with as many right as wrong ones as there can be, from notes
 on the paper and the README of Chenluye99/PROF, whose code is not stored. (inferred): n = 8, m = 4, lambda = 0 by default and H
-= 30; that the outcome's advantage is normalised over the replies that are kept. `process` may be any reward of steps (prm:PATH);
-without one a model says which steps are right (`judge`), by default the policy as it was.
+= 30; that the outcome's advantage is normalised over the replies that are kept; that steps of which a judge says nothing, since
+they follow the first wrong one, count 0. `process` may be any reward of steps (prm:PATH); without one a model says which steps are
+right (`judge`), by default the policy as it was.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import math
 import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Score, rollout
+from rewardlab.core import Group, Learner, Problem, Recipe, Rollout, Run, Score, Trajectory, rollout
 from rewardlab.data.columns import Data
 from rewardlab.evals.rewards import reward_of_right
 from rewardlab.methods.baselines.grpo import grpo
@@ -44,25 +45,30 @@ def consistent(
     """Of each group of `inner`, `keep` replies: the right ones with the highest and the wrong ones with the lowest process values,
     half of each, or as near to that as possible.
 
-    process: a reward of steps; a reply's process value is their mean, less `penalty` where it has one step alone, or `max_steps` or
-    more.  Verdicts are those of the task's verifier. Replies without one are dropped, unless fewer than `keep` have any; of those
-    without a process value the others are preferred. Logs how many right and how many wrong replies are kept, per group.
+    process: a reward of steps; a reply's process value is their mean, over all steps that the rollout marked, of which those
+    without a reward count 0, less `penalty` where it has one step alone, or `max_steps` or more.  Verdicts are those of the task's
+    verifier. Replies without one are dropped, unless fewer than `keep` have any; of those without a process value the others are
+    preferred. Logs how many right and how many wrong replies are kept, per group.
     Ye et al. 2025, arXiv:2509.03403
     """
     groups = inner(problems, run)
     rows = zip(groups, run.verdicts(groups), process(groups, run), strict=True)
-    kept = [_kept(group, verdicts, [_value(s, penalty, max_steps) for s in scores], keep) for group, verdicts, scores in rows]
+    kept = [
+        _kept(group, verdicts, [_value(*pair, penalty, max_steps) for pair in zip(group, scores, strict=True)], keep)
+        for group, verdicts, scores in rows
+    ]
     for name, wanted in (("kept_right", True), ("kept_wrong", False)) if kept else ():
         counts = [sum(v.value is not None and (v.value >= 1) == wanted for v in row) for row in run.verdicts(kept)]
         run.log(name, float(np.mean(counts)))
     return kept
 
 
-def _value(score: Score, penalty: float, most: int) -> float | None:
+def _value(t: Trajectory, score: Score, penalty: float, most: int) -> float | None:
     if score.missing or not score.steps:
         return score.total
-    steps = [paid for _, paid in score.steps]
-    return math.fsum(steps) / len(steps) - (penalty if len(steps) == 1 or len(steps) >= most else 0.0)
+    # a judge that names the first wrong step says nothing of those after it
+    steps = max(len(t.steps), len(score.steps))
+    return math.fsum(paid for _, paid in score.steps) / steps - (penalty if steps == 1 or steps >= most else 0.0)
 
 
 def _kept(group: Group, verdicts: list[Score], values: list[float | None], keep: int) -> Group:

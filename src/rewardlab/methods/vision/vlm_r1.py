@@ -37,7 +37,7 @@ def seen(groups: list[Group], run: Run, *, od_length: bool = True) -> Scores:
 
 
 def _paid(trajectory: Trajectory, score: Score) -> Score:
-    """The score, or 0 without an answer between tags: od_reward, odLength_reward and iou_reward of the released code ask for them."""
+    """The score, or 0 without an answer between tags, for which od_reward, odLength_reward and iou_reward of the release ask."""
     answered = "</answer>" in trajectory.reply.rpartition("</think>")[2].partition("<answer>")[2]
     return Score(score.value, why=score.why) if answered else Score(0.0, why="no answer between its tags")
 
