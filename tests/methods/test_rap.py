@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
-from rewardlab.methods.search.rap import Plan, action_probability, back_up, choose, first, rap, world_model_mcts
+from rewardlab.methods.search.rap import Plan, action_probability, choose, first, rap, world_model_mcts
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from tests.helpers.scripted import searched
@@ -51,20 +51,63 @@ def test_the_best_path_comes_first_and_unlikely_actions_are_tried_where_they_lea
     assert plan(9, explore=2.0, alpha=0.0)[0] == [["b=8\nY", "a=6\nX"]]
 
 
+def walked(*path):
+    for node in path:
+        node.visits += 1
+
+
 def test_a_node_remembers_its_best_path():
     root = Plan(Trajectory(ask("?")))
-    a = Plan(root.row, root, liked=0.64, sure=1.0)
+    a = Plan(root.row, root, liked=0.64, agree=1.0)
     good, bad = Plan(root.row, a, 1.0, 0.36), Plan(root.row, a, 0.04, 1.0)
     root.children, a.children = [a], [good, bad]
-    back_up([root, a, bad], 0.5)
+    walked(root, a, bad)
     # .2; (.2 + .8) / 2
-    assert (bad.best, a.best) == pytest.approx((0.2, 0.5))
-    back_up([root, a, good], 0.5)
-    assert (good.best, a.best) == pytest.approx((0.6, 0.7))
-    back_up([root, a, bad], 0.5)
-    assert (a.best, a.visits) == (pytest.approx(0.7), 3)
+    assert (bad.best(0.5), a.best(0.5)) == pytest.approx((0.2, 0.5))
+    walked(root, a, good)
+    assert (good.best(0.5), a.best(0.5)) == pytest.approx((0.6, 0.7))
+    walked(root, a, bad)
+    assert (a.best(0.5), a.visits) == (pytest.approx(0.7), 3)
     # .6 + w sqrt(ln 3 / 1) against .2 + w sqrt(ln 3 / 2): bad was visited twice
     assert choose(a, 1.0, 0.5) is good
+
+
+def test_states_agree_by_what_they_say():
+    says = {"": ["a=1\n"], "a=": [" 6\n", "6\n", "7\n", "6.0\n"], "a= 6\n": ["X"]}
+    replies, _, policy = searched(world_model_mcts(score=by_letter(), iterations=1, branch=1, states=4), says)
+    # three of four say six, as the first of them writes it
+    assert replies == [["a= 6\nX"]]
+    assert policy.calls[1] == ["a="] * 4
+
+
+def test_a_step_that_foresees_nothing_is_no_surer_than_those_beside_it():
+    root = Plan(Trajectory(ask("?")), visits=1)
+    prose, sums, other = (Plan(root.row, root, 0.5) for _ in range(3))
+    root.children = [prose, sums, other]
+    # before a first visit all are sure
+    assert prose.reward(0.5) == sums.reward(0.5) == pytest.approx(math.sqrt(0.5))
+    prose.visits = sums.visits = other.visits = 1
+    sums.agree, other.agree = 3 / 8, 5 / 8
+    assert prose.sure == 3 / 8
+    assert prose.reward(0.5) == sums.reward(0.5) < other.reward(0.5)
+    # an end beside which nothing is foreseen is as sure as what led to it
+    end = Plan(root.row, other, 1.0, visits=1)
+    other.children = [end]
+    assert end.sure == 5 / 8
+
+
+def test_prose_is_not_preferred_to_a_sum():
+    says = {
+        "": ["b=2\n", "Let us see.\n"], "b=": ["8\n", "8\n", "8\n", "9\n"], "b=8\n": ["Y"], "Let us see.\n": ["Y"],
+    }  # fmt: skip
+
+    @reward
+    def alike(trajectory: Trajectory) -> Score:
+        return Score(0.5)
+
+    replies, _, _ = searched(world_model_mcts(score=alike(), iterations=4, branch=2, states=4, explore=2.0), says)
+    # both paths are as likely, and as sure: the first one is that of the sum
+    assert replies == [["b=8\nY", "Let us see.\nY"]]
 
 
 def test_an_action_is_worth_the_mean_probability_of_its_own_tokens():

@@ -8,8 +8,9 @@ the one that most agree on is where it goes on from: a vote at every step, where
 
 Hao et al. 2023, arXiv:2305.14992, and the released code (Ber666/RAP, 53bcada, run_gsm8k.py, gsm8k_mcts.py, mcts.py): 10 iterations,
 4 actions, 8 states, alpha = 0.5, w = 1, temperature 0.8, M of the best path. There actions of sums are judged by P("Yes") after a
-question to the model, and those of plans by their likelihood, as here; `--scorer` puts another judge in its place. There means
-are over one more than the steps; here over the steps.
+question to the model, and those of plans by their likelihood, as here; `--scorer` puts another judge in its place. There states of
+sums agree by their last numbers, and one without a number comes last; here by the whole state, numbers as numbers, and a step
+without a state is as sure as the least sure of the steps beside it. There means are over one more than the steps; here over them.
 
 The policy must write steps that are an action and its outcome, with a text between them (`action_end`: "7+5=" leads to "12"), as it
 was taught to, or is shown in its context.
@@ -21,6 +22,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +33,7 @@ from rewardlab.evals.passk import accuracy
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rollouts.stepwise import Stepping, grown, marked, one_step, started, worths
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
+from rewardlab.text.numbers import number
 
 # ---- Planning: the policy proposes actions, and foresees as a world model where they lead, in a tree search ----------
 
@@ -39,20 +42,38 @@ from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 class Plan:
     """A row up to an action and, once it is visited, the state that the action leads to.
 
-    liked: what its action is worth.  sure: the share of foreseen states that agree; 1 until they are.  best: the highest mean
-    reward of a path from here to the end of an iteration.
+    liked: what its action is worth.  agree: the share of foreseen states that agree; None until they are, and for a step that is
+    all action.
     """
 
     row: Trajectory
     parent: Plan | None = None
     liked: float = 1.0
-    sure: float = 1.0
+    agree: float | None = None
     visits: int = 0
-    best: float = -math.inf
     children: list[Plan] = field(default_factory=list)
+
+    @property
+    def sure(self) -> float:
+        """The share of foreseen states that agree; 1 before the first visit. A step that is all action is as sure as the least sure
+        beside it, or else as the step before it: what foresees nothing must not be preferred to what does."""
+        if self.agree is not None or not self.visits or self.parent is None:
+            return 1.0 if self.agree is None else self.agree
+        beside = [node.agree for node in self.parent.children if node.agree is not None]
+        return min(beside, default=self.parent.sure)
 
     def reward(self, alpha: float) -> float:
         return max(0.0, self.liked) ** alpha * self.sure ** (1 - alpha)
+
+    def sums(self, alpha: float) -> list[tuple[float, int]]:
+        """Of each path that was walked from here to its end, the sum of the rewards, and of how many."""
+        below = [pair for child in self.children if child.visits for pair in child.sums(alpha)]
+        own = self.reward(alpha)
+        return [(own + total, steps + 1) for total, steps in below] or [(own, 1)]
+
+    def best(self, alpha: float) -> float:
+        """The highest mean reward of a path that was walked from here to its end."""
+        return max(total / steps for total, steps in self.sums(alpha))
 
     def leaves(self) -> list[Plan]:
         return [leaf for child in self.children for leaf in child.leaves()] if self.children else [self]
@@ -79,7 +100,8 @@ def world_model_mcts(
     one that is visited for the first time, `states` states are sampled, and the most frequent one is its state. Its reward is
     r = liked^alpha sure^(1 - alpha): what `score` pays for the row up to the action, at least 0, and the share of that state. Each
     iteration walks to the end of a reply, by M + explore sqrt(ln N / n), r in place of M and n = 1 before a first visit; M is the
-    highest mean of the rewards from a node on, over the paths through it. A step without `action_end` is all action, and sure.
+    highest mean of the rewards from a node on, over the paths through it. States are compared without regard to spaces and case,
+    and numbers by their values. A step without `action_end` is all action, and no surer than the steps beside it.
     Replies of a tree are in the order of the mean rewards of their paths. step_tokens: most tokens of an action, and of a state
     (None: of a reply).  stop: the texts that end a step.
 
@@ -95,23 +117,15 @@ def world_model_mcts(
             for path in live:
                 path.append(choose(path[-1], explore, alpha))
             _foresee([path[-1] for path in live if not path[-1].visits], how, run)
-        for path in paths:
-            back_up(path, alpha)
+        for node in (node for path in paths for node in path):
+            node.visits += 1
     return [marked(_complete(root, alpha), run) for root in roots]
 
 
 def choose(node: Plan, explore: float, alpha: float) -> Plan:
     """The child to go to: the highest UCT, that of one without visits being its reward as far as it is known."""
     bonus = explore * math.sqrt(math.log(max(1, node.visits)))
-    return max(node.children, key=lambda c: (c.best if c.visits else c.reward(alpha)) + bonus / math.sqrt(max(1, c.visits)))
-
-
-def back_up(path: Sequence[Plan], alpha: float) -> None:
-    """Count a visit of each node, and keep the mean reward from it to the end of the path if there was no better one."""
-    total = 0.0
-    for steps, node in enumerate(reversed(path), 1):
-        total += node.reward(alpha)
-        node.visits, node.best = node.visits + 1, max(node.best, total / steps)
+    return max(node.children, key=lambda c: (c.best(alpha) if c.visits else c.reward(alpha)) + bonus / math.sqrt(max(1, c.visits)))
 
 
 def _propose(nodes: Sequence[Plan], branch: int, how: Looking, score: Reward, run: Run) -> None:
@@ -138,11 +152,18 @@ def _foresee(nodes: Sequence[Plan], how: Looking, run: Run) -> None:
     sampled = grown([node.row for node in nodes for _ in range(how.states)], [0] * how.states * len(nodes), how.rest, run)
     for i, node in enumerate(nodes):
         found = sampled[i * how.states : (i + 1) * how.states]
-        said = [(t.turns[-1].text, t.stop) for t in found]
+        said = [(_state(t.turns[-1].text), t.stop) for t in found]
         # the first of equally frequent ones
         (state, times), *_ = Counter(said).most_common(1)
-        node.sure = times / how.states
+        node.agree = times / how.states
         node.row = one_step(found[said.index(state)], run)
+
+
+def _state(text: str) -> Any:
+    """What equal states share: the number, or the words."""
+    words = " ".join(text.split()).strip("$.").lower()
+    value = number(words)
+    return words if value is None else value
 
 
 def _complete(root: Plan, alpha: float) -> Group:
