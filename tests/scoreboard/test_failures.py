@@ -13,6 +13,7 @@ from rewardlab.errors import RewardlabError, Unusable
 from rewardlab.models.embedded import tokenizer
 from rewardlab.scoreboard import run
 from rewardlab.scoreboard.asked import asked as asked_of
+from rewardlab.scoreboard.asked import benchmark_of
 from rewardlab.scoreboard.items import Item, Verdict, users
 from rewardlab.scoreboard.kept import resumable
 from rewardlab.scoreboard.raters import Rater
@@ -206,6 +207,29 @@ def test_equal_rows_are_counted(own, capsys):
     assert main(["scoreboard", "length", "--on", "pairs", "--data", "pairs.jsonl", "--out", "board"]) == 0
     assert "12 of 24 rows are equal to an earlier one, with which they count once" in capsys.readouterr().out
     assert "12 more rows are equal to one of these." in (own / "board" / "index.html").read_text()
+
+
+def test_rows_of_a_published_benchmark_that_are_left_out_are_told(tmp_path, capsys):
+    """Six rows of four ids: one stands twice, and one has another question under its id."""
+    rows = list(benchmark_of("rewardbench").example)[:4]
+    for _ in range(2):
+        rows.append({**rows[0], "prompt": rows[0]["prompt"] if len(rows) == 4 else "Another question?"})
+    (path := tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    board = ["--data", str(path), "--out", str(tmp_path / "board")]
+    assert main(["scoreboard", "length", "--on", "rewardbench", *board]) == 0
+    said = capsys.readouterr().out
+    assert "1 of 6 rows are equal to an earlier one" in said
+    assert "1 of 6 rows have the id of an earlier row, which is another one, and are left out (first rows.jsonl, line 6)" in said
+    page = (tmp_path / "board" / "index.html").read_text()
+    assert "1 more rows have the id of an earlier one, ask something else, and are left out (first rows.jsonl, line 6)." in page
+
+
+def test_steps_with_other_labels_are_other_rows(tmp_path):
+    row = benchmark_of("prmbench").example[0]
+    rows = [row, row, {**row, "error_steps": [1] if list(row["error_steps"]) != [1] else [2]}]
+    (path := tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked_rows = asked_of("prmbench", path)
+    assert (len(asked_rows.items), asked_rows.equal, asked_rows.other, asked_rows.where) == (1, 1, 1, "rows.jsonl, line 3")
 
 
 @pytest.mark.parametrize(

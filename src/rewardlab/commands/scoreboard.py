@@ -108,9 +108,13 @@ def _benchmark(name: str, about: Mapping[str, Any], document: Mapping[str, Any])
     some = f" of {about['of']:,}" if about["of"] > about["items"] else ""
     plural = "s" * (max(about["of"], about["items"]) != 1)
     heading(f"{about['title']}: {about['items']:,}{some} item{plural}{', without ' + about['lacks'] if about['lacks'] else ''}")
+    rows = about["of"] + about["equal"] + about["other"]
     if about["equal"]:
+        print(f"{about['equal']:,} of {rows:,} rows are equal to an earlier one, with which they count once")
+    if about["other"]:
         print(
-            f"{about['equal']:,} of {about['of'] + about['equal']:,} rows are equal to an earlier one, with which they count once"
+            f"{about['other']:,} of {rows:,} rows have the id of an earlier row, which is another one, and are left out "
+            f"(first {about['other_where']})"
         )
     if not entries and any(row["benchmark"] in ("", name) for row in document["failed"]):
         print("no figures: what was asked is left out, for the reasons below")

@@ -29,8 +29,9 @@ EVERY = ""
 
 @dataclass(frozen=True)
 class Asked:
-    """A benchmark with the items that are asked, of so many (`of`), and the resamples (`index`) of its intervals.  equal: rows of
-    one's own that count once with an earlier one."""
+    """A benchmark with the items that are asked, of so many (`of`), and the resamples (`index`) of its intervals.  equal: rows
+    that count once with an earlier one.  other: rows that are left out since an earlier one, which asks something else, has their
+    id; the first is at `where`."""
 
     name: str
     benchmark: Benchmark
@@ -38,6 +39,8 @@ class Asked:
     seed: int
     of: int = 0
     equal: int = 0
+    other: int = 0
+    where: str = ""
 
     @cached_property
     def index(self) -> list[np.ndarray]:
@@ -93,7 +96,7 @@ def plain_name(name: str) -> str:
 def asked(name: str, data: str | Path | None = None, limit: int | None = None, seed: int = 0) -> Asked:
     """A benchmark with its items, or some of them, chosen by chance."""
     benchmark = benchmark_of(name)
-    items, again = benchmark.counted(data)
+    items, equal, other, where = benchmark.counted(data)
     of = len(items)
     if limit is not None and limit < len(items):
         from rewardlab.core import seed_of
@@ -101,7 +104,7 @@ def asked(name: str, data: str | Path | None = None, limit: int | None = None, s
         # in the order of the file, whichever are chosen
         chosen = random.Random(seed_of("scoreboard", seed)).sample(range(len(items)), limit)
         items = [items[i] for i in sorted(chosen)]
-    return Asked(plain_name(name), benchmark, items, seed, of, again if benchmark.own else 0)
+    return Asked(plain_name(name), benchmark, items, seed, of, equal, other, where)
 
 
 def limits(limit: int | Mapping[str, int] | None, on: Sequence[str]) -> dict[str, int]:

@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rewardlab.data.files import Row, is_rows, rows_of
 from rewardlab.data.hub import is_named, is_saved, saved, splits_named, stored_rows
@@ -45,6 +45,16 @@ class Published:
     figures: Mapping[str, float]
     source: str
     output: str = ""
+
+
+class Counted(NamedTuple):
+    """The items of a source.  equal: rows that are left out since they are equal to an earlier one.  other: rows that are left out
+    since an earlier one, which asks something else, has their id; the first of them is at `where`."""
+
+    items: list[Item]
+    equal: int = 0
+    other: int = 0
+    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,24 +114,29 @@ class Benchmark:
         source: also a folder that `datasets` saved, or a dataset of the hub, hf:OWNER/NAME[:SPLIT] (data/hub.py).
         Raises RewardlabError where there are no files, and for a row that cannot be read, with its place.
         """
-        return self.counted(source)[0]
+        return self.counted(source).items
 
-    def counted(self, source: str | Path | None = None) -> tuple[list[Item], int]:
-        """The items, and how many were left out since an earlier one has their id."""
+    def counted(self, source: str | Path | None = None) -> Counted:
+        """The items, and how many were left out since an earlier one has their id. Of a user's own, another row of one id is an
+        error."""
         found: dict[str, Item] = {}
-        again = 0
+        equal, others = 0, []
         for path, rows in self._sources(source):
             for place, row in self._grouped(rows):
                 for item in self._read(row, path, place):
                     first = found.setdefault(item.id, item := replace(item, place=f"{path.name}, {place}"))
-                    again += first is not item
-                    if self.own and first is not item and first.key(self.asks) != item.key(self.asks):
+                    if first is item:
+                        continue
+                    same = first.key(self.asks) == item.key(self.asks) and (first.worth, first.labels) == (item.worth, item.labels)
+                    if self.own and not same:
                         raise RewardlabError(f"{path}, {place} has the id {item.id} of an earlier row, which is another one")
+                    equal += same
+                    others += [] if same else [item.place]
         if not found:
             raise RewardlabError(
                 f"{self.title}: there are no items in {source or self.data}: every file is empty, or holds other rows"
             )
-        return list(found.values()), again
+        return Counted(list(found.values()), equal, len(others), others[0] if others else "")
 
     def _sources(self, source: str | Path | None) -> Iterator[tuple[Path, Iterable[tuple[str, Row]]]]:
         """The files, or the splits of a dataset as if they were files of these names, and the rows of each with their places."""

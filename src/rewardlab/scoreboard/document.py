@@ -54,6 +54,7 @@ def document_of(asked: Sequence[Asked], answered: Sequence[Answered]) -> dict[st
         a.name: {
             "title": a.benchmark.title, "items": len(a.items), "of": a.of, "asks": a.benchmark.asks,
             "headline": a.benchmark.headline, "chance": dict(a.benchmark.chance), "lacks": a.benchmark.lacks, "equal": a.equal,
+            "other": a.other, "other_where": a.where,
             "lacking": a.benchmark.lacking(a.items) if a.benchmark.lacking else "",
         }
         for a in asked

@@ -14,7 +14,7 @@ from rewardlab.core import Message
 from rewardlab.data.conversations import WHAT, decoded, first_of, is_conversation, text_in
 from rewardlab.data.whole_pairs import SIDES, WHOLE, Parted, Told, parted, turns_of
 from rewardlab.errors import RewardlabError
-from rewardlab.scoreboard.benchmark import Benchmark
+from rewardlab.scoreboard.benchmark import Benchmark, Counted
 from rewardlab.scoreboard.figures import Marks, by_subset
 from rewardlab.scoreboard.items import Item, Verdict
 from rewardlab.text.reference import COLUMN, as_text
@@ -77,16 +77,16 @@ def _texts(row: Mapping[str, Any], column: str) -> tuple[str, ...]:
 class OwnPairs(Benchmark):
     """The benchmark, which tells what it read of pairs that hold their prompts."""
 
-    def counted(self, source: str | Path | None = None) -> tuple[list[Item], int]:
+    def counted(self, source: str | Path | None = None) -> Counted:
         """As of any benchmark; pairs that differ in several turns are left out."""
         told = Told()
         try:
-            items, again = Benchmark.counted(replace(self, read=partial(read, told=told)), source)
-            if empty := [item.place for item in items if not all(map(str.strip, item.replies))]:
+            counted = Benchmark.counted(replace(self, read=partial(read, told=told)), source)
+            if empty := [item.place for item in counted.items if not all(map(str.strip, item.replies))]:
                 rows = f"{len(empty):,} rows have" if len(empty) > 1 else "1 row has"
                 text = f"{rows} an empty reply (first {empty[0]}): it is asked about as any other; leave it out if it is a mistake"
                 console.print(text, markup=False, highlight=False, soft_wrap=True)
-            return items, again
+            return counted
         finally:
             told.tell(", and are left out (rewardlab eval MODEL --task FILE reads them)")
 
