@@ -51,12 +51,32 @@ def test_what_is_said_is_what_has_the_most_mass():
     assert found["brier"] == pytest.approx((0.81 + 0.04 + 0.04 + 0.25 + 0.32 + 0.81 + 0.64 + 0.01) / 3)
 
 
-def test_scores_are_read_as_log_probs_or_chances_or_one_answer():
+def test_scores_are_read_by_softmax_whatever_their_sign():
     logs = np.log([0.2, 0.1, 0.1, 0.1])
     assert belief(logs) == pytest.approx([0.4, 0.2, 0.2, 0.2])
-    assert belief(np.array([0.25, 0.25, 0.25, 0.25])) == pytest.approx([0.25] * 4)
-    assert belief(np.array([3.0, -1.0, 3.0, 0.0])) == pytest.approx([0.5, 0.0, 0.5, 0.0])
     assert belief(np.array([-1000.0, -1001.0])) == pytest.approx([1 / (1 + math.exp(-1)), 1 / (1 + math.e)])
+    # a reward model, all of whose scores lie below 0 on one question and above on the other
+    for shift in (-9.0, 9.0):
+        found = told(tuple(shift + math.log(x) for x in (0.4, 0.2, 0.1, 0.3)))
+        assert found["dcs"] == pytest.approx((0.4 - 0.3) * (1 - 0.3))
+        assert found["p_idk"] == pytest.approx(0.3)
+
+
+def test_whether_scores_are_chances_is_one_answer_for_all_questions_of_a_rater():
+    """The first row adds up to 1, and the second does not: softmax of both."""
+    e = math.e
+    # right e / (e + 3), wrong 2 / (e + 3), idk 1 / (e + 3); then right e / (2e + 2), wrong (e + 1) / (2e + 2), idk 1 / (2e + 2)
+    first, second = (e - 2) * (e + 2) / (e + 3) ** 2, (e - e - 1) * (2 * e + 1) / (2 * e + 2) ** 2
+    assert told((1.0, 0.0, 0.0, 0.0), (1.0, 1.0, 0.0, 0.0))["dcs"] == pytest.approx((first + second) / 2)
+    assert told((1.0, 0.0, 0.0, 0.0), (0.5, 0.5, 0.0, 0.0))["dcs"] == pytest.approx((1 + 0) / 2)
+    # without a verdict nothing is said of how scores are meant
+    assert told((1.0, 0.0, 0.0, 0.0), ())["dcs"] == pytest.approx((1 - 1) / 2)
+
+
+def test_of_a_judge_of_pairs_all_mass_lies_on_what_wins_most():
+    (item,) = read(ROW, "mmlu_stem")
+    won = {(0, j): 1.0 for j in (1, 2, 3)} | {(3, j): 1.0 for j in (1, 2)}
+    assert figures(Marks.of([item], [marks(item, Verdict(orders=won))]))["dcs"] == 1.0
 
 
 def test_a_question_without_a_verdict_counts_as_a_wrong_answer():

@@ -11,8 +11,9 @@ ternary.py, and MMLU_IDK in tasks/benchmarks/mmlu.py, whose instruction is put i
 log-likelihood is divided by the characters of the option: `likelihood:MODEL?norm=characters&end=no`; `norm=sum` is the chance
 itself. Questions here are rows of MMLU, without examples before them, as a chat.
 
-How scores are read: log-probs (none above 0) by softmax; numbers from 0 that add up to 1 as they are; of any other rater, all mass
-lies on what it scores highest. A question without a verdict counts as a wrong answer.
+How scores are read: by softmax, as there; as they are (inferred) of a rater whose scores are numbers from 0 that add up to 1 on
+every question that it answers; of one that compares (inferred), all mass lies on what wins most. A question without a verdict counts
+as a wrong answer.
 """
 
 from __future__ import annotations
@@ -61,22 +62,37 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
     yield Item(f"{subject}/{question}/{'/'.join(options)}", users(prompt), (*LETTERS[: len(options)], IDK), worth, subject)
 
 
+CHANCES = "chances "
+"""Begins the columns of marks that read scores as chances: whether all of a rater's are is known when all are seen."""
+
+
 def belief(scores: np.ndarray) -> np.ndarray:
-    """The chances (n,) that scores of the options and of IDK stand for."""
-    if (scores >= 0).all() and abs(scores.sum() - 1) < 1e-3:
-        return scores / scores.sum()
-    if (scores <= 0).all():
-        weights = np.exp(scores - scores.max())
-        return weights / weights.sum()
-    best = scores == scores.max()
-    return best / best.sum()
+    """The chances (n,) of the options and of IDK, by softmax."""
+    weights = np.exp(scores - scores.max())
+    return weights / weights.sum()
+
+
+def are_chances(scores: np.ndarray) -> bool:
+    return bool((scores >= 0).all() and abs(scores.sum() - 1) < 1e-3)
 
 
 def marks(item: Item, verdict: Verdict) -> dict[str, float]:
-    worth, scores = np.array(item.worth), points(item, verdict)
+    """The figures of a question, by softmax; and read as chances, where they may be some."""
+    scores = points(item, verdict)
     if not np.isfinite(scores).all():
-        return dict.fromkeys((*FIGURES, "dcs"), 0.0) | {"dcs": -1.0, "ternary": -1.0, "p_wrong": 1.0, "brier": 2.0}
-    p = belief(scores)
+        silent = dict.fromkeys((*FIGURES, "dcs"), 0.0) | {"dcs": -1.0, "ternary": -1.0, "p_wrong": 1.0, "brier": 2.0}
+        return silent | {CHANCES + name: x for name, x in silent.items()}
+    if verdict.orders:
+        best = scores == scores.max()
+        found = _believed(item, best / best.sum())
+        return found | {CHANCES + name: x for name, x in found.items()}
+    found = _believed(item, belief(scores))
+    read_so = _believed(item, scores / scores.sum()) if are_chances(scores) else {}
+    return found | {CHANCES + name: x for name, x in read_so.items()}
+
+
+def _believed(item: Item, p: np.ndarray) -> dict[str, float]:
+    worth = np.array(item.worth)
     right, wrong, idk = (float(p[worth == w].sum()) for w in (1.0, -1.0, 0.0))
     said = worth[int(p.argmax())]
     found = {"dcs": dcs(right, wrong, idk), "accuracy": said == 1, "ternary": said, "confidence_weighted": p.max() * (said == 1)}
@@ -86,8 +102,9 @@ def marks(item: Item, verdict: Verdict) -> dict[str, float]:
 
 def figures(marks: Marks) -> dict[str, float]:
     """dcs and the others over all questions; then dcs by subject."""
-    subjects = by_subset(marks, "dcs")
-    whole = {"dcs": subjects.pop("overall"), **{name: marks.mean(name) for name in FIGURES}}
+    by = "" if np.isnan(marks[f"{CHANCES}dcs"]).any() else CHANCES
+    subjects = by_subset(marks, f"{by}dcs")
+    whole = {"dcs": subjects.pop("overall"), **{name: marks.mean(by + name) for name in FIGURES}}
     return whole | {f"dcs {subject}": x for subject, x in subjects.items()}
 
 
