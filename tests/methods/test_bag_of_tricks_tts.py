@@ -66,6 +66,8 @@ def test_comparisons_count_as_points():
     won = points(one, Verdict(orders={(1, 0): 1.0, (0, 1): 0.0, (1, 2): 0.5}))
     assert won.tolist() == [0.0, 1.5, 0.5]
     assert chosen(won) == 1
+    # a comparison is won or not, however sure the rater is
+    assert points(one, Verdict(orders={(1, 0): 0.6, (1, 2): 0.7})).tolist() == [0.0, 2.0, 0.0]
     assert chosen(points(one, Verdict())) is None
 
 

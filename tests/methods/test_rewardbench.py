@@ -60,6 +60,12 @@ def test_prior_sets_count_half_and_only_four_of_them():
         (Verdict(orders={(0, 1): 1.0, (1, 0): 1.0}), 0.5),
         (Verdict(orders={(1, 0): 0.0}), 1.0),
         (Verdict(orders={(0, 1): 1.0, (1, 0): None}), 0.75),
+        # a judge that rates each reply by itself
+        (Verdict((1.0, 1.0), judged=True), 0.5),
+        (Verdict((None, 1.0), judged=True), 0.5),
+        (Verdict(judged=True, failed=True), 0.5),
+        (Verdict((2.0, 1.0), judged=True), 1.0),
+        (Verdict((1.0, 2.0), judged=True), 0.0),
     ],
 )
 def test_a_tie_is_lost_by_a_reward_model_and_half_won_by_a_judge(verdict, share):

@@ -42,6 +42,27 @@ def test_a_first_place_that_is_shared_counts_by_its_share(scores, share):
     assert benchmark.marks(plain(), Verdict(scores))["right"] == share
 
 
+@pytest.mark.parametrize(
+    ("verdict", "share"),
+    [
+        (Verdict((None,) * 4, judged=True), 1 / 4),
+        (Verdict(judged=True), 1 / 4),
+        # of what can be read the best counts
+        (Verdict((4.0, None, 2.0, 4.0), judged=True), 1 / 2),
+        (Verdict((None, 3.0, 2.0, 1.0), judged=True), 0.0),
+        (Verdict(orders={(0, 1): None, (1, 0): None}), 1 / 4),
+    ],
+)
+def test_a_judge_that_cannot_be_read_is_right_by_chance(verdict, share):
+    assert benchmark.marks(plain(), verdict)["right"] == share
+
+
+def test_a_judge_of_pairs_wins_a_comparison_or_not_however_sure_it_is():
+    # the first wins all three by a little, the second two of three by much: means of chances would be .6 against .8
+    orders = {(0, 1): 0.6, (0, 2): 0.6, (0, 3): 0.6, (1, 2): 1.0, (1, 3): 1.0, (2, 3): 0.5}
+    assert benchmark.marks(plain(), Verdict(orders=orders))["right"] == 1.0
+
+
 def test_the_score_of_ties_worked_out_by_hand():
     rows = [
         # tied: gap 2 - 1 = 1, spread 3 - 2 = 1; ref: gap 0.5.  neither exceeds the spread

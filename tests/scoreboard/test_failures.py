@@ -202,6 +202,18 @@ def test_a_judge_s_item_that_got_no_answer_is_asked_again_next_time(own):
         assert len(server.asked) == asked + 2
 
 
+@pytest.mark.parametrize(("name", "unread"), [("rewardbench", 0.5), ("rewardbench-2", 0.25)])
+def test_a_judge_that_rates_each_reply_and_cannot_be_read_is_no_reward_model(tmp_path, name, unread):
+    rows = [row for row in benchmark_of(name).example if "ties" not in row["subset"].lower()]
+    (path := tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with serving(lambda body: "I would rather not say.") as server:
+        judge = f"judge:{server.name}?by=text&kind=scale"
+        for _ in range(2):
+            # kept the second time
+            entry = scoreboard([judge], [name], data=path)["raters"][judge][name.replace("-", "_")]
+            assert (entry["figures"]["overall"]["value"], entry["failed"]) == (unread, 0)
+
+
 def test_equal_rows_are_counted(own, capsys):
     (own / "pairs.jsonl").write_text((own / "pairs.jsonl").read_text() * 2)
     assert main(["scoreboard", "length", "--on", "pairs", "--data", "pairs.jsonl", "--out", "board"]) == 0

@@ -12,7 +12,8 @@ from rewardlab.scoreboard.items import Item, Verdict
 
 
 def points(item: Item, verdict: Verdict) -> np.ndarray:
-    """A number for each reply (n,), higher is better: its score, or how many of the item's comparisons it wins (a tie is half).
+    """A number for each reply (n,), higher is better: its score, or how many of the item's comparisons it wins (a tie is half,
+    however sure the rater is of the others).
 
     -inf for one without a verdict.
     """
@@ -21,7 +22,8 @@ def points(item: Item, verdict: Verdict) -> np.ndarray:
         won = np.full(n, -math.inf)
         for i, j in item.pairs:
             if (x := verdict.prefers(i, j)) is not None:
-                won[i], won[j] = max(won[i], 0.0) + x, max(won[j], 0.0) + 1.0 - x
+                share = 0.5 if x == 0.5 else float(x > 0.5)
+                won[i], won[j] = max(won[i], 0.0) + share, max(won[j], 0.0) + 1.0 - share
         return won
     return np.array([-math.inf if k >= len(verdict.scores) or (s := verdict.scores[k]) is None else s for k in range(n)], float)
 

@@ -87,7 +87,8 @@ class Verdict:
     scores: of each reply, higher is better.  orders: by (i, j), how far reply i, shown before reply j, is preferred to it: 1, 0, or
     0.5 for a tie.  steps: of each reply, the chance that each step is right.  why: there is no verdict.  cut: replies of which the
     rater could not read all.  tokens: read and written.  failed: there is none because something went wrong (an error, NaN, no
-    answer), so that the item is asked again next time.
+    answer), so that the item is asked again next time.  judged: a judge wrote it, whose judgement that cannot be read is a tie to
+    benchmarks whose code has it so; a reward model has none.
     """
 
     scores: tuple[float | None, ...] = ()
@@ -97,6 +98,7 @@ class Verdict:
     cut: int = 0
     tokens: int = 0
     failed: bool = False
+    judged: bool = False
 
     def prefers(self, i: int, j: int) -> float | None:
         """Whether reply i is preferred to reply j: 1, 0, or 0.5 for a tie; from comparisons, the mean of both orders."""
@@ -124,14 +126,14 @@ class Verdict:
             row["orders"] = [[i, j, x] for (i, j), x in self.orders.items()]
         if self.steps:
             row["steps"] = [None if s is None else list(s) for s in self.steps]
-        return row | {k: v for k in ("why", "cut", "tokens", "failed") if (v := getattr(self, k))}
+        return row | {k: v for k in ("why", "cut", "tokens", "failed", "judged") if (v := getattr(self, k))}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Verdict:
         return cls(
             tuple(row.get("scores", ())), {(i, j): x for i, j, x in row.get("orders", ())},
             tuple(None if s is None else tuple(s) for s in row.get("steps", ())), row.get("why", ""), row.get("cut", 0),
-            row.get("tokens", 0), row.get("failed", False),
+            row.get("tokens", 0), row.get("failed", False), row.get("judged", False),
         )  # fmt: skip
 
 

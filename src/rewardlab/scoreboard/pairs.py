@@ -13,10 +13,11 @@ from rewardlab.scoreboard.items import Item, Verdict
 
 def right(item: Item, verdict: Verdict) -> float:
     """Whether the better reply of a pair is preferred. A reward model loses a tie; a judge's tie, and a judgement that cannot be
-    read, is half a win, and of both orders the mean counts."""
+    read, is half a win, whether it compares replies or rates each by itself; of both orders the mean counts."""
     (pair,) = item.pairs
     if not verdict.orders:
-        return float(verdict.prefers(*pair) == 1.0)
+        said = verdict.prefers(*pair)
+        return 0.5 if verdict.judged and said in (None, 0.5) else float(said == 1.0)
     won = [0.5 if x is None else x if asked == pair else 1 - x for asked, x in verdict.orders.items() if set(asked) == set(pair)]
     return float(np.mean([0.5 if x == 0.5 else float(x > 0.5) for x in won])) if won else 0.0
 

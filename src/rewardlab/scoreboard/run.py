@@ -240,7 +240,8 @@ def _answered(rater: Rater, asked: Asked, kept: Kept, cluster: Over | None = Non
             for i, verdict in zip(part, found, strict=True):
                 verdicts[i] = verdict
             bar.advance(n=len(part))
-    whole = [v for v in verdicts if v is not None]
+    # said here, since verdicts that are kept may be older than the word
+    whole = [replace(v, judged=v.judged or rater.writes) for v in verdicts if v is not None]
     if all(v.failed for v in whole):
         why, where = first_reason(asked.items, whole, failed=True)
         raise RewardlabError(f"it failed on all {len(whole):,} items; first, on {where}: {why}")

@@ -9,9 +9,10 @@ same of the ref form; spread: the highest right score less the lowest one of the
 rightly, but tells right answers apart by more than right from wrong. Terms are means over questions that have both forms.
 
 Malik et al. 2025, arXiv:2506.01937, and the released code (allenai/reward-bench: rewardbench/utils.py, `reroll_and_score_dataset`,
-`_compute_prompt_stats`, `process_single_model`; scripts/run_v2.py). The released sum can come to 1.01; here it is at most 1. A
-judge of pairs gives no scores: that of an answer is the share of its comparisons that it wins (inferred; the released judges rate
-each answer of this domain from 1 to 10).
+`_compute_prompt_stats`, `process_single_model`; scripts/run_v2.py; of judges scripts/run_generative_v2.py, 02b82a28: one that says
+nothing that can be read has 1/4, and the best of what can be read counts; a reward model without a score has 0). The released sum can come to 1.01; here it
+is at most 1. A judge of pairs gives no scores: that of an answer is the share of its comparisons that it wins, a tie being half of
+one (inferred; the released judges rate each answer of this domain from 1 to 10).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def marks(item: Item, verdict: Verdict) -> dict[str, float]:
     """right; of Ties also the number of the question, and gap and spread of the scores: minus infinity where a score is missing."""
     scores = _scores(item, verdict)
     if "question" not in item.meta:
-        return {"right": _best(scores)}
+        return {"right": _best(scores, verdict.judged or bool(verdict.orders))}
     n = sum(item.worth)
     right, wrong = scores[: int(n)], scores[int(n) :]
     if any(s is None for s in scores):
@@ -72,17 +73,20 @@ def _scores(item: Item, verdict: Verdict) -> list[float | None]:
     won: list[list[float]] = [[] for _ in range(n)]
     for i, j in {(min(p), max(p)) for p in verdict.orders}:
         if (x := verdict.prefers(i, j)) is not None:
-            won[i].append(x)
-            won[j].append(1 - x)
+            share = 0.5 if x == 0.5 else float(x > 0.5)
+            won[i].append(share)
+            won[j].append(1 - share)
     return [sum(w) / len(w) if w else None for w in won]
 
 
-def _best(scores: Sequence[float | None]) -> float:
-    """Of the first reply."""
+def _best(scores: Sequence[float | None], judged: bool) -> float:
+    """Of the first reply. A judge chooses among the replies that it has read, or any where there is none."""
     known = [s for s in scores if s is not None]
-    if len(known) < len(scores) or known[0] < max(known):
+    if not known:
+        return 1 / len(scores) if judged else 0.0
+    if (len(known) < len(scores) and not judged) or scores[0] is None or scores[0] < max(known):
         return 0.0
-    return 1 / known.count(known[0])
+    return 1 / known.count(scores[0])
 
 
 def figures(marks: Marks) -> dict[str, float]:

@@ -65,6 +65,7 @@ class Judge(Rater):
     counts.  max_new: the longest judgement in tokens."""
 
     places = True
+    writes = True
 
     def __init__(
         self, name: str, model: str, device: str, dtype: str, *, kind: str = "pairwise", template: str = "", form: str = "",

@@ -22,13 +22,14 @@ class Rater:
     sees: whether it is shown the images of a prompt.  blind: whether one that is not is asked all the same, about the text alone: a
     baseline that tells what can be known without looking.
     places: whether its verdict may depend on which reply is shown first.  scale: whether its scores are log-odds, so that
-    sigmoid(difference) is a chance.
+    sigmoid(difference) is a chance.  writes: whether it is a judge that writes (`Verdict.judged`).
     """
 
     asks: tuple[str, ...] = ("replies",)
     places: bool = False
     scale: bool = False
     sees: bool = False
+    writes: ClassVar[bool] = False
     blind: ClassVar[bool] = False
 
     def __init__(self, name: str):
