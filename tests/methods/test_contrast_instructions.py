@@ -20,7 +20,8 @@ def told(own, scores):
 
 def test_both_sides_by_hand():
     own = list(read(row(), "stack_contrast"))
-    assert [(i.question, i.replies) for i in own] == [("do a", ("did", "undid")), ("undo a", ("undid", "did"))]
+    assert [(i.question, i.replies) for i in own] == [(f"Question: {a}\n\nAnswer: ", b) for a, b in
+        (("do a", ("did", "undid")), ("undo a", ("undid", "did")))]  # fmt: skip
     # r(do, did) 3, r(do, undid) 1, r(undo, undid) 2, r(undo, did) 4: by response right and wrong; did 3 < 4, undid 2 > 1
     found = told(own, [(3.0, 1.0), (2.0, 4.0)])
     assert (found["response"], found["instruction"], found["both"]) == (0.5, 0.5, 0.0)
@@ -47,6 +48,8 @@ def test_an_item_without_its_partner_has_no_instruction_side():
 def test_tasks_have_their_own_words_in_front_and_figures():
     own = [*read(row(), "wmt_contrast"), *read(row("b"), "para_contrast")]
     assert own[0].question == "Please translate the sentences to English: do a"
+    assert own[2].question == "Paraphrase the following sentence: do b\n\nAnswer: "
+    assert next(read(row(query="a {b}"), "sum_contrast")).question == "Summarize the paragraph: a {b}\n\nAnswer: "
     found = told(own, [(1.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.0, 1.0)])
     assert (found["response wmt"], found["response para"], found["instruction para"]) == (1.0, 0.0, 0.0)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
 import pytest
 
-from rewardlab.methods.benchmarks.m_rewardbench import SECTIONS, benchmark, figures, marks, read
+from rewardlab.methods.benchmarks.m_rewardbench import LANGUAGES, LONG, SECTIONS, benchmark, figures, marks, read
 from rewardlab.scoreboard.agreement import kappa, matched
 from rewardlab.scoreboard.figures import Marks, resamples
 from rewardlab.scoreboard.items import Verdict
@@ -63,6 +64,24 @@ def test_a_tie_is_lost_by_a_reward_model_and_half_a_win_of_a_judge():
     assert marks(item, Verdict(orders={(0, 1): 0.5, (1, 0): 0.5}))["right"] == 0.5
     assert marks(item, Verdict(orders={(0, 1): 1.0, (1, 0): None}))["right"] == 0.75
     assert marks(item, Verdict())["right"] == 0.0
+
+
+def test_chinese_in_two_scripts_is_two_languages(tmp_path):
+    rows = [row(1, "donotanswer", code) for code in ("zho_Hans", "zho_Hant", "zh_Hans", "fra_Latn")]
+    (path := tmp_path / "rows.jsonl").write_text("".join(json.dumps(r | {"prompt": r["language"][-4:]}) + "\n" for r in rows))
+    own, equal, other, _ = benchmark.counted(path)
+    # zh_Hans is zho_Hans
+    assert ([i.meta["language"] for i in own], equal, other) == (["zh_Hans", "zh_Hant", "fr"], 1, 0)
+    told = figures(of(own, (1, 0, 1)))
+    assert (told["zh_Hans"], told["zh_Hant"]) == (1.0, 0.0)
+    assert told["average"] == told["high resource"] == pytest.approx(2 / 3)
+    for code in ("zho", "zh"):
+        with pytest.raises(ValueError, match="zho_Hant"):
+            items(row(1, "donotanswer", code))
+
+
+def test_no_two_languages_have_one_name():
+    assert len(LONG) == len(LANGUAGES) == len(set(LANGUAGES)) == 24
 
 
 def test_translation_is_the_mean_of_its_subsets():

@@ -86,6 +86,14 @@ def test_a_released_table_is_read_with_the_pool_of_all_its_answers(tmp_path):
         benchmark.items(tmp_path / "worse.csv")
 
 
+def test_every_row_of_a_table_counts_though_its_query_stands_there_before(tmp_path):
+    same = ["", "q", "['a', 'b']", 0]
+    table(tmp_path / "csts.csv", [same, ["", "q", "['a', 'b']", 1], ["", "q", "['b', 'c']", 0], same])
+    own, equal, other, _ = benchmark.counted(tmp_path / "csts.csv")
+    assert (len(own), equal, other) == (3, 1, 0)
+    assert [[i.replies[k] for k, w in enumerate(i.worth) if w] for i in own] == [["a"], ["b"], ["b"]]
+
+
 def test_a_folder_of_beir_is_read(tmp_path):
     folder = tmp_path / "TinyCode"
     (folder / "qrels").mkdir(parents=True)
@@ -96,7 +104,7 @@ def test_a_folder_of_beir_is_read(tmp_path):
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td3\t1\nq1\td1\t1\n")
     (folder / "instruction.txt").write_text("Find the number.\n")
     (item,) = benchmark.items(folder)
-    assert (item.id, item.replies, item.worth) == ("TinyCode/1?", ("one", "two"), (1.0, 0.0))
+    assert (item.id, item.replies, item.worth) == ("TinyCode/q1", ("one", "two"), (1.0, 0.0))
     assert item.meta["instruction"] == "Find the number."
 
 

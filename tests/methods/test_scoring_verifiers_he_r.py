@@ -59,6 +59,21 @@ def test_errors_are_over_programs_and_the_rest_over_problems():
     assert (found["top1"], found["mae"]) == (0.5, pytest.approx(2 / 6))
 
 
+def test_every_figure_is_told_of_each_set():
+    items = [item for name in ("HE-R", "MBPP-R") for item in read(row(1.0, 0.0), name)]
+    found = figures(Marks.of(items, [marks(i, Verdict(s)) for i, s in zip(items, [(1.0, 0.0), (0.25, 0.5)], strict=True)]))
+    # of MBPP-R: errors 0.75 and 0.5; 1 - (0.5625 + 0.25) / 0.5
+    expected = {"top1": (1, 0), "bottom1": (1, 0), "spearman": (1, -1), "kendall": (1, -1), "mae": (0, 0.625), "r2": (1, -0.625)}
+    for name, (one, other) in expected.items():
+        assert (found[f"{name} HE-R"], found[f"{name} MBPP-R"]) == pytest.approx((one, other))
+    assert (found["mae_scaled HE-R"], found["mae_scaled MBPP-R"]) == (0.0, 1.0)
+    assert found["mae"] == pytest.approx(1.25 / 4)
+
+
+def test_of_programs_that_pass_as_much_r2_is_1_as_released():
+    assert told([row(0.1, 0.1, 0.1)], [(0.9, 0.5, 0.1)])["r2"] == 1.0
+
+
 def test_scores_that_are_no_shares_have_only_the_scaled_error():
     found = told([row(1.0, 0.0), row(1.0, 0.5, 0.0)], [(1.0, 0.0), (-3.0, -5.0, -7.0)])
     assert "mae" not in found

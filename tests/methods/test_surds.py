@@ -39,6 +39,18 @@ def test_both_questions_of_a_pair_must_be_right_but_for_depth():
     assert figures(told(rows[:4], [1, 0, 0, 1]))["left or right"] == 0.0
 
 
+def test_a_question_without_its_partner_is_no_pair():
+    # of questions 0, 1 and 2 the first two are a pair, of which one is wrong
+    found = figures(told([row(k) for k in range(3)], [0, 1, 0]))
+    assert (found["left or right"], found["overall"], found["single answers"]) == (0.0, 0.0, pytest.approx(2 / 3))
+    again = told([row(k) for k in range(3)], [0, 1, 0]).take(np.array([0, 1, 2, 2]))
+    assert figures(again)["left or right"] == 0.0
+    # nothing is told of a category that has none
+    alone = figures(told([row(0), row(0, "02_depth_vqas")], [0, 0]))
+    assert np.isnan(alone["left or right"])
+    assert (alone["overall"], alone["depth"]) == (1.0, 1.0)
+
+
 def test_a_pair_that_was_resampled_twice_counts_twice():
     found = told([row(k) for k in range(4)], [0, 0, 0, 1])
     assert figures(found.take(np.array([0, 1, 0, 1, 2, 3])))["left or right"] == pytest.approx(2 / 3)

@@ -65,6 +65,13 @@ def test_a_forecast_is_what_is_said_of_the_last_step():
     assert item.labels == ((None, 1.0),)
 
 
+@pytest.mark.parametrize("task", ["location_error", "multi_solution", "foresight"])
+def test_a_row_that_was_not_made_rightly_is_left_out(task):
+    whole = row(task, (0, 1), step_list=["STEP1: a"])
+    assert len(list(read(whole | {"error_info": None}, ""))) == 1
+    assert list(read(whole | {"error_info": "the model gave no answer"}, "")) == []
+
+
 def test_steps_are_told_apart_in_texts_as_they_are_published():
     assert steps_of("STEP1: Look at STEP2: no.\n- a\n\nSTEP2:  b\nSTEP10: c") == (
         "STEP1: Look at STEP2: no.\n- a",

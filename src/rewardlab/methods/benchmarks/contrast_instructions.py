@@ -9,8 +9,8 @@ pairs are not asked across instructions, and have the response side alone.
 
 Shen et al. 2023, arXiv:2309.16155, and the released data and code (shadowkiller33/Contrast-Instruction, code/inference.py,
 inference_mt.py, inference_para.py). The released scripts compare from the side of `query` alone, one of the two ways each; here
-both sides of a row count (inferred from the definition). Rows with equal replies, or instructions, are left out. What stands before
-the text differs by task ("Please translate the sentences to English: ...") and is that of the code.
+both sides of a row count (inferred from the definition). Rows with equal replies, or instructions, are left out. What stands around
+the text differs by task ("Question: ...", "Answer: ") and is that of the code (inference.py, inference_para.py, inference_sum.py).
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from rewardlab.scoreboard.procedural import figures_of, from_table, items_of
 from rewardlab.util.ranking import kendall_tau
 
 kind = "benchmark"
-FRONT = {
-    "wmt": "Please translate the sentences to English: ", "para": "Paraphrase the following sentence: ",
-    "stack": "", "sum": "Summarize the following text: ",
+ASKED = {
+    "wmt": "Please translate the sentences to English: {}", "para": "Paraphrase the following sentence: {}\n\nAnswer: ",
+    "stack": "Question: {}\n\nAnswer: ", "sum": "Summarize the paragraph: {}\n\nAnswer: ",
 }  # fmt: skip
-"""What stands before the text in each task; that of summaries is (inferred)."""
+"""What stands before and behind the text in each task."""
 
 
 def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
     """Two items: each instruction with its own reply, and the other's."""
-    task = next((name for name in FRONT if file.startswith(name)), "stack")
+    task = next((name for name in ASKED if file.startswith(name)), "stack")
     asked, said = (row["query"], row["retrieval"]), (row["query_response_k"], row["retrieval_response_k"])
     if said[0] == said[1] or asked[0] == asked[1]:
         return
     key = zlib.crc32("\n".join((*asked, *said)).encode())
     for side in (0, 1):
         about = {"cluster": f"{task}/{key}", "key": key, "side": side}
-        prompt, replies = users(FRONT[task] + asked[side]), (said[side], said[1 - side])
+        prompt, replies = users(ASKED[task].format(asked[side])), (said[side], said[1 - side])
         yield Item(f"{task}/{key}/{side}", prompt, replies, (1.0, 0.0), task, meta=about)
 
 

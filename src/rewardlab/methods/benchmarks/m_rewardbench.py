@@ -49,10 +49,10 @@ SECTIONS = {
 SUBSETS = [subset for section in SECTIONS.values() for subset in section]
 HIGH = {
     "ar": "arb", "cs": "ces", "de": "deu", "fr": "fra", "hi": "hin", "it": "ita", "ja": "jpn", "nl": "nld", "fa": "pes",
-    "pl": "pol", "pt": "por", "ru": "rus", "es": "spa", "tr": "tur", "vi": "vie", "zh": "zho",
+    "pl": "pol", "pt": "por", "ru": "rus", "es": "spa", "tr": "tur", "vi": "vie", "zh_Hans": "zho_Hans", "zh_Hant": "zho_Hant",
 }  # fmt: skip
 MID = {"el": "ell", "he": "heb", "id": "ind", "ko": "kor", "ro": "ron", "uk": "ukr"}
-"""Languages by how much text there is of them, as the paper's table of languages has it."""
+"""Languages by how much text there is of them, as the paper's table of languages has it; Chinese stands there in two scripts."""
 LONG = {long: short for short, long in (HIGH | MID | {"en": "eng"}).items()}
 LANGUAGES = ["en", *HIGH, *MID]
 
@@ -72,9 +72,10 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
 
 
 def _language(code: str) -> str:
-    short = LONG.get(code.split("_")[0], code)
+    short = LONG.get(code, LONG.get(code.split("_")[0], code))
     if short not in LANGUAGES:
-        raise ValueError(f"there is no language {code!r}")
+        script = ", but zh_Hans and zh_Hant, or zho_Hans and zho_Hant" if code in ("zh", "zho") else ""
+        raise ValueError(f"there is no language {code!r}{script}")
     return short
 
 
@@ -178,7 +179,7 @@ def preferences_that_change(run: Run, *, raters: int = 60, prompts: int = 10) ->
     rng = np.random.default_rng(seed_of("study", run.seed))
     rows = [
         _row(language, i, subset, f"{subset} {i}", "better", "worse")
-        for language in ("en", "de", "el", "zh", "ru") for subset in SUBSETS[:16] for i in range(prompts)
+        for language in ("en", "de", "el", "zh_Hans", "ru") for subset in SUBSETS[:16] for i in range(prompts)
     ]  # fmt: skip
     items = items_of(benchmark, rows)
     found = []

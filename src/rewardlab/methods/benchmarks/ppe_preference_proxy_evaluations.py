@@ -50,7 +50,7 @@ RIDGE = 1e-3
 def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
     """A battle of two models (none where people saw a tie), or the replies to one prompt with their truth.
 
-    The set that verified answers belong to is in a column "benchmark", in the name of the file, or in the question's id.
+    Pairs of equal truth among those that are to conflict are passed over. The set that verified answers belong to is in a column "benchmark", in the name of the file, or in the question's id.
     """
     prompt = users(row["prompt"]) if isinstance(row["prompt"], str) else said(row["prompt"])
     name = str(row.get("uid", row["question_id"]))
@@ -63,12 +63,12 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
     truth = tuple(float(x) for x in row["scores"])
     replies = tuple(row[f"response_{k + 1}"] for k in range(len(truth)))
     pairs = [(int(i), int(j)) for i, j in row["sampled_conflict_pairs"]]
-    if any(truth[i] == truth[j] for i, j in pairs):
-        raise ValueError("sampled_conflict_pairs holds two replies of the same truth")
+    told_apart = [(i, j) for i, j in pairs if truth[i] != truth[j]]
     place = f"{row.get('benchmark', '')} {file} {name}".lower().replace("-", "_")
     own = next((s for s in SETS if s in place), "correctness")
-    compared = tuple((i, j) if truth[i] > truth[j] else (j, i) for i, j in pairs)
-    yield Item(f"{own}/{row.get('model_name', '')}/{name}", prompt, replies, truth, own, compared or None)
+    compared = tuple((i, j) if truth[i] > truth[j] else (j, i) for i, j in told_apart)
+    meta = {"tied": len(pairs) - len(told_apart)}
+    yield Item(f"{own}/{row.get('model_name', '')}/{name}", prompt, replies, truth, own, compared if pairs else None, meta=meta)
 
 
 # ---- one item --------------------------------------------------------------------------------------------------------------
@@ -197,13 +197,19 @@ def _row_pearson(votes: np.ndarray, choices: np.ndarray) -> float:
     return _mean(rows)
 
 
+def lacking(items: Sequence[Item]) -> str:
+    if tied := sum(item.meta.get("tied", 0) for item in items):
+        return f"{tied:,} of the sampled pairs are of replies of the same truth, and are passed over"
+    return ""
+
+
 def _battle(name: int, a: str, b: str, winner: str, prompt: str, first: str, second: str) -> dict[str, Any]:
     own = {"question_id": str(name), "prompt": prompt, "response_1": first, "response_2": second, "language": "English"}
     return {**own, "model_a": a, "model_b": b, "winner": winner}
 
 
 benchmark = Benchmark(
-    title="PPE", hub="lmarena-ai/PPE-Human-Preference-V1", read=read, marks=marks, figures=figures,
+    title="PPE", hub="lmarena-ai/PPE-Human-Preference-V1", read=read, marks=marks, figures=figures, lacking=lacking,
     chance={"accuracy": 0.5, "correct_accuracy": 0.5, "auc": 0.5},
     example=(
         _battle(1, "x", "y", "model_a", "Why is the sea salty?", "Rivers wash salt into it.", "It is not."),

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import ast
 import csv
+import hashlib
 import itertools
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -56,7 +58,10 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
     pairs = tuple((i, j) for i in right for j in own if not worth[j])
     about = {"instruction": row.get("instructions", ""), "right": tuple(right), "own": tuple(own)}
     query, name = str(row["queries"]), str(row.get("set", file))
-    yield Item(f"{name}/{query}", users(query), tuple(pool), tuple(worth.tolist()), name, compared=pairs, meta=about)
+    # a query may stand there again with other documents
+    whole = json.dumps([query, [pool[k] for k in own], [pool[k] for k in right]]).encode()
+    number = row.get("_id") or hashlib.sha256(whole).hexdigest()[:16]
+    yield Item(f"{name}/{number}", users(query), tuple(pool), tuple(worth.tolist()), name, compared=pairs, meta=about)
 
 
 def _documents(value: Any) -> list[str]:
@@ -141,28 +146,23 @@ def _beir(path: Path) -> Iterator[tuple[str, Row]]:
     whole = {"corpus": list(pool), "instructions": said, "set": path.parent.name}
     for place, row in rows_of(path):
         if known := right.get(str(row["_id"])):
-            yield place, {**whole, "queries": row["text"], "right": known}
+            yield place, {**whole, "_id": row["_id"], "queries": row["text"], "right": known}
 
 
 _POOL = ["a week", "blue", "cold", "in winter", "iron", "oxygen", "salt", "six", "steam", "the Moon", "the Sun", "wood"]
 benchmark = Benchmark(
     title="RAR-b", hub="RAR-b", skip=("corpus",), load=load, read=read, marks=marks, figures=figures,
     lacks="the data: mcr/*.csv of gowitheflow-1998/RAR-b, or a folder of the hub's RAR-b",
-    example=(
-        {"instructions": "Retrieve the answer.", "queries": "What do we breathe?", "labels": 1, "documents": ["salt", "oxygen"],
-         "corpus": _POOL},
-        {"instructions": "Retrieve the answer.", "queries": "What is 2 + 4?", "labels": 0, "documents": "['six', 'a week']",
-         "corpus": _POOL},
+    example=tuple(
+        {"instructions": "Retrieve the answer.", "queries": query, "labels": label, "documents": documents, "corpus": _POOL}
+        for query, label, documents in (("What do we breathe?", 1, ["salt", "oxygen"]), ("What is 2 + 4?", 0, "['six', 'a week']"))
     ),
 )  # fmt: skip
 
 
 # ---- the same training data for a bi-encoder and a reranker --------------------------------------------------------------
 
-NAMES = (
-    *("Ann", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jill", "Kim", "Leo"),
-    *("Mia", "Ned", "Olga", "Pia", "Quin", "Rosa", "Sam", "Tess", "Uma", "Vera", "Will", "Zoe"),
-)
+NAMES = tuple("Ann Ben Cleo Dan Eve Finn Gus Hana Ivo Jill Kim Leo Mia Ned Olga Pia Quin Rosa Sam Tess Uma Vera Will Zoe".split())
 ENDS = ("first", "last")
 ANSWERS = [f"{name} finished {end}" for end in ENDS for name in NAMES]
 RUNNERS, NEGATIVES, SHORTLIST = 3, 5, 10

@@ -8,7 +8,8 @@ these tests: tests that a model has written, or the score of a reward model.
 Ficek et al. 2025, arXiv:2502.13820, and the released code (aleksficek/Scoring-Verifiers, commit 831ed40, evaluate.py): Kendall's
 tau is tau-b, a problem whose scores are all equal counts 0 in both correlations, and mae and r2 are over all programs at once. They
 take scores of tests as they are, those of reward models scaled to 0..1 within a problem (`mae_scaled`); `mae` and `r2` are told
-where all scores are shares. The code stops at a program without a score; here its problem counts 0 in the first four.
+where all scores are shares, and r2 is 1 where all shares passed are equal. It tells each figure of each of the four sets; those of all
+problems together are ours, and come first. The code stops at a program without a score; here its problem counts 0 in the first four.
 
 The published rows lie on the hub. Without them, a file of HumanEval is made into such rows: mutants of the canonical solutions,
 chosen by the rule of the released filter_solutions.py, the shares measured on the asserts and on generated inputs, as in HE-R+
@@ -34,7 +35,7 @@ from rewardlab.sandbox import asserts
 from rewardlab.scoreboard.benchmark import Benchmark
 from rewardlab.scoreboard.choices import points
 from rewardlab.scoreboard.correlation import kendall, spearman
-from rewardlab.scoreboard.figures import Marks, by_subset
+from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict, users
 from rewardlab.tasks import graded
 from rewardlab.util.files import cached
@@ -81,7 +82,13 @@ def marks(item: Item, verdict: Verdict) -> dict[str, float]:
 
 
 def figures(marks: Marks) -> dict[str, float]:
-    """top1, bottom1, spearman and kendall over all problems, then the errors; then the first of each set."""
+    """top1, bottom1, spearman and kendall over all problems, then the errors; then each of them of each set, as published."""
+    found, sets = _figures(marks), [subset for subset in marks.subsets() if subset]
+    each = {subset: _figures(marks.only(subset)) for subset in sets} if len(sets) > 1 else {}
+    return found | {f"{name} {subset}": x for subset, row in each.items() for name, x in row.items()}
+
+
+def _figures(marks: Marks) -> dict[str, float]:
     found = {name: marks.mean(name) for name in FIGURES}
     n = marks.total("n")
     if n:
@@ -89,9 +96,9 @@ def figures(marks: Marks) -> dict[str, float]:
         if not np.isnan(marks["error"][~np.isnan(marks["n"])]).any():
             found["mae"] = marks.total("error") / n
             spread = marks.total("share2") - marks.total("share") ** 2 / n
-            found["r2"] = 1 - marks.total("error2") / spread if spread > 0 else float("nan")
-    each = by_subset(marks, "top1")
-    return found | {f"top1 {subset}": x for subset, x in each.items() if subset != "overall"}
+            # shares that are all equal leave a difference of rounding
+            found["r2"] = 1 - marks.total("error2") / spread if spread > 1e-9 * n else 1.0
+    return found
 
 
 def load(path: Path) -> Iterator[tuple[str, Row]]:

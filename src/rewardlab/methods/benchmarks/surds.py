@@ -34,7 +34,7 @@ from rewardlab.data.pictures import base64_of, pictures_in
 from rewardlab.scoreboard.benchmark import Benchmark, Published
 from rewardlab.scoreboard.choices import points
 from rewardlab.scoreboard.drawn import COLOURS, SIDE, cells_in, draw
-from rewardlab.scoreboard.figures import Marks
+from rewardlab.scoreboard.figures import Marks, mean_of_known
 from rewardlab.scoreboard.items import Item, Verdict, users
 from rewardlab.scoreboard.planted import figures_of, told_apart
 
@@ -60,7 +60,7 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
         worth = tuple(float(plain(reply) == plain(str(row["answer"]))) for reply in replies)
     if max(worth) <= 0.0 or min(worth) >= 1.0:
         raise ValueError(f"the answer {row['answer']!r} is none of the options {', '.join(replies)}")
-    yield Item(f"{category}/{number}", prompt, replies, worth, category, meta={"pair": number // 2})
+    yield Item(f"{category}/{number}", prompt, replies, worth, category, meta={"pair": number // 2, "second": number % 2})
 
 
 def _category(row: Mapping[str, Any], file: str) -> str:
@@ -110,27 +110,30 @@ def plain(text: str) -> str:
 
 
 def marks(item: Item, verdict: Verdict) -> dict[str, float]:
-    """right: the worth of the reply that is preferred to all others; 0 where there is none.  pair: which questions go together."""
+    """right: the worth of the reply that is preferred to all others; 0 where there is none.  pair: which questions go together.  second: 1 of
+    the second of both."""
     found = points(item, verdict)
     best = np.flatnonzero(found == found.max())
     known = len(best) == 1 and not np.isneginf(found.max())
-    return {"right": item.worth[best[0]] if known else 0.0, "pair": float(item.meta["pair"])}
+    return {"right": item.worth[best[0]] if known else 0.0, **{name: float(item.meta[name]) for name in ("pair", "second")}}
 
 
 def figures(marks: Marks) -> dict[str, float]:
-    """overall, each category, and single answers: the share of right answers in the categories that ask twice."""
+    """overall, each category, and single answers: the share of right answers in the categories that ask twice. A category without a
+    whole pair, as among a few questions chosen by chance, has no figure."""
     each = {name: _score(marks.only(name), name) for name in CATEGORIES.values() if name in marks.subsets()}
     twice = marks.only(*(name for name in CATEGORIES.values() if name not in ALONE))
-    return {"overall": float(np.mean(list(each.values()))) if each else math.nan, **each, "single answers": twice.mean("right")}
+    return {"overall": mean_of_known(each.values()), **each, "single answers": twice.mean("right")}
 
 
 def _score(marks: Marks, category: str) -> float:
     if category in ALONE:
         return marks.mean("right")
     _, place, size = np.unique(marks["pair"], return_inverse=True, return_counts=True)
-    right = np.bincount(place, marks["right"])
-    # a pair that was resampled twice counts twice
-    return float(size[right == size].sum() / size.sum())
+    right, second = np.bincount(place, marks["right"]), np.bincount(place, marks["second"])
+    # a pair that was resampled twice counts twice; a question without its partner is no pair, though it were resampled twice
+    whole = (second > 0) & (second < size)
+    return float(size[whole & (right == size)].sum() / size[whole].sum()) if whole.any() else math.nan
 
 
 def _row(category: str, number: int, image: Any, question: str, options: Sequence[str], answer: str) -> dict[str, Any]:

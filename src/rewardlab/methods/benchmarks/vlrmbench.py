@@ -13,7 +13,8 @@ of each step 1 where it is wrong, or whether the partial solution will come to a
 right, and above 1/2 it is said to be. Steps of a solution without a verdict are left out, as in the released code; a pair or a
 forecast without one is wrong, and so is a tie. (inferred): the mean over tasks; that a solution is worth the least chance of its
 steps, and that one will end well where its last step is said to be right, since the released prompts ask language models for scores
-from 0 to 10 and for yes or no. A row whose text does not fall into as many steps as it has labels is left out.
+from 0 to 10 and for yes or no. A row with `error_info` is left out, as in the released vllm_localapi_eval.py, and
+one whose text does not fall into as many steps as it has labels.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
     task = next((t for t in (*STEP_TASKS, SOLUTIONS, FORECAST, *CRITIQUE) if t in (row.get("category"), file)), None)
     if task is None:
         raise ValueError(f"neither the file {file!r} nor the category {row.get('category')!r} is a task of VLRMBench")
-    if task in CRITIQUE:
+    if task in CRITIQUE or row.get("error_info") is not None:
         return
     name, pictures = f"{task}/{row['id']}", pictures_in(row["image"])
     if task == SOLUTIONS:
