@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from rewardlab.core import Run
-from rewardlab.errors import RewardlabError
 from rewardlab.methods.benchmarks.ppe_preference_proxy_evaluations import benchmark, best_of_k, proxies, read, strengths
 from rewardlab.scoreboard.figures import Marks
 from rewardlab.scoreboard.items import Item, Verdict
@@ -133,3 +132,10 @@ def test_ties_of_people_are_left_out_and_so_are_pairs_without_a_difference(tmp_p
     (tmp_path / "math.jsonl").write_text(json.dumps(row | {"sampled_conflict_pairs": [[0, 1], [1, 0]]}))
     assert benchmark.lacking(benchmark.items(tmp_path / "math.jsonl")).startswith("2 of the sampled pairs")
     assert benchmark.lacking([answers([0, 1], [[0, 1]])]) == ""
+
+
+@pytest.mark.slow
+def test_accuracy_and_not_the_ranking_of_models_tells_what_picks_are_worth():
+    found = proxies()(Run(policy=None, seed=2))
+    assert found["accuracy"] > 0.85
+    assert found["accuracy"] > found["spearman"] + 0.3

@@ -233,7 +233,7 @@ def test_rows_of_a_published_benchmark_that_are_left_out_are_told(tmp_path, caps
     assert "1 of 6 rows are equal to an earlier one" in said
     assert "1 of 6 rows have the id of an earlier row, which is another one, and are left out (first rows.jsonl, line 6)" in said
     page = (tmp_path / "board" / "index.html").read_text()
-    assert "1 more rows have the id of an earlier one, ask something else, and are left out (first rows.jsonl, line 6)." in page
+    assert "1 more rows have the id of an earlier one, ask something else and are left out (first rows.jsonl, line 6)." in page
 
 
 def test_steps_with_other_labels_are_other_rows(tmp_path):

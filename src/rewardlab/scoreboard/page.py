@@ -111,8 +111,8 @@ def section(name: str, about: Mapping[str, Any], document: Document, shown: str)
     asks = escape(about["asks"])
     equal = f" {about['equal']:,} more rows are equal to one of these." if about["equal"] else ""
     if about["other"]:
-        first = escape(about["other_where"])
-        equal += f" {about['other']:,} more rows have the id of an earlier one, ask something else, and are left out (first {first})."
+        at = escape(about["other_where"])
+        equal += f" {about['other']:,} more rows have the id of an earlier one, ask something else and are left out (first {at})."
     return (
         f"<h2>{escape(about['title'])}</h2><p>{about['items']:,}{some} items, asked about {asks}.{equal}{lacks}</p>{main}"
         f"{bias_table(entries)}{differences(name, document)}{shown}"

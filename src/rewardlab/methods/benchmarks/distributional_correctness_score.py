@@ -12,8 +12,8 @@ log-likelihood is divided by the characters of the option: `likelihood:MODEL?nor
 itself. Questions here are rows of MMLU, without examples before them, as a chat.
 
 How scores are read: by softmax, as there; as they are (inferred) of a rater whose scores are numbers from 0 that add up to 1 on
-every question that it answers; of one that compares (inferred), all mass lies on what wins most. A question without a verdict counts
-as a wrong answer.
+every question that it answers; of one that compares (inferred), all mass lies on what wins most. A question without a verdict
+counts as a wrong answer.
 """
 
 from __future__ import annotations

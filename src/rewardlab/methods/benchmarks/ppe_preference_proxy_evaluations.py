@@ -50,7 +50,8 @@ RIDGE = 1e-3
 def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
     """A battle of two models (none where people saw a tie), or the replies to one prompt with their truth.
 
-    Pairs of equal truth among those that are to conflict are passed over. The set that verified answers belong to is in a column "benchmark", in the name of the file, or in the question's id.
+    Pairs of equal truth among those that are to conflict are passed over. The set that verified answers belong to is in a column
+    "benchmark", in the name of the file, or in the question's id.
     """
     prompt = users(row["prompt"]) if isinstance(row["prompt"], str) else said(row["prompt"])
     name = str(row.get("uid", row["question_id"]))

@@ -59,8 +59,7 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
     about = {"instruction": row.get("instructions", ""), "right": tuple(right), "own": tuple(own)}
     query, name = str(row["queries"]), str(row.get("set", file))
     # a query may stand there again with other documents
-    whole = json.dumps([query, [pool[k] for k in own], [pool[k] for k in right]]).encode()
-    number = row.get("_id") or hashlib.sha256(whole).hexdigest()[:16]
+    number = row.get("_id") or hashlib.sha256(json.dumps([query, *(pool[k] for k in (*own, *right))]).encode()).hexdigest()[:16]
     yield Item(f"{name}/{number}", users(query), tuple(pool), tuple(worth.tolist()), name, compared=pairs, meta=about)
 
 
@@ -162,7 +161,10 @@ benchmark = Benchmark(
 
 # ---- the same training data for a bi-encoder and a reranker --------------------------------------------------------------
 
-NAMES = tuple("Ann Ben Cleo Dan Eve Finn Gus Hana Ivo Jill Kim Leo Mia Ned Olga Pia Quin Rosa Sam Tess Uma Vera Will Zoe".split())
+NAMES = (
+    *("Ann", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jill", "Kim", "Leo"),
+    *("Mia", "Ned", "Olga", "Pia", "Quin", "Rosa", "Sam", "Tess", "Uma", "Vera", "Will", "Zoe"),
+)
 ENDS = ("first", "last")
 ANSWERS = [f"{name} finished {end}" for end in ENDS for name in NAMES]
 RUNNERS, NEGATIVES, SHORTLIST = 3, 5, 10
@@ -189,8 +191,8 @@ def _ids(texts: Sequence[str], length: int) -> Any:
 def _network(outputs: int, width: int = 48) -> Any:
     """ids (n, length) -> (n, outputs): two layers of a transformer, the mean of its tokens."""
     import torch
-    from torch import nn
 
+    nn = torch.nn
     layer = nn.TransformerEncoderLayer(width, 4, 2 * width, dropout=0.0, batch_first=True, norm_first=True)
 
     class Network(nn.Module):
@@ -224,7 +226,6 @@ def _taught(kind: str, seed: int, steps: int, batch: int = 32, rate: float = 2e-
     """A network trained by softmax on questions, the right answer against NEGATIVES others, half of them about the same runners:
     the same whatever is trained. "bi, all" is a bi-encoder shown every answer, for which it reads no more."""
     import torch
-    from torch.nn.functional import cross_entropy
 
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed_of("taught", seed))
@@ -239,7 +240,7 @@ def _taught(kind: str, seed: int, steps: int, batch: int = 32, rate: float = 2e-
         else:
             scores = bi_scores(network, queries, ANSWERS)
             scores, wanted = (scores, torch.tensor(right)) if "all" in kind else (scores.gather(1, torch.tensor(shown)), wanted)
-        loss = cross_entropy(scores, wanted)
+        loss = torch.nn.functional.cross_entropy(scores, wanted)
         adam.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)

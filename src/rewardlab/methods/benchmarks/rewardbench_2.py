@@ -10,9 +10,9 @@ rightly, but tells right answers apart by more than right from wrong. Terms are 
 
 Malik et al. 2025, arXiv:2506.01937, and the released code (allenai/reward-bench: rewardbench/utils.py, `reroll_and_score_dataset`,
 `_compute_prompt_stats`, `process_single_model`; scripts/run_v2.py; of judges scripts/run_generative_v2.py, 02b82a28: one that says
-nothing that can be read has 1/4, and the best of what can be read counts; a reward model without a score has 0). The released sum can come to 1.01; here it
-is at most 1. A judge of pairs gives no scores: that of an answer is the share of its comparisons that it wins, a tie being half of
-one (inferred; the released judges rate each answer of this domain from 1 to 10).
+nothing that can be read has 1/4, and the best of what can be read counts; a reward model without a score has 0). The released sum
+can come to 1.01; here it is at most 1. A judge of pairs gives no scores: that of an answer is the share of its comparisons that it
+wins, a tie being half of one (inferred; the released judges rate each answer of this domain from 1 to 10).
 """
 
 from __future__ import annotations

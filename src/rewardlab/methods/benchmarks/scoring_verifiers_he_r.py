@@ -6,10 +6,11 @@ these tests: tests that a model has written, or the score of a reward model.
     mae     = mean over programs of |score - share passed|;   r2 = 1 - sum (score - share)^2 / sum (share - mean)^2
 
 Ficek et al. 2025, arXiv:2502.13820, and the released code (aleksficek/Scoring-Verifiers, commit 831ed40, evaluate.py): Kendall's
-tau is tau-b, a problem whose scores are all equal counts 0 in both correlations, and mae and r2 are over all programs at once. They
-take scores of tests as they are, those of reward models scaled to 0..1 within a problem (`mae_scaled`); `mae` and `r2` are told
-where all scores are shares, and r2 is 1 where all shares passed are equal. It tells each figure of each of the four sets; those of all
-problems together are ours, and come first. The code stops at a program without a score; here its problem counts 0 in the first four.
+tau is tau-b, a problem whose scores are all equal counts 0 in both correlations, and mae and r2 are over all programs of a set at
+once, r2 being 1 where all shares are equal. They take scores of tests as they are, those of reward models scaled to 0..1 within a
+problem (`mae_scaled`); `mae` and `r2` are told where all scores are shares. Each figure is told of each of the four sets, as there;
+those of all problems together are ours, and come first. The code stops at a program without a score; here its problem counts 0 in
+the first four.
 
 The published rows lie on the hub. Without them, a file of HumanEval is made into such rows: mutants of the canonical solutions,
 chosen by the rule of the released filter_solutions.py, the shares measured on the asserts and on generated inputs, as in HE-R+

@@ -110,8 +110,8 @@ def plain(text: str) -> str:
 
 
 def marks(item: Item, verdict: Verdict) -> dict[str, float]:
-    """right: the worth of the reply that is preferred to all others; 0 where there is none.  pair: which questions go together.  second: 1 of
-    the second of both."""
+    """right: the worth of the reply that is preferred to all others; 0 where there is none.  pair: which questions go together.
+    second: 1 of the second of both."""
     found = points(item, verdict)
     best = np.flatnonzero(found == found.max())
     known = len(best) == 1 and not np.isneginf(found.max())
