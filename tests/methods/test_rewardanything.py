@@ -56,6 +56,30 @@ def test_a_judgement_without_scores_agrees_with_nothing():
     assert values(well_formed(form=FORM), *rows) == [1.0, 1.0, 0.0, 0.0]
 
 
+def listed(*scores, order=()):
+    said = {f"model-{i}": x for i, x in enumerate(scores, 1) if x is not None}
+    return "<think>x</think>" + json.dumps({"scores": said, "best-to-worst": list(order)})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # gold 4, 3, 1: pairs weigh 2, 4, 3.  equal scores are tied, whatever the order says: half of 2
+        (listed(4, 4, 1, order=["model-2", "model-1", "model-3"]), 1 - 1 / 9),
+        (listed(4, 4, 1, order=["model-1", "model-2", "model-3"]), 1 - 1 / 9),
+        # two of three have scores: their pair alone, of 4
+        (listed(5, None, 1), 1.0),
+        (listed(1, None, 5), 0.0),
+        (listed(2, "none", 2), 0.5),
+        # one, or none
+        (listed(5, None, None), 0.0),
+        ("nothing", 0.0),
+    ],
+)
+def test_the_published_form_is_paid_by_its_scores_over_the_replies_that_have_one(text, expected):
+    assert values(in_agreement(), judged(text, (4.0, 3.0, 1.0))) == [pytest.approx(expected)]
+
+
 SAID = {"scores": {"model-1": 4, "model-2": 2}, "best-to-worst": ["model-1", "model-2"]}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 from rewardlab.judges.forms import Form
@@ -28,18 +29,26 @@ def ranked_scores(text: str, shown: int) -> tuple[float, ...] | None:
 
     Its order parts replies of equal scores by less than any difference of scores. None where a reply has no score.
     """
-    said = _last_object(text.rpartition("</think>")[2])
-    scores = said.get("scores") if said else None
-    names = [f"model-{i}" for i in range(1, shown + 1)]
-    if said is None or not isinstance(scores, dict):
-        return None
-    values = [x for x in map(scores.get, names) if isinstance(x, int | float) and not isinstance(x, bool) and 1 <= x <= 5]
+    values = [x for x in given_scores(text, shown) if x is not None and 1 <= x <= 5]
     if len(values) < shown:
         return None
-    order = said.get("best-to-worst")
+    names = [f"model-{i}" for i in range(1, shown + 1)]
+    order = (_last_object(text.rpartition("</think>")[2]) or {}).get("best-to-worst")
     listed = list(map(str, order)) if isinstance(order, list) else []
     places = {name: k for k, name in enumerate(listed)} if sorted(listed) == sorted(names) else {}
     return tuple(x - 0.1 * places.get(name, 0) / shown for name, x in zip(names, values, strict=True))
+
+
+def given_scores(text: str, shown: int) -> list[float | None]:
+    """The scores of that object as they are, of each reply; None of one without a number."""
+    scores = (_last_object(text.rpartition("</think>")[2]) or {}).get("scores")
+    known = scores if isinstance(scores, dict) else {}
+    return [_number(known.get(f"model-{i}")) for i in range(1, shown + 1)]
+
+
+def _number(value: object) -> float | None:
+    whole = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if whole else None  # type: ignore[arg-type]
 
 
 def _last_object(text: str) -> dict[str, object] | None:

@@ -10,11 +10,11 @@ different principles, so that the principle must be read; held out, principles a
 apart in g cost more.
 
 Yu et al. 2025, arXiv:2506.03637, and the released zhuohaoyu/RewardAnything rewardanything/processing.py at 41bd116, which has both
-rewards: `calculate_weighted_pair_penalty` and `format_reward`, whose shares are kept (`well_formed`). There fewer than two replies
-with scores earn an agreement of 1; here 0, or a judge would be paid for saying nothing. (inferred): both rewards weigh the same;
-the order of a judgement parts replies of equal scores; `check_ranking_consistency`, which is called and not in the release, is the
-share of neighbours in the order whose scores do not rise; with a form other than `rewardanything`, form(y) is 1 for scores that can
-be read.
+rewards: `calculate_weighted_pair_penalty`, over the replies that a judgement scores, by these scores and not by its order, and
+`format_reward`, whose shares are kept (`well_formed`). There fewer than two replies with scores earn an agreement of 1; here 0, or a
+judge would be paid for saying nothing. (inferred): both rewards weigh the same; where replies are ranked, the order of a judgement
+parts those of equal scores; `check_ranking_consistency`, which is called and not in the release, is the share of neighbours in the
+order whose scores do not rise; with a form other than `rewardanything`, form(y) is 1 for scores that can be read.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from rewardlab.evals.passk import mean_interval
 from rewardlab.judges.cases import UNREAD, cases_of, to_judge
 from rewardlab.judges.forms import Kind
 from rewardlab.judges.named import form_of
+from rewardlab.judges.published.lists import given_scores
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.trained_judge import trained_judge
 from rewardlab.rewards.judgements import reading_of
@@ -75,13 +76,25 @@ def agreement(said: Sequence[float], gold: Sequence[float]) -> float:
     return 1 - wrong / weight if weight else 0.0
 
 
+def _is_published(form: str) -> bool:
+    return form.partition(":")[0] == FORM
+
+
 @reward
 def in_agreement(trajectory: Trajectory, *, form: str = FORM, kind: Kind = "scores") -> Score:
-    """How far a judgement orders the replies as their scores in the row do, from 0 to 1; 0 where it has no scores."""
+    """How far a judgement orders the replies as their scores in the row do, from 0 to 1; 0 where it has no scores.
+
+    In the form `rewardanything` the replies that have a score count, two at least, and replies of equal scores are tied."""
     found = reading_of(trajectory, form, kind)
     if isinstance(found, str):
         return Score(None, why=found)
     reading, gold = found
+    if _is_published(form):
+        given = given_scores(trajectory.reply, len(gold))
+        pairs = [(x, g) for x, g in zip(given, gold, strict=True) if x is not None]
+        if len(pairs) < 2:
+            return Score(UNREAD, why=f"scores of {len(pairs)} replies")
+        return Score(agreement(*zip(*pairs, strict=True)), extracted=str(given))
     if reading.values is None:
         return Score(UNREAD, why=reading.said)
     return Score(agreement(reading.values, gold), extracted=str(reading.values))
@@ -130,7 +143,7 @@ def well_formed(trajectory: Trajectory, *, form: str = FORM, kind: Kind = "score
     if isinstance(found, str):
         return Score(None, why=found)
     reading, gold = found
-    if form.partition(":")[0] == FORM:
+    if _is_published(form):
         return Score(form_of_json(trajectory.reply, len(gold)))
     return Score(float(reading.values is not None), why=reading.said)
 
