@@ -96,6 +96,15 @@ def test_held_out_candidates_are_voted_on_and_doubtful_answers_withheld():
     assert (found["answered"], found["right_if_answered"], found["honesty"]) == pytest.approx((2 / 3, 1 / 2, 0.0))
 
 
+def test_a_candidate_whose_verdicts_cannot_be_read_has_no_vote_in_the_majority_either():
+    """24 twice, the first time without a verdict that can be read, and 23 once: of one vote each that which comes first wins, 23."""
+    texts = ["Answer: 24", "Answer: 23", "Answer: 24"]
+    row = ask("Half of 46?", replies=texts, scores=[0, 1, 0])
+    found = verified_votes(form=PLAIN, critiques=1)([row], Run(Says("?", "[[yes]]", "[[no]]")))
+    assert (found["voted"], found["majority"]) == (1.0, 1.0)
+    assert verified_votes(form=PLAIN, critiques=1)([row], Run(Says("[[no]]", "[[yes]]", "[[no]]")))["majority"] == 0.0
+
+
 def candidates(*replies: str):
     policy = Says()
     return policy.write(policy.read([Trajectory(ask("Half of 46?", "23"))] * len(replies), []), list(replies))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from rows import Replies
 
+from rewardlab import registry
 from rewardlab.core import Run, Score, Term, Trajectory, Turn, ask
 from rewardlab.methods.judges.rlcf_checklists import (
     UNIVERSAL,
@@ -34,10 +35,11 @@ class Models(Replies):
 
     def __init__(self, answers):
         super().__init__([])
-        self.answers, self.asked = answers, []
+        self.answers, self.asked, self.samplings = answers, [], []
 
     def extend(self, trajectories, sampling, rng):
         self.asked += [t.problem.question for t in trajectories]
+        self.samplings.append(sampling)
         said = [next(a for key, a in self.answers.items() if key in t.problem.question) for t in trajectories]
         return [t.plus(Turn("judge", np.zeros(1, np.int64), text=text), "end") for t, text in zip(trajectories, said, strict=True)]
 
@@ -55,9 +57,18 @@ def test_checklists_are_read_in_the_forms_that_people_and_models_write():
     assert items_of("None") == items_of(None) == items_of([]) == []
 
 
-def test_the_score_of_an_item_is_the_first_number_up_to_a_hundred():
-    assert [score_of(x) for x in ("85", " Score: 40.", "100/100", "0")] == [0.85, 0.4, 1.0, 0.0]
-    assert [score_of(x) for x in ("", "-1", "good", "1000", "300")] == [None] * 5
+def test_the_score_of_an_item_is_the_first_number_and_a_hundred_at_most():
+    assert [score_of(x) for x in ("85", " Score: 40.", "100/100", "0", "300", "1000")] == [0.85, 0.4, 1.0, 0.0, 1.0, 1.0]
+    assert [score_of(x) for x in ("", "-1", "good")] == [None] * 3
+    assert score_of("<think>2 of 3 rivers...</think>\n66") == 0.66
+
+
+def test_how_long_a_score_may_be_goes_from_the_recipe_to_the_judge():
+    for settings, length in (({}, 10), ({"score_tokens": 400}, 400)):
+        run, model = run_of(Is_it_kind="80", address="100")
+        by = registry.build("rlcf_checklists", programs=False, **settings).rollout.settings["by"]
+        by([[reply("dear", checklist=["Is it kind?"])]], run)
+        assert [s.max_new for s in model.samplings] == [length]
 
 
 def test_programs_run_confined_on_all_replies_and_fail_alone():

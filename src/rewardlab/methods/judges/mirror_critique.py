@@ -13,10 +13,10 @@ Yang et al. 2025, arXiv:2509.23152, and yangzhch6/Mirror-Critique, 2c273d5: form
 gen_critique/*.sh (two critiques of a candidate at temperature .3), format_sft_critique_data.py (the first accepted one),
 format_rlvr_critique_data_balance.py (a right and a wrong candidate of each question), rlvr-verify/*.sh (GRPO without the standard
 deviation, n = 8, no KL) and test-time-eval.py (the weight .15, K = 16 candidates of 16 critiques; honesty: +1 right, 0 abstained,
--1 wrong). There a tie counts by the share of its answers that are right; here the first one wins. (inferred): the wording of
-prompts; marks are [[yes]] and [[no]], there boxed True and False. `shown=""` leaves the gold solution out.
-
-With `candidates`, prompts are answered by the weighed vote, and doubtful ones by `unsure`.
+-1 wrong; a candidate votes, in the plain majority too, where it has an answer and a verdict that can be read). There a tie counts
+by the share of its answers that are right, and here the first one wins; nothing is abstained from there (a threshold of 0). The
+default threshold of .5 is ours (inferred), as are the wording of prompts and the marks [[yes]] and [[no]], there boxed True and
+False. `shown=""` leaves the gold solution out. With `candidates`, prompts are answered by that vote, doubtful ones by `unsure`.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _votes(rows: list[Any], scores: list[Any], labels: list[Any], threshold: flo
         winner, mean = weighed_answer(answers, own, bonus)
         voted.append(winner in truth)
         answered.append(winner is not None and mean >= threshold)
-        plain.append(weighed_answer(answers, [1.0] * len(answers), 0.0)[0] in truth)
+        plain.append(weighed_answer(answers, [None if s is None else 1.0 for s in own], 0.0)[0] in truth)
     if not voted:
         return {}
     given = [ok for ok, said in zip(voted, answered, strict=True) if said]

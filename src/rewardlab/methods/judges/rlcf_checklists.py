@@ -11,7 +11,8 @@ each instruction, from it and from candidate replies, whose ways of failing show
 
 Viswanathan et al. 2025, arXiv:2507.18624, and viswavi/RLCF, 643ebee and its README: prompt.py (weights of 0 to 100),
 write_code_batch.py (what a program cannot check exactly is left to the judge), two replies at temperature 1.3 and top-p .95,
-construct_offline_preference_data.py (25 scores at 1.3 and top-p .9, their mean, the universal item of weight 100),
+construct_offline_preference_data.py (25 scores of 10 tokens at 1.3 and top-p .9, above 100 being 100, their mean; the universal
+item of weight 100),
 generate_wildchat_openrlhf_dataset.py (the mean with a program's verdict; the filter, by how far the better reply leads in an item;
 40% are the paper's) and train_rlcf.sh (beta = .1, lr 3e-6). As released, that script catches a wrong name wherever a program has
 run, so that no verdict of one counts: here they do. (inferred): the wording of prompts; the filter acts on the pairs of a training
@@ -62,13 +63,13 @@ UNIVERSAL = (
 )
 SCORER, TRY = "judge", "This is for a test."
 """The model that scores items; a reply on which a program must run."""
-_SCORE = re.compile(r"(?<![\d.-])(\d{1,3})(?![\d])")
+_SCORE = re.compile(r"(?<![\d.-])(\d{1,300})(?!\d)")
 
 
 def score_of(judgement: str) -> float | None:
-    """The first number from 0 to 100 of a judgement, as a share; None without one."""
-    found = _SCORE.search(judgement)
-    return float(found[1]) / 100 if found and float(found[1]) <= 100 else None
+    """The first number of a judgement, after its thinking, 100 at most, as a share; None without one, and for -1, "I cannot say"."""
+    found = _SCORE.search(after_thinking(judgement))
+    return min(float(found[1]), 100.0) / 100 if found else None
 
 
 # ---- checklists, written once for each instruction -----------------------------------------------------------------------
@@ -115,12 +116,13 @@ def _with_programs(groups: list[Group], own: list[list[Item]], run: Run, writer:
 def checklist_score(
     groups: list[Group], run: Run, *, model: str = SCORER, writer: str = SCORER, ask: str = JUDGE, samples: PositiveInt = 25,
     temperature: NonNegativeFloat = 1.3, top_p: PositiveShare = 0.9, programs: bool = True, universal: bool = True,
-    overall: str = "", max_new: PositiveInt = 8, column: str = "checklist",
+    overall: str = "", max_new: PositiveInt = 10, column: str = "checklist",
 ) -> Scores:  # fmt: skip
     """The weighted mean over the items of the instruction's checklist, from 0 to 1; a term for each item, named by its text.
 
     model, writer: models of the run, who judge items, and write checklists and programs.  ask: what the judge reads, with {prompt},
-    {reply} and {item}.  samples: scores of an item.  overall: one question in place of a checklist. An item without a score, and
+    {reply} and {item}.  samples: scores of an item.  overall: one question in place of a checklist.  max_new: tokens of a
+    score. An item without a score, and
     without a program's verdict, does not count; a reply without any item that counts has no verdict.
     """
     own = [[Item(overall)]] * len(groups) if overall else checklists(groups, run, writer, column, programs, universal)
@@ -195,16 +197,17 @@ def widest_pairs(
 def rlcf_checklists(
     base: Recipe | None = None, *, judge: str = "copy:policy", writer: str = "", ask: str = JUDGE, samples: int = 25, n: int = 2,
     keep: float = 0.4, programs: bool = True, universal: bool = True, overall: str = "", temperature: float = 1.3,
-    beta: float = 0.1, lr: float | None = None, problems: int = 32,
+    score_tokens: int = 10, beta: float = 0.1, lr: float | None = None, problems: int = 32,
 ) -> Recipe:  # fmt: skip
     """judge: who scores items, openai:URL#NAME or a model (`Learner.init`).  writer: who writes checklists and programs; empty: the
     judge.  ask: what the judge reads, with {prompt}, {reply} and {item}.  samples: scores of an item.  n: replies to a prompt, of
     which the best and the worst are a pair.  keep: share of pairs.  programs, universal: whether programs check items, and the
-    universal item is added.  overall: one question in place of checklists.  temperature: of replies and of scores."""
+    universal item is added.  overall: one question in place of checklists.  temperature: of replies and of scores.
+    score_tokens: of a score, more of them for a judge that thinks first."""
     base = base or dpo(beta=beta, lr=lr, problems=problems)
     paid = checklist_score(
         writer="writer" if writer else SCORER, ask=ask, samples=samples, programs=programs, universal=universal, overall=overall,
-        temperature=temperature,
+        temperature=temperature, max_new=score_tokens,
     )  # fmt: skip
     others = [Learner(name, init, Recipe(), every=0) for name, init in ((SCORER, judge), ("writer", writer)) if init]
     return base.but(rollout=widest_pairs(by=paid, n=n, keep=keep, temperature=temperature), also=(*base.also, *others))
