@@ -97,7 +97,7 @@ def test_held_out_candidates_are_voted_on_and_doubtful_answers_withheld():
 
 
 def test_a_candidate_whose_verdicts_cannot_be_read_has_no_vote_in_the_majority_either():
-    """24 twice, the first time without a verdict that can be read, and 23 once: of one vote each that which comes first wins, 23."""
+    """24 twice, the first time without a verdict that can be read, and 23 once: of one vote each the first wins, 23."""
     texts = ["Answer: 24", "Answer: 23", "Answer: 24"]
     row = ask("Half of 46?", replies=texts, scores=[0, 1, 0])
     found = verified_votes(form=PLAIN, critiques=1)([row], Run(Says("?", "[[yes]]", "[[no]]")))

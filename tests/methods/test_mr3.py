@@ -120,6 +120,24 @@ def test_training_takes_the_kept_rows_in_order_and_begins_anew_at_their_end():
     assert ops.position == 4
 
 
+def test_by_default_every_row_of_the_data_is_in_the_order():
+    rows = [given(GRADED, name=k, difficulty=1 + k % 7) for k in range(1500)]
+    ops, run = SimpleNamespace(task=SimpleTask(rows), position=0, standard_step=lambda recipe: None), Run(Replies([]))
+    recipe = registry.build("mr3")
+    recipe.loop(recipe, run, ops)
+    assert sorted(run.memory["mr3.order"]) == list(range(1500))
+    # and of data without an end as many as are attempted at once
+    run, ops.position = Run(Replies([])), 0
+    ops.task = replace(ops.task, train=Endless())
+    recipe.loop(recipe, run, ops)
+    assert sorted(run.memory["mr3.order"]) == list(range(1024))
+
+
+class Endless:
+    def __getitem__(self, i):
+        return given(GRADED, difficulty=1)
+
+
 def test_fewer_rows_than_a_step_takes_come_again_within_it():
     # what samples takes as many rows as the run's recipe says
     seen, _, ops = play(1, problems=6)

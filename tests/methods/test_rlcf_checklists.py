@@ -66,7 +66,7 @@ def test_the_score_of_an_item_is_the_first_number_and_a_hundred_at_most():
 def test_how_long_a_score_may_be_goes_from_the_recipe_to_the_judge():
     for settings, length in (({}, 10), ({"score_tokens": 400}, 400)):
         run, model = run_of(Is_it_kind="80", address="100")
-        by = registry.build("rlcf_checklists", programs=False, **settings).rollout.settings["by"]
+        by = registry.build("rlcf_checklists", {"programs": False, **settings}).rollout.settings["by"]
         by([[reply("dear", checklist=["Is it kind?"])]], run)
         assert [s.max_new for s in model.samplings] == [length]
 

@@ -18,6 +18,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.countdown.problems import countdown
 from rewardlab.tasks.gsm8k import gsm8k
+from rewardlab.tasks.pairs import Paired
 from rewardlab.tasks.positions import chosen, distinct_positions
 from rewardlab.tasks.records import records
 from rewardlab.tasks.sources import Listed, Shuffled
@@ -313,6 +314,9 @@ def test_where_distinct_problems_are():
     assert distinct_positions(source, 3, 9) == [3, 4, 7]
     endless = registry.task("arithmetic", test_size=1).train
     assert len({endless[i].key for i in distinct_positions(endless, 7, 5)}) == 5
+    # one that pairs the problems of an endless source has no length either
+    pairs = Paired(endless, lambda problem, rng: problem)
+    assert len(distinct_positions(pairs, 7, 5)) == 5
 
 
 def rows(n: int = 40, **more) -> list[dict]:

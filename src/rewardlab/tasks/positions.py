@@ -35,10 +35,20 @@ def chosen(
     return Chosen(also, seed, whole=source, choice=choice)
 
 
+def epoch_of(source: Any) -> int | None:
+    """How many problems an epoch of a source has; None where it has no end."""
+    try:
+        return len(source)
+    except TypeError:
+        # one over another source has a length where that has one
+        return None
+
+
 def distinct_positions(source: Any, start: int, n: int) -> list[int]:
     """Where, from `start` on, the first n distinct problems of a source are; fewer, if it has not so many."""
     # an epoch that begins within another one may miss a problem; two in a row hold them all
-    last = start + (2 * len(source) if hasattr(source, "__len__") else TRIES_PER_PROBLEM * n)
+    epoch = epoch_of(source)
+    last = start + (TRIES_PER_PROBLEM * n if epoch is None else 2 * epoch)
     found: dict[str, int] = {}
     for position in range(start, last):
         found.setdefault(source[position].key, position)

@@ -135,5 +135,5 @@ left_out = "ConvexDA and RewardFusion, which train and ask a reward model more c
 check = Check(
     says="the response side ranks raters by how far they heed the instruction; accuracy on replies to one instruction does not",
     versus=None, task="arithmetic", measure="told", direction="higher", margin=0.2, against="control",
-    finding="a tau of 0.87 against -0.03; the instruction side has 0.60 (six seeds)",
+    finding="a tau of 0.88 against 0.08; the instruction side has 0.66 (five seeds)",
 )  # fmt: skip

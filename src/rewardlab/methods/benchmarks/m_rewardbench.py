@@ -212,5 +212,5 @@ fidelity = "whole"
 check = Check(
     says="kappa with English tells raters whose preferences change with the language from others that are as often right; the gap "
     "to English does not", versus=None, task="arithmetic", measure="told", direction="higher", margin=0.2, against="control",
-    finding="kappa ranks them rightly in 96% of pairs, the gap to English in 53% and the score in 45% (six seeds)",
+    finding="kappa ranks them rightly in 96% of pairs, the gap to English in 47% and the score in 54% (five seeds)",
 )  # fmt: skip

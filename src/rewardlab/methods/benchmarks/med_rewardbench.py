@@ -179,6 +179,6 @@ left_out = "the judges that the paper fine-tunes on its own preferences, and jud
 check = Check(
     says="accuracy tells a judge that errs in one of four from one that never looks, whose mean over the dimensions is higher",
     versus=None, task="arithmetic", measure="met", direction="higher", margin=0.5, against="control",
-    finding="accuracy puts the judge that looks ahead in 98% of samples, the mean over dimensions in none. The mean puts it ahead "
-    "of one faultless verdict of accuracy for everything in 96%, the doctors' overall preference in none",
+    finding="accuracy puts the judge that looks ahead in 99% of samples, the mean over dimensions in none. The mean puts it ahead "
+    "of one faultless verdict of accuracy for everything in 97%, the doctors' overall preference in none",
 )  # fmt: skip

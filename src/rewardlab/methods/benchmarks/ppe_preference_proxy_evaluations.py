@@ -268,6 +268,6 @@ left_out = "the released code was not at hand: intervals are those of the fit, n
 check = Check(
     says="accuracy on votes goes closer than rankings of models with the worth of picks, over raters with noise and liked styles",
     versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.3, against="spearman",
-    finding="correlations of 0.96 and 0.26 (four seeds): noise on single replies averages out over battles, and a liking for some "
+    finding="correlations of 0.97 and 0.21 (five seeds): noise on single replies averages out over battles, and a liking for some "
     "models' style moves a ranking without spoiling the choice among replies of one policy. So the authors found in policies",
 )  # fmt: skip

@@ -39,7 +39,9 @@ from rewardlab.judges.rows import BACK, Question, is_right, questions_of
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.rollouts.judgements import nothing_accepted
 from rewardlab.rollouts.ranked import learnt
-from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt
+from rewardlab.tasks.positions import epoch_of
+from rewardlab.util.progress import in_batches
 from rewardlab.worlds.polyglot import FORMS
 
 Language = Literal["english", "target"]
@@ -131,25 +133,33 @@ def ordered(failed: Sequence[float], order: Order, easy: bool, seed: int) -> lis
     return [kept[i] for i in easy_first([sign * failed[i] for i in kept], seed)]
 
 
+AT_ONCE = ENDLESS = 1024
+"""Questions that are attempted together; rows of a curriculum where data have no end."""
+
+
 def failures(run: Run, asked: Sequence[Question], forms: Mapping[Kind, Form], attempts: int) -> list[float]:
     """Of each question the share of so many judgements by the policy that miss the right mark."""
-    groups = judgements_of(run, [q.asked for q in asked], attempts)
+    groups: list[Group] = []
+    for some in in_batches("attempting traced rows (once)", asked, AT_ONCE):
+        groups += judgements_of(run, [q.asked for q in some], attempts)
     right = [[is_right(q, t.reply, forms[q.kind]) for t in group] for q, group in zip(asked, groups, strict=True)]
     return [1 - float(np.mean(row)) if row else 1.0 for row in right]
 
 
 @loop(wraps="inner")
 def curriculum(
-    recipe: Recipe, run: Run, ops: Any, *, pool: PositiveInt, attempts: PositiveInt, order: Order, easy: bool, right: bool,
+    recipe: Recipe, run: Run, ops: Any, *, pool: NonNegativeInt, attempts: PositiveInt, order: Order, easy: bool, right: bool,
     language: Language, texts: dict[str, str] | None = None, inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Before the first step the policy attempts the traced rows among the next `pool`; training then takes these in order.
+    """Before the first step the policy attempts the traced rows among the next `pool`; training then takes these in order.  pool: 0
+    is the whole epoch, or ENDLESS rows where data never end.
 
     run.memory keeps their places in the data, so that a resumed run goes on in the same order, which begins anew at its end.
     Logged at the first step: traced, the share of rows with a trace that may be learnt; easy, of those all attempts solve.
     """
     if "mr3.order" not in run.memory:
-        size = min(pool, _epoch(ops.task.train) or pool)
+        epoch = epoch_of(ops.task.train) or pool or ENDLESS
+        size = min(pool or epoch, epoch)
         forms, start = _forms(texts or {}), ops.position
         found = [(start + i, traces_of(ops.task.train[start + i], forms, language, right)) for i in range(size)]
         known = [(at, traced) for at, traced in found if traced]
@@ -173,14 +183,6 @@ def curriculum(
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     finally:
         ops.task, ops.position = replace(ops.task, train=train), position + wanted
-
-
-def _epoch(source: Any) -> int | None:
-    """How many rows there are; None where they never end."""
-    try:
-        return len(source)
-    except TypeError:
-        return None
 
 
 @rollout(rows=lambda **_: 1, accepts=check_traces)
@@ -220,14 +222,14 @@ def verdicts_by_kind(
 
 def mr3(
     base: Recipe | None = None, *, language: Language = "english", opening: str = "", sequence: Order = "easy_to_hard",
-    easy: bool = False, right: bool = True, pool: int = 256, attempts: int = 4, scale: str = "", pairwise: str = "",
+    easy: bool = False, right: bool = True, pool: int = 0, attempts: int = 4, scale: str = "", pairwise: str = "",
     verdict: str = "", problems: int = 16, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """language: of the traces: English (`judgement`), or the row's own (`judgement_target`).  opening: the sentence in that
     language with which its traces begin; the row's column `opening` goes before it.  sequence, pool, attempts: of the curriculum,
-    its order, its rows, and how often the policy attempts each first.  easy: whether rows stay that it always gets right.  right:
-    whether only traces count whose verdict is the label.  scale, pairwise, verdict: what the judge is asked, as texts; empty: the
-    published sections.  problems: rows of a step."""
+    its order, its rows (0: all of an epoch), and how often the policy attempts each first.  easy: whether rows stay that it always
+    gets right.  right: whether only traces count whose verdict is the label.  scale, pairwise, verdict: what the judge is asked, as
+    texts; empty: the published sections.  problems: rows of a step."""
     base = base or sft(problems=problems, lr=lr)
     texts = {kind: text for kind, text in (("scale", scale), ("pairwise", pairwise), ("verdict", verdict)) if text}
     return base.but(

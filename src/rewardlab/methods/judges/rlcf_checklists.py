@@ -67,7 +67,7 @@ _SCORE = re.compile(r"(?<![\d.-])(\d{1,300})(?!\d)")
 
 
 def score_of(judgement: str) -> float | None:
-    """The first number of a judgement, after its thinking, 100 at most, as a share; None without one, and for -1, "I cannot say"."""
+    """The first number of a judgement, after its thinking, 100 at most, as a share; None without one, and for -1 (confused)."""
     found = _SCORE.search(after_thinking(judgement))
     return min(float(found[1]), 100.0) / 100 if found else None
 
