@@ -68,8 +68,8 @@ def read(row: Mapping[str, Any], file: str) -> Iterator[Item]:
     place = f"{row.get('benchmark', '')} {file} {name}".lower().replace("-", "_")
     own = next((s for s in SETS if s in place), "correctness")
     compared = tuple((i, j) if truth[i] > truth[j] else (j, i) for i, j in told_apart)
-    meta = {"tied": len(pairs) - len(told_apart)}
-    yield Item(f"{own}/{row.get('model_name', '')}/{name}", prompt, replies, truth, own, compared if pairs else None, meta=meta)
+    about = {"tied": len(pairs) - len(told_apart)}
+    yield Item(f"{own}/{row.get('model_name', '')}/{name}", prompt, replies, truth, own, compared if pairs else None, meta=about)
 
 
 # ---- one item --------------------------------------------------------------------------------------------------------------

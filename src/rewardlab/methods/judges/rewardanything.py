@@ -12,9 +12,9 @@ apart in g cost more.
 Yu et al. 2025, arXiv:2506.03637, and the released zhuohaoyu/RewardAnything rewardanything/processing.py at 41bd116, which has both
 rewards: `calculate_weighted_pair_penalty`, over the replies that a judgement scores, by these scores and not by its order, and
 `format_reward`, whose shares are kept (`well_formed`). There fewer than two replies with scores earn an agreement of 1; here 0, or
-a judge would be paid for saying nothing. (inferred): both rewards weigh the same; where replies are ranked, the order of a judgement
-parts those of equal scores; `check_ranking_consistency`, which is called and not in the release, is the share of neighbours in the
-order whose scores do not rise; with a form other than `rewardanything`, form(y) is 1 for scores that can be read.
+a judge would be paid for saying nothing. (inferred): both rewards weigh the same; where replies are ranked, the order of a
+judgement parts those of equal scores; `check_ranking_consistency`, which is called and not in the release, is the share of
+neighbours in the order whose scores do not rise; with a form other than `rewardanything`, form(y) is 1 for scores that can be read.
 """
 
 from __future__ import annotations
