@@ -47,8 +47,9 @@ def given_scores(text: str, shown: int) -> list[float | None]:
 
 
 def _number(value: object) -> float | None:
-    whole = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if whole else None  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def _last_object(text: str) -> dict[str, object] | None:
