@@ -15,7 +15,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.shaping.contrastive_text2sql import MODEL, contrastive_texts, info_nce
 from rewardlab.models.embedded import untrained
 from rewardlab.models.learners import learner_model
-from rewardlab.rewards.similarity import nearer_to_question
+from rewardlab.rewards.similarity import nearer_to_question, query_in
 from rewardlab.runs.config import RunConfig
 
 
@@ -57,6 +57,30 @@ def test_a_step_of_one_question_subtracts_nothing_and_a_question_that_comes_twic
     assert pay(replies("x", "x", "y")) == [[1.0, 0.0]]
     assert pay(replies("x", "x"), replies("x", "y")) == [[1.0], [0.0]]
     assert pay(replies("x", "x"), [], replies("y", "x")) == [[1.0], [], [-1.0]]
+
+
+def test_words_around_the_query_are_not_read_and_a_reply_without_one_is_neither_near_nor_far():
+    class First(Encoder):
+        """Embeds a text by the first column that it selects; one that says x itself as x."""
+
+        def write(self, trajectories, texts):
+            return super().write(trajectories, [text.removeprefix("SELECT ") for text in texts])
+
+    def paid(*texts):
+        groups = [replies("x", *texts), replies("y", "SELECT y")]
+        return [s.total for s in nearer_to_question(model="encoder", of="query")(groups, Run(None, models={"encoder": First()}))[0]]
+
+    # a reply that says the question, x, again: before its query, in a comment, and with no query at all
+    fenced = "x!\n```sql\nSELECT y\n```"
+    assert paid("SELECT x", fenced, "-- x\nSELECT y", "/* x */ SELECT y") == [1.0, -1.0, -1.0, -1.0]
+    assert paid("x", "With x in mind.", "x\n```python\nx\n```", "") == [0.0, 0.0, 0.0, 0.0]
+    assert query_in("SELECT a FROM t WHERE b = '--x' -- x") == "SELECT a FROM t WHERE b = '--x'"
+
+
+def test_the_method_pays_the_query_and_not_the_words_around_it():
+    recipe = registry.build("contrastive_text2sql")
+    (nearness,) = [part for part in recipe.reward.walk() if part.name == "nearer_to_question"]
+    assert nearness.settings["of"] == "query"
 
 
 def test_info_nce_by_hand():

@@ -11,6 +11,7 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
+from rewardlab.rewards.format import answer_given
 from rewardlab.rewards.reward import reward
 
 
@@ -102,3 +103,16 @@ def test_the_verifiers_verdict_is_still_known_to_the_log():
     alone = registry.build("posterior_grpo")
     assert "model_score()" in str(alone.reward)
     assert alone.also[0].name == "reward_model"
+
+
+def test_where_programs_are_verified_the_form_is_a_block_of_code():
+    run = Run(policy=None, verify=registry.part("reward", "code"))
+    said = [
+        "```python\nprint(2)\n```", "<think>ok</think>\n```python\nprint(2)", "# the answer is 2", "It is \\boxed{2}.",
+        "```python\n```", "<think>```python\nprint(2)\n```",
+    ]  # fmt: skip
+    (row,) = answer_given()([group(*said)], run)
+    assert [s.total for s in row] == [1, 1, 0, 0, 0, 0]
+    # as before where answers are verified
+    (row,) = answer_given()([group(*said)], RUN)
+    assert [s.total for s in row] == [0, 0, 1, 1, 0, 0]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 
-from rewardlab.core import Group, Score, Scores, Trajectory
+from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, workers
 from rewardlab.rewards.reward import reward
-from rewardlab.text.answers import after_answer, boxed
+from rewardlab.text.answers import after_answer, after_thinking, boxed
+from rewardlab.text.blocks import program_span
 
 SECONDS = 1.0
 """Time limit for matching one reply."""
+OF_PROGRAMS = ("code", "verilog")
+"""Verifiers of programs, which state no answer."""
 
 
 @reward(over="groups")
@@ -45,8 +48,14 @@ def tagged(trajectory: Trajectory, *, tags: tuple[str, ...] = ("think", "answer"
 
 
 @reward
-def answer_given(trajectory: Trajectory) -> Score:
-    r"""1 where the reply states an answer, in \boxed{...} or after "answer"."""
+def answer_given(trajectory: Trajectory, run: Run) -> Score:
+    r"""1 where the reply states an answer, in \boxed{...} or after "answer"; where programs are verified, one in a block of code
+    after any thinking: of those a comment may say "the answer is", which is none."""
+    if run is not None and run.verify is not None and any(part.name in OF_PROGRAMS for part in run.verify.walk()):
+        reply = after_thinking(trajectory.reply)
+        span = program_span(reply)
+        held = span is not None and bool(reply[slice(*span)].strip())
+        return Score(float(held), why="holds a block of code" if held else "holds no block of code")
     stated = boxed(trajectory.reply) or after_answer(trajectory.reply)
     return Score(float(bool(stated)), why="states an answer" if stated else "states no answer")
 

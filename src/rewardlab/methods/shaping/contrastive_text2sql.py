@@ -8,7 +8,8 @@ their gold queries what a query should look like for such a question; it needs n
 
 Kattamuri et al. 2025, arXiv:2510.13827, which says "a reward signal based on semantic similarity" by a fine-tuned multilingual
 encoder (XLM-R); everything else about the reward, its form and weight among it, is (inferred). Here the encoder begins as a copy of
-the policy, mean-pooled, and is frozen after the first step's lesson.
+the policy, mean-pooled, and is frozen after the first step's lesson. It reads the query that the reply states, not the words around
+it: a reply that says the question again is as near to it as can be. A reply without a query has no nearness (0).
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def contrastive_text2sql(
     )
     # every=0: the loop alone teaches it
     return base.but(
-        reward=(base.reward or correct()) + weight * nearer_to_question(model=MODEL).named("nearness"),
+        reward=(base.reward or correct()) + weight * nearer_to_question(model=MODEL, of="query").named("nearness"),
         also=(*base.also, Learner(MODEL, encoder, lesson, every=0)),
         loop=encoder_first(pairs=pairs, passes=passes, inner=base.loop),
     )
@@ -141,7 +142,7 @@ data = Data(
     ],
 )
 
-BOTH = correct() + 0.5 * nearer_to_question(model=MODEL).named("nearness")
+BOTH = correct() + 0.5 * nearer_to_question(model=MODEL, of="query").named("nearness")
 MEANT = with_answer(inner=sql(), column="suite")
 check = Check(
     says="of two queries that return the right rows, the one that means what was asked is nearer to the question",

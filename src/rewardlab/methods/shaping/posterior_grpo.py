@@ -8,7 +8,8 @@ opens no gate.
 
 Fan et al. 2025, arXiv:2508.05170 (in later versions ReCode, the algorithm CG-GRPO), after summaries of its equations. R_thinking
 is the sigmoid of a reward model's score (inferred); in Python any reward from 0 to 1 can be `thinking`. `gated=False` pays
-R_thinking to all. Programs state no answer, so where they are verified R_format asks for a `form`, or is the same for all.
+R_thinking to all. R_format (inferred): a stated answer, or where programs are verified a block of code after any thinking; or a
+`form` of one's own, such as <think>...</think> and <answer>...</answer>.
 """
 
 from typing import Any
@@ -37,8 +38,8 @@ def posterior_grpo(
     reward_model: str = "value-head", pairs: int = 2000, passes: int = 1, n: int = 8,
 ) -> Recipe:  # fmt: skip
     """thinking: the reward for reasoning; None: the sigmoid of the base's reward, which is a reward model's score.
-    form: a regular expression that replies should match; without it they should state an answer.  gated: pay it only where the
-    outcome is right.  reward_model, pairs, passes: see rlhf.
+    form: a regular expression that replies should match; without it they should state an answer, or where programs are verified
+    hold a block of code.  gated: pay it only where the outcome is right.  reward_model, pairs, passes: see rlhf.
     """
     judged: dict[str, Any] = {"reward_model": reward_model, "pairs": pairs, "passes": passes}
     base = base or (grpo(n=n) if thinking else rlhf(grpo(n=n), **judged).but(measure=accuracy()))
