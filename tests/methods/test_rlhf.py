@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from types import SimpleNamespace
+
 import pytest
 import torch
 from rows import batch_of, outcome
@@ -13,6 +16,7 @@ from rewardlab.backends.trl.refusals import cannot_carry
 from rewardlab.core import Learner, Run, Task, ask
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.reward_models.dogerm import lesson_of
 from rewardlab.models.embedded import untrained
 from rewardlab.models.learners import learner_model
 from rewardlab.runs.config import RunConfig
@@ -151,3 +155,71 @@ def test_stacked_on_ppo_it_is_instructgpts_with_the_kl_in_each_tokens_reward():
     critic, model = recipe.also
     assert (critic.name, model.name, str(recipe.reward)) == ("critic", "reward_model", "model_score()")
     assert critic.recipe.credit(batch.reward, batch, Run(None))[batch.mask].tolist() == pytest.approx([0.94, 0.96])
+
+
+class Rows:
+    """A source without an end, which keeps what is read of it."""
+
+    def __init__(self):
+        self.read: list[int] = []
+
+    def __getitem__(self, i: int):
+        self.read.append(i)
+        return ask(f"{i}?", "1", chosen="a", rejected="b", solution="c")
+
+
+class Finite(Rows):
+    def __len__(self) -> int:
+        return 3
+
+
+class Taught(Exception):
+    """Raised in place of the lesson."""
+
+
+def lesson(*args, **kwargs):
+    raise Taught
+
+
+LESSONS = {
+    "baselines.rlhf": ("rlhf", 2000), "reward_models.reward_robust_rlhf_brme": ("reward_robust_rlhf_brme", 2000),
+    "reward_models.ebrm": ("ebrm", 2000), "reward_models.pairwise_rl": ("pairwise_rl", 2000),
+    "reward_models.restl": ("restl", 1000), "reward_models.rlsqm": ("rlsqm", 1000),
+    "shaping.contrastive_text2sql": ("contrastive_text2sql", 2000), "shaping.dr_irl_grpo_s": ("dr_irl_grpo_s", 2000),
+    "shaping.par": ("par", 2000), "shaping.posterior_grpo": ("posterior_grpo", 2000),
+    "shaping.cgpo_mixture_of_judges": ("cgpo_mixture_of_judges", 2000), "shaping.hero_hybrid_reward": ("hero_hybrid_reward", 2000),
+    "shaping.sotopia_rl": ("sotopia_rl", 2000),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("module", LESSONS)
+def test_a_model_that_is_taught_first_reads_each_row_once_and_of_endless_data_as_many_as_ever(module, monkeypatch):
+    name, endless = LESSONS[module]
+    for one in (module, "baselines.rlhf"):
+        for function in ("teach", "_learn"):
+            monkeypatch.setattr(importlib.import_module(f"rewardlab.methods.{one}"), function, lesson, raising=False)
+    if name == "restl":
+        made = importlib.import_module("rewardlab.methods.reward_models.restl")
+        monkeypatch.setattr(made, "_made", lambda problems, aspect: [(1.0, p) for p in problems])
+    few = {"tests": 2} if name == "rlsqm" else {"utterances": 2} if name == "sotopia_rl" else {"pairs": 2}
+    learner = SimpleNamespace(model=None, recipe=SimpleNamespace(reward=None, objective="a loss"))
+    keys = ("reward_model", "reward", "base", "encoder")
+
+    def read(source, settings):
+        recipe = registry.build(name, settings)
+        ops = SimpleNamespace(task=SimpleNamespace(train=source), position=0, learners=dict.fromkeys(keys, learner), rollout=lesson)
+        with pytest.raises(Taught):
+            recipe.loop(recipe, Run(None), ops)
+        return source.read
+
+    assert read(Finite(), {}) == [0, 1, 2]
+    assert read(Finite(), few) == [0, 1]
+    assert read(Rows(), {}) == list(range(endless))
+
+
+def test_dogerms_parents_read_each_row_of_their_kind_once():
+    run, ops = Run(None), SimpleNamespace(task=SimpleNamespace(train=Finite()), position=0)
+    assert [p.question for p in lesson_of("1", None, run, ops, elsewhere=True)] == ["0?", "2?"]
+    assert [p.question for p in lesson_of("1", 2000, run, ops, elsewhere=False)] == ["1?"]
+    with pytest.raises(RewardlabError, match="no training problem"):
+        lesson_of("7", None, run, ops, elsewhere=False)

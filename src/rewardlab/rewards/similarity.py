@@ -19,14 +19,13 @@ ASKS = re.compile(r"\bselect\b|\bvalues\s*\(", re.IGNORECASE)
 
 
 @reward(over="groups")
-def nearer_to_question(
-    groups: list[Group], run: Run, *, model: str = "encoder", of: Literal["reply", "query"] = "reply"
-) -> Scores:
+def nearer_to_question(groups: list[Group], run: Run, *, model: str = "encoder", of: Literal["reply", "query"] = "reply") -> Scores:
     """Cosine similarity of a reply and its question, minus the mean over the step's other questions; from -2 to 2.
 
     model: the encoder's name in the run (a `Learner` of the recipe). Question and reply are embedded apart. Where the step has one
     question alone, nothing is subtracted. Questions in the step that read the same count once.
-    of: "query" embeds the SQL query that the reply states, and no words or comments, which may say the question again; 0 without one.
+    of: "query" embeds the SQL query that the reply states, and no words or comments, which may say the question again; 0 without
+    one.
     """
     encoder = run.model(model)
     asked = {group[0].problem.question: group[0].problem for group in groups if group}

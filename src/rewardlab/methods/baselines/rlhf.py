@@ -7,8 +7,8 @@ The score has no bound, and is only as good as the pairs: a policy that goes on 
 high and nobody prefers (over-optimisation). Other methods shape this score; they build on this one.
 
 Ouyang et al. 2022, arXiv:2203.02155; over-optimisation: Gao et al. 2022, arXiv:2210.10760. beta = 0.02 is InstructGPT's. The model
-is taught in the first training step, on the first `pairs` of the data, `passes` times; how often it is right on held-out pairs is
-logged as `pair_accuracy`.
+is taught in the first training step, on every pair of the data, or the first `pairs`, `passes` times; how often it is right on
+held-out pairs is logged as `pair_accuracy`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,13 +46,13 @@ START, ENDLESS, GOLD = "pairs.start", 2000, "gold"
 
 @loop
 def taught_first(
-    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt, passes: PositiveInt = 1, at_once: PositiveInt = 32
+    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt | None = None, passes: PositiveInt = 1, at_once: PositiveInt = 32
 ) -> None:
-    """Train the run's reward model on the first `pairs` problems of the data, `passes` times, before the first step; then train by
+    """Train the run's reward model on the problems of the data (`pairs_in`), `passes` times, before the first step; then train by
     the recipe. at_once: pairs of an update.
     """
     if MEMORY not in run.memory:
-        problems = [ops.task.train[ops.position + i] for i in range(pairs)]
+        problems = pairs_in(ops, run, pairs)
         _teach(ops, run, problems, passes, at_once)
         run.memory[MEMORY] = _accuracy(ops, run)
     ops.standard_step(recipe)
@@ -110,16 +110,23 @@ class Curated(Shuffled):
     """Pairs that a loop has made of those in the data, in epochs."""
 
 
-def pairs_in(ops: Any, run: Run, at_most: int | None) -> list[Any]:
+def pairs_in(ops: Any, run: Run, at_most: int | None, endless: int = ENDLESS) -> list[Any]:
     """The problems of the training data, each once, or the first `at_most`; without a limit, of data without an end the first
-    2,000. The same ones at every call of a run."""
-    train = ops.task.train
+    `endless`. The same ones at every call of a run."""
+    count = size_of(ops.task.train)
+    if count is None:
+        start, count = run.memory.setdefault(START, ops.position), at_most or endless
+    else:
+        start, count = 0, min(count, at_most or count)
+    return [ops.task.train[start + i] for i in range(count)]
+
+
+def size_of(source: Any) -> int | None:
+    """How many problems a source holds; None for one without an end, and for pairs made of its problems."""
     try:
-        start, count = 0, min(len(train), at_most or len(train))
+        return len(source)
     except TypeError:
-        # a source without an end has no length, and neither have pairs made of its problems
-        start, count = run.memory.setdefault(START, ops.position), at_most or ENDLESS
-    return [train[start + i] for i in range(count)]
+        return None
 
 
 def by_verified(problems: Sequence[Any], method: str) -> tuple[list[Any], list[Any]]:
@@ -155,11 +162,12 @@ def _accuracy(ops: Any, run: Run) -> float | None:
 
 
 def rlhf(
-    base: Recipe | None = None, *, score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000,
+    base: Recipe | None = None, *, score: Reward | None = None, reward_model: str = "value-head", pairs: int | None = None,
     passes: int = 1, rm_lr: float | None = None, n: int = 8, beta: float = 0.02,
 ) -> Recipe:  # fmt: skip
     """reward_model: the path of one that was trained before; or what one starts from that is taught first (`Learner.init`).
-    pairs, passes: that it is taught on, and how often.  score: a reward in place of a model's.  beta: weight of the KL.
+    pairs, passes: that it is taught on, and how often; None: all, of data without an end 2,000.  score: a reward in place of a
+    model's.  beta: weight of the KL.
     """
     # the KL is part of the reward: as a loss the usual estimate ref/pi - log(ref/pi) - 1 has the gradient of KL(ref || pi), which
     # holds hardly anything however far the policy has gone

@@ -18,7 +18,7 @@ from rewardlab.objectives.weighting import token_mean
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import PositiveFloat, PositiveInt
 
-from .rlhf import teach
+from .rlhf import pairs_in, teach
 
 
 def sft(base: Recipe | None = None, *, field: str = "solution", lr: float | None = None, problems: int = 64) -> Recipe:
@@ -53,9 +53,9 @@ def sft_first(
 
 @loop
 def other_first(recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: PositiveInt, passes: PositiveInt = 1) -> None:
-    """Train the run's second model of this name by its own recipe, on the first `pairs` of the data, before the first step."""
+    """Train the run's second model of this name by its own recipe, on at most `pairs` of the data, before the first step."""
     if (key := f"taught.{model}") not in run.memory:
-        problems = [ops.task.train[ops.position + i] for i in range(pairs)]
+        problems = pairs_in(ops, run, pairs)
         teach(ops, run, model, problems, passes, ops.learners[model].recipe.update.problems, f"teaching the {model}")
         run.memory[key] = True
     ops.standard_step(recipe)

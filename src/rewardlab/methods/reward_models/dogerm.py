@@ -29,7 +29,7 @@ from rewardlab.core import Learner, Message, Problem, Recipe, Run, Trajectory, U
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import pair_accuracy
-from rewardlab.methods.baselines.rlhf import UNTAUGHT, teach
+from rewardlab.methods.baselines.rlhf import ENDLESS, UNTAUGHT, pairs_in, size_of, teach
 from rewardlab.objectives.pairs import preference_loss
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import token_mean
@@ -97,12 +97,13 @@ def _check_same_base(own: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> 
 @loop
 def merge_models(
     recipe: Recipe, run: Run, ops: Any, *, domain: str = "", weight: Share | None = None, grid: PositiveInt = 20,
-    pairs: PositiveInt = 2000,
+    pairs: PositiveInt | None = None,
 ) -> None:  # fmt: skip
     """Make the run's reward model the merge of its parents with the weight that ranks most pairs of the domain so far.
 
     domain: a regular expression of questions, "" matches all.  weight: of the reward model; None: the best of 0, 1 / grid, ..., 1.
-    pairs: that a parent which is trained here learns from.  Logs `weight`, and `at/W`, the accuracy on training pairs by weight W.
+    pairs: that a parent which is trained here learns from (`lesson_of`).  Logs `weight`, and `at/W`, the accuracy on training pairs
+    by weight W.
     """
     expert = _parents(recipe, run, ops, domain, pairs)
     general, model = ops.learners[GENERAL].model, ops.learners[MERGED].model
@@ -120,7 +121,7 @@ def merge_models(
     run.log("weight", weight)
 
 
-def _parents(recipe: Recipe, run: Run, ops: Any, domain: str, pairs: int) -> Any:
+def _parents(recipe: Recipe, run: Run, ops: Any, domain: str, pairs: int | None) -> Any:
     """The language model of the domain. In the first step, parents that are trained here are taught."""
     if not all(p.requires_grad for p in run.policy.parameters()):
         raise RewardlabError("dogerm merges whole weights: leave out --lora-rank, and merge adapters first (rewardlab export)")
@@ -135,10 +136,21 @@ def _parents(recipe: Recipe, run: Run, ops: Any, domain: str, pairs: int) -> Any
         )
     if TAUGHT not in run.memory:
         for name, elsewhere in ((GENERAL, True), (DOMAIN, False)):
-            found = problems_of(domain, pairs, ops, elsewhere)
+            found = lesson_of(domain, pairs, run, ops, elsewhere)
             teach(ops, run, name, found, 1, recipe.update.problems, f"teaching the model {name!r}")
         run.memory[TAUGHT] = True
     return ops.learners[DOMAIN].model
+
+
+def lesson_of(domain: str, pairs: int | None, run: Run, ops: Any, elsewhere: bool) -> list[Problem]:
+    """The training problems of the domain, or all others, that a parent learns from: each once, at most `pairs`; of data without an
+    end the next 2,000, or `pairs`."""
+    if size_of(ops.task.train) is None:
+        return problems_of(domain, pairs or ENDLESS, ops, elsewhere)
+    found = [p for p in pairs_in(ops, run, None) if bool(re.search(domain, p.question, re.DOTALL)) != elsewhere]
+    if not found:
+        raise RewardlabError(f"no training problem {'is outside of' if elsewhere else 'matches'} the domain {domain!r}")
+    return found[:pairs]
 
 
 def problems_of(domain: str, n: int, ops: Any, elsewhere: bool = False) -> list[Problem]:
@@ -204,11 +216,12 @@ def merged_accuracy(problems: Sequence[Problem], run: Run, *, domain: str = "") 
 
 def dogerm(
     base: Recipe | None = None, *, reward_model: str = "value-head", domain: str = "", weight: float | None = None, grid: int = 20,
-    pairs: int = 2000, problems: int = 32, reward_lr: float | None = None, sft_lr: float | None = None,
+    pairs: int | None = None, problems: int = 32, reward_lr: float | None = None, sft_lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """reward_model: a checkpoint or run to merge the --model into; or what one starts from that is trained here (`Learner.init`).
     domain: a regular expression of the domain's questions.  weight: of the reward model; None: the best of `grid` + 1.
-    pairs: for each parent that is trained here.  problems: pairs to a step.  reward_lr, sft_lr: of reward and language model."""
+    pairs: for each parent that is trained here, None: all.  problems: pairs to a step.  reward_lr, sft_lr: of reward and language
+    model."""
     base = base or Recipe(name="dogerm", update=Update())
     taught = reward_model.startswith(UNTAUGHT)
     general = Recipe(

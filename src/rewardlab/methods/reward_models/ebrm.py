@@ -30,7 +30,7 @@ from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Learner, Outputs, Problem, Recipe, Run, Trajectory, Update, loop, measure, objective
 from rewardlab.data.columns import Data
 from rewardlab.evals.passk import mean_interval
-from rewardlab.methods.baselines.rlhf import UNTAUGHT, teach
+from rewardlab.methods.baselines.rlhf import UNTAUGHT, pairs_in, teach
 from rewardlab.objectives.pairs import last_value, preference_loss
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
@@ -84,13 +84,13 @@ def energy_contrast(
 
 
 @loop
-def reward_model_first(recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt = 2000) -> None:
-    """Before the first step, teach the reward model on the first `pairs` of the data, unless it was trained before, and standardise
+def reward_model_first(recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt | None = None) -> None:
+    """Before the first step, teach the reward model on the data (`pairs_in`), unless it was trained before, and standardise
     its scores. Then steps of the energy head alone. Logs `agrees`: the share of a step's pairs that the model does not contradict.
     """
     model = ops.learners[MODEL].model
     if TAUGHT not in run.memory:
-        problems = [ops.task.train[ops.position + i] for i in range(pairs)]
+        problems = pairs_in(ops, run, pairs)
         if BASE in ops.learners:
             teach(ops, run, BASE, problems, 1, 32, "teaching the reward model")
             model.scorer.load_state(ops.learners[BASE].model.state())
@@ -150,13 +150,13 @@ def refined_accuracy(problems: Sequence[Problem], run: Run, *, model: str = MODE
 
 
 def ebrm(
-    base: Recipe | None = None, *, reward_model: str = "value-head", pairs: int = 2000, rm_lr: float | None = None,
+    base: Recipe | None = None, *, reward_model: str = "value-head", pairs: int | None = None, rm_lr: float | None = None,
     negatives: int = 768, spread: float = 3.5, share: float = 0.1, reg: float = 0.05, filtered: bool = True,
     energy_lr: float = 9e-5, problems: int = 128,
 ) -> Recipe:  # fmt: skip
-    """reward_model: a checkpoint or run; or what one starts from that is taught first (`Learner.init`), on `pairs`, by rm_lr.
-    negatives: M.  spread: s.  share: b.  reg: c.  filtered: leave out pairs that the reward model contradicts.  energy_lr: of the
-    head.  problems: pairs to a step."""
+    """reward_model: a checkpoint or run; or what one starts from that is taught first (`Learner.init`), on `pairs` as in `rlhf`, by
+    rm_lr.  negatives: M.  spread: s.  share: b.  reg: c.  filtered: leave out pairs that the reward model contradicts.  energy_lr:
+    of the head.  problems: pairs to a step."""
     base = base or Recipe(name="ebrm", update=Update())
     loss = energy_contrast(negatives=negatives, spread=spread, share=share, reg=reg, filtered=filtered)
     head = Recipe(objective=loss, update=Update(lr=energy_lr, weight_decay=0.01, loss_kind="scorer"))

@@ -28,7 +28,7 @@ from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.calibration import expected_calibration_error
 from rewardlab.evals.own_reward import own_reward
-from rewardlab.methods.baselines.rlhf import MEASURED_ON, SIDES, rlhf, teach
+from rewardlab.methods.baselines.rlhf import MEASURED_ON, SIDES, pairs_in, rlhf, teach
 from rewardlab.objectives.labels import language_model
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
@@ -110,16 +110,17 @@ def win_probability(groups: list[Group], run: Run, *, anchor: str = "anchor", mo
 
 @loop(wraps="inner")
 def compared_first(
-    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt, passes: PositiveInt = 1, at_once: PositiveInt = 32,
+    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt | None = None, passes: PositiveInt = 1, at_once: PositiveInt = 32,
     inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Teach the model that compares on the first `pairs` problems, `passes` times, before the first step; then train by the recipe.
+    """Teach the model that compares on the problems of the data (`pairs_in`), `passes` times, before the first step; then train by
+    the recipe.
 
     at_once: pairs of an update.  Logged of held-out pairs: pair_accuracy, ece of the chances, and order, the mean chance of what
     stands first.
     """
     if MEMORY not in run.memory:
-        problems = [ops.task.train[ops.position + i] for i in range(pairs)]
+        problems = pairs_in(ops, run, pairs)
         teach(ops, run, MODEL, problems, passes, at_once, "teaching the model that compares replies")
         run.memory[MEMORY] = held_out(ops.task.test[:MEASURED_ON], run)
     inner(recipe, run, ops) if inner else ops.standard_step(recipe)
@@ -141,12 +142,12 @@ def held_out(problems: Sequence[Problem], run: Run) -> dict[str, float]:
 
 
 def pairwise_rl(
-    base: Recipe | None = None, *, pairs: int = 2000, passes: int = 1, rm_lr: float | None = None, init: str = "copy:policy",
+    base: Recipe | None = None, *, pairs: int | None = None, passes: int = 1, rm_lr: float | None = None, init: str = "copy:policy",
     anchor: str = "anchor", n: int = 8, beta: float = 0.02,
 ) -> Recipe:  # fmt: skip
-    """pairs, passes: that the model which compares is taught on, and how often.  rm_lr, init: its learning rate, and what it
-    starts from (`Learner.init`).  anchor: the column of the reply that all are compared with, if not `chosen`.
-    n, beta: as in `rlhf`."""
+    """pairs, passes: that the model which compares is taught on, and how often, as in `rlhf`.  rm_lr, init: its learning rate, and
+    what it starts from (`Learner.init`).  anchor: the column of the reply that all are compared with, if not `chosen`. n, beta: as
+    in `rlhf`."""
     if init.startswith("value-head"):
         raise RewardlabError(f"pairwise_rl: init={init!r} has no words to compare by; give a language model, such as copy:policy")
     earned = win_probability(anchor=anchor)

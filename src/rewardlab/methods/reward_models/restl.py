@@ -34,7 +34,7 @@ from rewardlab.errors import RewardlabError, unknown
 from rewardlab.evals.pairs import pair_gaps, pair_scores
 from rewardlab.evals.passk import mean_interval
 from rewardlab.methods.baselines.ppo import ppo
-from rewardlab.methods.baselines.rlhf import SIDES, teach
+from rewardlab.methods.baselines.rlhf import SIDES, pairs_in, teach
 from rewardlab.objectives.pairs import preference_loss
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import Reward, reward
@@ -48,7 +48,7 @@ from rewardlab.verifiers.stl import ASPECTS, aspects, stated_formula
 
 NAME, SCALES, ACCURACY = "restl", "restl.scales", "restl.accuracy"
 SLIPS = {"atoms": ("atoms",), "semantics": ("times", "logic", "atoms"), "succinct": ("longer",), "symbols": KINDS}
-HELD_OUT, TRIES = 200, 8
+HELD_OUT, TRIES, ENDLESS = 200, 8, 1000
 
 
 # ---- pairs that differ in one aspect -------------------------------------------------------------------------------------
@@ -104,15 +104,15 @@ def stages_of(pairs: Sequence[tuple[float, Problem]], stages: int, curriculum: b
 
 @loop
 def aspects_first(
-    recipe: Recipe, run: Run, ops: Any, *, models: tuple[str, ...], pairs: PositiveInt = 1000, stages: PositiveInt = 3,
+    recipe: Recipe, run: Run, ops: Any, *, models: tuple[str, ...], pairs: PositiveInt | None = None, stages: PositiveInt = 3,
     curriculum: bool = True, at_once: PositiveInt = 32,
 ) -> None:  # fmt: skip
-    """Before the first step, teach these reward models on pairs of the first `pairs` problems; then train by the recipe.
+    """Before the first step, teach these reward models on pairs of the data's problems (`pairs_in`); then train by the recipe.
 
     stages, curriculum: see `stages_of`.  at_once: pairs of an update. Logged at every step: NAME.pair_accuracy, of held-out pairs.
     """
     if SCALES not in run.memory:
-        problems = [ops.task.train[ops.position + i] for i in range(pairs)]
+        problems = pairs_in(ops, run, pairs, ENDLESS)
         scales, accuracy = {}, {}
         for model in models:
             aspect = model.removeprefix("reward_")
@@ -178,13 +178,14 @@ def formulas(problems: Sequence[Problem], run: Run, *, temperature: NonNegativeF
 
 
 def restl(
-    base: Recipe | None = None, *, aspects: tuple[str, ...] = ASPECTS, weights: tuple[float, ...] = (), pairs: int = 1000,
+    base: Recipe | None = None, *, aspects: tuple[str, ...] = ASPECTS, weights: tuple[float, ...] = (), pairs: int | None = None,
     stages: int = 3, curriculum: bool = True, reward_lr: float | None = None, init: str = "value-head", n: int = 1,
     problems: int = 128,
 ) -> Recipe:  # fmt: skip
     """aspects: that have a reward model each.  weights: of their scores in the reward; none: all the same, of sum 1.
-    pairs: problems whose pairs each model learns from.  stages, curriculum: in which order, from easy to hard or at random.
-    reward_lr, init: as in `bradley_terry`.  n, problems: formulas of a problem and problems of a step, of PPO."""
+    pairs: problems whose pairs each model learns from; None: all, of endless data 1,000.  stages, curriculum: in which order,
+    from easy to hard or at random. reward_lr, init: as in `bradley_terry`.  n, problems: formulas of a problem and problems of a
+    step, of PPO."""
     # one name on the command line is a text
     aspects = (aspects,) if isinstance(aspects, str) else tuple(aspects)
     for aspect in aspects:

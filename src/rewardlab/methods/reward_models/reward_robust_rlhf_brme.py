@@ -29,7 +29,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.rewards import mean_reward
-from rewardlab.methods.baselines.rlhf import MODEL, SIDES, rlhf, teach
+from rewardlab.methods.baselines.rlhf import MODEL, SIDES, pairs_in, rlhf, teach
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
@@ -122,14 +122,15 @@ def robust_score(groups: list[Group], run: Run, *, weight: Share = 0.5) -> Score
 
 @loop
 def heads_first(
-    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt, heads: PositiveInt = 5, part: Share = 0.5, passes: PositiveInt = 1
-) -> None:
-    """Before the first step, teach the reward model on the first `pairs` of the data, and the heads on its scores of their replies.
+    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt | None = None, heads: PositiveInt = 5, part: Share = 0.5,
+    passes: PositiveInt = 1,
+) -> None:  # fmt: skip
+    """Before the first step, teach the reward model on the data (`pairs_in`), and the heads on its scores of their replies.
 
     part: the share of the replies that a head learns from. Logs `pair_accuracy`, how often their mix ranks held-out pairs rightly.
     """
     if HEADS not in run.memory:
-        problems = [ops.task.train[ops.position + i] for i in range(pairs)]
+        problems = pairs_in(ops, run, pairs)
         if not all(p.meta.get(side) for p in problems for side in SIDES):
             raise RewardlabError(
                 "the heads learn from replies in the columns 'chosen' and 'rejected', which this data does not have"
@@ -164,7 +165,7 @@ def _accuracy(recipe: Recipe, ops: Any, run: Run) -> float | None:
 
 def reward_robust_rlhf_brme(
     base: Recipe | None = None, *, weight: float = 0.5, heads: int = 5, part: float = 0.5, reward_model: str = "value-head",
-    pairs: int = 2000, passes: int = 1, rm_lr: float | None = None, n: int = 8, beta: float = 0.02,
+    pairs: int | None = None, passes: int = 1, rm_lr: float | None = None, n: int = 8, beta: float = 0.02,
 ) -> Recipe:  # fmt: skip
     """weight: of the surest head; the rest falls to the lowest reward.  heads: in the ensemble.  part: share of the replies that
     each learns from.  reward_model, pairs, passes, rm_lr, n, beta: as in `rlhf`."""

@@ -22,6 +22,7 @@ from rewardlab.core import Learner, Problem, Recipe, Run, Update, loop, measure
 from rewardlab.data.columns import Data
 from rewardlab.evals.passk import mean_interval
 from rewardlab.methods.baselines.ppo import ppo
+from rewardlab.methods.baselines.rlhf import pairs_in
 from rewardlab.objectives.labels import label_cross_entropy
 from rewardlab.rewards.algebra import threshold
 from rewardlab.rewards.model import model_score
@@ -33,24 +34,24 @@ from rewardlab.util.outputs import last_values
 from rewardlab.util.progress import Bar
 
 MODEL, MEMORY = "reward", "rlsqm.taught"
-MEASURED_ON = 200
+MEASURED_ON, ENDLESS = 200, 1000
 
 
 @loop
 def flags_first(
-    recipe: Recipe, run: Run, ops: Any, *, models: tuple[str, ...], tests: PositiveInt = 1000, at_once: PositiveInt = 32
+    recipe: Recipe, run: Run, ops: Any, *, models: tuple[str, ...], tests: PositiveInt | None = None, at_once: PositiveInt = 32
 ) -> None:
-    """Before the first step, train these models on what the policy writes for the first `tests` problems; then by the recipe.
+    """Before the first step, train these models on what the policy writes for the problems of the data (`pairs_in`); then by the
+    recipe.
 
     at_once: problems of an update. Logged at every step: MODEL.rm_error, by how much the model's chance missed the flags of
     tests of held-out problems, on average.
     """
     if MEMORY not in run.memory:
-        learners = [ops.learners[model] for model in models]
-        with Bar("teaching the reward models", -(-tests // at_once)) as bar:
-            for start in range(0, tests, at_once):
-                problems = [ops.task.train[ops.position + i] for i in range(start, min(start + at_once, tests))]
-                groups = ops.rollout(problems)
+        learners, problems = [ops.learners[model] for model in models], pairs_in(ops, run, tests, ENDLESS)
+        with Bar("teaching the reward models", -(-len(problems) // at_once)) as bar:
+            for start in range(0, len(problems), at_once):
+                groups = ops.rollout(problems[start : start + at_once])
                 for learner in learners:
                     ops.update(ops.collate(groups, ops.score(groups, learner), learner, run.policy.name), learner)
                 bar.advance()
@@ -90,11 +91,12 @@ def static_rates(problems: list[Problem], run: Run, *, n: PositiveInt = 1) -> di
 
 
 def rlsqm(
-    base: Recipe | None = None, *, flags: tuple[str, ...] = FLAGS, combined: bool = True, tests: int = 1000,
+    base: Recipe | None = None, *, flags: tuple[str, ...] = FLAGS, combined: bool = True, tests: int | None = None,
     reward_lr: float | None = None, init: str = "value-head", n: int = 1, problems: int = 128,
 ) -> Recipe:  # fmt: skip
     """flags: the properties that are rewarded.  combined: one reward model for their mean; else one for each, whose chances are
-    averaged.  tests: problems whose tests by the policy the reward models learn from.  reward_lr, init: as in `bradley_terry`.
+    averaged.  tests: problems whose tests by the policy the reward models learn from; None: all, of data
+    without an end 1,000.  reward_lr, init: as in `bradley_terry`.
     n, problems: tests of a problem and problems of a step, of PPO."""
     flags = checked(tuple(flags))
     base = base or ppo(n=n).but(problems=problems)

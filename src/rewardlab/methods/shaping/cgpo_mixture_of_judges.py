@@ -32,7 +32,7 @@ ONE_ANSWER = r"[^a-zA-Z]*Answer: -?\d+"  # lines of arithmetic, and a single num
 
 def cgpo_mixture_of_judges(
     base: Recipe | None = None, *, judges: Reward | None = None, form: str = "", kl_max: float = 10.0, score: Reward | None = None,
-    reward_model: str = "value-head", pairs: int = 2000, passes: int = 1, n: int = 4,
+    reward_model: str = "value-head", pairs: int | None = None, passes: int = 1, n: int = 4,
 ) -> Recipe:  # fmt: skip
     """judges: a reward that is at least 1 where all constraints are kept; None: the task's verifier.  form: instead, a regular
     expression that replies must match.  kl_max: nats per reply at which nothing is paid any more.  score: what is calibrated, in

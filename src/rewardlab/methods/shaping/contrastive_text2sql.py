@@ -26,7 +26,7 @@ from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.grpo import grpo
-from rewardlab.methods.baselines.rlhf import teach
+from rewardlab.methods.baselines.rlhf import pairs_in, teach
 from rewardlab.rewards.another_answer import with_answer
 from rewardlab.rewards.similarity import nearer_to_question
 from rewardlab.rewards.task import correct
@@ -81,24 +81,24 @@ MODEL, MEMORY = "encoder", "contrastive_text2sql.taught"
 
 @loop(wraps="inner")
 def encoder_first(
-    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt = 2000, passes: PositiveInt = 2, at_once: PositiveInt = 64,
+    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt | None = None, passes: PositiveInt = 2, at_once: PositiveInt = 64,
     inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Before the first step, the run's encoder learns from the first `pairs` problems of the training data, `passes` times; then
+    """Before the first step, the run's encoder learns from the problems of the training data (`pairs_in`), `passes` times; then
     training goes on. at_once: pairs of an update.  inner: how a step is taken."""
     if MEMORY not in run.memory:
-        problems = [ops.task.train[ops.position + i] for i in range(pairs)]
+        problems = pairs_in(ops, run, pairs)
         teach(ops, run, MODEL, problems, passes, at_once, "teaching the encoder")
-        run.memory[MEMORY] = pairs
+        run.memory[MEMORY] = len(problems)
     inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 def contrastive_text2sql(
-    base: Recipe | None = None, *, weight: float = 0.5, pairs: int = 2000, passes: int = 2, encoder: str = "copy:policy",
+    base: Recipe | None = None, *, weight: float = 0.5, pairs: int | None = None, passes: int = 2, encoder: str = "copy:policy",
     encoder_lr: float | None = None, temperature: float = 0.05,
 ) -> Recipe:  # fmt: skip
-    """weight: of nearness in meaning.  pairs, passes: that the encoder is taught on, and how often.  encoder: what it starts from
-    (`Learner.init`).  temperature: of its loss."""
+    """weight: of nearness in meaning.  pairs, passes: that the encoder is taught on, as in `rlhf`, and how often.  encoder: what it
+    starts from (`Learner.init`).  temperature: of its loss."""
     base = base or grpo()
     lesson = Recipe(
         rollout=contrastive_texts(), objective=info_nce(temperature=temperature), update=Update(lr=encoder_lr, loss_kind="scorer")

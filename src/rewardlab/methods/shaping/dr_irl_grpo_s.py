@@ -28,6 +28,7 @@ from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.methods.baselines.rlhf import pairs_in
 from rewardlab.objectives.pairs import preference_loss
 from rewardlab.rewards.model import category_score, model_score
 from rewardlab.rewards.reward import Reward, reward
@@ -99,19 +100,21 @@ MEMORY = "dr_irl_grpo_s.accuracy"
 
 @loop(wraps="inner")
 def rewards_first(
-    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt, categories: tuple[str, ...] = (), column: str = "category",
-    field: str = "solution", at_once: PositiveInt = 32, inner: Loop | None = None,
+    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt | None = None, categories: tuple[str, ...] = (),
+    column: str = "category", field: str = "solution", at_once: PositiveInt = 32, inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Before the first step, each category's reward learns from its part of the first `pairs` demonstrations and as many replies.
+    """Before the first step, each category's reward learns from its part of the demonstrations (`pairs_in`) and as many replies.
 
     Logged: irl_accuracy, how often it prefers a demonstration before it has learnt from it, in the last quarter of each part.
     """
     if MEMORY not in run.memory:
-        problems, won = [ops.task.train[ops.position + i] for i in range(pairs)], []
+        problems, won = pairs_in(ops, run, pairs), []
         parts = [[p for p in problems if not categories or p.meta.get(column) == c] for c in categories or ("",)]
         for category, own in zip(categories, parts, strict=False):
             if not own:
-                raise RewardlabError(f"none of the first {pairs} prompts has the category {category!r} in its column {column!r}")
+                raise RewardlabError(
+                    f"none of the first {len(problems)} prompts has the category {category!r} in its column {column!r}"
+                )
         with Bar("teaching rewards", sum(map(len, parts))) as bar:
             for i, own in enumerate(parts):
                 batches = [own[at : at + at_once] for at in range(0, len(own), at_once)]
@@ -134,12 +137,12 @@ def _learn(problems: list[Problem], run: Run, ops: Any, model: str, field: str, 
 
 def dr_irl_grpo_s(
     base: Recipe | None = None, *, categories: str | tuple[str, ...] = (), column: str = "category", field: str = "solution",
-    reward_model: str = "value-head", pairs: int = 2000, rm_lr: float | None = None, scaled: bool = True, embed: str = "ngrams",
-    beta: float = 0.02,
+    reward_model: str = "value-head", pairs: int | None = None, rm_lr: float | None = None, scaled: bool = True,
+    embed: str = "ngrams", beta: float = 0.02,
 ) -> Recipe:  # fmt: skip
     """categories: each with a reward of its own; none: one for all.  reward_model: what they start from (`Learner.init`).
-    pairs: demonstrations that they are taught on.  scaled: whether advantages are multiplied by w.  beta: weight of the KL, of
-    grpo. The reward takes the place of a base's."""
+    pairs: demonstrations that they are taught on, as in `rlhf`.  scaled: whether advantages are multiplied by w.  beta: weight of
+    the KL, of grpo. The reward takes the place of a base's."""
     base = base or grpo(beta=beta)
     given = categories.split(",") if isinstance(categories, str) else categories
     names = tuple(filter(None, (name.strip() for name in given)))

@@ -74,7 +74,7 @@ def weigh_by_spread(
 
 def hero_hybrid_reward(
     base: Recipe | None = None, *, alpha: float = 0.05, beta: float = 0.05, min_weight: float = 0.4, max_weight: float = 3.0,
-    steep: float = 6.0, decay: float = 0.9, reward_model: str = "value-head", pairs: int = 2000, passes: int = 1, n: int = 8,
+    steep: float = 6.0, decay: float = 0.9, reward_model: str = "value-head", pairs: int | None = None, passes: int = 1, n: int = 8,
 ) -> Recipe:  # fmt: skip
     """alpha, beta: half the range of rewards of wrong and of right replies.  min_weight, max_weight, steep: w_min, w_max and k.
 

@@ -20,7 +20,7 @@ from rewardlab.rewards.model import preferred
 
 
 def par(
-    base: Recipe | None = None, *, references: int = 1, reward_model: str = "value-head", pairs: int = 2000, passes: int = 1,
+    base: Recipe | None = None, *, references: int = 1, reward_model: str = "value-head", pairs: int | None = None, passes: int = 1,
     n: int = 8, beta: float = 0.005,
 ) -> Recipe:  # fmt: skip
     """references: replies of the reference policy per prompt, M.  reward_model, pairs, passes: see rlhf.  beta: of the KL."""

@@ -35,7 +35,7 @@ def where_right(outcome: float, thinking: float) -> float:
 
 def posterior_grpo(
     base: Recipe | None = None, *, thinking: Reward | None = None, form: str = "", gated: bool = True,
-    reward_model: str = "value-head", pairs: int = 2000, passes: int = 1, n: int = 8,
+    reward_model: str = "value-head", pairs: int | None = None, passes: int = 1, n: int = 8,
 ) -> Recipe:  # fmt: skip
     """thinking: the reward for reasoning; None: the sigmoid of the base's reward, which is a reward model's score.
     form: a regular expression that replies should match; without it they should state an answer, or where programs are verified

@@ -151,10 +151,10 @@ def prs_vspo(
     base: Recipe | None = None, *, form: str = "", quality: Reward | None = None, at: float = 1.0, max_groups: float = 2.0,
     attempts: int = 2, n: int = 5, beta: float = 0.001,
 ) -> Recipe:  # fmt: skip
-    """form: a regular expression that replies must match first; without it they must state an answer (`answer_given`).  quality: the second stage,
-    from 0 to 1; None: the base's reward and `partly_right`.  at: what completes a stage.  max_groups: groups of a batch that one
-    prompt counts like.  attempts: how often prompts are sampled to fill the batch; 1: groups without a signal are only left out.
-    n, beta: of grpo.
+    """form: a regular expression that replies must match first; without it they must state an answer (`answer_given`).  quality:
+    the second stage, from 0 to 1; None: the base's reward and `partly_right`.  at: what completes a stage.  max_groups: groups of a
+    batch that one prompt counts like.  attempts: how often prompts are sampled to fill the batch; 1: groups without a signal are
+    only left out.  n, beta: of grpo.
     """
     base = base or grpo(n=n, beta=beta)
     last = quality or graded(base.reward or correct(), partly_right())

@@ -75,11 +75,12 @@ Spread = Literal["attributed", "uniform"]
 
 def sotopia_rl(
     base: Recipe | None = None, *, dimensions: str = "goal,relationship,knowledge", spread: Spread = "attributed",
-    field: str = "solution", reward_model: str = "value-head", utterances: PositiveInt = 2000, passes: PositiveInt = 1,
+    field: str = "solution", reward_model: str = "value-head", utterances: PositiveInt | None = None, passes: PositiveInt = 1,
     rm_lr: float | None = None, n: int = 8, beta: float = 0.02,
 ) -> Recipe:  # fmt: skip
     """dimensions: of the scores, with commas between them.  field: the column of utterances.  reward_model: see rlhf.  utterances,
-    passes: that it is taught on, and how often.  n, beta: of grpo. The reward takes the place of a base's.
+    passes: that it is taught on (None: all, of data without an end 2,000), and how often.  n, beta: of grpo. The reward takes the
+    place of a base's.
     """
     base = base or grpo(n=n, beta=beta)
     made = rlhf(base, reward_model=reward_model, pairs=utterances, passes=passes)
