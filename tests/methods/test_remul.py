@@ -219,3 +219,7 @@ def test_both_solutions_of_hindsight_are_right():
         assert [s.value for s in verify([rows])[0]] == [1, 1]
         followed, led = (s.value for s in sound([rows])[0])
         assert followed == 1 > led
+
+
+def test_tokens_of_all_replies_count_the_same_as_in_the_released_script():
+    assert str(registry.build("remul").weighting) == "token_mean()"

@@ -89,3 +89,7 @@ def test_the_better_reply_of_a_pair_is_honest_and_the_other_gamed():
     assert {p.meta["fault"] for p in task.test} == {"untold", "twice", "words", "first"}
     assert all(honest > 0 for honest, _ in rewards)
     assert all((gamed == 0) == (p.meta["fault"] != "first") for p, (_, gamed) in zip(task.test, rewards, strict=True))
+
+
+def test_tokens_of_all_replies_count_the_same_as_in_the_released_script():
+    assert str(registry.build("thoth_scirecipe").weighting) == "token_mean()"

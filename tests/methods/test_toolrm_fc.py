@@ -84,10 +84,33 @@ def test_made_up_names_are_the_same_in_catalog_and_calls_and_nothing_else_change
     assert set(call.arguments) == set(tool["parameters"]["required"])
     assert list(call.arguments.values()) == ["Rome", 3]
     assert not properties.keys() & {"city", "day", "seats"}
-    # the wrapper of OpenAI stays, and so do names that no tool has
+    # the wrapper of OpenAI stays
     assert names.tool({"type": "function", "function": BUS}) == {"type": "function", "function": tool}
-    assert names.call(Call("plane", {"city": "Rome"})) == Call("plane", {"city": "Rome"})
-    assert names.call(Call("bus", {"meal": "soup"})).arguments == {"meal": "soup"}
+
+
+def test_names_that_no_tool_has_are_made_up_too_the_same_each_time():
+    names = Names(tools_from([BUS, TRAIN]), random.Random(0))
+    plane, again = (names.call(Call("plane", {"city": "Rome"})) for _ in range(2))
+    meal = names.call(Call("bus", {"meal": "soup", "day": 3}))
+    assert plane == again
+    made = [plane.name, *plane.arguments, *meal.arguments]
+    assert all(len(name) == 8 for name in made)
+    assert len(set(made)) == 4
+    assert (list(plane.arguments.values()), list(meal.arguments.values())) == (["Rome"], ["soup", 3])
+    assert names.functions["plane"] not in (names.functions["bus"], names.functions["train"])
+    assert meal.name == names.functions["bus"]
+
+
+def test_replies_that_cannot_be_read_keep_their_names_and_are_in_no_pair_with_made_up_ones():
+    run = Run(Replies([]))
+    (group,) = mined_calls()([problem([WRONG["format"], WRONG["unexpected"], WRONG["format"] + " now"])], run)
+    assert group[0].problem.meta["error"] == "unexpected"
+    assert "bus" not in group[1].reply
+    assert "meal" not in group[1].reply
+    with pytest.raises(RewardlabError, match="no pair"):
+        mined_calls()([problem([WRONG["format"]])], run)
+    (group,) = mined_calls(obfuscate=False)([problem([WRONG["format"]])], run)
+    assert group[1].reply == WRONG["format"]
 
 
 def test_a_pair_is_the_gold_calls_and_wrong_ones_in_one_form_under_made_up_names():

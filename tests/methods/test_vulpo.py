@@ -132,3 +132,7 @@ def test_who_calls_everything_sound_is_right_more_often():
     number = flawed.meta["lines"][0]
     assert f"{number}: {flawed.meta['code'][number - 1]}" in flawed.question
     assert flawed.meta["analysis"].startswith(f"Line {number} is {flawed.meta['code'][number - 1]}, wanted is")
+
+
+def test_tokens_of_all_replies_count_the_same_as_in_the_released_script():
+    assert str(registry.build("vulpo").weighting) == "token_mean()"

@@ -11,7 +11,8 @@ so that they can be thresholds and rewards.
 Agarwal et al. 2025, arXiv:2509.11963, by texts that quote its equations and data: calls of 11 models of 0.5B to 32B, 180K samples,
 10K of which need no call; names as in Hammer (Lin et al. 2024, arXiv:2410.04587). Its objective is written with the sign of the
 second term turned round. No released code was found. (inferred): eta = 0.01, that of Eisenstein et al. 2023, arXiv:2312.09244;
-names are made up after the models have called, which in the paper see made-up names; what a reply without calls says.
+names are made up after the models have called, which in the paper see made-up names; what a reply without calls says. So replies
+whose calls cannot be read, which keep their true names, are in no pair with made-up ones.
 
 `replies` of a row are models' replies; where there are none the policy writes them. Both sides are written as CALL below, and
 --reward model:RUN scores what is written so, after a catalog as CATALOG. Held-out accuracy, under true names, is told by the kinds
@@ -65,10 +66,11 @@ class Wrong(NamedTuple):
 
 
 class Names:
-    """Random strings for the functions of a catalog and their arguments; other names stay as they are."""
+    """Random strings for the functions of a catalog and their arguments, and for whatever else calls name: an English name would
+    tell a wrong call without the catalog."""
 
     def __init__(self, tools: Mapping[str, Any], rng: random.Random) -> None:
-        self.functions = {name: _made_up(rng) for name in tools}
+        self.rng, self.functions = rng, {name: _made_up(rng) for name in tools}
         self.arguments = {name: {x: _made_up(rng) for x in schema.get("properties", {})} for name, schema in tools.items()}
         self.order = {name: rng.sample(list(known), len(known)) for name, known in self.arguments.items()}
 
@@ -84,9 +86,13 @@ class Names:
         return {**tool, "name": self.functions[name], where: renamed}
 
     def call(self, call: Call) -> Call:
-        known = self.arguments.get(call.name, {})
-        given = {known.get(name, name): value for name, value in call.arguments.items()}
-        return Call(self.functions.get(call.name, call.name), given)
+        if call.name not in self.functions:
+            self.functions[call.name] = _made_up(self.rng)
+        known = self.arguments.setdefault(call.name, {})
+        for name in call.arguments:
+            if name not in known:
+                known[name] = _made_up(self.rng)
+        return Call(self.functions[call.name], {known[name]: value for name, value in call.arguments.items()})
 
 
 def _made_up(rng: random.Random) -> str:
@@ -122,8 +128,8 @@ def mined_calls(
         for problem, texts in zip(problems, _replies(shown, run, n, temperature), strict=True):
             found = wrong_of(problem, texts)
             rates.append(len(found) / max(1, len(texts)))
-            if found:
-                kept.append(_pair(problem, found, obfuscate, catalog, gold))
+            if pair := _pair(problem, found, obfuscate, catalog, gold):
+                kept.append(pair)
         if len(kept) >= wanted or run.more_problems is None:
             break
         problems = run.more_problems(wanted - len(kept))
@@ -186,18 +192,24 @@ def wrong_of(problem: Problem, texts: Sequence[str]) -> list[Wrong]:
     return found
 
 
-def _pair(problem: Problem, found: Sequence[Wrong], obfuscate: bool, catalog: bool, gold: str) -> tuple[Problem, list[str]]:
-    """The problem as it is shown, and the texts of its pair; the same each time."""
-    rng = random.Random(seed_of("toolrm_fc", problem.key))
-    wrong, tools = rng.choice(found), _tools(problem) if catalog else []
+def _pair(
+    problem: Problem, found: Sequence[Wrong], obfuscate: bool, catalog: bool, gold: str
+) -> tuple[Problem, list[str]] | None:  # fmt: skip
+    """The problem as it is shown, and the texts of its pair; the same each time. None where no wrong reply can be shown."""
+    rng, tools, said = random.Random(seed_of("toolrm_fc", problem.key)), _tools(problem) if catalog else [], problem.meta.get(gold)
+    obfuscate = bool(obfuscate and tools and not said)
+    found = [wrong for wrong in found if not (obfuscate and isinstance(wrong.calls, Malformed))]
+    if not found:
+        return None
+    wrong = rng.choice(found)
     tagged = replace(problem, meta={**problem.meta, "error": wrong.kind})
-    if said := problem.meta.get(gold):
+    if said:
         return _with_catalog(tagged, tools), [said, wrong.text]
     meant = gold_of(Pair("", problem.answer, problem.question, problem.meta))
     right = [] if isinstance(meant, Malformed) else list(meant.calls or [])
     # what cannot be read is shown as it is, and so is a reply that should have called
     calls = [] if isinstance(wrong.calls, Malformed) else wrong.calls
-    if obfuscate and tools:
+    if obfuscate:
         names = Names(tools_from(tools), rng)
         tools = [names.tool(tool) for tool in tools]
         right, calls = ([names.call(call) for call in of] for of in (right, calls))

@@ -43,7 +43,8 @@ def clinical_r1_crpo(
 fidelity = "reading"
 left_out = (
     "the rules of the paper: those for agreement and coverage are ours, the released reward reads no rationale; the share "
-    "of English characters, the penalties of several boxes, and the KL of 0.001."
+    "of English characters, the penalties of several boxes, the KL of 0.001, and the mean over the tokens of all replies, which "
+    "verl takes where a script names none: the GRPO that it is compared with has the mean of each reply."
 )
 
 data = Data(

@@ -8,11 +8,11 @@ learns the gold answers after its own reasoning, of which nothing is learnt then
 and for being followed pull against each other.
 
 Sivakumaran et al. 2026, arXiv:2602.16154; reward, cuts, n = 5, temperature 0.7 and a KL of 0.001 are those of the released script
-(nsivaku/remul, 7effae1), as are the entropy bonus of 0.001 and ten times the rate for masked SFT, whose loss is a mean over the
-answer's tokens of the batch. Its three listeners are Ministral-3-14B, Phi-4 and Qwen3-14B, the last one the speaker's own start, at
-temperatures of 0.9 to 1.1: listeners="PATH,PATH"; r is their number of matches there, of which the share is a multiple. There
-masked SFT is a run of five epochs after the other one, with LoRA; how many steps it gets here is (inferred). The measures of the
-paper are `early_answering`, `mistake_injection` and `hint_attribution`, for any method.
+(nsivaku/remul, 7effae1), as are the mean over tokens, the entropy bonus of 0.001 and ten times the rate for masked SFT, whose loss
+is a mean over the answer's tokens of the batch. Its three listeners are Ministral-3-14B, Phi-4 and Qwen3-14B, the last one the
+speaker's own start, at temperatures of 0.9 to 1.1: listeners="PATH,PATH"; r is their number of matches there, of which the share is
+a multiple. There masked SFT is a run of five epochs after the other one, with LoRA; how many steps it gets here is (inferred). The
+measures of the paper are `early_answering`, `mistake_injection` and `hint_attribution`, for any method.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def remul(
     hearing: the temperature of listeners.  right: weight of being right in the reward ("balanced" in the paper).  n, temperature,
     beta: of grpo.  entropy: weight of the entropy bonus. The reward takes the place of a base's.
     """
-    base = base or grpo(n=n, temperature=temperature, beta=beta)
+    base = base or grpo(n=n, temperature=temperature, beta=beta).but(weighting=token_mean())
     if entropy:
         base = base.but(objective=base.required("objective") + entropy * negative_entropy())
     names = {f"listener{i}": init.strip() for i, init in enumerate(listeners.split(","), 1)}

@@ -10,7 +10,8 @@ person could follow, or every step twice.
 
 Sun et al. 2025, arXiv:2510.15600 ("SCORE"). Followed: the repository's README, launch script and evaluation (manglu097/Thoth,
 13dbaec, 4e7ccec, 61d2384; train/score_start.sh of 967101e): strict order, order + content, means over the steps that match, the
-product with f, n = 5, a KL of 0.0005; overlaps and m(x) as the evaluation computes them. The README's text multiplies order and
+product with f, n = 5, a KL of 0.0005, and the mean over tokens, which verl takes where a script names none; overlaps and m(x) as
+the evaluation computes them. The README's text multiplies order and
 content; what its scripts set by default adds them. The reward's own code is not public: (inferred) M is the gold count, and a line
 tells a step if it names its action and a word of each object.
 
@@ -26,6 +27,7 @@ from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.independent import independent
@@ -50,7 +52,7 @@ def thoth_scirecipe(
     """actions: in strict order, or by the longest common subsequence.  over: which steps content is the mean over.  gated: False
     leaves a sum.  n, beta: of grpo. The reward takes the place of a base's.
     """
-    base = base or grpo(n=n, beta=beta)
+    base = base or grpo(n=n, beta=beta).but(weighting=token_mean())
     reward: Any = components(actions, over, gated)
     return base.but(reward=reward, measure=own_reward(reward=reward, rollout=independent(n=1)))
 

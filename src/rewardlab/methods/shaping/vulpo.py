@@ -11,9 +11,9 @@ replies of a group: divided by the group's deviation, advantages would lose them
 Li et al. 2025, arXiv:2511.11896: verdict, localisation and judged analysis, with factors of label and sample, are the paper's. Its
 formulas were not at hand: all of those above are (inferred), as is that lines and analysis count behind a right verdict alone. The
 authors' later code (youpengl/OpenVul, 0012545, grpo.sh), without the factors, does not divide by the deviation either, has no KL
-term and n = 8; it pays .4 for the verdict, .2 for the place and .4 for the analysis, each judged by a model. The analysis is
-compared with the column `analysis` by words here, or by `judge`. A base keeps its credit: one that divides by the deviation takes
-both factors away.
+term, n = 8 and the mean over tokens, the default of TRL at its time; it pays .4 for the verdict, .2 for the place and .4 for the
+analysis, each judged by a model. The analysis is compared with the column `analysis` by words here, or by `judge`. A base keeps its
+credit: one that divides by the deviation takes both factors away.
 
 Replies end with "Lines: 3, 7-9" or "Lines: none", and "Answer: LABEL". judge="mine.py:sound".
 """
@@ -34,6 +34,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import reward_gap
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.another_answer import with_answer
 from rewardlab.rewards.reward import Reward, reward
@@ -156,7 +157,7 @@ def vulpo(
     """lines, why: weights of the lines and of the analysis.  judge: what rates the analysis from 0 to 1; None: likeness to the
     column `analysis`.  momentum: of the running accuracy.  lowest, highest: bounds of the label's factor.  sample: how much
     more a sample pays that nobody gets right."""
-    base = base or grpo(n=n).but(credit=center() >> to_go())
+    base = base or grpo(n=n).but(credit=center() >> to_go(), weighting=token_mean())
     paid = finding(lines, why, judge, base.reward)
     return base.but(reward=difficulty_weighting(inner=paid, momentum=momentum, lowest=lowest, highest=highest, sample=sample))
 
