@@ -97,6 +97,25 @@ def test_rewards_fade_to_nothing_at_the_cap():
     assert one.metrics["kl"] == pytest.approx((2 + 5 + 10 - 2) / 4)
 
 
+def test_long_replies_fade_by_their_tokens_and_short_ones_as_without_them():
+    batch, one = batch_of(ROWS, KL), Run(policy=None)
+    # 3 nats a token: 6, 6, 6 for the replies of two tokens, and 4 for the one of one:  .8 (2/3, 1/6), 1 max(0, -2/3), .4 (1 + 1/2)
+    faded = fade_to_kl(max_kl=4.0, per_token=3.0)(batch.reward, batch, one)
+    assert faded.sum(1).tolist() == pytest.approx([0.8 * 2 / 3, 0.8 / 6, 0.0, 0.6])
+    assert one.metrics["faded"] == 1 / 4
+    fade_to_kl(max_kl=4.0)(batch.reward, batch, one)
+    assert one.metrics["faded"] == 2 / 4
+
+
+def test_a_reply_of_2000_tokens_that_moved_a_little_is_still_paid():
+    credit = built().credit
+    fade = next(part for part in credit.walk() if part.name == "fade_to_kl")
+    rows = [[("r" + "d" * 2000, {"r": outcome(1.0)})]]
+    batch = batch_of(rows, {"ref": [[0.0] + [-0.01] * 2000]})
+    # 20 nats of 200
+    assert fade(batch.reward, batch, Run(policy=None)).sum() == pytest.approx(0.9)
+
+
 def test_one_baseline_for_all_prompts_and_none_from_replies_without_a_verdict():
     rows = [[("rd", {"r": outcome(1.0)}), ("rd", {"r": outcome(0.0)})], [("rd", {"r": outcome(None)}), ("rd", {"r": outcome(0.5)})]]
     batch = batch_of(rows)

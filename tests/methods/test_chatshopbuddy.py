@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask, rollout
-from rewardlab.methods.shaping.chatshopbuddy import chosen, contrastive, hierarchy
+from rewardlab.methods.shaping.chatshopbuddy import chosen, contrastive, data, hierarchy
 from rewardlab.rewards.reward import reward
 
 
@@ -52,6 +54,25 @@ def test_each_level_waits_for_the_one_below():
 def test_without_a_judge_of_style_every_right_answer_is_persuasive():
     (scores,) = hierarchy(right())([ROWS], Run(policy=None))
     assert [s.total for s in scores] == [pytest.approx(2.25), pytest.approx(2.5), pytest.approx(0.4), None]
+
+
+def test_without_a_judge_the_rows_phrases_are_the_level_of_style_and_rows_without_them_are_told_of():
+    phrased = ROWS[0].turns[0]
+    rows = [
+        Trajectory(ask("Buy?", 1.0, persuasive=["Shop A", "save"]), (replace(phrased, text=text),), "end")
+        for text in ("shop a: you save $3", "Shop A.", "B.")
+    ]
+    recipe = registry.build("grpo").but(reward=right())
+    paid = registry.method("chatshopbuddy")(recipe).reward
+    # 1 + 1 + .5, 1 + 1/2 + .5, 1 + 0
+    assert [s.total for s in paid([rows], Run(policy=None))[0]] == pytest.approx([2.5, 2.0, 1.0])
+    settings = {"phrases": "persuasive"}
+    (says,) = data.idle_on([{"prompt": "Buy?", "answer": "1"}], settings).values()
+    assert "choice of rollouts alone" in says
+    assert not data.idle_on([{"prompt": "Buy?", "persuasive": ["save"]}], settings)
+    # a judge takes the column's place
+    judged = registry.method("chatshopbuddy")(recipe, style=style()).reward
+    assert not any("phrases" in part.settings for part in judged.walk())
 
 
 def test_the_best_and_short_against_the_worst_and_long():

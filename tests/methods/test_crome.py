@@ -135,6 +135,24 @@ def test_an_oracle_rewrites_replies_in_attributes_that_it_names_once_for_each_ro
     assert (learner.name, learner.init, learner.every) == ("oracle", "copy:policy", 0)
 
 
+def test_an_oracle_writes_each_column_that_is_missing_null_or_empty():
+    oracle = Oracle()
+    run = Run(Replies([]), models={"oracle": oracle})
+    null = ask("Null?", chosen="good", rejected="bad", upgraded=None, degraded="  ")
+    half = ask("Half?", chosen="good", rejected="bad", upgraded="better", degraded=None)
+    found = pairs_of([null, half], run, neutrals=0, attributes=1)
+    assert len([p for p in oracle.asked if "- '" in p]) == 2
+    assert [("Null?" in p, "better in this alone" in p) for p in oracle.asked if "- '" not in p] == [
+        (True, True), (True, False), (False, False),
+    ]  # fmt: skip
+    of_half = [pair[1:3] for pair in found if pair[0] == "Half?"]
+    assert of_half[:2] == [("good", "bad"), ("better", "bad")]
+    assert [better for better, worse in of_half[2:] if worse.startswith("new")] == ["good"]
+    assert len([pair for pair in found if pair[0] == "Null?"]) == 3
+    # without an oracle an empty text is no reply
+    assert pairs_of([null], neutrals=0) == [("Null?", "good", "bad", 1.0, 0.0)]
+
+
 def test_it_learns_from_a_users_rows_and_the_run_is_a_reward_model(tmp_path):
     after, scores = taught("crome", tmp_path, ["Trees save water in winter.", "Because of gravity alone."])
     assert after["pair_accuracy"] == 1.0

@@ -19,12 +19,18 @@ def less_kl(a: Tensor, batch: Batch, run: Run, *, beta: NonNegativeFloat = 0.01)
 
 
 @credit(needs=("old", "ref"))
-def fade_to_kl(a: Tensor, batch: Batch, run: Run, *, max_kl: PositiveFloat = 10.0) -> Tensor:
+def fade_to_kl(
+    a: Tensor, batch: Batch, run: Run, *, max_kl: PositiveFloat = 10.0, per_token: NonNegativeFloat = 0.0
+) -> Tensor:  # fmt: skip
     """Multiply the rewards of a reply by max(0, 1 - log(pi_old / ref) / max_kl): they fade to 0 at `max_kl` nats from the
     reference.
 
-    The log-ratio is that of the whole reply. Logs its mean as `kl`. Xu et al. 2024, arXiv:2409.20370
+    The log-ratio is that of the whole reply, which grows with its length: per_token allows long ones so many nats for each of
+    their tokens, if that is more. Logs the mean as `kl`, and as `faded` the share of replies of which nothing is left.
+    Xu et al. 2024, arXiv:2409.20370
     """
     log_ratio = (batch.old - batch.ref).where(batch.mask, 0.0).sum(1)  # (B,)
+    left = (1 - log_ratio / (per_token * batch.mask.sum(1)).clamp(min=max_kl)).clamp(min=0)
     run.log("kl", float(log_ratio.mean()))
-    return a * (1 - log_ratio / max_kl).clamp(min=0)[:, None]
+    run.log("faded", float((left == 0).float().mean()))
+    return a * left[:, None]

@@ -14,8 +14,8 @@ UltraFeedback. No released code was found. As in the paper, only augmented pairs
 model:RUN of bradley_terry) is not sure of or gets wrong. (inferred): the wording of the oracle's prompts, two attributes of a
 prompt, one neutral pair a problem, the other prompt another one of the step; sure is a chance within `slack` of what is right.
 
-Rows bring `upgraded` and `degraded`; --oracle openai:URL#NAME (or another model) writes them where they do not. Without either
-there are the pairs and the neutral ones.
+Rows bring `upgraded` and `degraded`; --oracle openai:URL#NAME (or another model) writes whichever of the two a row lacks, or has
+empty. Without either there are the pairs and the neutral ones.
 """
 
 import random
@@ -118,7 +118,11 @@ def causal_of(pair: Pair) -> list[Pair]:
     for column in WAYS:
         given = problem.meta.get(column)
         texts = (
-            [] if given is None else [given] if isinstance(given, str) and not given.lstrip().startswith("[") else list_of(given)
+            []
+            if _lacks(problem, column)
+            else [given]
+            if isinstance(given, str) and not given.lstrip().startswith("[")
+            else list_of(given)
         )
         if texts is None or not all(isinstance(text, str) for text in texts):
             raise RewardlabError(f"problem {problem.question[:60]!r}: its column {column!r} is neither a text nor a list of texts")
@@ -154,21 +158,28 @@ def _unsure(pairs: Sequence[Pair], run: Run, model: str, slack: float) -> list[P
 
 
 def _rewritten(problems: Sequence[Problem], run: Run, attributes: int) -> list[Problem]:
-    """The problems with rewritten replies, which the oracle is asked for once where rows bring none."""
+    """The problems with rewritten replies, which the oracle is asked for once in each column that a row lacks."""
     memory = run.memory.setdefault(MEMORY, {})
-    lacking = [p for p in problems if not WAYS.keys() & p.meta.keys() and p.key not in memory]
-    lacking = list({p.key: p for p in lacking}.values())
+    lacks = {p.key: [c for c in WAYS if _lacks(p, c) and c not in memory.get(p.key, {})] for p in problems}
+    lacking = list({p.key: p for p in problems if lacks[p.key]}.values())
     named = [_listed(text)[:attributes] for text in _said(lacking, [filled(RUBRIC, question=p.question) for p in lacking], run)]
-    asked = [(p, column, attribute) for p, of in zip(lacking, named, strict=True) for attribute in of for column in WAYS]
+    asked = [(p, column, attribute) for p, of in zip(lacking, named, strict=True) for attribute in of for column in lacks[p.key]]
     prompts = [
         filled(REWRITE, question=p.question, reply=_text(p, WAYS[column][0]), how=WAYS[column][1], attribute=attribute)
         for p, column, attribute in asked
     ]
     for p in lacking:
-        memory[p.key] = {column: [] for column in WAYS}
+        memory[p.key] = {**memory.get(p.key, {}), **{column: [] for column in lacks[p.key]}}
     for (p, column, _), text in zip(asked, _said([p for p, *_ in asked], prompts, run), strict=True):
         memory[p.key][column] += [text.strip()] if text.strip() else []
-    return [replace(p, meta={**memory.get(p.key, {}), **p.meta}) for p in problems]
+    made = [{c: texts for c, texts in memory.get(p.key, {}).items() if _lacks(p, c)} for p in problems]
+    return [replace(p, meta={**p.meta, **of}) for p, of in zip(problems, made, strict=True)]
+
+
+def _lacks(problem: Problem, column: str) -> bool:
+    """Whether a row has no rewritten reply in a column: it is missing, null, or an empty text, as in a table with such a column."""
+    given = problem.meta.get(column)
+    return given is None or (isinstance(given, str) and not given.strip())
 
 
 def _said(problems: Sequence[Problem], prompts: Sequence[str], run: Run) -> list[str]:

@@ -7,7 +7,9 @@ Judges are rules or models that say whether something must not pass: a wrong ans
 reward model falls for. A penalty could be outweighed by the reward; behind a constraint nothing is paid.
 
 Xu et al. 2024, arXiv:2409.20370: the policy-gradient optimiser (CRPG) of a single task. Equations 5, 8, 11 and 12. y_0 is the
-second of its options, a reply of the reference, here sampled whenever the prompt comes; KL_max is (inferred).
+second of its options, a reply of the reference, here sampled whenever the prompt comes. KL_max is (inferred): 10 nats, or a tenth
+of a nat for each token of the reply, if that is more. The log-ratio is that of the whole reply, and 10 nats alone would leave long
+ones without any reward as soon as the policy moves; `faded` is the share of replies of which nothing is left.
 """
 
 from typing import Any
@@ -31,12 +33,13 @@ ONE_ANSWER = r"[^a-zA-Z]*Answer: -?\d+"  # lines of arithmetic, and a single num
 
 
 def cgpo_mixture_of_judges(
-    base: Recipe | None = None, *, judges: Reward | None = None, form: str = "", kl_max: float = 10.0, score: Reward | None = None,
+    base: Recipe | None = None, *, judges: Reward | None = None, form: str = "", kl_max: float = 10.0, kl_token: float = 0.1,
+    score: Reward | None = None,
     reward_model: str = "value-head", pairs: int | None = None, passes: int = 1, n: int = 4,
 ) -> Recipe:  # fmt: skip
     """judges: a reward that is at least 1 where all constraints are kept; None: the task's verifier.  form: instead, a regular
-    expression that replies must match.  kl_max: nats per reply at which nothing is paid any more.  score: what is calibrated, in
-    place of a reward model's score.  reward_model, pairs, passes: see rlhf.
+    expression that replies must match.  kl_max, kl_token: nats per reply at which nothing is paid any more, and per token of it
+    where that is more.  score: what is calibrated, in place of a reward model's score.  reward_model, pairs, passes: see rlhf.
     """
     # the cap takes the place of a KL in the loss
     judged: dict[str, Any] = {"reward_model": reward_model, "pairs": pairs, "passes": passes}
@@ -44,7 +47,7 @@ def cgpo_mixture_of_judges(
     agree = threshold(judges or (format_ok(pattern=form) if form else correct()), at=1.0)
     return base.but(
         reward=agree >> preferred(inner=base.required("reward")),
-        credit=fade_to_kl(max_kl=kl_max) >> center_batch() >> to_go(),
+        credit=fade_to_kl(max_kl=kl_max, per_token=kl_token) >> center_batch() >> to_go(),
     )
 
 

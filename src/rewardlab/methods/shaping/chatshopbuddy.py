@@ -11,7 +11,9 @@ wrong answer, and saving calls nothing on a bad one. The choice of rollouts make
 Cheng et al. 2026, arXiv:2603.06065. The abstract names gates by logical dependence, and selection by reward and reasoning length, a
 summary that half of 16 rollouts are chosen; no code or equations could be consulted: (inferred) are the order of the levels,
 additions within them, the thresholds, weights, the efficiency 1 - calls / most, and that lengths break ties of reward.
-`gated=False` leaves the flat sum, `keep=None` all rollouts.
+`gated=False` leaves the flat sum, `keep=None` all rollouts. HRM has levels where there is something to order: a judge of `style`,
+or the column `persuasive`; a `form`; or episodes that call tools. Otherwise all right replies earn the same, and DCPO alone is
+left.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from typing import Any
 
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, Score, Trajectory, rollout
-from rewardlab.data.columns import Data
+from rewardlab.data.columns import Column, Data
+from rewardlab.data.values import list_of
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
@@ -70,6 +73,16 @@ def few_calls(trajectory: Trajectory, *, max_calls: PositiveInt = 6) -> Score:
     return Score(max(0.0, 1 - calls / max_calls), why=f"{calls} calls")
 
 
+@reward
+def persuasive_phrases(trajectory: Trajectory, *, phrases: str = "persuasive") -> Score:
+    """The share of the phrases in the row's column `phrases`, a list or one text, that the reply holds, ignoring case; 1 without
+    any."""
+    told = trajectory.problem.meta.get(phrases)
+    wanted = [str(text).casefold() for text in list_of(told) or ([told] if isinstance(told, str) else []) if str(text).strip()]
+    said = trajectory.reply.casefold()
+    return Score(sum(text in said for text in wanted) / len(wanted) if wanted else 1.0)
+
+
 @operator
 def by_level(
     right: float, style: float, saved: float, *, at: float = 1.0, style_at: float = 0.5, persuasion: float = 1.0,
@@ -100,14 +113,14 @@ def chatshopbuddy(
     base: Recipe | None = None, *, style: Reward | None = None, form: str = "", at: float = 1.0, style_at: float = 0.5,
     persuasion: float = 1.0, economy: float = 0.5, max_calls: int = 6, gated: bool = True, n: int = 16, keep: int | None = 8,
 ) -> Recipe:  # fmt: skip
-    """style: the judge of persuasiveness, from 0 to 1; without it all right answers are persuasive.  form: a regular expression
-    that replies must match.  at, style_at: t and u.  persuasion, economy: a and b.  max_calls: calls that are worth
-    nothing.  n, keep: replies that are sampled, and trained on; None: all of them.
+    """style: the judge of persuasiveness, from 0 to 1; without it the phrases of the column `persuasive` are, if there are any.
+    form: a regular expression that replies must match.  at, style_at: t and u.  persuasion, economy: a and b.  max_calls: calls
+    that are worth nothing.  n, keep: replies that are sampled, and trained on; None: all of them.
     """
     base = base or grpo(n=n)
     levels = {"at": at, "style_at": style_at, "persuasion": persuasion, "economy": economy}
     right: Any = base.reward or correct()
-    paid = hierarchy(right, style, form=form, max_calls=max_calls, gated=gated, **levels)
+    paid = hierarchy(right, style or persuasive_phrases(), form=form, max_calls=max_calls, gated=gated, **levels)
     rollout = base.required("rollout")
     return base.but(reward=paid, rollout=contrastive(inner=rollout, reward=paid, keep=keep) if keep else rollout)
 
@@ -119,11 +132,21 @@ left_out = (
 
 data = Data(
     answer="the gold answer",
+    persuasive=Column(
+        "what a persuasive reply says, a list of phrases; not read with `style`. Without either all right replies are persuasive",
+        optional=True,
+        setting="phrases",
+    ),
+    idle={
+        "persuasive": "pays all right replies the same, but for a `form` and for tools that are called: its choice of rollouts "
+        "alone is at work. Give it a judge (--style)"
+    },
     rows=[
         {
             "prompt": "A kettle costs $40 at shop A, less 10%, and $35 at shop B, plus $4 for delivery. What is the lowest price? "
             "Recommend a shop, and end with the price: Answer: ...",
             "answer": "36",
+            "persuasive": ["shop A", "save"],
         },
         {
             "prompt": "I need 30 m of cable. Rolls of 8 m cost $5. How many rolls do I have to buy? Explain it in a friendly way, "
