@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from rewardlab import registry
+from rewardlab.api.checking import settings_of
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
+from rewardlab.methods.shaping.mentrasuite_mindora import data
 from rewardlab.rewards.format import answer_given
 
 CASE = ask("Which?", "B", options=["brin", "dask"])
@@ -47,6 +49,15 @@ def test_thinking_that_is_too_short_or_too_long_is_not_paid():
 def test_no_verdict_where_the_detector_has_none():
     assert totals(SOUND, problem=ask("Which?", "B")) == [None]
     assert totals(SOUND, problem=ask("Which?", "B"), detect=False) == [1]
+
+
+def test_rows_need_options_where_the_rule_reads_them():
+    def missing(**settings):
+        recipe = registry.build("mentrasuite_mindora", settings)
+        return data.missing([("row 1", {"prompt": "Which?", "answer": "a text"})], settings_of(recipe))
+
+    assert missing() == {"options": ["row 1"]}
+    assert missing(detect=False) == missing(detector=answer_given()) == {}
 
 
 def test_the_credit_of_a_group_in_which_all_answers_are_right():

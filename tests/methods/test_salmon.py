@@ -59,6 +59,12 @@ def test_variances_are_of_all_margins_seen_and_are_kept_between_steps():
     assert variances(run, [pair(brief=8.0)])["brief"] == pytest.approx(74 / 3 - 16)
 
 
+def test_variances_are_of_the_numbers_of_both_orders_also_where_these_disagree():
+    # 2, -1, 1, 3: mean 1.25, squares 15 / 4; of the margins 0 and 2 it would be 1
+    found = variances(Run(Replies([])), [pair(brief=[2.0, -1.0]), pair(brief=[1.0, "3"])])
+    assert found == {"brief": pytest.approx(15 / 4 - 1.25**2)}
+
+
 def test_the_number_of_principles_is_geometric_with_mean_5_cut_at_the_most_and_half_are_negated():
     p, rng = pair(**{f"p{i}": 1.0 for i in range(12)}), random.Random(0)
     found = [asked_of(p, rng, 8, 0.5) for _ in range(4000)]

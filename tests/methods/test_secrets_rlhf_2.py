@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -150,6 +151,27 @@ def test_meta_rm_updates_the_weights_as_they_were_by_the_gradient_at_those_that_
     assert all(torch.allclose(at, p + 0.02 * g, atol=1e-6) for at, p, g in zip(there, start, ahead, strict=True))
     assert all(torch.allclose(p, at + 0.25, atol=1e-5) for p, at in zip(state.model.parameters(), start, strict=True))
     assert ops.run.metrics["difference"] == pytest.approx(lower, abs=1e-5)
+
+
+def test_meta_rm_by_hand(monkeypatch):
+    # r(x) = w x, w = 1, of two replies 1 and 3:  J = 2/4 sigmoid(2 w),  dJ/dw = sigmoid'(2) = .104994
+    w = torch.nn.Parameter(torch.tensor(1.0))
+    model = SimpleNamespace(parameters=lambda: [w], evaluate=lambda batch, wants: w * torch.tensor([1.0, 3.0]))
+    task = SimpleNamespace(train=[None])
+    ops = SimpleNamespace(
+        learners={"reward": SimpleNamespace(model=model)}, task=task, position=0, collate=lambda *_: None,
+        recipe=SimpleNamespace(update=SimpleNamespace(problems=1)),
+    )  # fmt: skip
+    monkeypatch.setattr(method, "shifted", lambda *_: [None])
+    monkeypatch.setattr(method, "last_value", lambda out, batch: out)
+    with method.told_apart(ops, Run(None), 1.0, 2):
+        assert w.item() == pytest.approx(1.104994, abs=1e-6)
+        # an update by .1 of the gradient of -log sigmoid(w) there:  1 - sigmoid(1.104994) = .248810
+        with torch.no_grad():
+            w += 0.1 * (1 - torch.sigmoid(w))
+    assert w.item() == pytest.approx(1 + 0.0248810, abs=1e-6)
+    # off, unless asked for
+    assert registry.build("secrets_rlhf_2").loop.settings["meta"] == 0.0
 
 
 def test_a_step_with_meta_rm_samples_replies_where_the_data_has_none(policy):

@@ -11,11 +11,11 @@ where it is used, and against what a policy exploits one more is added, without 
 --reward 'principled_score(model="model:RUN", principles=["Be brief.", "Be true."], n=1)'.
 
 Sun et al. 2023, arXiv:2310.05910, and IBM/SALMON (aggregate_synthetic_preference.py, data_utils_rm.py): as many principles as a
-geometric variable of mean 5, at most 8; variances; 10% of labels turned round; a judge's margins in both orders count where they
-have the same sign, by their mean, else they are 0; a pair whose largest margin is 0 is left out. There each pair is labelled four
-times, here anew at each visit; there variances are of the whole data, here of the margins seen so far. (inferred): the wording of
-the prompt (theirs shows the reply before the question), and of a negated principle, of which theirs are written by hand: the
-column `negations` may bring such texts.
+geometric variable of mean 5, at most 8; variances of a judge's numbers in both orders, as it gave them; 10% of labels turned round;
+a judge's margins in both orders count where they have the same sign, by their mean, else they are 0; a pair whose largest margin is
+0 is left out. There each pair is labelled four times, here anew at each visit; there variances are of the whole data, here of the
+numbers seen so far. (inferred): the wording of the prompt (theirs shows the reply before the question), and of a negated principle,
+of which theirs are written by hand: the column `negations` may bring such texts.
 """
 
 from __future__ import annotations
@@ -87,13 +87,23 @@ def margin(value: Any) -> float | None:
 
 
 def variances(run: Run, problems: Sequence[Problem]) -> dict[str, float]:
-    """Of the margins of each principle, over these problems and those of earlier steps; 1 where they do not differ."""
+    """Of a judge's numbers for each principle, over these problems and those of earlier steps; 1 where they do not differ.
+
+    Of a margin in both orders the two numbers count, also where they disagree and the margin is 0.
+    """
     memory = run.memory.setdefault(MEMORY, {})
     for problem in problems:
-        for name, value in margins_of(problem).items():
+        given = map_of(problem.meta["margins"]) or {}
+        numbers = [(name, x) for name, mean in margins_of(problem).items() for x in _numbers(given[name], mean)]
+        for name, value in numbers:
             count, total, squares = memory.get(name, (0, 0.0, 0.0))
             memory[name] = [count + 1, total + value, squares + value * value]
     return _spread(memory)
+
+
+def _numbers(given: Any, mean: float) -> list[float]:
+    """The numbers of a margin, which can be read; mean: what they come to."""
+    return [float(x) for x in map(number_of, list_of(given) or []) if x is not None] or [mean]
 
 
 def _spread(memory: Mapping[str, Sequence[float]]) -> dict[str, float]:

@@ -5,8 +5,9 @@
     L = -(1 - a) log sigmoid(d - mu) - a log sigmoid(mu - d),    d = r(chosen) - r(rejected),  a = 0 for all other pairs
 
 Models trust labels that agree with most of the data and, after one pass, not those that contradict it, although they have learnt
-from them. The margin asks for a larger difference where the votes are sure. With `meta` above 0 the model is kept able to tell
-apart replies of a policy that has moved on (MetaRM): every gradient is taken at weights from which it tells them further apart,
+from them. The margin asks for a larger difference where the votes are sure. With `meta` above 0, which it is not by default, the
+model is kept able to tell apart replies of a policy that has moved on (MetaRM): every gradient is taken at weights from which it
+tells them further apart,
 
     theta' = theta + meta dJ/dtheta,    J = mean over prompts of 2/k^2 sum_{i<j} sigmoid(|r(s_i) - r(s_j)|)
     theta <- theta - lr dL/dtheta'
@@ -188,7 +189,8 @@ def secrets_rlhf_2(
 fidelity = "core"
 left_out = (
     "contrastive learning on the features of replies (SwAV, SimCSE with two dropout masks), as the models here have no dropout "
-    "and the paper no gain in accuracy to show for it; rounds of RLHF between which MetaRM is trained anew, each of which is a run"
+    "and the paper no gain in accuracy to show for it; MetaRM unless `meta` is given, since no text at hand says how large its "
+    "step is; rounds of RLHF between which it is trained anew, each of which is a run"
 )
 data = Data(
     chosen="the better reply",

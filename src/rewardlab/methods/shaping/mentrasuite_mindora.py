@@ -13,8 +13,10 @@ Mindora_SFT+RL. Its joint loss (CHORD) is (1 - mu) GRPO + mu SFT, tokens weighed
 those that Llama-3-8B-Instruct gets wrong. `detect=False` leaves that factor out.
 """
 
+from typing import Literal
+
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import Recipe
+from rewardlab.core import Recipe, Score, Trajectory
 from rewardlab.data.columns import Column, Data
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
@@ -22,10 +24,16 @@ from rewardlab.methods.baselines.sft import sft_first
 from rewardlab.rewards.algebra import threshold
 from rewardlab.rewards.format import tagged
 from rewardlab.rewards.length import thinking_between
-from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.filtered import solved_between
 from rewardlab.verifiers.choice.rationale import rationale_agrees
+
+
+@reward
+def ends_at_its_answer(trajectory: Trajectory, *, by: Literal["options"] = "options") -> Score:
+    """`rationale_agrees`, the rule in the place of a detector. by: the column that it reads, which no row may lack then."""
+    return rationale_agrees()([[trajectory]])[0][0]
 
 
 def mentrasuite_mindora(
@@ -42,7 +50,7 @@ def mentrasuite_mindora(
     if form:
         paid = paid * threshold(tagged(), at=1.0)
     if detect:
-        paid = paid * threshold(detector or rationale_agrees(), at=1.0)
+        paid = paid * threshold(detector or ends_at_its_answer(), at=1.0)
     return base.but(
         rollout=solved_between(inner=base.required("rollout"), low=0.0, high=hardest),
         reward=paid,
@@ -58,7 +66,11 @@ left_out = (
 
 data = Data(
     answer="the letter of the right option, or its text; a list where several are right",
-    options=Column("the texts of the options; not read with a `detector` of your own", optional=True),
+    options=Column(
+        "the texts of the options, which the rule reads; not needed with a `detector` of your own, or with detect=False",
+        optional=True,
+        needed_with=("by", "options"),
+    ),
     solution=Column("a worked chain of reasoning with its answer, if `sft_steps` is above 0", optional=True),
     verified_by="choice",
     rows=[
