@@ -13,9 +13,10 @@ from safetensors.torch import load_file
 from rewardlab import registry
 from rewardlab.api import resume, train
 from rewardlab.backends.trl.refusals import cannot_carry
-from rewardlab.core import Learner, Run, Task, ask
+from rewardlab.core import Learner, Run, Task, ask, loop
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.baselines.sft import other_first
 from rewardlab.methods.reward_models.dogerm import lesson_of
 from rewardlab.models.embedded import untrained
 from rewardlab.models.learners import learner_model
@@ -215,6 +216,52 @@ def test_a_model_that_is_taught_first_reads_each_row_once_and_of_endless_data_as
     assert read(Finite(), {}) == [0, 1, 2]
     assert read(Finite(), few) == [0, 1]
     assert read(Rows(), {}) == list(range(endless))
+
+
+@loop
+def own(recipe, run, ops):
+    ops.steps.append("own")
+
+
+def called(name: str, memory: dict, **changes) -> list[str]:
+    """The steps that are taken by a method on a base with a loop of its own, after its lesson."""
+    base = registry.build("rlhf" if "brme" in name else "grpo").but(loop=own())
+    run = Run(None, memory=dict(memory))
+    ops = SimpleNamespace(steps=[], standard_step=lambda recipe: ops.steps.append("standard"), **changes)
+    recipe = registry.method(name)(base)
+    recipe.loop(recipe, run, ops)
+    return ops.steps
+
+
+def test_what_is_taught_first_leaves_a_base_its_own_loop(monkeypatch):
+    assert called("rlhf", {"rlhf.pair_accuracy": None}) == ["own"]
+    assert called("reward_robust_rlhf_brme", {"brme.heads": {}, "brme.pair_accuracy": None}) == ["own"]
+    assert called("restl", {"restl.scales": {}, "restl.accuracy": {}}) == ["own"]
+    assert called("rlsqm", {"rlsqm.taught": {}}) == ["own"]
+    energy = SimpleNamespace(agreed=SimpleNamespace(clear=lambda: None, __iter__=None))
+    monkeypatch.setattr(torch, "cat", lambda *_: torch.ones(1))
+    model = SimpleNamespace(energy=energy, scorer=SimpleNamespace(parameters=list))
+    assert called("ebrm", {"ebrm.taught": True}, learners={"reward": SimpleNamespace(model=model)}) == ["own"]
+    goal = importlib.import_module("rewardlab.methods.reward_models.goal_conditioned_rm")
+    monkeypatch.setattr(goal, "_states", lambda *_: [torch.ones(1, 2).numpy()])
+    monkeypatch.setattr(Run, "model", lambda *_: None)
+    data = SimpleNamespace(groups=[[None]])
+    assert called("goal_conditioned_rm", {}, step_data=data) == ["own"]
+    alone = other_first(model="guide", pairs=1, inner=own())
+    ops = SimpleNamespace(steps=[])
+    alone(None, Run(None, memory={"taught.guide": True}), ops)
+    assert ops.steps == ["own"]
+
+
+def test_heads_and_rlhf_teach_the_same_model_once(policy):
+    ops = begun(policy, method="reward_robust_rlhf_brme", settings={"problems": 2, "n": 2, "pairs": 4, "heads": 2})
+    lessons = []
+    update, model = ops.update, ops.learners["reward_model"]
+    ops.update = lambda batch, learner=None: (lessons.append(learner is model), update(batch, learner))[1]
+    metrics = step(ops)
+    # four pairs in one update
+    assert lessons.count(True) == 1
+    assert "pair_accuracy" in metrics
 
 
 def test_dogerms_parents_read_each_row_of_their_kind_once():

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from rewardlab.checks.claim import Check, Within
-from rewardlab.core import Learner, Recipe, Run, Update, loop
+from rewardlab.core import Learner, Loop, Recipe, Run, Update, loop
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import number_of
 from rewardlab.errors import RewardlabError
@@ -44,18 +44,19 @@ MEASURED_ON = 500  # held-out pairs
 START, ENDLESS, GOLD = "pairs.start", 2000, "gold"
 
 
-@loop
+@loop(wraps="inner")
 def taught_first(
-    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt | None = None, passes: PositiveInt = 1, at_once: PositiveInt = 32
-) -> None:
+    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt | None = None, passes: PositiveInt = 1, at_once: PositiveInt = 32,
+    inner: Loop | None = None,
+) -> None:  # fmt: skip
     """Train the run's reward model on the problems of the data (`pairs_in`), `passes` times, before the first step; then train by
-    the recipe. at_once: pairs of an update.
+    the recipe. at_once: pairs of an update.  inner: how a step is taken.
     """
     if MEMORY not in run.memory:
         problems = pairs_in(ops, run, pairs)
         _teach(ops, run, problems, passes, at_once)
         run.memory[MEMORY] = _accuracy(ops, run)
-    ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     # at every step, so that a claim's gate finds it whatever part of the run it looks at
     if run.memory[MEMORY] is not None:
         run.log("pair_accuracy", run.memory[MEMORY])
@@ -178,7 +179,7 @@ def rlhf(
     teaching = Recipe(rollout=recorded(fields=SIDES), objective=preference_loss(), update=Update(lr=rm_lr, loss_kind="scorer"))
     # every=0: the loop alone teaches it. Without an objective, a model that has no value head does not get one that knows nothing
     model = Learner(MODEL, reward_model, teaching if taught else Recipe(), every=0)
-    first = taught_first(pairs=pairs, passes=passes) if taught else base.loop
+    first = taught_first(pairs=pairs, passes=passes, inner=base.loop) if taught else base.loop
     # the score that is maximised, with the verifier's accuracy beside it where there are answers
     measure = own_reward(reward=model_score(), rollout=independent(n=1))
     return base.but(reward=model_score(), also=(*base.also, model), loop=first, measure=measure)

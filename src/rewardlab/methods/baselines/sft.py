@@ -51,14 +51,19 @@ def sft_first(
     inner(step, run, ops) if inner else ops.standard_step(step)
 
 
-@loop
-def other_first(recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: PositiveInt, passes: PositiveInt = 1) -> None:
-    """Train the run's second model of this name by its own recipe, on at most `pairs` of the data, before the first step."""
+@loop(wraps="inner")
+def other_first(
+    recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: PositiveInt, passes: PositiveInt = 1, inner: Loop | None = None
+) -> None:  # fmt: skip
+    """Train the run's second model of this name by its own recipe, on at most `pairs` of the data, before the first step.
+
+    inner: how a step is taken.
+    """
     if (key := f"taught.{model}") not in run.memory:
         problems = pairs_in(ops, run, pairs)
         teach(ops, run, model, problems, passes, ops.learners[model].recipe.update.problems, f"teaching the {model}")
         run.memory[key] = True
-    ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
 fidelity = "whole"

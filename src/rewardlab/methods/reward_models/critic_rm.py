@@ -220,5 +220,7 @@ check = Check(
     "from any critiques, most of which are made up",
     versus="critic_rm", task="criticised_notes", measure="pair_accuracy", direction="higher", margin=0.03,
     settings=OF_NOTES, versus_settings={**OF_NOTES, "filtered": False}, problems=300, steps=100,
+    finding="60% of held-out pairs ranked right with critiques that agree with the label, 64% with any critiques: five pairs of "
+    "runs do not decide, and nothing speaks for the filter here",
 )  # fmt: skip
 baseline = "bradley_terry"

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.checks.claim import Check, Within
-from rewardlab.core import Batch, Learner, Outputs, Problem, Recipe, Run, Trajectory, Update, loop, measure, objective
+from rewardlab.core import Batch, Learner, Loop, Outputs, Problem, Recipe, Run, Trajectory, Update, loop, measure, objective
 from rewardlab.data.columns import Data
 from rewardlab.evals.passk import mean_interval
 from rewardlab.methods.baselines.rlhf import UNTAUGHT, pairs_in, teach
@@ -83,10 +83,13 @@ def energy_contrast(
 # ---- the loop and the measure --------------------------------------------------------------------------------------------
 
 
-@loop
-def reward_model_first(recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt | None = None) -> None:
+@loop(wraps="inner")
+def reward_model_first(
+    recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt | None = None, inner: Loop | None = None
+) -> None:  # fmt: skip
     """Before the first step, teach the reward model on the data (`pairs_in`), unless it was trained before, and standardise
-    its scores. Then steps of the energy head alone. Logs `agrees`: the share of a step's pairs that the model does not contradict.
+    its scores. Then steps of the energy head alone, by the loop `inner` if there is one. Logs `agrees`: the share of a step's pairs
+    that the model does not contradict.
     """
     model = ops.learners[MODEL].model
     if TAUGHT not in run.memory:
@@ -100,7 +103,7 @@ def reward_model_first(recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt
         run.memory[TAUGHT] = True
     model.energy.agreed.clear()
     with without_gradients(model.scorer):
-        ops.standard_step(recipe)
+        inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     run.log("agrees", float(torch.cat(model.energy.agreed).float().mean()))
 
 
@@ -168,7 +171,7 @@ def ebrm(
         measure=refined_accuracy(),
         # the first is what the run saves
         also=(*base.also, Learner(MODEL, f"energy:{reward_model}", head), *taught),
-        loop=reward_model_first(pairs=pairs),
+        loop=reward_model_first(pairs=pairs, inner=base.loop),
         problems=problems,
     )
 

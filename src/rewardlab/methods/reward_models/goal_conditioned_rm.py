@@ -28,7 +28,22 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.checks.claim import Check, Within
-from rewardlab.core import Batch, Group, Learner, Outputs, Problem, Recipe, Run, Score, Scores, Trajectory, loop, measure, objective
+from rewardlab.core import (
+    Batch,
+    Group,
+    Learner,
+    Loop,
+    Outputs,
+    Problem,
+    Recipe,
+    Run,
+    Score,
+    Scores,
+    Trajectory,
+    loop,
+    measure,
+    objective,
+)  # fmt: skip
 from rewardlab.core.recipe import Update
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
@@ -85,11 +100,11 @@ def goal_contrast(out: Outputs, batch: Batch, run: Run, *, samples: PositiveInt 
 # ---- the goal, and what a prefix is worth --------------------------------------------------------------------------------
 
 
-@loop
-def with_goal(recipe: Recipe, run: Run, ops: Any, *, keep: Share = 0.9) -> None:
-    """A step as usual; then the goal moves to the mean state at the ends of this step's preferred replies, of which it keeps the
-    share `keep` of what it was."""
-    ops.standard_step(recipe)
+@loop(wraps="inner")
+def with_goal(recipe: Recipe, run: Run, ops: Any, *, keep: Share = 0.9, inner: Loop | None = None) -> None:
+    """A step as usual, or by the loop `inner`; then the goal moves to the mean state at the ends of this step's preferred replies,
+    of which it keeps the share `keep` of what it was."""
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     ends = [h[-1] for h in _states(run.model(MODEL), [group[0] for group in ops.step_data.groups])]
     now, before = np.mean(ends, 0), run.memory.get(GOAL)
     goal = now if before is None else keep * np.array(before) + (1 - keep) * now
@@ -213,7 +228,7 @@ def goal_conditioned_rm(
         for x in own
     ]
     others = tuple(x for x in base.also if x.name != MODEL)
-    return base.but(also=(*others, *learners), loop=with_goal(), measure=values_of_pairs())
+    return base.but(also=(*others, *learners), loop=with_goal(inner=base.loop), measure=values_of_pairs())
 
 
 fidelity = "core"

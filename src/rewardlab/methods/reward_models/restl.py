@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab.checks.claim import Check, Within
-from rewardlab.core import Group, Learner, Problem, Recipe, Run, Score, Scores, Update, loop, measure, seed_of
+from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Run, Score, Scores, Update, loop, measure, seed_of
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
 from rewardlab.errors import RewardlabError, unknown
@@ -102,14 +102,15 @@ def stages_of(pairs: Sequence[tuple[float, Problem]], stages: int, curriculum: b
 # ---- reward models, and what they pay ------------------------------------------------------------------------------------
 
 
-@loop
+@loop(wraps="inner")
 def aspects_first(
     recipe: Recipe, run: Run, ops: Any, *, models: tuple[str, ...], pairs: PositiveInt | None = None, stages: PositiveInt = 3,
-    curriculum: bool = True, at_once: PositiveInt = 32,
+    curriculum: bool = True, at_once: PositiveInt = 32, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Before the first step, teach these reward models on pairs of the data's problems (`pairs_in`); then train by the recipe.
 
-    stages, curriculum: see `stages_of`.  at_once: pairs of an update. Logged at every step: NAME.pair_accuracy, of held-out pairs.
+    stages, curriculum: see `stages_of`.  at_once: pairs of an update.  inner: how a step is taken. Logged at every step:
+    NAME.pair_accuracy, of held-out pairs.
     """
     if SCALES not in run.memory:
         problems = pairs_in(ops, run, pairs, ENDLESS)
@@ -122,7 +123,7 @@ def aspects_first(
             scales[model] = _scale([p for _, p in made], run, model)
             accuracy[f"{model}.pair_accuracy"] = _accuracy(_made(ops.task.test[:HELD_OUT], aspect), run, model)
         run.memory[SCALES], run.memory[ACCURACY] = scales, accuracy
-    ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     for name, value in run.memory[ACCURACY].items():
         run.log(name, value)
 
@@ -203,7 +204,7 @@ def restl(
         total = total + other
     base = base or ppo(n=n).but(problems=problems)
     taught = Recipe(rollout=recorded(fields=SIDES), objective=preference_loss(), update=Update(lr=reward_lr, loss_kind="scorer"))
-    first = aspects_first(models=models, pairs=pairs, stages=stages, curriculum=curriculum)
+    first = aspects_first(models=models, pairs=pairs, stages=stages, curriculum=curriculum, inner=base.loop)
     # every=0: the loop alone teaches them
     also = (*base.also, *(Learner(model, init, taught, every=0) for model in models))
     return base.but(reward=total, also=also, loop=first, measure=formulas())

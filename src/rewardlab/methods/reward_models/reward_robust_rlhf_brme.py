@@ -23,13 +23,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.checks.claim import Check, Within
-from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, loop
+from rewardlab.core import Group, Learner, Loop, Recipe, Run, Score, Scores, Trajectory, loop
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
 from rewardlab.evals.pairs import pair_agreement
 from rewardlab.evals.rewards import mean_reward
-from rewardlab.methods.baselines.rlhf import MODEL, SIDES, pairs_in, rlhf, teach
+from rewardlab.methods.baselines.rlhf import MEMORY, MODEL, SIDES, pairs_in, rlhf, teach
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
@@ -120,14 +120,15 @@ def robust_score(groups: list[Group], run: Run, *, weight: Share = 0.5) -> Score
     return [[Score(next(each)) for _ in group] for group in groups]
 
 
-@loop
+@loop(wraps="inner")
 def heads_first(
     recipe: Recipe, run: Run, ops: Any, *, pairs: PositiveInt | None = None, heads: PositiveInt = 5, part: Share = 0.5,
-    passes: PositiveInt = 1,
+    passes: PositiveInt = 1, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """Before the first step, teach the reward model on the data (`pairs_in`), and the heads on its scores of their replies.
 
-    part: the share of the replies that a head learns from. Logs `pair_accuracy`, how often their mix ranks held-out pairs rightly.
+    part: the share of the replies that a head learns from.  inner: how a step is taken. Logs `pair_accuracy`, how often their mix
+    ranks held-out pairs rightly.
     """
     if HEADS not in run.memory:
         problems = pairs_in(ops, run, pairs)
@@ -140,7 +141,9 @@ def heads_first(
             teach(ops, run, MODEL, problems, passes, 32, "teaching the reward model")
         run.memory[HEADS] = _fitted(problems, run, heads, part)
         run.memory[ACCURACY] = _accuracy(recipe, ops, run)
-    ops.standard_step(recipe)
+        # rlhf's own loop below, which would teach the same model, finds it taught, and no accuracy of its score alone to log
+        run.memory.setdefault(MEMORY, None)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     # at every step, so that a check's gate finds it whatever part of the run it looks at
     if run.memory[ACCURACY] is not None:
         run.log("pair_accuracy", run.memory[ACCURACY])
@@ -175,7 +178,7 @@ def reward_robust_rlhf_brme(
     paid = robust_score(weight=weight)
     return base.but(
         reward=paid,
-        loop=heads_first(pairs=pairs, heads=heads, part=part, passes=passes),
+        loop=heads_first(pairs=pairs, heads=heads, part=part, passes=passes, inner=base.loop),
         also=(*base.also, Learner(TRUNK, "copy:policy", Recipe(), every=0)),
         measure=own_reward(reward=paid, rollout=independent(n=1)),
     )

@@ -18,7 +18,7 @@ import math
 from typing import Any
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Learner, Problem, Recipe, Run, Update, loop, measure
+from rewardlab.core import Learner, Loop, Problem, Recipe, Run, Update, loop, measure
 from rewardlab.data.columns import Data
 from rewardlab.evals.passk import mean_interval
 from rewardlab.methods.baselines.ppo import ppo
@@ -37,15 +37,16 @@ MODEL, MEMORY = "reward", "rlsqm.taught"
 MEASURED_ON, ENDLESS = 200, 1000
 
 
-@loop
+@loop(wraps="inner")
 def flags_first(
-    recipe: Recipe, run: Run, ops: Any, *, models: tuple[str, ...], tests: PositiveInt | None = None, at_once: PositiveInt = 32
-) -> None:
+    recipe: Recipe, run: Run, ops: Any, *, models: tuple[str, ...], tests: PositiveInt | None = None, at_once: PositiveInt = 32,
+    inner: Loop | None = None,
+) -> None:  # fmt: skip
     """Before the first step, train these models on what the policy writes for the problems of the data (`pairs_in`); then by the
     recipe.
 
-    at_once: problems of an update. Logged at every step: MODEL.rm_error, by how much the model's chance missed the flags of
-    tests of held-out problems, on average.
+    at_once: problems of an update.  inner: how a step is taken. Logged at every step: MODEL.rm_error, by how much the model's
+    chance missed the flags of tests of held-out problems, on average.
     """
     if MEMORY not in run.memory:
         learners, problems = [ops.learners[model] for model in models], pairs_in(ops, run, tests, ENDLESS)
@@ -56,7 +57,7 @@ def flags_first(
                     ops.update(ops.collate(groups, ops.score(groups, learner), learner, run.policy.name), learner)
                 bar.advance()
         run.memory[MEMORY] = _errors(ops, run, learners)
-    ops.standard_step(recipe)
+    inner(recipe, run, ops) if inner else ops.standard_step(recipe)
     for model, error in run.memory[MEMORY].items():
         run.log(f"{model}.rm_error", error)
 
@@ -111,7 +112,7 @@ def rlsqm(
     return base.but(
         reward=total if len(said) == 1 else (1 / len(said)) * total,
         also=(*base.also, *learners),
-        loop=flags_first(models=tuple(learner.name for learner in learners), tests=tests),
+        loop=flags_first(models=tuple(learner.name for learner in learners), tests=tests, inner=base.loop),
         measure=static_rates(),
     )
 

@@ -15,7 +15,9 @@ usb_cv): both masks together, stage 2 after 10% of the steps, every 10, rates 5e
 steps; numbers are learnt under noise. In the code labels enter as whole numbers, so that the generator gets no gradient, one cosine
 is taken of all labels of a batch, and one reward decides about a whole batch: here each label is a vector of its own, and each row
 is decided by its own reward, as the paper describes it. (inferred): numbers as vectors of 16 bumps over their range, so that S
-falls with distance; the share of rows; the small student and its noise. The layers of rewarder and generator are the code's.
+falls with distance; the share of rows; the small student and its noise. The layers of rewarder and generator are the code's, but
+for the rewarder's MLP: there it reads what attention gives and the label's embedding as the rows of a batch twice as large, over
+which rewards are averaged; here it reads their sum, so that each row has a reward of its own.
 
     rewardlab study semireward                                                   digits of scikit-learn
     rewardlab study semireward --goal number                                     the angle by which digits are rotated

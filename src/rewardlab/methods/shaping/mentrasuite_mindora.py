@@ -92,6 +92,7 @@ data = Data(
     ],
 )
 
+# by construction: what is measured is the product that is paid, by the same rule
 claim = Claim(
     says="more replies are right and consistent than where the answer alone is paid, at the same accuracy",
     versus="mentrasuite_mindora", task="choices", measure="all", direction="higher", margin=0.13,
@@ -99,6 +100,7 @@ claim = Claim(
     versus_settings={"detect": False, "problems": 24, "lr": 1e-4}, by=term_means(reward=correct() + rationale_agrees()), steps=120,
     guard=Within("correct", low=-0.03), fault=Within("rationale_agrees", high=0.85, says="rationales that lead to the answer"),
     moved=Within("rationale_agrees", low=0.05, says="the same, more than without the detector"), learns="correct",
+    sanity=True,
     tried="8 problems, 40 steps, three seeds: +.072, but right answers fell by .05 without the detector; "
     "24 problems, 60 steps at 3e-4: +.158",
     finding="Right and consistent are 67% of the replies, without the detector 49% (30% at the start), and right 68% and 52%. "

@@ -183,5 +183,8 @@ claim = Claim(
     moved=Within("train.signal", low=0.2, says="share of groups that teach anything"), start=None,
     tried="difficulty=[4,8],error=0.4: nobody learns; [4,6] with biased=0.75, then error=0.2: signal in .82 and .72 of groups; "
     "40 steps, three seeds, with gold steps as the last stage: margin by rule .046",
+    finding="the world is unfit: 62% of GRPO's groups teach something, where at most 60% was asked. All groups do with staged "
+    "rewards and prompts sampled by value, and 34% of replies are right over training, 15% with GRPO; at the end of it greedy "
+    "replies are right in 45% and 41%",
     version=2, replaces="the last stage read the gold steps, which GRPO is not shown; now neither side reads them",
 )  # fmt: skip
