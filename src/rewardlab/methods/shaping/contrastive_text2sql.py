@@ -14,25 +14,45 @@ it: a reply that says the question again is as near to it as can be. A reply wit
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from rewardlab.checks.claim import Check, Within
-from rewardlab.core import Batch, Group, Learner, Loop, Outputs, Problem, Recipe, Run, Trajectory, Update, loop, objective, rollout
+from rewardlab.core import (
+    Batch,
+    Group,
+    Learner,
+    Loop,
+    Outputs,
+    Problem,
+    Recipe,
+    Run,
+    Score,
+    Scores,
+    Trajectory,
+    Turn,
+    Update,
+    loop,
+    objective,
+    rollout,
+)  # fmt: skip
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.rlhf import pairs_in, teach
 from rewardlab.rewards.another_answer import with_answer
+from rewardlab.rewards.reward import reward
 from rewardlab.rewards.similarity import nearer_to_question
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import PositiveFloat, PositiveInt
-from rewardlab.verifiers.sql.verifier import sql
+from rewardlab.verifiers.sql.verifier import BEGINS, sql, stated_query
 
 # ---- Learning to tell which texts belong together from which do not --------------------------------------------------
 
@@ -74,6 +94,34 @@ def _texts(problems: list[Problem], field: str) -> tuple[list[str], list[str]]:
     return [p.question for p in problems], [p.meta[field] for p in problems]
 
 
+# ---- What is paid ------------------------------------------------------------------------------------------------------
+
+COMMENT = re.compile(r"""('(?:[^']|'')*'|"[^"]*")|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+"""A comment of a query; a text in quotes, which may look like one, is its group."""
+ASKS = re.compile(r"\bselect\b|\bvalues\s*\(", re.IGNORECASE)
+
+
+def query_in(reply: str) -> str | None:
+    """The query that a reply states, without comments; None where it states none. Prose may begin like one (with, from)."""
+    query = COMMENT.sub(lambda found: found[1] or " ", stated_query(reply)).strip()
+    return query if BEGINS.match(query) and ASKS.search(query) else None
+
+
+@reward(over="groups")
+def query_nearer_to_question(groups: list[Group], run: Run, *, model: str = "encoder") -> Scores:
+    """`nearer_to_question` of the query that a reply states: no words or comments around it, which may say the question again; 0
+    without a query."""
+    queries = [[query_in(t.reply) for t in group] for group in groups]
+    alone = [[_saying(t, q or "") for t, q in zip(*of, strict=True)] for of in zip(groups, queries, strict=True)]
+    none = Score(0.0, why="the reply states no query")
+    near = nearer_to_question(model=model)(alone, run)
+    return [[none if q is None else s for q, s in zip(*of, strict=True)] for of in zip(queries, near, strict=True)]
+
+
+def _saying(t: Trajectory, text: str) -> Trajectory:
+    return Trajectory(t.problem, (Turn(None, np.zeros(0, np.int64)), Turn("policy", np.zeros(0, np.int64), text=text)), "end")
+
+
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 MODEL, MEMORY = "encoder", "contrastive_text2sql.taught"
@@ -105,7 +153,7 @@ def contrastive_text2sql(
     )
     # every=0: the loop alone teaches it
     return base.but(
-        reward=(base.reward or correct()) + weight * nearer_to_question(model=MODEL, of="query").named("nearness"),
+        reward=(base.reward or correct()) + weight * query_nearer_to_question(model=MODEL).named("nearness"),
         also=(*base.also, Learner(MODEL, encoder, lesson, every=0)),
         loop=encoder_first(pairs=pairs, passes=passes, inner=base.loop),
     )
@@ -142,7 +190,7 @@ data = Data(
     ],
 )
 
-BOTH = correct() + 0.5 * nearer_to_question(model=MODEL, of="query").named("nearness")
+BOTH = correct() + 0.5 * query_nearer_to_question(model=MODEL).named("nearness")
 MEANT = with_answer(inner=sql(), column="suite")
 check = Check(
     says="of two queries that return the right rows, the one that means what was asked is nearer to the question",
