@@ -9,8 +9,10 @@ does not. Whoever uses the model chooses the principle: --reward 'model:RUN?prin
 Wang et al. 2025, arXiv:2509.21319; models at huggingface.co/collections/nvidia/reward-models-10-2025; no training code was found.
 The scalar model: one forward pass, no reasoning. The head starts as the difference of the rows of Yes and No in the vocabulary
 head, which makes the value at the reply's end the difference of their log-probs there, and is saved as an ordinary scalar reward
-model. (inferred): the wording of the prompt, and that the principle stands in it before the reply: so whatever reads prompt and
-reply can score by the model, if the prompt is told the principle.
+model. The card of nvidia/Llama-3.3-Nemotron-70B-Reward-Principle asks after the reply: a further turn of the user says "Evaluate
+the response to the previous prompt in terms of whether it satisfies this principle: ... Only answer Yes or No.", and the value is
+read where the answer would begin. Here the principle stands in the prompt, before the reply, and the value is read at the reply's
+end: so whatever reads prompt and reply can score by the model, if the prompt is told the principle.
 
 Rows bring `reply`, `principle` and `label`; an answer such as "partially" gives no verdict and teaches nothing, as in the paper.
 """
@@ -105,8 +107,9 @@ def rlbff(
 
 fidelity = "core"
 left_out = (
-    "the model that extracts principles from written feedback and checks them against it (rows bring them), the generative model "
-    "that reasons first, and GRPO by it"
+    "the question about the principle in a turn of its own after the reply, which the released models read; the model that "
+    "extracts principles from written feedback and checks them against it (rows bring them), the generative model that reasons "
+    "first, and GRPO by it"
 )
 data = Data(
     reply="a reply that somebody judged",
