@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from rewardlab.core import Batch, Problem, Run, Sampling, Score, Trajectory, Turn, ask
+from rewardlab.core import Batch, Problem, Run, Score, Trajectory, Turn, ask
 from rewardlab.credit.tree import quality, step_quality
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.tree import best_right_once, each_step_end_once, shares
+from rewardlab.rollouts import tree
+from rewardlab.rollouts.stepwise import Stepping, started
 from rewardlab.rollouts.tree import Node, back_up, descend, look_ahead, tree_search
 from rewardlab.util.outputs import last_values, values
 
@@ -110,7 +112,7 @@ def test_the_child_that_was_looked_beyond_has_been_visited_and_its_value_goes_up
     root = Node(row((), ()), value=0.5)
     # an ended child: nothing follows it, and its value stays
     root.children = [Node(groups[0][0], root, value=0.8), Node(groups[0][0], root, value=0.3)]
-    look_ahead(root.children[:1], Sampling(4), 0.5, run.models["value"], run)
+    look_ahead(root.children[:1], 1, Stepping(), 0.5, run.models["value"], run)
     back_up(root)
     assert [child.visits for child in root.children] == [1, 0]
     # of the released code (mcts.py, executeRound): the mean over visits is the visited child's value, not the node's own
@@ -164,3 +166,27 @@ def test_one_seed_grows_one_tree(searched):
     again = tree_search(iterations=4, branch=3, step_tokens=4, ahead=1)([g[0].problem for g in groups], run.detached())
     assert [[t.reply for t in g] for g in again] == [[t.reply for t in g] for g in groups]
     assert isinstance(groups[0][0].problem, Problem)
+
+
+@pytest.mark.parametrize("step_tokens", [None, 5])
+def test_a_long_step_is_no_end_of_a_reply(step_tokens):
+    policy = untrained(3)
+    run = Run(policy, seed=1, max_new=60, models={"value": policy.copy("value", value_head=True)})
+    (leaves,) = tree_search(iterations=2, branch=2, step_tokens=step_tokens)([ask("1+1=?")], run)
+    # a random policy writes long lines: a leaf ends with the end token, or where the reply has all of its 60 tokens
+    assert all(t.stop == "end" or int(t.mask.sum()) == 60 for t in leaves)
+    assert any(len(t.path) > 1 for t in leaves) or step_tokens is None
+    longest = max(end - start for t in leaves for _, start, end in t.spans)
+    assert longest == 5 if step_tokens else longest > 24
+
+
+def test_the_best_value_at_the_end_of_a_step_beyond_a_node_is_mixed_in(monkeypatch):
+    policy = untrained(3)
+    run = Run(policy, seed=1, max_new=12)
+    (start,) = started([ask("1+1=?")], run)
+    node = Node(start, value=0.2)
+    # steps of 2 tokens: values 0, 1, 2, .. at the positions, so that the last step's end, 4 tokens on, counts
+    monkeypatch.setattr(tree, "values", lambda judge, rows: [np.arange(len(t)) for t in rows])
+    look_ahead([node], 2, Stepping(2), 0.25, None, run)
+    assert node.visits == 1
+    assert node.value == pytest.approx(0.75 * 0.2 + 0.25 * (len(start) + 3))

@@ -115,10 +115,13 @@ def to_the_end(rows: Sequence[Trajectory], number: int, temperature: float, run:
     return _where_open(rows, number, Stepping(None, temperature, ()), run)
 
 
-def looked_ahead(rows: Sequence[Trajectory], steps: int, how: Stepping, run: Run) -> list[Trajectory]:
-    """Each row after up to so many further steps, sampled greedily: what it leads to, to be scored in its place and discarded."""
+def looked_ahead(
+    rows: Sequence[Trajectory], steps: int, how: Stepping, run: Run, temperature: float = 0.0
+) -> list[Trajectory]:  # fmt: skip
+    """Each row after up to so many further steps, sampled greedily unless a temperature is given: what it leads to, to be scored
+    in its place and discarded."""
     for _ in range(steps):
-        rows = _where_open(rows, 0, replace(how, temperature=0.0), run)
+        rows = _where_open(rows, 0, replace(how, temperature=temperature), run)
     return list(rows)
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rewardlab.core import Group, Problem, Run, Sampling, Trajectory, rollout
+from rewardlab.core import Group, Problem, Run, Trajectory, rollout
+from rewardlab.rollouts.stepwise import Stepping, grown, looked_ahead, started
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, Share
 from rewardlab.util.outputs import last_values, values
 
@@ -43,33 +44,31 @@ class Node:
 def tree_search(
     problems: list[Problem], run: Run, *, value: str = "value", iterations: PositiveInt = 12, branch: PositiveInt = 3,
     explore: NonNegativeFloat = 0.4, ahead: NonNegativeInt = 2, blend: Share = 0.5, temperature: NonNegativeFloat = 1.0,
-    step_tokens: PositiveInt = 24,
+    step_tokens: PositiveInt | None = None, stop: tuple[str, ...] = ("\n",),
 ) -> list[Group]:  # fmt: skip
-    """Monte-Carlo tree search over steps (lines), guided by the value head of the model `value`.
+    """Monte-Carlo tree search over steps, guided by the value head of the model `value`.
 
     Each iteration walks down by value + explore sqrt(2 ln N / n) and samples `branch` next steps there (equal ones are one child).
     It samples `ahead` steps beyond the best of them, which are then discarded, and mixes the best value on them into its value by
     `blend`: that is its first visit. Then the value of every node on the way up becomes the mean of its children's, weighted by
-    visits. If no leaf of a tree has ended, it goes on from its best one, as `followed` says. step_tokens: the most tokens in a
-    step.  Logged: unfinished, the share of such trees.
+    visits. If no leaf of a tree has ended, it goes on from its best one, as `followed` says. step_tokens: most tokens of a step
+    (None: of a reply); what is longer goes on as a further step.  stop: the texts that end a step.  Logged: unfinished, the share
+    of such trees.
 
     Zhang et al. 2024, arXiv:2406.03816, algorithm 2
     """
-    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    roots = [Node(t) for t in prompts]
-    judge, size = run.model(value), min(step_tokens, run.max_new)
-    line = Sampling(size, temperature, stop=("\n",))
-    look = Sampling(size * ahead, temperature, stop_when=lambda text: text.count("\n") >= ahead)
+    how, judge = Stepping(step_tokens, temperature, tuple(stop)), run.model(value)
+    roots = [Node(t) for t in started(problems, run)]
     for _ in range(iterations):
         chosen = [descend(root, explore) for root in roots]
         # an ended leaf cannot be expanded, but its visit still counts
-        grown = [node for node in chosen if not node.ended]
-        expand(grown, branch, line, judge, run)
+        open_ = [node for node in chosen if not node.ended]
+        expand(open_, branch, how, judge, run)
         if ahead:
-            look_ahead([max(node.children, key=lambda c: c.value) for node in grown], look, blend, judge, run)
+            look_ahead([max(node.children, key=lambda c: c.value) for node in open_], ahead, how, blend, judge, run)
         for node in chosen:
             back_up(node)
-    return followed(roots, lambda nodes: expand(nodes, branch, line, judge, run), run)
+    return followed(roots, lambda nodes: expand(nodes, branch, how, judge, run), run)
 
 
 def followed(roots: Sequence[Node], expand: Callable[[list[Node]], None], run: Run) -> list[Group]:
@@ -101,36 +100,29 @@ def descend(node: Node, explore: float) -> Node:
     return node
 
 
-def expand(nodes: list[Node], branch: int, line: Sampling, judge: Any, run: Run) -> None:
+def expand(nodes: list[Node], branch: int, how: Stepping, judge: Any, run: Run) -> None:
     """Give each node its children: different next steps, with their values."""
-    sampled = run.policy.extend([node.row for node in nodes for _ in range(branch)], line, run.rng("rollout"))
+    sampled = grown([node.row for node in nodes for _ in range(branch)], [0] * (branch * len(nodes)), how, run)
     for i, node in enumerate(nodes):
         # equal steps become one child
         different = {(t.turns[-1].text, t.stop): t for t in sampled[i * branch : (i + 1) * branch]}
-        node.children = [Node(_child(t, k, line, run), node) for k, t in enumerate(different.values())]
+        node.children = [Node(replace(t, path=(*node.row.path, k)), node) for k, t in enumerate(different.values())]
     children = [child for node in nodes for child in node.children]
     for child, v in zip(children, last_values(judge, [child.row for child in children]), strict=True):
         child.value = v
 
 
-def _child(row: Trajectory, number: int, line: Sampling, run: Run) -> Trajectory:
-    """The row after its next step, as a child. It stays open if the step ended at a line break and another step fits."""
-    room = len(row) + line.max_new <= run.policy.context and row.mask.sum() < run.max_new
-    return replace(row, path=(*row.path, number), stop=None if row.stop == "stop" and room else row.stop)
-
-
-def look_ahead(nodes: list[Node], look: Sampling, blend: float, judge: Any, run: Run) -> None:
-    """Mix into each node's value the best value on a sampled continuation of it, and count a visit of each."""
+def look_ahead(nodes: list[Node], steps: int, how: Stepping, blend: float, judge: Any, run: Run) -> None:
+    """Mix into each node's value the best value at the ends of so many further steps, and count a visit of each."""
     for node in nodes:
         node.visits += 1
-    # nothing follows an ended row, and beyond the context nothing can be sampled
-    nodes = [n for n in nodes if not n.ended and len(n.row) + look.max_new <= run.policy.context]
-    beyond = run.policy.extend([n.row for n in nodes], look, run.rng("rollout"))
+    # nothing follows an ended row
+    nodes = [n for n in nodes if not n.ended]
+    beyond = looked_ahead([n.row for n in nodes], steps, how, run, how.temperature)
     for node, row, v in zip(nodes, beyond, values(judge, beyond), strict=True):
-        new = run.policy.pieces(row.ids[len(node.row) :])
-        # values are read at the ends of lines, where the value head is trained, and at the end
-        lines = [at for at, piece in enumerate(new, len(node.row)) if "\n" in piece]
-        node.value = (1 - blend) * node.value + blend * max(float(v[at]) for at in (*lines, len(row) - 1))
+        # values are read at the ends of steps, where the value head is trained
+        best = max(float(v[end - 1]) for _, start, end in row.spans if start >= len(node.row))
+        node.value = (1 - blend) * node.value + blend * best
 
 
 def back_up(node: Node | None) -> None:

@@ -28,13 +28,17 @@ from rewardlab.rollouts.tree import tree_search
 def rest_mcts_star(
     base: Recipe | None = None, *, iterations: int = 12, branch: int = 3, explore: float = 0.4, ahead: int = 2,
     blend: float = 0.5, temperature: float = 1.0, keep: int = 2, value_lr: float | None = None, value_epochs: int = 4,
-    value_minibatches: int = 4, init: str = "value-head", keep_language: float = 0.0,
+    value_minibatches: int = 4, init: str = "value-head", keep_language: float = 0.0, step_tokens: int | None = None,
+    stop: tuple[str, ...] = ("\n",),
 ) -> Recipe:  # fmt: skip
     """iterations, branch, explore, ahead, blend: of the search (`tree_search`).  keep: traces per problem to imitate.  init: what
     the value model starts from, such as value-head:surprise or embedded:TASK:judge (`Learner.init`).  keep_language: weight of
-    the steps' likelihood in its loss."""
+    the steps' likelihood in its loss.  step_tokens: most tokens of a step.  stop: the texts that end one."""
     base = base or Recipe(name="rest_mcts_star", reward=correct(), update=Update(loss_kind="imitation", small_lr=1e-4))
-    search = tree_search(iterations=iterations, branch=branch, explore=explore, ahead=ahead, blend=blend, temperature=temperature)
+    search = tree_search(
+        iterations=iterations, branch=branch, explore=explore, ahead=ahead, blend=blend, temperature=temperature,
+        step_tokens=step_tokens, stop=stop,
+    )  # fmt: skip
     loss = value_here_error() + keep_language * language_model() if keep_language else value_here_error()
     value_recipe = Recipe(
         credit=step_quality(),
