@@ -27,13 +27,15 @@ from rewardlab.text.splitters import mark
 def test_a_pair_is_right_if_it_ends_right():
     lines, labels = ["a", "b", "c", "d"], [1.0, 0.0, 1.0, 1.0]
     fine, *coarse = fine_and_coarse(lines, labels)
-    # single steps end at the first error, b; pairs reach the step after it, which corrects it
-    assert fine == (["a", "b"], [1.0, 0.0])
-    assert coarse == [(["a b"], [0.0]), (["a", "b c"], [None, 1.0])]
+    # labels of single steps end at the first error, b; pairs reach the step after it, which corrects it
+    assert fine == (lines, [1.0, 0.0, None, None])
+    # the text goes on: where it ends says nothing of a label
+    assert coarse == [(["a b", "c", "d"], [0.0, None, None]), (["a", "b c", "d"], [None, 1.0, None])]
     # where c goes on wrongly, so is its pair
-    assert fine_and_coarse(lines, [1.0, 0.0, 0.0, 0.0])[2] == (["a", "b c"], [None, 0.0])
+    assert fine_and_coarse(lines, [1.0, 0.0, 0.0, 0.0])[2] == (["a", "b c", "d"], [None, 0.0, None])
     # an error at the end has no step after it; a solution without one is used whole
-    assert [len(x) for x, _ in fine_and_coarse(lines, [1.0, 1.0, 1.0, 0.0])] == [4, 1, 2, 3]
+    assert [len(x) for x, _ in fine_and_coarse(lines, [1.0, 1.0, 1.0, 0.0])] == [4, 3, 3, 3]
+    assert fine_and_coarse(lines, labels, cut=False)[0] == (lines, labels)
     assert fine_and_coarse(lines, labels, cut=False)[3] == (["a", "b", "c d"], [None, None, 1.0])
     assert fine_and_coarse(["a"], [0.0]) == [(["a"], [0.0])]
     assert fine_and_coarse(lines, labels, pairs=False) == [fine]
@@ -95,11 +97,13 @@ def test_rows_that_the_model_reads_and_their_labels():
     score = Score(steps=tuple(zip(t.steps, [0.0, 1.0, 1.0], strict=True)))
     run = Run(policy)
     problems = fine_and_coarse_solutions()([[t]], [[score]], run)
-    assert [p.meta["merged"] for p in problems] == ["7+5=13", "7+5=13 7+5=12"]
+    assert [p.meta["merged"] for p in problems] == ["7+5=13\n7+5=12\nAnswer: 12", "7+5=13 7+5=12\nAnswer: 12"]
     prm = hierarchical_reward_model().also[0].recipe
     groups = prm.rollout(problems, run)
     batch = collate(groups, prm.reward(groups, run), torch.device("cpu"))
-    # one label a row, at its end: the wrong step by itself, and corrected
+    # one label a row, at the end of its first line, never on the end token: the wrong step by itself, and corrected
+    ends = [policy.pieces(t.ids)[int(at)] for (t,), at in zip(groups, batch.rewarded.int().argmax(1), strict=True)]
+    assert ends == ["\n", "\n"]
     assert batch.rewarded.sum(1).tolist() == [1, 1]
     assert batch.reward.sum(1).tolist() == [0.0, 1.0]
     with pytest.raises(RewardlabError, match="no reply of this step"):

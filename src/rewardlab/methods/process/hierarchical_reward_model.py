@@ -1,6 +1,6 @@
 """HRM: a process reward model for single steps and merged pairs of steps; a pair is right if it ends right.
 
-    fine:    (s_1 .. s_{i-1} | s_i)              label of s_i; nothing after the first wrong step
+    fine:    (s_1 .. s_{i-1} | s_i)              label of s_i; none after the first wrong step
     coarse:  (s_1 .. s_{i-2} | s_{i-1} s_i)      label of s_i; so (wrong, right) is 1, and (wrong, wrong) 0
     HNC:     in a tree, a node with four children or more loses one of them, with all below it, to its own parent:
              the two steps become one. Labels are shares of right replies below a node, without what it has lost
@@ -11,8 +11,10 @@ one that goes on wrongly. Pairs reach one step further. Compression gives other 
 Wang et al. 2025, arXiv:2503.13551, and the released code (tengwang0318/hierarchial_reward_model, self-training/
 construct_hrm_train_data.py at 42fe3ab): pairs take the label of their last step, at most one child of a node is moved, each with a
 chance of 1/2 in turn, unless the node was moved itself, and at test time single steps are scored. As in construct_dataset/
-rm_dataset_construction_phase1.py (7b96496) annotated solutions end at the first error (`cut`); trees do not. (inferred): that
-merged steps stand on one line, which a model of lines reads as one step. With `labels`, a reward of steps, no tree is grown.
+rm_dataset_construction_phase1.py (7b96496) labels of annotated solutions end at the first error (`cut`); those of trees do not.
+There a sample is one node, and its label stands on the same last token; here a text goes on after its labels, so that its end tells
+nothing. (inferred): that merged steps stand on one line, which a model of lines reads as one step. With `labels`, a reward of steps,
+no tree is grown.
 """
 
 from __future__ import annotations
@@ -105,13 +107,17 @@ TEXT, LABELS = "merged", "merged_labels"
 def fine_and_coarse(
     lines: Sequence[str], labels: Sequence[float | None], pairs: bool = True, cut: bool = True
 ) -> list[tuple[list[str], list[float | None]]]:  # fmt: skip
-    """The solution up to its first wrong step; and, for each step up to the one after it, the solution that ends in that pair."""
+    """The solution with the labels up to its first wrong step; and, for each step up to the one after it, the solution in which
+    that step and the one before are one, with the label of that pair.
+
+    The text goes on to its end, without labels: cut off, it would tell by its end that a step is the last, and so wrong.
+    """
     wrong = next((i for i, x in enumerate(labels) if cut and x is not None and x < 0.5), len(lines))
-    ends = range(1, min(wrong + 2, len(lines))) if pairs else ()
-    merged = ([*lines[: i - 1], f"{lines[i - 1]} {lines[i]}"] for i in ends)
     unknown: list[float | None] = [None] * len(lines)
-    coarse = ((x, [*unknown[: len(x) - 1], labels[len(x)]]) for x in merged)
-    return [(list(lines[: wrong + 1]), list(labels[: wrong + 1])), *coarse]
+    fine = (list(lines), [*labels[: wrong + 1], *unknown[wrong + 1 :]])
+    ends = range(1, min(wrong + 2, len(lines))) if pairs else ()
+    merged = ([*lines[: i - 1], f"{lines[i - 1]} {lines[i]}", *lines[i + 1 :]] for i in ends)
+    return [fine, *((x, [*unknown[: i - 1], labels[i], *unknown[i + 1 :]]) for i, x in zip(ends, merged, strict=True))]
 
 
 @problems_from
@@ -138,7 +144,7 @@ def hierarchical_reward_model(
     surprise: bool = False, lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """labels: a reward of steps, for n replies; None: the shares of trees (iterations, branch: `monte_carlo_tree`; compress:
-    HNC). pairs: False leaves a plain process reward model.  cut: solutions end at their first error; None: where `labels` are
+    HNC). pairs: False leaves a plain process reward model.  cut: labels end at the first error; None: where `labels` are
     given. truth: says which steps are right when it is measured.  init, lr, epochs: of the model (`Learner.init`).  surprise:
     it also reads the surprise of the policy (`Learner.init`), which no paper has.
     """
@@ -174,8 +180,8 @@ claim = Claim(
     fault=Within("after_auc", high=0.9, says="AUC of steps after a wrong one, by a model of single steps"), learns=None,
     sanity=True,
     finding="after a wrong step, steps that correct it are valued above steps that go on wrongly in 65% of pairs, by a model of "
-    "single steps in 51%, which is chance. Only pairs bring labels of what follows an error, here from an oracle, so that the "
-    "order had to come out so; 14% of such steps correct the error",
+    "single steps in 51%, which is chance; 14% of such steps correct the error. In that run a text ended at its last label, so "
+    "that its end gave a wrong step away to the model of single steps: how much of the difference pairs make is open",
 )  # fmt: skip
 baseline = None
 kind = "reward-model"
