@@ -13,22 +13,19 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.steps import step_texts
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.filled import filled
+from rewardlab.text.listed import listed_numbers
 
 ASK = (
     "Problem:\n{question}\n\nSolution:\n{steps}\n\nCheck every step by itself. End with the numbers of the steps that are wrong, "
     "'Wrong steps: 2, 5', or with 'Wrong steps: none'."
 )
-_LISTED = re.compile(r"\bwrong steps?[\s*]{0,4}:[\s*]{0,4}([^\n]{0,400})", re.IGNORECASE)
-_NONE = re.compile(r"\W{0,4}(none|no|\[\s?\])\b", re.IGNORECASE)
+_LISTED = re.compile(r"\bwrong steps?(?:\(s\))?[\s*_]{0,4}[:：]", re.IGNORECASE)
 
 
 def listed(critique: str) -> set[int] | None:
     """The numbers after the last "Wrong steps:" of a critique; None where it states neither numbers nor that there are none."""
-    found = _LISTED.findall(critique)
-    if not found:
-        return None
-    numbers = {int(n) for n in re.findall(r"(?<!\d)\d{1,6}(?!\d)", found[-1])}
-    return numbers if numbers or _NONE.match(found[-1]) or found[-1].startswith("[]") else None
+    *_, last = [None, *_LISTED.finditer(critique)]
+    return None if last is None else listed_numbers(critique[last.end() :][:4000])
 
 
 def voted(critiques: Sequence[set[int]], step: int, agree: str) -> bool:
