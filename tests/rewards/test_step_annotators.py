@@ -1,10 +1,12 @@
 """Labels of steps: found by bisection, by a judge's reply, by checking equations."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
+from rewardlab import registry
 from rewardlab.core import Run, TokenCount, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
@@ -227,3 +229,34 @@ def test_steps_that_are_turns_keep_their_text_whatever_it_holds():
     row = Trajectory(ask("?", "4", steps=["2+2=4"]), turns, "end", steps=(2, 3))
     assert step_texts(row, "newline") == ["a\nb", "c"]
     assert not correct_steps()([[row]])[0][0].missing
+
+
+class Measured(Judge):
+    """A judge that notes how long its replies may be, and how they are sampled."""
+
+    def extend(self, trajectories, sampling, rng):
+        self.how = sampling
+        return [t.plus(self.turn("judge", "no"), "end") for t in trajectories]
+
+
+LONGEST = {
+    "capo_genprm": lambda r: r.reward, "aurora_universal_prm": lambda r: r.also[-1].recipe.reward, "dg_prm": lambda r: r.rollout,
+    "fin_prm": lambda r: r.also[-1].recipe.reward, "reasonflux_prm": lambda r: r.also[-1].recipe.reward,
+    "process_reward_agents": lambda r: r.reward,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LONGEST)
+def test_how_long_a_judge_may_write_is_a_setting(name):
+    part = LONGEST[name](registry.build(name, {"longest": 77}))
+    assert '"max_new": 77' in json.dumps(part.to_json())
+
+
+@pytest.mark.parametrize(("votes", "temperature"), [(1, 0.0), (5, 1.0)])
+def test_several_verdicts_under_a_prompt_are_sampled(votes, temperature):
+    judge = Measured()
+    row = solution("1+1=2\nAnswer: 2")
+    recipe = registry.build("aurora_universal_prm", {"votes": votes, "longest": 77, "reference": False})
+    recipe.also[-1].recipe.reward([[row]], Run(None, models={"judge": judge}))
+    # at temperature 0 five replies would be one
+    assert (judge.how.temperature, judge.how.max_new) == (temperature, 77)

@@ -53,15 +53,16 @@ def _no_step(ends: Sequence[int], unread: Score) -> Score:
 
 def capo_genprm(
     base: Recipe | None = None, *, critiques: Reward | None = None, critic: str = "copy:policy", votes: int = 4,
-    agree: Literal["majority", "all"] = "all", whole: float = 2.0, process: float = 1.0, n: int = 8,
+    agree: Literal["majority", "all"] = "all", longest: int = 512, whole: float = 2.0, process: float = 1.0, n: int = 8,
 ) -> Recipe:  # fmt: skip
     """critiques: pays 1 at the end of each wrong step, 0 at the others; None: what the model `critic` writes (`Learner.init`).
-    votes, agree: critiques of a reply, and how many of them must list a step.  whole, process: W.  n: of grpo.
+    votes, agree: critiques of a reply, and how many of them must list a step.  longest: tokens of a
+    critique; one that is cut off before its list does not vote.  whole, process: W.  n: of grpo.
     """
     base = base or grpo(n=n)
     also = base.also if critiques else (*base.also, Learner("critic", critic, Recipe(), every=0))
     right: Any = base.reward or correct()
-    found = none_unless_listed(inner=critiques or wrong_steps(votes=votes, agree=agree)).named(TERM)
+    found = none_unless_listed(inner=critiques or wrong_steps(votes=votes, agree=agree, max_new=longest)).named(TERM)
     return base.but(
         rollout=base.required("rollout").but_innermost(steps="newline"),
         reward=whole * right - process * found,

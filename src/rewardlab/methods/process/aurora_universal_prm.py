@@ -17,6 +17,8 @@ Steps are lines.
 
 from __future__ import annotations
 
+from typing import Any
+
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Trajectory, Update, with_surprise
 from rewardlab.data.columns import Data
@@ -110,17 +112,20 @@ PROMPTS = (
 
 def aurora_universal_prm(
     base: Recipe | None = None, *, annotators: tuple[Reward, ...] = (), judge: str = "copy:policy", votes: int = 1,
-    reference: bool = True, n: int = 4, choose: int = 8, init: str = "value-head",
+    longest: int = 1024, reference: bool = True, n: int = 4, choose: int = 8, init: str = "value-head",
     surprise: bool = False, lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
-    """annotators: step rewards that vote; (): the model `judge` under four prompts (`Learner.init`).  votes: its verdicts under
-    each.  reference: whether the outcome disqualifies verdicts.  n, choose: replies per problem, and to choose from when it is
-    measured.  init, lr, epochs: of the model.  surprise: it also reads the surprise of the policy (`Learner.init`), which no
-    paper has.
+    """annotators: step rewards that vote; (): the model `judge` under four prompts (`Learner.init`).  votes: its replies under
+    each, sampled where there are several.  longest: their tokens.  reference: whether the outcome disqualifies verdicts.  n,
+    choose: replies per problem, and to choose from when it is measured.  init, lr, epochs: of the model.  surprise: it also reads
+    the surprise of the policy (`Learner.init`), which no paper
+    has.
     """
     base = base or Recipe(name="aurora_universal_prm", update=Update(problems=8))
     own = () if annotators else (Learner("judge", judge, Recipe(), every=0),)
-    asked = tuple(judged_steps(form="each", ask=ABOUT + prompt + EACH, votes=votes) for prompt in PROMPTS)
+    # several replies at temperature 0 would be one
+    how: dict[str, Any] = {"votes": votes, "temperature": float(votes > 1), "max_new": longest}
+    asked = tuple(judged_steps(form="each", ask=ABOUT + prompt + EACH, **how) for prompt in PROMPTS)
     # labels are the model's own reward: the policy, which stays as it is, needs a verdict on every reply
     labels = voted_steps(inner=annotators or asked, reference=reference)
     prm = Recipe(reward=labels, objective=label_cross_entropy(), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))

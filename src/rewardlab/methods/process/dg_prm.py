@@ -132,15 +132,15 @@ JUDGE = "judge"
 
 def dg_prm(
     base: Recipe | None = None, *, criteria: Reward | None = None, judge: str = "copy:policy", k: int = 4,
-    named: int = 4, embed: str = "ngrams", rule: Literal["pareto", "sum"] = "pareto", gap: NonNegativeFloat = 0.0, branch: int = 4,
-    each: int = 2, truth: Reward | None = None,
+    named: int = 4, longest: int = 96, embed: str = "ngrams", rule: Literal["pareto", "sum"] = "pareto",
+    gap: NonNegativeFloat = 0.0, branch: int = 4, each: int = 2, truth: Reward | None = None,
 ) -> Recipe:  # fmt: skip
     """criteria: in place of the tree.  judge: names criteria, and judges by them.  k: criteria of a step; 0: all.  named: problems
-    for which new ones are named in each step of training.  rule: "sum" prefers by the sum over criteria.  gap: by how much one
-    criterion, or the sum, must differ.  branch: next steps.  each: pairs at most from one place.  truth: a reward of unfinished
-    replies, by which pairs are measured; None: the base's measure stays."""
+    for which new ones are named in each step of training, in so many tokens (longest).  rule: "sum" prefers by the sum over
+    criteria. gap: by how much one criterion, or the sum, must differ.  branch: next steps.  each: pairs at most from one place.
+    truth: a reward of unfinished replies, by which pairs are measured; None: the base's measure stays."""
     base = base or dpo(problems=4)
-    asked = judged_criteria(model=JUDGE, k=k, named=named, embed=embed)
+    asked = judged_criteria(model=JUDGE, k=k, named=named, embed=embed, max_new=longest)
     pairs = pareto_pairs(criteria=criteria or asked, rule=rule, by=gap, branch=branch, each=each)
     also = () if criteria else (Learner(JUDGE, judge, Recipe(), every=0),)
     measured = {"measure": pair_purity(rollout=pairs, truth=truth)} if truth else {}

@@ -39,17 +39,19 @@ JUDGE = "judge"
 
 def fin_prm(
     base: Recipe | None = None, *, importance: float = 1.0, quality: float = 1.0, accuracy: float = 1.0,
-    checks: Reward | None = None, judge: str = "copy:policy", whole: float = 0.5, n: int = 4, continuations: int = 4,
-    choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float | None = None, epochs: int = 1,
+    checks: Reward | None = None, judge: str = "copy:policy", longest: int = 1024, whole: float = 0.5, n: int = 4,
+    continuations: int = 4, choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float | None = None,
+    epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """importance, quality, accuracy: weights of the annotators; 0 leaves one out.  checks: a reward of steps, accuracy; None:
-    `borne_out`.  judge: the model of quality.  whole: weight of the reply's own chance in its score.  n, continuations: replies
-    per problem, and tries from each step.  choose: replies to choose from when it is measured.  init, lr, epochs: of the
-    model.  surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
+    `borne_out`.  judge, longest: the model of quality, and the tokens of its word.  whole: weight of the reply's own chance in its
+    score.  n, continuations: replies per problem, and tries from each step.  choose: replies to choose from when it is measured.
+    init, lr, epochs: of the model.  surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has.
     """
     base = base or Recipe(name="fin_prm", update=Update(problems=8))
     said = {
-        "importance": (importance, monte_carlo_steps(n=continuations)), "quality": (quality, judged_steps(model=JUDGE)),
+        "importance": (importance, monte_carlo_steps(n=continuations)),
+        "quality": (quality, judged_steps(model=JUDGE, max_new=longest)),
         "accuracy": (accuracy, checks or borne_out()),
     }  # fmt: skip
     used = {name: pair for name, pair in said.items() if pair[0]}

@@ -29,14 +29,16 @@ JUDGE = "judge"
 
 
 def process_reward_agents(
-    base: Recipe | None = None, *, agent: Reward | None = None, judge: str = "copy:policy", k: int = 2, width: PositiveInt = 4,
-    branch: int = 4, temperature: float = 1.0, step_tokens: int | None = None, stop: tuple[str, ...] = ("\n",),
+    base: Recipe | None = None, *, agent: Reward | None = None, judge: str = "copy:policy", k: int = 2, longest: int = 64,
+    width: PositiveInt = 4, branch: int = 4, temperature: float = 1.0, step_tokens: int | None = None,
+    stop: tuple[str, ...] = ("\n",),
 ) -> Recipe:  # fmt: skip
     """agent: a reward of steps of unfinished replies; None: `evidenced_steps` by the model `judge`, which reads `k` passages.
-    width, branch: beams, and next steps of each.  step_tokens: most tokens of a step.  stop: the texts that end one."""
+    longest: tokens of a query.  width, branch: beams, and next steps of each.  step_tokens: most tokens of a step.  stop: the texts
+    that end one."""
     base = base or Recipe(name="process_reward_agents", reward=own_probability(), measure=accuracy(), update=Update())
     asked = () if agent else (Learner(JUDGE, judge, Recipe(), every=0),)
-    score = aggregate(agent or evidenced_steps(model=JUDGE, k=k), by="sum")
+    score = aggregate(agent or evidenced_steps(model=JUDGE, k=k, max_new=longest), by="sum")
     search = beams(score=score, width=width, branch=branch, temperature=temperature, step_tokens=step_tokens, stop=stop)
     return base.but(rollout=search, reward=score, select=best(), also=(*base.also, *asked))
 

@@ -244,16 +244,19 @@ def _thought_and_end(t: Trajectory, said: Score, mark: str) -> Score:
 
 
 def reasonflux_prm(
-    base: Recipe | None = None, *, quality: Reward | None = None, judge: str = "copy:policy", writer: str = "", mark: str = MARK,
-    embed: str = "ngrams", heat: float = 0.1, templates: int = 4, final: float = 1.0, online: float = 0.0, n: int = 4,
-    choose: int = 8, init: str = "value-head", surprise: bool = False, lr: float | None = None, epochs: int = 1,
+    base: Recipe | None = None, *, quality: Reward | None = None, judge: str = "copy:policy", longest: int = 1024,
+    writer: str = "", mark: str = MARK, embed: str = "ngrams", heat: float = 0.1, templates: int = 4, final: float = 1.0,
+    online: float = 0.0, n: int = 4, choose: int = 8, init: str = "value-head", surprise: bool = False,
+    lr: float | None = None, epochs: int = 1,
 ) -> Recipe:  # fmt: skip
-    """quality: a reward of steps; None: the word of the model `judge`.  writer: the model that writes templates.  embed, heat: of
-    alignment and coherence.  templates: N.  final: weight of the loss at the end.  online: weight of the model's score in the
-    policy's reward, if the base trains it.  n: replies per problem.  choose: replies to choose from when it is measured.  init, lr,
-    epochs: of the model.  surprise: it also reads the surprise of the policy (`Learner.init`), which no paper has."""
+    """quality: a reward of steps; None: the word of the model `judge`, of so many tokens at most (longest).  writer: the model that
+    writes templates.  embed, heat: of alignment and coherence.  templates: N.  final: weight of the loss at the end.  online:
+    weight of the model's score in the policy's reward, if the base trains it.  n: replies per problem.  choose: replies to choose
+    from when it is measured.  init, lr, epochs: of the model.  surprise: it also reads the surprise of the policy (`Learner.init`),
+    which no paper has."""
     base = base or Recipe(name="reasonflux_prm", update=Update(problems=8))
-    steps = {"steps": thought_steps(quality=quality or judged_steps(model=JUDGE), mark=mark, embed=embed, heat=heat)}
+    said = quality or judged_steps(model=JUDGE, max_new=longest)
+    steps = {"steps": thought_steps(quality=said, mark=mark, embed=embed, heat=heat)}
     whole = {"template": template_success(n=templates, model=WRITER if writer else "", mark=mark)}
     labels = weighed_steps(inner=steps, weights=(1.0,), whole=whole, hard=False)
     prm = Recipe(reward=labels, objective=steps_and_whole(final=final), update=Update(lr=lr, epochs=epochs, loss_kind="scorer"))
