@@ -109,12 +109,21 @@ def test_the_budget_follows_the_forecast_and_both_choices_see_the_same_samples()
     # a head of zeros foretells 1/2 everywhere: log(1 - C) / log(1/2) samples, at most 4
     assert found(length())["samples"] == 4
     assert found(length())["adaptive"] == found(length())["fixed"]
+    # all of them get the most there is; with C = .7 none does
+    assert found(length())["capped"] == 1.0
+    assert found(length(), confidence=0.7)["capped"] == 0.0
     two = found(even(), confidence=0.7)
     assert two["samples"] == 2
     assert two["adaptive"] == two["even"] <= two["fixed"] == pytest.approx(found(even())["fixed"])
     assert two["overestimate"] == pytest.approx(0.5 - two["pass@1"])
     assert two["brier"] >= two["overestimate"] ** 2
     assert two["by_auc"] == 1.0 or math.isnan(two["by_auc"])
+
+
+def test_forecasts_between_a_twentieth_and_a_half_get_numbers_of_their_own():
+    most = calibrated_prm_ias().measure.settings["n"]
+    # log .01 / log(1 - p) = 13 for .3, 21 for .2, 44 for .1, and more than any has for .05
+    assert [samples_for(p, 0.99, most) for p in (0.5, 0.3, 0.2, 0.1, 0.05)] == [7, 13, 21, 44, 64]
 
 
 def test_two_models_learn_and_the_policy_does_not():
