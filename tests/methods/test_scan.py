@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from rows import batch_of
 
 from rewardlab import registry
-from rewardlab.core import Outputs, Run, Term
+from rewardlab.core import Outputs, Run, Term, Trajectory, ask
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.methods.process.scan import check, scan
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
+from rewardlab.text.splitters import mark
 
 
 def test_the_loss_by_hand():
@@ -26,6 +28,24 @@ def test_the_loss_by_hand():
     p, q, r = (1 / (1 + math.exp(-x)) for x in (1.0, 2.0, -1.0))
     wanted = -(math.log(p) + 0.5 * math.log(q) + 0.5 * math.log(1 - q) + math.log(1 - r)) / 3
     assert loss.tolist() == pytest.approx([wanted, 0.0], abs=1e-6)
+
+
+def test_a_reply_is_as_good_as_its_worst_step(monkeypatch):
+    policy = untrained(0, hidden=32, layers=1)
+    begun = policy.read([Trajectory(ask("?"))], [ask("?").prompt])
+    rows = [mark(t, "newline", policy.pieces) for t in policy.write(begun * 2, ["a\nb\nc"] * 2)]
+    # an error in the second step of the first reply, whose last step the model, which had no labels there, likes
+    said = {0: [2.0, -3.0, 5.0], 1: [1.0, 1.0, 1.0]}
+
+    def values(model, found):
+        table = [np.zeros(len(t)) for t in found]
+        for i, (t, v) in enumerate(zip(found, table, strict=True)):
+            v[list(t.steps)] = said[i]
+        return table
+
+    monkeypatch.setattr("rewardlab.rewards.model.values", values)
+    by = scan().measure.settings["by"]
+    assert [s.total for s in by([rows], Run(policy, models={"prm": policy}))[0]] == [-3.0, 1.0]
 
 
 @reward

@@ -14,7 +14,8 @@ dataset/SCAN-Base/process.py): the threshold, 2 steps of tolerance, and as many 
 is the share among 128 replies there, among the group's here. There the last step of a wrong reply is continued too, and a reply
 none of whose steps comes out at 0 is dropped; here its verdict stands for that. The model learns beside the policy, which stays as
 it is; there it learns once, from a file. Of its choices (src/eval_utils/vote.py: by the least step or the last one, of one reply or
-in a vote) the one here is that by the last step of a reply. Steps are lines.
+in a vote) the one here is the reply whose least step is best: of wrong replies the last step seldom has a label, so that nearly all
+labels there are 1. Steps are lines.
 """
 
 from rewardlab.checks.claim import Check, Within
@@ -23,8 +24,9 @@ from rewardlab.data.columns import Data
 from rewardlab.evals.reranked import reranked
 from rewardlab.evals.step_labels import label_quality
 from rewardlab.objectives.labels import label_cross_entropy
+from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.denoised import self_denoised_steps
-from rewardlab.rewards.model import model_score
+from rewardlab.rewards.model import step_score
 from rewardlab.rewards.monte_carlo import monte_carlo_steps
 from rewardlab.rewards.progress import soft_best
 from rewardlab.rewards.steps import correct_steps
@@ -47,7 +49,7 @@ def scan(
     return base.but(
         rollout=independent(n=n, steps="newline"),
         reward=base.reward or correct(),
-        measure=reranked(by=model_score(model="prm"), n=choose),
+        measure=reranked(by=aggregate(step_score(model="prm"), by="min"), n=choose),
         also=(*base.also, Learner("prm", with_surprise(init, surprise), prm)),
     )
 
