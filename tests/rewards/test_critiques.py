@@ -41,8 +41,8 @@ def scores(*critiques: str, agree: str = "all", votes: int = 2):
         ("Fine.\nWrong steps: none", set()), ("Wrong steps: 2, 5", {2, 5}), ("wrong step: 3", {3}), ("**Wrong steps:** 2", {2}),
         ("Wrong steps: []", set()), ("Wrong steps: 1\nWrong steps: 2", {2}), ("all is well", None), ("Wrong steps:", None),
         ("Wrong steps: perhaps", None), ("", None), ("Wrong steps: None. All 4 steps are right.", set()),
-        ("Wrong steps: none of the 5 steps is wrong", set()), ("Wrong steps: 2 (7+5 is 12, not 13)", {2}), ("Wrong steps: 2-4", {2, 3, 4}),
-        ("**Wrong step(s):**\n- 2\n- 5\n\nThe answer is 3.", {2, 5}),
+        ("Wrong steps: none of the 5 steps is wrong", set()), ("Wrong steps: 2 (7+5 is 12, not 13)", {2}),
+        ("Wrong steps: 2-4", {2, 3, 4}), ("**Wrong step(s):**\n- 2\n- 5\n\nThe answer is 3.", {2, 5}),
     ],
 )  # fmt: skip
 def test_what_a_critique_lists(text, expected):

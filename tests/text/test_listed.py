@@ -50,7 +50,9 @@ def test_none_in_its_spellings(text):
     assert listed_numbers(f" {text}") == set()
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n", "perhaps", "7+5=13", "12-5=7", "2.5", "all of them", "All 4 steps", "no idea", "step"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "\n", "perhaps", "7+5=13", "12-5=7", "2.5", "all of them", "All 4 steps", "no idea", "step"]
+)
 def test_what_names_no_step_is_not_read(text):
     assert listed_numbers(text) is None
 

@@ -13,13 +13,15 @@ _TO = r"\s{0,2}(?:[-–—…]|\.\.\.?|to\b|through\b)\s{0,2}(?:steps?\s)?"
 _ITEM = re.compile(rf"{_NAMED}{_NUMBER}(?:{_TO}{_NUMBER})?", re.IGNORECASE)
 _BETWEEN = re.compile(r"\s{0,3}(?:(?:[,;&]|and\b|or\b|plus\b|as well as\b|also\b)\s{0,3}){1,3}", re.IGNORECASE)
 _NONE = re.compile(
-    r"\W{0,4}(?:(?:there (?:are|is|were)|i (?:see|find|found)) )?(?:none\b|no(?!\.?\s{0,2}#?\d|\s(?:idea|clue|verdict))\b|nothing\b|"
+    r"\W{0,4}(?:(?:there (?:are|is|were)|i (?:see|find|found)) )?(?:none\b|nothing\b|"
+    r"no(?!\.?\s{0,2}#?\d|\s(?:idea|clue|verdict))\b|"
     rf"n/?a\b|nil\b|zero\b|empty\b|not (?:any|applicable)\b|∅|\\emptyset|\\varnothing|\[\s{{0,2}}\]|\{{\s{{0,2}}\}}|"
     rf"(?:all|every|each)(?:\s(?:of|the|them|these|steps?|\d{{1,4}})){{0,5}}\s{_RIGHT})|\s*[-–—]\s*$",
     re.IGNORECASE,
 )
 _EXCEPT = re.compile(
-    r"\W{0,4}(?:none|nothing|no (?:wrong )?steps?),?\s(?:except|but|besides|other than|apart from|aside from)(?:\sfor)?\s", re.IGNORECASE
+    r"\W{0,4}(?:none|nothing|no (?:wrong )?steps?),?\s(?:except|but|besides|other than|apart from|aside from)(?:\sfor)?\s",
+    re.IGNORECASE,
 )
 _BULLET = re.compile(r"\s{0,8}(?:[-*•·–+]|(\d{1,4})[.):])(?:\s{1,4}|$)")
 _AFTER = re.compile(r"\s{0,2}(?:$|[.:;,(–—-])")

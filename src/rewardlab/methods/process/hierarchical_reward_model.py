@@ -12,9 +12,9 @@ Wang et al. 2025, arXiv:2503.13551, and the released code (tengwang0318/hierarch
 construct_hrm_train_data.py at 42fe3ab): pairs take the label of their last step, at most one child of a node is moved, each with a
 chance of 1/2 in turn, unless the node was moved itself, and at test time single steps are scored. As in construct_dataset/
 rm_dataset_construction_phase1.py (7b96496) labels of annotated solutions end at the first error (`cut`); those of trees do not.
-There a sample is one node, and its label stands on the same last token; here a text goes on after its labels, so that its end tells
-nothing. (inferred): that merged steps stand on one line, which a model of lines reads as one step. With `labels`, a reward of steps,
-no tree is grown.
+There a sample is one node, and its label stands on the same last token; here a text goes on after its labels, so that its end
+tells nothing. (inferred): that merged steps stand on one line, which a model of lines reads as one step. With `labels`, a reward of
+steps, no tree is grown.
 """
 
 from __future__ import annotations
