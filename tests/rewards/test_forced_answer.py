@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rewardlab.core import Run, Sampling, Trajectory, ask
+from rewardlab.core import Run, Sampling, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.forced_answer import begin, forced_accuracy
@@ -97,6 +97,31 @@ def test_thinking_is_closed_and_what_follows_it_is_the_answer(policy):
     assert [s[: s.rindex("</think>") + 9] for s in said] == [
         "<think>\n</think>\n", "<think>\none\n</think>\n", "<think>\none\ntwo\n</think>\n"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "thinks"),
+    [
+        ("", "<think>\none\ntwo\nthr", False),  # cut off within the thinking
+        ("<think>\n", "one\ntwo\nthr", False),  # the prompt as it is read has opened it
+        ("", "one\ntwo\nthr", True),  # it is said that a template does
+    ],
+)
+def test_thinking_that_was_cut_off_is_closed_before_an_answer_is_forced(policy, template, text, thinks):
+    (begun,) = policy.read([Trajectory(PROBLEM)], [PROBLEM.prompt])
+    (whole,) = policy.write([begun], [template])
+    begun = Trajectory(PROBLEM, (Turn(None, whole.ids[:-1], text=begun.turns[0].text),))
+    (row,) = (mark(t, "newline", policy.pieces) for t in policy.write([begun], [text]))
+    said = []
+
+    @reward
+    def seen(trajectory):
+        said.append(trajectory.reply)
+        return 1.0
+
+    forced_accuracy(n=1, tokens=1, thinks=thinks)([[row]], Run(policy, verify=seen()))
+    assert said
+    assert all("\n</think>\n" in s and "Answer:" not in s for s in said)
 
 
 def test_it_says_what_it_needs(policy):

@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, PositiveShare
-from rewardlab.text.prefixes import CLOSED
+from rewardlab.text.prefixes import CLOSED, OPENED
 
 TERM = "forced_accuracy"
 
@@ -19,14 +21,17 @@ TERM = "forced_accuracy"
 def forced_accuracy(
     groups: list[Group], run: Run, *, n: PositiveInt = 5, tokens: PositiveInt = 16, temperature: NonNegativeFloat = 0.6,
     top_p: PositiveShare = 0.95, mark: str = "Answer:", at: str = "", after: NonNegativeInt = 0, apart: NonNegativeInt = 0,
+    thinks: bool = False,
 ) -> Scores:  # fmt: skip
     """At the end of each step, the share of right ones among n answers that are forced there.
 
-    An answer is forced by closing the thinking, where the reply thinks between tags, else by a line that begins with `mark`; it has
-    `tokens` tokens at most, and no more than a reply. The rollout marks the steps; the last one is, or ends with, the answer and is
+    An answer is forced by closing the thinking, where the reply thinks between tags, also where it was cut off before it closed
+    them, else by a line that begins with `mark`; it has `tokens` tokens at most, and no more than a reply. The rollout marks the steps; the last one is, or ends with, the answer and is
     left out.
     at: a regular expression; then only those ends count before which a step that it matches is still to come next, and the last.
     after, apart: tokens of the reply before the first of them, and between two.
+    thinks: every reply thinks from its beginning, as where a chat template opens the thinking. Where a prompt ends with <think> that
+    is seen without it.
     Beginnings that are equal are sampled once. A step without any verdict on its answers is left out, a reply without a step before
     its last is paid for none. For replies of one turn.
     """
@@ -35,7 +40,11 @@ def forced_accuracy(
     rows = [t for group in groups for t in group]
     if not all(t.steps for t in rows):
         raise RewardlabError('forced_accuracy needs the positions where steps end: set steps="newline" in the rollout')
-    texts = {(i, end): _forced(t, end, run, mark) for i, t in enumerate(rows) for end in _ends(t, run, at, after, apart)}
+    opened = [thinks or _opened(t, run) for t in rows]
+    texts = {
+        (i, end): _forced(t, end, run, "" if opened[i] else mark)
+        for i, t in enumerate(rows) for end in _ends(t, run, at, after, apart)
+    }  # fmt: skip
     asked = list(dict.fromkeys((rows[i].problem.key, text) for (i, _), text in texts.items()))
     problems = {t.problem.key: t.problem for t in rows}
     begun = begin(run.policy, [problems[key] for key, _ in asked], [text for _, text in asked])
@@ -84,9 +93,17 @@ def _ends(t: Trajectory, run: Run, at: str, after: int, apart: int) -> list[int]
     return [*chosen, *ends[-1:]]
 
 
+def _opened(t: Trajectory, run: Run) -> bool:
+    """Whether a reply thinks between tags: it says one of them, or the prompt ends with the first."""
+    if CLOSED in t.reply or OPENED in t.reply:
+        return True
+    prompt = t.turns[0].ids if t.turns and t.turns[0].author is None else np.zeros(0, np.int64)
+    return run.policy.decode(prompt[-16:]).rstrip().endswith(OPENED)
+
+
 def _forced(t: Trajectory, end: int, run: Run, mark: str) -> str:
-    """The reply up to a position, and what makes it answer there."""
+    """The reply up to a position, and what makes it answer there: the mark, or, without one, the end of the thinking."""
     text = t.cut(end + 1, run.policy.decode).reply.rstrip()
-    if CLOSED in t.reply:
-        return f"{text}\n" if CLOSED in text else f"{text}\n{CLOSED}\n"
-    return f"{text}\n{mark}"
+    if mark:
+        return f"{text}\n{mark}"
+    return f"{text}\n" if CLOSED in text else f"{text}\n{CLOSED}\n"

@@ -59,14 +59,15 @@ def _spread(steps: tuple[tuple[int, float], ...], eps: float, gamma: float, ahea
 def vsrm_stepwise(
     base: Recipe | None = None, *, n: int = 5, tokens: int = 768, mark: str = "Answer:", splitter: str = "sentence",
     at: str = REFLECTION, after: int = 250, apart: int = 100, eps: float = 1e-5, gamma: float = 0.7, ahead: int = 4,
-    weight: float = 1.0,
+    weight: float = 1.0, thinks: bool = False,
 ) -> Recipe:  # fmt: skip
     """n, tokens, mark: answers per cut, their length, and what forces them where replies do not think between tags.  splitter, at,
     after, apart: where replies are cut: before the sentences (or lines) that match `at`, after so many tokens, so far apart.
     eps, gamma, ahead: what a step earns that changes the accuracy by less than eps.  weight: of the steps beside the outcome.
+    thinks: the chat template opens the thinking, and the prompt does not end with <think>.
     """
     base = base or ppo()
-    forced = forced_accuracy(n=n, tokens=tokens, mark=mark, at=at, after=after, apart=apart)
+    forced = forced_accuracy(n=n, tokens=tokens, mark=mark, at=at, after=after, apart=apart, thinks=thinks)
     steps = propagated(inner=step_gain(inner=forced), eps=eps, gamma=gamma, ahead=ahead)
     return base.but(
         rollout=base.required("rollout").but_innermost(steps=splitter), reward=(base.reward or correct()) + weight * steps
