@@ -117,6 +117,23 @@ def test_what_a_forced_answer_shows():
     assert [x for _, x in said["potential"][0][0].steps] == pytest.approx(both, abs=1e-5)
 
 
+def test_steps_from_the_end_of_the_thinking_on_are_not_probed(monkeypatch):
+    policy = untrained(0, hidden=32, layers=1)
+    problem = ask("Start with 7. Add 5.", "12")
+    thought, plain = written(
+        policy, problem, "<think>\n7+5=12\n12-0=12\n</think>\nIt is 12.\nSo\nAnswer: 12", "<think>\n7+5=12\n12-0=12"
+    )
+    forced = []
+    monkeypatch.setattr(policy, "write", lambda rows, texts, write=policy.write: forced.extend(texts) or write(rows, texts))
+    first, second = step_potential(probes=2, tokens=4)([[thought, plain]], Run(policy))[0]
+    # of seven lines the first three stand before the one that closes it; without an end all but the last are probed
+    assert [at for at, _ in first.steps] == list(thought.steps[:3])
+    assert [at for at, _ in second.steps] == list(plain.steps[:2])
+    # all answers are forced in one form
+    assert not any("</think>" in text for text in forced)
+    assert all("\nAnswer:" in text for text in forced)
+
+
 class Probed:
     """A policy whose forced answers are this text."""
 

@@ -25,13 +25,12 @@ def forced_accuracy(
 ) -> Scores:  # fmt: skip
     """At the end of each step, the share of right ones among n answers that are forced there.
 
-    An answer is forced by closing the thinking, where the reply thinks between tags, also where it was cut off before it closed
-    them, else by a line that begins with `mark`; it has `tokens` tokens at most, and no more than a reply. The rollout marks the steps; the last one is, or ends with, the answer and is
-    left out.
+    An answer is forced by closing the thinking, where the reply thinks between tags, cut off or not, else by a line that begins
+    with `mark`; it has `tokens` tokens at most, and no more than a reply. The rollout marks the steps; the last one is, or ends
+    with, the answer and is left out.
     at: a regular expression; then only those ends count before which a step that it matches is still to come next, and the last.
     after, apart: tokens of the reply before the first of them, and between two.
-    thinks: every reply thinks from its beginning, as where a chat template opens the thinking. Where a prompt ends with <think> that
-    is seen without it.
+    thinks: replies think from their beginning, opened by the chat template; where the prompt ends with <think>, that is seen.
     Beginnings that are equal are sampled once. A step without any verdict on its answers is left out, a reply without a step before
     its last is paid for none. For replies of one turn.
     """
@@ -40,11 +39,8 @@ def forced_accuracy(
     rows = [t for group in groups for t in group]
     if not all(t.steps for t in rows):
         raise RewardlabError('forced_accuracy needs the positions where steps end: set steps="newline" in the rollout')
-    opened = [thinks or _opened(t, run) for t in rows]
-    texts = {
-        (i, end): _forced(t, end, run, "" if opened[i] else mark)
-        for i, t in enumerate(rows) for end in _ends(t, run, at, after, apart)
-    }  # fmt: skip
+    marks = ["" if thinks or _opened(t, run) else mark for t in rows]
+    texts = {(i, end): _forced(t, end, run, marks[i]) for i, t in enumerate(rows) for end in _ends(t, run, at, after, apart)}
     asked = list(dict.fromkeys((rows[i].problem.key, text) for (i, _), text in texts.items()))
     problems = {t.problem.key: t.problem for t in rows}
     begun = begin(run.policy, [problems[key] for key, _ in asked], [text for _, text in asked])

@@ -14,7 +14,7 @@ example (cii030/SPAE-RL, 1f8c839, inference/probe_mechanism_example.py; no train
 tokens, as the paper has them; the example divides exp(sum of log-probs) and exp(-sum of entropies) by the number of tokens, reads
 the gold tokens' log-probs beside what each probe wrote (here: after the gold tokens before them, so without noise of the probes)
 and entropies of the 20 likeliest tokens (here: of all). (inferred): that d and the mean of exp(d) run over the batch's steps; f =
-1 and g = 0 in the last step, the answer, which is not probed.
+1 and g = 0 where nothing is probed: in the last step, the answer, and from the end of the thinking on, as in the example.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
+from rewardlab.text.prefixes import CLOSED
 from rewardlab.text.reasoned import gold_text, with_gold
 from rewardlab.util.outputs import entropies
 
@@ -61,7 +62,7 @@ def step_potential(
     tokens: PositiveInt = 10, temperature: NonNegativeFloat = 0.6, mark: str = "Answer:",
 ) -> Scores:  # fmt: skip
     """At the end of each step but the last, confidence and accuracy of an answer forced there by `mark`; the policy is not trained
-    on it.
+    on it. Of a reply that closes its thinking, at the ends of the steps before the one that does.
 
     right: the mean probability of the gold answer's tokens.  sure: the mean over `probes` sampled answers of exp(-mean entropy of
     their first tokens), as many as the gold answer has and `tokens` at most: what follows an answer says nothing about it.
@@ -71,8 +72,11 @@ def step_potential(
     rows = [t for group in groups for t in group]
     if not all(t.steps for t in rows):
         raise RewardlabError('step_potential needs the positions where steps end: set steps="newline" in the rollout')
-    starts = [(i, at) for i, t in enumerate(rows) if gold_text(t.problem) for at in t.steps[:-1]]
-    begun = [_answering(rows[i].cut(at + 1, run.policy.decode), mark) for i, at in starts]
+    places = [(i, at) for i, t in enumerate(rows) if gold_text(t.problem) for at in t.steps[:-1]]
+    parts = {(i, at): rows[i].cut(at + 1, run.policy.decode) for i, at in places}
+    # after the thinking an answer is forced in another form, and its potential is not to be compared with those before
+    starts = [place for place, part in parts.items() if CLOSED not in part.reply]
+    begun = [_answering(parts[place], mark) for place in starts]
     golds = gold_logprobs(run.policy, begun, mark)
     right = [aggregated(x, "mean") if x is not None and len(x) else None for x in golds]
     lengths = [0 if x is None else min(len(x), tokens) for x in golds]
@@ -160,7 +164,7 @@ def spae(
     base: Recipe | None = None, *, xi: float = 0.5, full: float = 0.9, alpha: float = 0.5, probes: int = 5, mark: str = "Answer:"
 ) -> Recipe:
     """xi: of the potential's rises.  full, alpha: what an outcome counts less after potentials above `full`, at most.  probes:
-    answers per step.  mark: that forces them, where replies do not think between tags.
+    answers per step.  mark: that forces them, within the thinking of replies that think between tags.
     """
     base = base or grpo()
     return base.but(
