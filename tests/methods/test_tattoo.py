@@ -192,6 +192,30 @@ def test_calibration_and_missing_verdicts():
     assert tattoo().reward([[silent]], run)[0][0].value is None
 
 
+def test_each_missing_verdict_is_an_event_so_that_a_group_gains_nothing_by_leaving_them_out():
+    run, recipe = Run(Ended({})), tattoo(tool=0.0, calibration=1.0)
+    group = [typed("+\n-\n+")] * 3 + [typed("well then")]
+    scores = recipe.reward([group], run)[0]
+    # three events each; those of the silent episode stand on its last three tokens
+    assert [len(s.steps) for s in scores] == [3] * 4
+    end = len(group[3])
+    assert scores[3].steps == tuple((at, pytest.approx(MISSING)) for at in (end - 3, end - 2, end - 1))
+    # the token of a verdict keeps its own reward alone: the second event stands before it
+    late = typed("well\n+")
+    (score,) = recipe.reward([[late]], run)[0]
+    end = len(late)
+    assert score.steps == ((end - 3, pytest.approx(MISSING)), (end - 2, pytest.approx(1 + SURE)), (end - 1, pytest.approx(MISSING)))
+    batch = collate([group], [scores], torch.device("cpu"))
+    credit = recipe.credit(batch.reward, batch, run)
+    # nine events of 1 + log .8 and three of log .05: from its first decision on the silent episode has three times the least z
+    rewards = np.array([1 + SURE] * 9 + [MISSING] * 3)
+    least = (MISSING - rewards.mean()) / (rewards.std(ddof=1) + 1e-4)
+    assert credit[3][batch.mask[3]][0].item() == pytest.approx(3 * least, abs=1e-3)
+    # an episode shorter than the solution is charged in full too
+    (score,) = recipe.reward([[typed("x")]], run)[0]
+    assert score.total == pytest.approx(3 * MISSING)
+
+
 def test_what_is_measured():
     @rollout
     def played(problems, run):

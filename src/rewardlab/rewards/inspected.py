@@ -28,9 +28,9 @@ def grounded_verdicts(
 
     support: 1 for a right verdict before which a tool answered that was asked about this very step.  p: the chance of the token
     when it was sampled, if the verdict is the label, else what that chance leaves; .05 at least. Without recorded chances, 1.
-    verdicts: the column of labels. Steps without a verdict count as wrong and sure, on the last token of the episode; so every
-    episode on a problem has as many rewards, and a group's mean over them favours none. A verdict without a step earns nothing.
-    Zou et al. 2025, arXiv:2510.06217
+    verdicts: the column of labels. Steps without a verdict count as wrong and sure, each on a token of its own, the last that hold
+    no verdict; so every episode on a problem has as many rewards, and a group's mean over them favours none. A verdict without a
+    step earns nothing. Zou et al. 2025, arXiv:2510.06217
     """
     how = (tool, calibration)
     return [[_grounded(t, run, how, steps, verdicts) for t in group] for group in groups]
@@ -44,13 +44,19 @@ def _grounded(t: Trajectory, run: Run, how: tuple[float, float], steps: str, ver
     said, signs = inspections_of(t), list(_signs(t, run))
     if len(said) != len(signs):
         return Score(None, why="text and tokens disagree about the verdicts")
-    sure = calibration * math.log(LEAST)
     paid = [
         (at, _worth(x, bool(label), is_about(x.call, str(text)), chance, tool, calibration))
         for x, label, text, (at, chance) in zip(said, labels, texts, signs, strict=False)
     ]
-    missing = len(labels) - len(paid)
-    return Score(steps=[*paid, *([(len(t) - 1, missing * sure)] if missing else [])], why=f"{len(said)} verdicts")
+    sure = calibration * math.log(LEAST)
+    left = [(at, sure) for at in _last_free(t, {at for at, _ in paid}, len(labels) - len(paid))]
+    return Score(steps=[*paid, *left], why=f"{len(said)} verdicts")
+
+
+def _last_free(t: Trajectory, taken: set[int], number: int) -> list[int]:
+    """So many positions from an episode's end back that are not taken; where it is too short for them, its end for the others."""
+    free = [at for at in range(len(t) - 1, int(t.mask.argmax()) - 1, -1) if at not in taken]
+    return [*free, *[len(t) - 1] * number][:number]
 
 
 def _worth(said: Inspection, label: bool, looked: bool, chance: float | None, tool: float, calibration: float) -> float:

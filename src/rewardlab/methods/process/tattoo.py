@@ -123,6 +123,8 @@ claim = Claim(
     "noise, grounded +.11, effects -.02 and -.21; by right: flaw=.5,skips=.75, the small policy cannot read what the tool says "
     "(.50 right), grounded +.58, effects -.015 and -.009 (2 seeds each)",
     finding="paid for verdicts alone, a judge learns to ask as well: verdicts that rest on the tool rise from 52% to 96%, and to "
-    "97% with the tool paid; steps judged rightly from 65% to 81% on both sides. Asking pays by itself: the bonus adds nothing",
+    "97% with the tool paid; steps judged rightly from 65% to 81% on both sides. Asking pays by itself: the bonus adds nothing. "
+    "But the F1 of first wrong steps falls, from .51 to .24 paid for verdicts alone and to .21 with the tool paid: more steps are "
+    "judged rightly, and fewer errors found. In that run all the verdicts that an episode left out were one reward",
 )  # fmt: skip
 baseline = "grpo"
