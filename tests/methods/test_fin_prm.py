@@ -53,8 +53,10 @@ def test_annotators_that_say_nothing_do_not_count():
 
 def test_the_last_label_is_that_of_the_whole_reply():
     steps = says(1.0, 0.0, 1.0)
-    # right, but none of the knowledge was used: (1 + 0) / 2; wrong, with half of it: (0 + .5) / 2
-    for right, used, label in ((1.0, 0.0, 1.0), (0.0, 0.5, 0.0), (0.0, None, 0.0), (None, None, None)):
+    # right with a fifth of the knowledge: (1 + .2) / 2; with none, or wrong with all of it: 1/2, which is not above 1/2
+    for right, used, label in (
+        (1.0, 0.2, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.5, 0.0), (1.0, None, 1.0), (0.0, None, 0.0), (None, None, None),
+    ):  # fmt: skip
         whole = {"outcome": says(value=right), "coverage": says(value=used)}
         assert labels_of((1.0,), whole, a=steps) == [1.0, 0.0, label]
 

@@ -18,7 +18,8 @@ def weighed_steps(
     """At the end of each step, 1 where the weighted mean of the step rewards `inner` is at least `at`, else 0.
 
     weights: of each of `inner`. Who says nothing of a step does not count there; a step of which nobody says anything has no label.
-    whole: rewards of the whole reply, whose mean over those with a verdict makes the label of its last step in the same way.
+    whole: rewards of the whole reply, whose mean over those with a verdict makes the label of its last step: 1 above `at`, so that
+    of two that contradict each other neither makes it right.
     hard=False: the means themselves are the labels.  Zhou et al. 2025, arXiv:2508.15202
     """
     if len(weights) != len(inner):
@@ -42,9 +43,10 @@ def _label(
         pairs = [(w, row[end]) for w, row in zip(weights, known, strict=True) if end in row and w]
         if pairs:
             means[end] = sum(w * x for w, x in pairs) / sum(w for w, _ in pairs)
+    labels = {end: float(x >= at) if hard else x for end, x in means.items()}
     if told and t.steps:
-        means.pop(t.steps[-1], None)
+        labels.pop(t.steps[-1], None)
         if values := [s.value for s in told if s.value is not None]:
-            means[t.steps[-1]] = sum(values) / len(values)
-    labels = [(end, float(x >= at) if hard else x) for end, x in means.items()]
-    return Score(steps=labels) if labels else Score(None, why="nobody says anything of a step, or of the reply")
+            mean = sum(values) / len(values)
+            labels[t.steps[-1]] = float(mean > at) if hard else mean
+    return Score(steps=labels.items()) if labels else Score(None, why="nobody says anything of a step, or of the reply")

@@ -3,7 +3,8 @@
     step k:    w_i importance + w_q quality + w_a accuracy;    importance: share of n continuations that are right
                quality: a judge's word;     accuracy: whether what the step states stands in the knowledge base
     reply:     (outcome + share of the knowledge that the question needs) / 2
-    labels:    1 where these are at least 1/2; cross-entropy;     score (1 - whole) mean over steps + whole p(reply)
+    labels:    1 where a step's is at least 1/2, the reply's above 1/2; cross-entropy
+    score:     (1 - whole) mean over steps + whole p(reply)
 
 Continuations blame a right step where the policy fails later, and spare a wrong one by luck; a judge without the field's
 knowledge believes what sounds right; a knowledge base is silent on much. Where one of the three says nothing, the others decide.
@@ -12,9 +13,9 @@ Zhou et al. 2025, arXiv:2508.15202 (abstract and summaries, and DianJin-PRM in a
 7aaad39, src/prm_trainer/prm_train.py, src/verl/models/fin_prm.py): cross-entropy of two classes, at the end of each step, and for
 the reply at a token after its final answer; here on its last line, which is the answer. It labels with 8 continuations by another
 model; here 4, a setting, by the policy. What makes labels is not public: (inferred) the weights, 1/2 as the threshold, and `whole`.
-There a language model compares steps with the knowledge; `checks` may be such an agent (`evidenced_steps`), or by words
-(`borne_out`). Of its three uses best-of-n is measured here; RL and the choice of data take the model as any other.
-"""
+A wrong reply that states all the knowledge, and a right one that states none of it, have just 1/2, and count as wrong. There a
+language model compares steps with the knowledge; `checks` may be such an agent (`evidenced_steps`), or by words (`borne_out`). Of
+its three uses best-of-n is measured here; RL and the choice of data take the model as any other."""
 
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Learner, Recipe, Update, with_surprise
