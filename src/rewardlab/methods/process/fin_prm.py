@@ -15,7 +15,8 @@ the reply at a token after its final answer; here on its last line, which is the
 model; here 4, a setting, by the policy. What makes labels is not public: (inferred) the weights, 1/2 as the threshold, and `whole`.
 A wrong reply that states all the knowledge, and a right one that states none of it, have just 1/2, and count as wrong. There a
 language model compares steps with the knowledge; `checks` may be such an agent (`evidenced_steps`), or by words (`borne_out`). Of
-its three uses best-of-n is measured here; RL and the choice of data take the model as any other."""
+its three uses best-of-n is measured here; RL and the choice of data take the model as any other.
+"""
 
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Learner, Recipe, Update, with_surprise
