@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -47,9 +46,9 @@ def row(pattern: str, verdict: float | None, gains: dict[int, float], alpha: flo
 def test_the_advantages_by_hand():
     # steps of two tokens and one, of unequal lengths; the outcome pays all of a reply, progress its own step alone
     found = credit_of(row("rddd", 1.0, {2: 0.5, 3: -0.25}, 2.0), row("rdd", 0.0, {2: 0.125}, 2.0))
-    a = 0.5 / (math.sqrt(0.5) + 1e-4)
-    assert found[0].tolist() == pytest.approx([0, a + 1.0, a + 1.0, a - 0.5])
-    assert found[1, :3].tolist() == pytest.approx([0, -a + 0.25, -a + 0.25])
+    # Q + alpha A: an outcome of 1 or 0, less the group's mean and not divided by its deviation
+    assert found[0].tolist() == pytest.approx([0, 0.5 + 1.0, 0.5 + 1.0, 0.5 - 0.5])
+    assert found[1, :3].tolist() == pytest.approx([0, -0.5 + 0.25, -0.5 + 0.25])
 
 
 def test_all_right_one_reply_and_missing_verdicts():

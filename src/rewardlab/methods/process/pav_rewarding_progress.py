@@ -5,7 +5,8 @@
 
 Q is the chance to end right after a step. Progress under the policy itself adds nothing to what outcomes teach; a step's Q would
 pay a poor step from a good state more than a good one from a poor state. A prover that has K tries tells steps apart where the
-policy seldom ends right. Only the tokens of a step are paid its progress, while the outcome pays all of a reply.
+policy seldom ends right. Only the tokens of a step are paid its progress, while the outcome pays all of a reply: less the base's
+baseline, and not divided by a deviation, so that alpha weighs the same in every group.
 
 Setlur et al. 2024, arXiv:2410.08146. K = 4 is the paper's prover. (inferred): alpha, and the mean of the group's first steps as the
 value of the prompt. Q is the share of right continuations, where the paper trains a verifier to foretell it: give such a one by
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.checks.claim import Check, Within
-from rewardlab.core import Batch, Recipe, Run, credit
+from rewardlab.core import Batch, Chain, Credit, Recipe, Run, credit
 from rewardlab.credit.terms import by_term
 from rewardlab.credit.tokens import over_steps
 from rewardlab.data.columns import Data
@@ -42,6 +43,11 @@ def progress(of: Reward, k: int = 4) -> Reward:
     return step_gain(inner=best_of(of, k=k), first="group").named("progress")
 
 
+def undivided(by: Credit) -> Credit:
+    """The chain without a division by the group's deviation: it would weigh the outcome, but not the progress, by the group."""
+    return Chain.join(*(part for part in by.of if part.name != "scale_by_std")) if isinstance(by, Chain) else by
+
+
 def pav_rewarding_progress(
     base: Recipe | None = None, *, inner: Reward | None = None, n: int = 4, k: int = 4, alpha: float = 3.0
 ) -> Recipe:
@@ -52,7 +58,7 @@ def pav_rewarding_progress(
     return base.but(
         rollout=base.required("rollout").but_innermost(steps="newline"),
         reward=(base.reward or correct()) + alpha * progress(inner or monte_carlo_steps(n=n), k),
-        credit=by_term(chains={"progress": in_its_step()}, others=base.required("credit")),
+        credit=by_term(chains={"progress": in_its_step()}, others=undivided(base.required("credit"))),
     )
 
 
