@@ -23,6 +23,16 @@ SCORERS = (
     "er_prm", "groundedprm", "fin_prm", "calibrated_prm_ias", "meds3", "glore", "omegaprm", "hierarchical_reward_model",
     "reasonflux_prm", "aurora_universal_prm", "pqm", "scan", "pdpo_planning",
 )  # fmt: skip
+GUESSING = """
+from rewardlab.core import Message, environment
+
+def opened(problem, seed):
+    return None, problem
+
+@environment(start=opened)
+def guessing(state, turn):
+    return Message("user", "no", reward=len(turn.text) % 3 / 2), state
+"""
 DOCUMENTS = [
     {"id": "a", "title": "Emma", "text": "A novel by Jane Austen."},
     {"id": "b", "title": "Dublin", "text": "The capital of Ireland."},
@@ -111,3 +121,12 @@ def test_one_gold_box_is_referred_to_and_several_are_detected(model, tmp_path):
     boxes = [[0, 0, 4, 4]], [[0, 0, 4, 4], [5, 5, 9, 9]]
     rows = [{"prompt": f"Where is it? {i}", "answer": "none", "boxes": boxes[i % 2]} for i in range(6)]
     assert finished(one_step("vlm_r1", model, rows, tmp_path))
+
+
+@pytest.mark.parametrize("method", ["dr_kernel_trloo"])
+def test_a_method_with_a_task_of_its_own_takes_an_environment_of_the_users(method, model, tmp_path):
+    (tmp_path / "mine.py").write_text(GUESSING)
+    rows = [{"prompt": f"Guess a number, {i}.", "answer": i} for i in range(6)]
+    assert finished(one_step(method, model, rows, tmp_path, env=f"{tmp_path / 'mine.py'}:guessing", turns=2))
+    with pytest.raises(RewardlabError, match=f"{method} takes no rows of text"):
+        one_step(method, model, rows, tmp_path)

@@ -12,6 +12,9 @@ from rewardlab import registry
 from rewardlab.core import Batch, Events, Trajectory, Turn, ask
 from rewardlab.credit.leave_one_out import keep_matched_turns, turn_center, turn_leave_one_out
 from rewardlab.methods.credit.dr_kernel_trloo import keep_own_work
+from rewardlab.rewards.environment import paid
+from rewardlab.rollouts.interactive import interactive
+from rewardlab.worlds.inspections import table_tool
 
 # tokens of a row: prompt, first decision, what is answered, second decision (if the first was to go on)
 GO, WIN = 0.7, 0.4  # chances of going on, and of winning then
@@ -138,6 +141,17 @@ def test_lazy_turns_are_left_out_unless_they_are_wrong():
     assert float(a[:, 1].mean()) == pytest.approx(0.5, abs=0.03)
     assert a[: rows // 2, 3].abs().max() == 0
     assert a[rows // 2 :, 3].min() == 1
+
+
+def test_an_environment_of_ones_own_is_played_and_paid_for():
+    recipe = registry.build("dr_kernel_trloo", {"env": table_tool(), "turns": 5, "n": 4})
+    assert recipe.rollout == interactive(env=table_tool(), n=4, turns=5)
+    assert recipe.measure.settings["rollout"] == interactive(env=table_tool(), n=1, turns=5)
+    # what the environment pays is the reward, and no kernel's work is asked for
+    assert recipe.reward == paid()
+    assert "turn_leave_one_out" in str(recipe.credit)
+    assert "keep_matched_turns" in str(recipe.credit)
+    assert "keep_own_work" not in str(recipe.credit)
 
 
 def test_the_lazy_variant_pays_and_rejects_nothing():

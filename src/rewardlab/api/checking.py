@@ -14,6 +14,7 @@ from rewardlab.data.rated_rows import read_by
 from rewardlab.data.values import is_missing
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.names import ASK_VERIFIER
+from rewardlab.registry.playing import note_of
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.terms import check_terms
 from rewardlab.rewards.user.external import call_of, check_arguments
@@ -79,7 +80,8 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     named = _source(task).partition(":")[0] in registry.tasks()
     if data is None or named or not isinstance(task.train, Listed):
         return check()
-    if data.refuses:
+    # an environment of one's own says what it needs of a row
+    if data.refuses and not note_of(recipe).get("env"):
         raise RewardlabError(f"{recipe.name} takes no rows of text: {data.refuses}")
     problems = (*task.train.problems, *task.test)
     rows = [(_place(p), {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems]

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.checks.claim import Claim
-from rewardlab.core import Batch, Recipe, Run, Trajectory, credit
+from rewardlab.core import Batch, Environment, Recipe, Run, Trajectory, credit
 from rewardlab.credit.leave_one_out import keep_matched_turns, turn_center, turn_leave_one_out
 from rewardlab.credit.turns import over_turns, turn_sums
 from rewardlab.data.columns import Data
@@ -26,6 +26,7 @@ from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.rloo import rloo
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
+from rewardlab.rewards.environment import paid
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.interactive import interactive
 from rewardlab.worlds.kernels import cost_feedback, judge, speedup, work_share
@@ -53,25 +54,28 @@ def keep_own_work(a: Tensor, batch: Batch, run: Run, *, least: float = 0.3, widt
 def dr_kernel_trloo(
     base: Recipe | None = None, *, n: int = 8, turns: int = 3, right: float = 0.5, fast: float = 0.5, share: float = 0.5,
     least: float = 0.3, gamma: float = 1.0, tolerance: float = 0.001, eps: float = 0.2, eps_high: float = 0.28,
-    leave_one_out: bool = True,
+    leave_one_out: bool = True, env: Environment | None = None,
 ) -> Recipe:  # fmt: skip
     """right, fast, share: weights of being right, of the speedup and of the work share.  least: own share below which a right
     program is not learned from; 0 keeps all.
     tolerance: how far the mean ratio of a turn may be from 1; replies so short that rounding does not average out need more.
     leave_one_out: whether the mean leaves out the row itself (TRLOO) or holds it (GRPO).
+    env: what answers in place of the task kernels, and pays by its messages: turns are credited and left out as here, but for the
+    profiling-based rejection, and right, fast, share and least count for nothing.
     """
     base = base or rloo(n=n)
+    own = right * right_program() + fast * speedup() + share * work_share()
     chain = (turn_leave_one_out if leave_one_out else turn_center)(gamma=gamma) >> keep_matched_turns(
         low=1 - tolerance, high=1 + tolerance
     )
     return base.but(
-        rollout=interactive(env=cost_feedback(), n=n, turns=turns),
-        reward=right * right_program() + fast * speedup() + share * work_share(),
-        credit=chain >> keep_own_work(least=least) if least else chain,
+        rollout=interactive(env=env or cost_feedback(), n=n, turns=turns),
+        reward=paid() if env else own,
+        credit=chain >> keep_own_work(least=least) if least and env is None else chain,
         objective=clipped_ratio(eps=eps, eps_high=eps_high),
         weighting=token_mean(),
         # measured with one episode per problem: pass@1 needs no group
-        measure=episode_accuracy(rollout=interactive(env=cost_feedback(), n=1, turns=turns)),
+        measure=episode_accuracy(rollout=interactive(env=env or cost_feedback(), n=1, turns=turns)),
     )
 
 
@@ -81,7 +85,8 @@ left_out = (
     "the cold start, 16 episodes a prompt, and the choice among further samples"
 )
 data = Data(
-    refuses="plays the task kernels, whose small programs have a cost that is counted: no kernels are compiled or timed",
+    refuses="plays the task kernels, whose small programs have a cost that is counted: no kernels are compiled or timed; rows of "
+    "your own need an environment that answers and pays (env=...)",
 )
 claim = Claim(
     says="paying for one's own work, and not learning from lazy turns, leaves less of the work to the library after equal updates",
