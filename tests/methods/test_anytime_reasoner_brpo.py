@@ -128,6 +128,28 @@ def test_thinking_that_ends_with_the_mark_is_not_marked_again():
     assert groups[1][0].reply.startswith("Answer:")
 
 
+def test_the_end_of_thinking_and_what_asks_for_an_answer_may_differ():
+    policy = untrained(0, hidden=32, layers=1)
+
+    @rollout
+    def given(problems, run, *, stop=(), n: int = 1):
+        assert stop == ("</think>",)
+        (prompt,) = policy.read([Trajectory(problems[0])], [problems[0].prompt])
+        (t,) = policy.write([prompt], ["1+1=2. So it is 2.</think>"])
+        return [[replace(t.cut(len(t) - 1, policy.decode), stop="stop")]]
+
+    made = anytime_reasoner_brpo(n=1, cuts=2, answers=1, tokens=2, longest=32, mark="</think>", ask="\n\nSo it is ")
+    _, cut_off, whole = made.rollout.but(inner=given())([ask("?", "2")], Run(policy))
+    # thinking that was cut off is closed, thinking that has ended is not closed again; then both are asked
+    for answer in (*cut_off[:1], *whole[:1]):
+        read = policy.decode(answer.ids[: len(answer) - len(answer.turns[-1].ids)])
+        assert read.endswith("</think>\n\nSo it is ")
+        assert read.count("</think>") == 1
+        assert answer.reply.startswith("</think>\n\nSo it is ")
+    # by default nothing stands between the mark and an answer
+    assert anytime_reasoner_brpo().rollout.settings["ask"] == ""
+
+
 def test_more_budgets_than_tokens_are_refused():
     # two of them would be the same, and credit would take one for the other
     with pytest.raises(RewardlabError, match="no 4 different budgets"):

@@ -13,7 +13,8 @@ deviation, the answers' own group, and one policy and one loss for thinking and 
 keeps it (wjurayj/AnytimeReasoner, 068a38b, verl/verl/trainer/ppo/brpo.py), and so are n = 8, S = 4, 4 answers of about 128 tokens
 (README.md). Budgets after the end of a trace share one mean here.
 
-Where thinking ends: mark ("</think>", or what stands before an answer).
+Where thinking ends: mark ("</think>", or what stands before an answer). There thinking ends with </think>, and an answer is asked
+for by two line breaks and **Final Answer**: mark="</think>", ask="\\n\\n**Final Answer**\\n" (DELIMITER in brpo.py).
 """
 
 from __future__ import annotations
@@ -130,14 +131,15 @@ THINKING, ANSWER = "thinking", "answer"
 def under_budgets(
     problems: list[Problem], run: Run, *, inner: Rollout, longest: PositiveInt | None = None, cuts: PositiveInt = 4,
     answers: PositiveInt = 4, tokens: PositiveInt = 16, temperature: NonNegativeFloat = 1.0, mark: str = "\nAnswer:",
+    ask: str = "",
 ) -> list[Group]:  # fmt: skip
     """For each group of `inner` the thinking of its replies, tagged "thinking", and then for each of them and each budget a group
-    of answers, tagged "answer", in which the thinking so far and the mark are only read.
+    of answers, tagged "answer", in which the thinking so far, the mark and what asks for an answer are only read.
 
     Budgets are longest/cuts, 2 longest/cuts ... longest tokens; None: as many as a reply may have. Thinking ends where the reply
-    says `mark` (without blanks around it), or at `longest`. Budgets from its end on share one group, with `answers` replies for
-    each of them. `Trajectory.steps` of the thinking holds the last position of each budget that it reaches.  tokens: of an answer
-    at most.
+    says `mark` (without blanks around it), or at `longest`.  ask: what is read after the mark, before the answer. Budgets from its
+    end on share one group, with `answers` replies for each of them. `Trajectory.steps` of the thinking holds the last position of
+    each budget that it reaches.  tokens: of an answer at most.
     """
     longest = longest or run.max_new
     if cuts > longest:
@@ -152,11 +154,11 @@ def under_budgets(
         groups += [thinking, *([] for _ in places)]
         begun = [(t, at, answers * (cuts - k if k == len(t.steps) - 1 else 1)) for t in thinking for k, at in enumerate(t.steps)]
         for place, (t, at, count) in zip(places, begun, strict=True):
-            prefix = _asked(t, at, mark, run)
+            prefix = _asked(t, at, mark, ask, run)
             groups[place] = [replace(prefix, path=(i,)) for i in range(count)]
             prefixes += groups[place]
     done = iter(run.policy.extend(prefixes, Sampling(tokens, temperature), run.rng("answers")) if prefixes else [])
-    return [group if group[0].tag == THINKING else [_marked(next(done), mark) for _ in group] for group in groups]
+    return [group if group[0].tag == THINKING else [_marked(next(done), mark, ask) for _ in group] for group in groups]
 
 
 def _last_positions(t: Trajectory, ends: list[int]) -> tuple[int, ...]:
@@ -168,23 +170,22 @@ def _last_positions(t: Trajectory, ends: list[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(within))
 
 
-def _asked(t: Trajectory, at: int, mark: str, run: Run) -> Trajectory:
-    """The thinking up to a position and the mark, as text that was read."""
-    said = t.cut(at + 1, run.policy.decode)
-    if said.reply.rstrip().endswith(mark.strip()):
-        read = said
-    else:
+def _asked(t: Trajectory, at: int, mark: str, ask: str, run: Run) -> Trajectory:
+    """The thinking up to a position, the mark, and what asks for an answer, as text that was read."""
+    read = t.cut(at + 1, run.policy.decode)
+    if missing := ask if read.reply.rstrip().endswith(mark.strip()) else mark + ask:
         # an end token would end the answer before it begins
-        kept = len(said) - 1 if t.stop == "end" and at == len(t) - 1 else len(said)
-        (written,) = run.policy.write([t.cut(kept, run.policy.decode)], [mark])
+        kept = len(read) - 1 if t.stop == "end" and at == len(t) - 1 else len(read)
+        (written,) = run.policy.write([t.cut(kept, run.policy.decode)], [missing])
         read = written.cut(len(written) - 1, run.policy.decode)
     turns = tuple(Turn(None, turn.ids, text=turn.text, images=turn.images) for turn in read.turns)
     return Trajectory(t.problem, turns, tag=ANSWER)
 
 
-def _marked(t: Trajectory, mark: str) -> Trajectory:
-    """The answer with its mark in its text, as a verifier expects it."""
-    return replace(t, turns=(*t.turns[:-1], replace(t.turns[-1], text=mark.strip() + t.turns[-1].text)))
+def _marked(t: Trajectory, mark: str, ask: str) -> Trajectory:
+    """The answer with its mark, and what asks for it, in its text, as a verifier expects it."""
+    before = mark.lstrip() + ask if ask else mark.strip()
+    return replace(t, turns=(*t.turns[:-1], replace(t.turns[-1], text=before + t.turns[-1].text)))
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
@@ -192,16 +193,17 @@ def _marked(t: Trajectory, mark: str) -> Trajectory:
 
 def anytime_reasoner_brpo(
     base: Recipe | None = None, *, longest: int | None = None, cuts: int = 4, prior: Literal["uniform", "linear"] = "uniform",
-    n: int = 8, answers: int = 4, tokens: int = 128, mark: str = "\nAnswer:",
+    n: int = 8, answers: int = 4, tokens: int = 128, mark: str = "\nAnswer:", ask: str = "",
     baseline: Literal["budget", "group", "none"] = "budget",
 ) -> Recipe:  # fmt: skip
     """longest: tokens of thinking; None: as many as a reply may have.  cuts, prior: S and p.  n: traces per problem.
-    answers: per trace and budget, of so many tokens at most.  mark: ends thinking.  baseline: V; group: V2 alone.
+    answers: per trace and budget, of so many tokens at most.  mark: ends thinking.  ask: what then asks for an answer, besides the
+    mark.  baseline: V; group: V2 alone.
     """
     base = base or grpo(n=n)
     asked = base.required("rollout")
     return base.but(
-        rollout=under_budgets(inner=asked, longest=longest, cuts=cuts, answers=answers, tokens=tokens, mark=mark),
+        rollout=under_budgets(inner=asked, longest=longest, cuts=cuts, answers=answers, tokens=tokens, mark=mark, ask=ask),
         reward=by_its_answers(inner=base.reward or correct()),
         credit=relative_to_budgets(cuts=cuts, prior=prior, baseline=baseline),
         weighting=token_mean(),
@@ -211,7 +213,7 @@ def anytime_reasoner_brpo(
 fidelity = "core"
 left_out = (
     "two updates per batch; that a trace must close its thinking once to be right; and what the authors say of a trace that is cut "
-    "off, three dots and </think>, before it answers: here the mark alone"
+    "off, three dots before its </think>: here the mark alone"
 )
 data = Data(
     answer="the gold answer",
