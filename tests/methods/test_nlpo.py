@@ -14,6 +14,7 @@ from rewardlab.methods.objectives.nlpo import MASK, clipped_ratio_in_nucleus, nl
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.rewards.reward import reward
+from rewardlab.rollouts.independent import independent
 from rewardlab.runs.config import RunConfig
 
 
@@ -75,6 +76,25 @@ def test_with_all_of_the_probability_a_step_is_ppos():
     ppos.update(theirs)
     gaps = [(a - b).abs().max() for a, b in zip(ours.run.policy.parameters(), ppos.run.policy.parameters(), strict=True)]
     assert max(gaps) < 1e-3  # steps of Adam at 1e-2
+
+
+def test_what_the_base_samples_by_stays():
+    recipe = registry.build("ppo+nlpo", {"temperature": 0.6})
+    assert str(recipe.rollout) == "restricted_vocabulary(model='mask', temperature=0.6)"
+    recipe = registry.build("dapo+nlpo", {"n": 3})
+    assert recipe.rollout.name == "solved_between"
+    assert recipe.rollout.innermost.name == "restricted_vocabulary"
+    assert recipe.rows_per_problem == 3
+    with pytest.raises(RewardlabError, match=r"from its own \(top_p=0.9\)"):
+        nlpo(registry.build("grpo").but(rollout=independent(n=2, top_p=0.9)))
+
+
+def test_at_a_temperature_the_ratio_begins_at_1_too():
+    ops = ops_of("ppo+nlpo", temperature=0.5, top_p=0.6)
+    batch, run = collated(ops), ops.run
+    with ops.as_sampled(ops.policy):
+        loss = losses(clipped_ratio_in_nucleus(top_p=0.6), batch, run)
+    assert torch.allclose(loss[batch.mask], -batch.credit[batch.mask], atol=1e-4)
 
 
 def test_the_mask_follows_every_so_many_steps():

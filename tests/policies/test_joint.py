@@ -65,6 +65,30 @@ def test_what_is_sampled_has_the_log_probs_of_the_sum(pairs, kind):
     np.testing.assert_allclose(own, first.evaluate(alone).logprobs[alone.mask].detach().numpy(), atol=2e-3)
 
 
+@pytest.mark.parametrize("kind", [0, 1])
+def test_what_another_model_finds_unlikely_is_not_sampled(pairs, kind):
+    first, second = pairs[kind]
+    with first.restricted(second, 0.2):
+        rows = replies(first, temperature=0.5)
+    batch = forward_batch(rows, first.device)
+    with torch.no_grad():
+        own, other = (x.evaluate(batch, ("hidden",)).hidden[:, :-1][batch.mask[:, 1:]] for x in (first, second))
+        ids = batch.ids[:, 1:][batch.mask[:, 1:]]
+        wanted, inside = first.nucleus_logprobs(own / 0.5, ids, second, other, 0.2)
+        free = first.nucleus_logprobs(own, ids, second, other, 1.0)[0]
+    assert inside.all()
+    found = np.concatenate([turn.sampled for t in rows for turn in t.turns if turn.sampled is not None])
+    np.testing.assert_allclose(found, wanted.numpy(), atol=2e-3)
+    # of the own distribution it is a small part
+    assert float(free.mean()) < float(wanted.mean()) - 1
+    # outside of the context anything is
+    again = forward_batch(replies(first, temperature=0.5), first.device)
+    with torch.no_grad():
+        own, other = (x.evaluate(again, ("hidden",)).hidden[:, :-1][again.mask[:, 1:]] for x in (first, second))
+        _, inside = first.nucleus_logprobs(own, again.ids[:, 1:][again.mask[:, 1:]], second, other, 0.2)
+    assert not inside.all()
+
+
 def test_both_kinds_sample_the_same(pairs):
     texts = []
     for first, second in pairs:

@@ -9,9 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from rewardlab.core import Sampling
 from rewardlab.policies.room import LOGIT_BYTES
-from rewardlab.policies.sampler import warp
+from rewardlab.policies.sampler import nucleus
 from rewardlab.util.device import free_memory
 
 CHUNK_ELEMENTS = 1 << 23
@@ -162,8 +161,7 @@ def nucleus_logprobs(
 
     def on_chunk(h: Tensor, w: Tensor, o: Tensor, i: Tensor) -> tuple[Tensor, Tensor]:
         logits = (h @ w.T).float()
-        allowed = warp((o @ other_weight.T).float(), Sampling(top_p=top_p)) > -torch.inf
-        allowed[:, list(always)] = True
+        allowed = nucleus((o @ other_weight.T).float(), top_p, always)
         inside = logits.masked_fill(~allowed, -torch.inf).logsumexp(1)
         chosen = i[:, None]
         return logits.gather(1, chosen).squeeze(1) - inside, allowed.gather(1, chosen).squeeze(1)

@@ -49,6 +49,8 @@ class Joins:
     token_count: TokenCount
     _joined: Sequence[tuple[float, Any]] = ()
     _candidates = 20
+    _nucleus: float | None = None
+    """What part of the probability of the model that it is joined with bounds what may be sampled; None: logits are added."""
 
     @property
     def has_value_head(self) -> bool:
@@ -75,6 +77,21 @@ class Joins:
             yield
         finally:
             self._joined, self._candidates = before
+
+    @contextmanager
+    def restricted(self, mask: Joins, top_p: float) -> Iterator[None]:
+        """A context in which each token of a reply is among the top-p tokens of the model `mask`, or ends the reply.
+
+        The log-probs of replies are then those of this model on such tokens alone (`TextPolicy.nucleus_logprobs`). Raises
+        RewardlabError for other vocabularies.
+        """
+        before = self._nucleus
+        with self.joined([(1.0, mask)]):
+            self._nucleus = top_p
+            try:
+                yield
+            finally:
+                self._nucleus = before
 
     def joint_logprobs(self, hidden: Tensor, others: Sequence[tuple[float, Joins, Tensor]], ids: Tensor) -> Tensor:
         """(n,) log-probs of `ids` under the sum of logits, with gradient for the others alone; from the hidden states (n, d)."""

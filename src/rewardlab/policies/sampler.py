@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -46,6 +48,13 @@ def warp(logits: Tensor, sampling: Sampling) -> Tensor:
         below[:, -1] = False
         logits.masked_fill_(below.scatter(1, order, below), -torch.inf)
     return logits
+
+
+def nucleus(logits: Tensor, top_p: float, always: Sequence[int] = ()) -> Tensor:
+    """(n, V) bool: the fewest tokens of each row of `logits` (n, V) that have top_p between them, and `always`. Overwrites them."""
+    allowed = warp(logits, Sampling(top_p=top_p)) > -torch.inf
+    allowed[:, list(always)] = True
+    return allowed
 
 
 def inverse_cdf(logits: Tensor, uniform: Tensor, size: int = 128) -> tuple[Tensor, Tensor]:

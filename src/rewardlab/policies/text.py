@@ -18,7 +18,7 @@ from rewardlab.errors import RewardlabError, TooLong
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.chat import dialogue, since_reply
 from rewardlab.policies.ends import GENERATION, end_ids, generation_ends, turn_end
-from rewardlab.policies.head import divergences, gradient_products, likeliest, nucleus_logprobs
+from rewardlab.policies.head import at_temperature, divergences, gradient_products, likeliest, nucleus_logprobs
 from rewardlab.policies.joint import Joins
 from rewardlab.policies.kept import Kept, most_bytes
 from rewardlab.policies.layers import HasLayers
@@ -179,8 +179,9 @@ class TextPolicy(HasLayers, Joins):
         self, hidden: Tensor, ids: Tensor, mask: TextPolicy, of_mask: Tensor, top_p: float
     ) -> tuple[Tensor, Tensor]:
         """(n,) log-probs of `ids` under this policy when only the top-p tokens of the model `mask`, and those that end a reply, may
-        be sampled, with gradient, and whether they are among them; from the hidden states (n, d) of both that predict the ids."""
-        (h, own), (o, others) = self._for_head(hidden), mask._for_head(of_mask)
+        be sampled, with gradient, and whether they are among them; from the hidden states (n, d) of both that predict the ids.
+        The temperature is of this policy: the mask is read as it is."""
+        (h, own), (o, others) = self._for_head(at_temperature(hidden, self.temperature)), mask._for_head(of_mask)
         return nucleus_logprobs(h, own, o, others.detach(), ids, top_p, sorted(self.ends))
 
     def likeliest(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:

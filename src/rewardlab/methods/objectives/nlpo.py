@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -35,7 +34,6 @@ from rewardlab.core import (
     Problem,
     Recipe,
     Run,
-    Sampling,
     Trajectory,
     loop,
     objective,
@@ -46,10 +44,12 @@ from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.ipo import accuracy_and_kl
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.objectives.ratio import clipped_ratio
+from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import PositiveFloat, PositiveInt, PositiveShare
 from rewardlab.util.outputs import forward_batch
+from rewardlab.util.tempered import tempered
 
-# ---- Replies of tokens that another model finds likely enough --------------------------------------------------------
+# ---- Replies of tokens that another model finds likely enough, masked in the decoder as in the released code ----------
 
 ROWS = 256
 """Rows of one forward pass, which bounds its memory."""
@@ -57,81 +57,44 @@ ROWS = 256
 
 @rollout
 def restricted_vocabulary(
-    problems: list[Problem], run: Run, *, model: str, n: PositiveInt = 1, top_p: PositiveShare = 0.9, attempts: PositiveInt = 32
-) -> list[Group]:
-    """n replies to each problem, sampled from the policy restricted at each token to the top-p tokens of the model `model`.
+    problems: list[Problem], run: Run, *, model: str, n: PositiveInt = 1, top_p: PositiveShare = 0.9,
+    temperature: PositiveFloat = 1.0,
+) -> list[Group]:  # fmt: skip
+    """n replies to each problem, sampled from the policy restricted at each token to the top-p tokens of the model `model`, and to
+    those that end a reply.
 
-    A reply is sampled freely, cut before its first token that is not among these, and goes on from there, until none is left: each
-    token has the probability that it has under the restricted policy, and no decoder need know of a second model. `sampled` holds
-    the log-probs of the restricted policy. Tokens that end a reply may always be sampled. After `attempts` rounds the replies stay
-    as they are; logs `outside`, the share of their tokens outside the nucleus, and `cuts`, how often a reply was cut, in the mean.
+    `sampled` holds the log-probs of the restricted policy, at the temperature; `logprobs` those of the policy without restriction.
+    Logs `outside`, the share of tokens that are outside as a whole reply is read: above 0 by rounding alone.
     """
-    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
-    for t in prompts:
-        run.policy.check_fits(t, run.max_new)
-    rows = [replace(t, path=(i,)) for t in prompts for i in range(n)]
-    begin, waiting, cuts = [len(t) for t in rows], list(range(len(rows))), 0
-    for left in reversed(range(attempts)):
-        room = [begin[i] + run.max_new - len(rows[i]) for i in waiting]
-        # rows that were cut late have less room: what exceeds it is dropped again
-        longest = min(max(room), run.policy.context - max(len(rows[i]) for i in waiting))
-        extended = run.policy.extend([rows[i] for i in waiting], Sampling(longest), run.rng("rollout"))
-        new = [_within(t, begin[i] + run.max_new, run) for i, t in zip(waiting, extended, strict=True)]
-        outside = _first_outside(new, run, model, top_p)
-        for i, t, at in zip(waiting, new, outside, strict=True):
-            rows[i] = t if at is None or not left else t.cut(at, run.policy.decode)
-        cuts += sum(at is not None for at in outside) if left else 0
-        waiting = [i for i in waiting if rows[i].stop is None]
-        if not waiting:
-            break
-    done, share = _with_restricted_logprobs(rows, run, model, top_p)
+    with run.policy.restricted(run.model(model), top_p):
+        groups = independent(n=n, temperature=temperature)(problems, run)
+    done, share = _read_again([t for group in groups for t in group], run, model, top_p, temperature)
     run.log("outside", share)
-    run.log("cuts", cuts / max(1, len(rows)))
     return [done[i : i + n] for i in range(0, len(done), n)]
 
 
-def _within(t: Trajectory, most: int, run: Run) -> Trajectory:
-    """A row of `most` tokens at most; one that stopped for the length of a call alone may go on."""
-    if len(t) > most:
-        return replace(t.cut(most, run.policy.decode), stop="length")
-    return replace(t, stop=None) if t.stop == "length" and len(t) < most else t
-
-
 @torch.no_grad()
-def _judged(rows: Sequence[Trajectory], run: Run, model: str, top_p: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """For each row (len,) the log-probs of the restricted policy, whether a token may be sampled; 0 and True where it was read."""
-    found: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-    mask = run.model(model)
+def _read_again(
+    rows: Sequence[Trajectory], run: Run, model: str, top_p: float, temperature: float
+) -> tuple[list[Trajectory], float]:  # fmt: skip
+    """The rows with both log-probs as the trainer computes them, and the share of their tokens that are outside of the nucleus."""
+    mask, done, outside = run.model(model), [], []
     for start in range(0, len(rows), ROWS):
         part = rows[start : start + ROWS]
         batch = forward_batch(part, run.policy.device)
         # the state one position before a token predicts it
         decided = batch.mask[:, 1:]
-        own, other = (m.evaluate(batch, ("hidden",)).hidden[:, :-1][decided] for m in (run.policy, mask))
-        numbers = run.policy.nucleus_logprobs(own, batch.ids[:, 1:][decided], mask, other, top_p)
-        for kept, column, default in zip(found, numbers, (0.0, True), strict=True):
-            table = torch.full(batch.mask.shape, default, dtype=column.dtype, device=column.device)
-            table[:, 1:][decided] = column
-            kept += [row[: len(t)] for row, t in zip(table.cpu().numpy(), part, strict=True)]
-    return found
-
-
-def _first_outside(rows: Sequence[Trajectory], run: Run, model: str, top_p: float) -> list[int | None]:
-    _, inside = _judged(rows, run, model, top_p)
-    return [None if x.all() else int(np.argmin(x)) for x in inside]
-
-
-def _with_restricted_logprobs(rows: Sequence[Trajectory], run: Run, model: str, top_p: float) -> tuple[list[Trajectory], float]:
-    """The rows with the log-probs that they were sampled with, and the share of their tokens that may not be sampled."""
-    logprobs, inside = _judged(rows, run, model, top_p)
-    written = [t.ids[t.mask] for t in rows]
-    # a reply is one text: where it was cut, a character of several tokens would be torn
-    texts = run.policy.decode_all(written)
-    done = []
-    for t, ids, text, numbers in zip(rows, written, texts, logprobs, strict=True):
-        turn = replace(t.turns[-1], ids=ids, logprobs=t.column("logprobs")[t.mask], sampled=numbers[t.mask], text=text)
-        done.append(replace(t, turns=(t.turns[0], turn), stop=t.stop or "length"))
-    return done, sum(int((~x).sum()) for x in inside) / max(1, sum(map(len, written)))
+        own, other = run.policy.evaluate(batch, ("hidden", "logprobs")), mask.evaluate(batch, ("hidden",))
+        hidden, of_mask = (x.hidden[:, :-1][decided] for x in (own, other))
+        with tempered(temperature, run.policy):
+            sampled, inside = run.policy.nucleus_logprobs(hidden, batch.ids[:, 1:][decided], mask, of_mask, top_p)
+        outside.append(~inside.cpu())
+        sizes = decided.sum(1).tolist()
+        columns = (x.float().cpu().split(sizes) for x in (own.logprobs[:, 1:][decided], sampled))
+        for t, raw, restricted in zip(part, *columns, strict=True):
+            turn = replace(t.turns[-1], logprobs=raw.numpy(), sampled=restricted.numpy())
+            done.append(replace(t, turns=(*t.turns[:-1], turn)))
+    return done, float(torch.cat(outside).float().mean()) if outside else 0.0
 
 
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
@@ -181,15 +144,17 @@ def _restricted(of: Objective, top_p: float) -> Objective:
     return sum(others, start=first)
 
 
-def nlpo(base: Recipe | None = None, *, top_p: float = 0.9, mu: int = 5, epochs: int = 5, attempts: int = 32) -> Recipe:
+def nlpo(base: Recipe | None = None, *, top_p: float = 0.9, mu: int = 5, epochs: int = 5) -> Recipe:
     """top_p: of the mask model's probability, at each token.  mu: steps between its updates.  epochs: passes over a batch, where
-    there is no base.  attempts: how often at most a reply is cut and goes on.
+    there is no base.
     """
     base = base or ppo(epochs=epochs)
-    sampled = restricted_vocabulary(model=MASK, n=base.rows_per_problem, top_p=top_p, attempts=attempts)
+    objective = _restricted(base.required("objective"), top_p)
+    if (cut := base.sampling_settings.get("top_p", 1.0)) != 1:
+        raise RewardlabError(f"nlpo samples from the nucleus of its mask model, and this base from its own (top_p={cut:g})")
     return base.but(
-        rollout=sampled,
-        objective=_restricted(base.required("objective"), top_p),
+        rollout=base.required("rollout").replace_innermost(independent, restricted_vocabulary, model=MASK, top_p=top_p),
+        objective=objective,
         loop=mask_follows(mu=mu, inner=base.loop),
         also=(*base.also, Learner(MASK, "copy:policy", Recipe(), every=0)),
     )

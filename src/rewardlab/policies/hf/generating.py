@@ -115,7 +115,8 @@ class Generating(Sizes, TextPolicy):
         from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
         given = laid_out(prompts, found)
-        added = processors(self._joined, self._candidates, given.mask.to(self.device))
+        inside = None if self._nucleus is None else (self._nucleus, sorted(self.ends))
+        added = processors(self._joined, self._candidates, given.mask.to(self.device), inside)
         chosen, over = LogitsProcessorList([*added, sampler]), StoppingCriteriaList([sampler.over])
         own_config, max_new = model.generation_config, sampler.replies.sampling.max_new
         # the checkpoint's own penalties and limits would change what is sampled without changing the log-probs

@@ -12,10 +12,18 @@ from torch import Tensor
 from rewardlab.policies.attributes import mixed
 from rewardlab.policies.hf.adapters import for_sampling
 from rewardlab.policies.joint import plus_values
+from rewardlab.policies.sampler import nucleus
 
 
-def processors(joined: Sequence[tuple[float, Any]], candidates: int, mask: Tensor) -> list[Any]:
-    """Those of models that add logits, then those that add values.  mask: (rows, width) of prompts, padded on the left."""
+def processors(
+    joined: Sequence[tuple[float, Any]], candidates: int, mask: Tensor, inside: tuple[float, Sequence[int]] | None = None
+) -> list[Any]:  # fmt: skip
+    """Those of models that add logits, then those that add values.  mask: (rows, width) of prompts, padded on the left.
+
+    inside: (top_p, ids that are always allowed): the one model that is joined adds nothing, and says what may be sampled.
+    """
+    if inside is not None:
+        return [_Nucleus(inside, other, mask) for _, other in joined]
     logits = [_Logits(weight, other, mask) for weight, other in joined if not other.has_value_head]
     values = [(weight, _Values(other, mask)) for weight, other in joined if other.has_value_head]
     return [*logits, *([_AllValues(values, candidates)] if values else [])]
@@ -38,15 +46,38 @@ class _Reading:
         return out
 
 
-class _Logits(_Reading):
+class _Said(_Reading):
+    """The logits of another model."""
+
+    def __init__(self, policy: Any, mask: Tensor):
+        super().__init__(policy, mask)
+        self.model = for_sampling(policy.whole, policy.dtype)
+
+    def of(self, input_ids: Tensor) -> Tensor:
+        """(rows, V) of the token that comes next."""
+        return self.read(self.model, input_ids).logits[:, -1]
+
+
+class _Nucleus(_Said):
+    """Takes out what another model finds unlikely."""
+
+    def __init__(self, inside: tuple[float, Sequence[int]], policy: Any, mask: Tensor):
+        super().__init__(policy, mask)
+        self.inside = inside
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        return scores.masked_fill(~nucleus(self.of(input_ids).float(), *self.inside), -torch.inf)
+
+
+class _Logits(_Said):
     """Adds another model's logits, times a weight."""
 
     def __init__(self, weight: float, policy: Any, mask: Tensor):
         super().__init__(policy, mask)
-        self.weight, self.model = weight, for_sampling(policy.whole, policy.dtype)
+        self.weight = weight
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        found = self.read(self.model, input_ids).logits[:, -1].to(scores)
+        found = self.of(input_ids).to(scores)
         # the sizes of one family pad their vocabularies differently: beyond the narrower is no token
         width = min(found.shape[1], scores.shape[1])
         sums = scores[:, :width] + self.weight * found[:, :width]

@@ -51,6 +51,7 @@ class Generator(Writes, Protocol):
     most_rows: int
     int8: SimpleNamespace | None
     _inserted: Inserted | None
+    _nucleus: float | None
 
     def parameters(self) -> list[nn.Parameter]: ...
 
@@ -162,7 +163,8 @@ def _in_int8(policy: Generator, prepared: SimpleNamespace, vectors: np.ndarray |
 
 def _joint_maker(policy: Generator, joined: Sequence[tuple[float, Generator]], candidates: int) -> Callable[[int], JointSteps]:
     makers = [(1.0, _maker(policy)), *((weight, _maker(other)) for weight, other in joined)]
-    return lambda slots: JointSteps([(weight, make(slots)) for weight, make in makers], candidates)
+    inside = None if policy._nucleus is None else (policy._nucleus, sorted(policy.ends))
+    return lambda slots: JointSteps([(weight, make(slots)) for weight, make in makers], candidates, inside)
 
 
 def workers(policy: Generator, rows: int, sampling: Sampling) -> int:

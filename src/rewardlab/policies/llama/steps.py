@@ -15,6 +15,7 @@ from rewardlab.policies.joint import plus_values
 from rewardlab.policies.llama.attention import attention, causal_attention
 from rewardlab.policies.llama.decode_step import logits_of, next_logits, packed, step_layers, through
 from rewardlab.policies.llama.model import Llama
+from rewardlab.policies.sampler import nucleus
 from rewardlab.policies.scripting import scripted
 from rewardlab.util.device import moved
 
@@ -186,11 +187,14 @@ class Values(Steps):
 class JointSteps:
     """Several models on the same rows, each with a cache of its own: their logits are added, each times a weight.
 
-    `Values` are added to the `candidates` tokens that are most likely by the sum of the others (`plus_values`).
+    `Values` are added to the `candidates` tokens that are most likely by the sum of the others (`plus_values`). With a nucleus
+    (top_p, ids that are always allowed) the second of two models adds nothing, and says which tokens may be sampled.
     """
 
-    def __init__(self, members: Sequence[tuple[float, Steps]], candidates: int):
-        self.members, self.candidates = members, candidates
+    def __init__(
+        self, members: Sequence[tuple[float, Steps]], candidates: int, inside: tuple[float, Sequence[int]] | None = None
+    ):  # fmt: skip
+        self.members, self.candidates, self.inside = members, candidates, inside
         self.gaps = any(steps.gaps for _, steps in members)
 
     def grow(self, span: int) -> None:
@@ -214,6 +218,9 @@ class JointSteps:
         tables = [weight * table for weight, steps, table in found if not isinstance(steps, Values)]
         # the sizes of one family pad their vocabularies differently
         width = min(table.shape[1] for table in tables)
+        if self.inside is not None:
+            own, other = (table[:, :width] for table in tables)
+            return own.masked_fill(~nucleus(other, *self.inside), -torch.inf)
         logits = torch.stack([table[:, :width] for table in tables]).sum(0)
         valued = [(weight, partial(steps.of, live, positions)) for weight, steps, _ in found if isinstance(steps, Values)]
         return plus_values(logits, self.candidates, valued) if valued else logits
