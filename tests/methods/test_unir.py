@@ -59,6 +59,37 @@ def test_the_reasoner_alone_learns_from_joint_replies():
     assert all(p.grad is None for p in policy.parameters())
 
 
+def test_the_ratio_is_1_in_low_precision():
+    ops = begun()
+    run, model = ops.run, ops.run.model("reasoner")
+    groups = ops.rollout(ops.problems())
+    batch = ops.collate(groups, ops.score(groups))
+    objective = ops.learners["reasoner"].recipe.objective
+    out = model.evaluate(batch, objective.wants)
+    # a sampler that rounds: log-probs that are off by a tenth
+    batch.old += 0.1
+    assert (objective(out, batch, run)[batch.mask] + batch.credit[batch.mask]).abs().max() > 0.05
+    model.dtype = torch.bfloat16
+    torch.testing.assert_close(objective(out, batch, run)[batch.mask], -batch.credit[batch.mask])
+    # what other weights have sampled keeps what they recorded
+    run.step += 1
+    assert (objective(out, batch, run)[batch.mask] + batch.credit[batch.mask]).abs().max() > 0.05
+    # several updates on a batch compare with what was sampled
+    assert not unir(grpo(n=4).but(minibatches=2)).also[0].recipe.objective.settings["once"]
+
+
+def test_at_a_temperature_the_sum_is_divided_by_it():
+    recipe = unir(grpo(n=4, temperature=0.5)).but(reward=letters(), problems=2)
+    config = RunConfig(max_new=6, steps=2, eval_problems=2).settled()
+    ops = Ops(recipe, begin_run(recipe, untrained().copy("policy"), TASK, config), TASK, config)
+    groups = ops.rollout(ops.problems())
+    batch, learner = ops.collate(groups, ops.score(groups)), ops.learners["reasoner"]
+    with ops.as_sampled(learner):
+        out = learner.model.evaluate(batch, learner.recipe.objective.wants)
+        loss = learner.recipe.objective(out, batch, ops.run)
+    torch.testing.assert_close(loss[batch.mask], -batch.credit[batch.mask], atol=5e-3, rtol=5e-3)
+
+
 def test_whole_steps_run_and_what_is_measured_is_measured_together():
     ops = begun()
     standard_loop(ops.recipe, ops.run, ops)
@@ -105,7 +136,7 @@ def test_the_steered_model_is_measured_alone_too_where_that_is_asked():
 def test_each_term_of_the_base_reads_joint_log_probs():
     base = grpo(beta=0.1)
     objective = unir(base).also[0].recipe.objective
-    assert objective == joint_terms(base.objective, "reasoner", 1.0)
+    assert objective == joint_terms(base.objective, "reasoner", 1.0, once=True)
     assert [scale for scale, _ in objective.terms()] == [1.0, 0.1]
     assert objective.leaves()[1].settings["inner"] == kl_to_reference()
     with pytest.raises(RewardlabError, match="an objective of tokens"):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rewardlab.core import TokenCount
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.head import joint_head, token_logprobs
+from rewardlab.policies.head import at_temperature, joint_head, token_logprobs
 
 
 def check_joined(policy: Any, other: Any) -> None:
@@ -47,6 +47,7 @@ class Joins:
     """What text policies have for deciding with others."""
 
     token_count: TokenCount
+    temperature: float
     _joined: Sequence[tuple[float, Any]] = ()
     _candidates = 20
     _nucleus: float | None = None
@@ -94,10 +95,14 @@ class Joins:
                 self._nucleus = before
 
     def joint_logprobs(self, hidden: Tensor, others: Sequence[tuple[float, Joins, Tensor]], ids: Tensor) -> Tensor:
-        """(n,) log-probs of `ids` under the sum of logits, with gradient for the others alone; from the hidden states (n, d)."""
+        """(n,) log-probs of `ids` under the sum of logits, with gradient for the others alone; from the hidden states (n, d).
+
+        The sum is divided by the temperature, as where replies are sampled.
+        """
         own, head = self._for_head(hidden)
         members = [(1.0, own.detach(), head.detach()), *((weight, *other._for_head(h)) for weight, other, h in others)]
-        return token_logprobs(*joint_head(members), ids)[0]
+        states, heads = joint_head(members)
+        return token_logprobs(at_temperature(states, self.temperature), heads, ids)[0]
 
     def count_generated(self, tokens: int) -> None:
         """Bill sampled tokens to this model, and to those that it is joined with; one that values reads each candidate too."""

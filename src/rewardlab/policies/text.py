@@ -181,8 +181,8 @@ class TextPolicy(HasLayers, Joins):
         """(n,) log-probs of `ids` under this policy when only the top-p tokens of the model `mask`, and those that end a reply, may
         be sampled, with gradient, and whether they are among them; from the hidden states (n, d) of both that predict the ids.
         The temperature is of this policy: the mask is read as it is."""
-        (h, own), (o, others) = self._for_head(at_temperature(hidden, self.temperature)), mask._for_head(of_mask)
-        return nucleus_logprobs(h, own, o, others.detach(), ids, top_p, sorted(self.ends))
+        (h, own), (o, others) = self._for_head(hidden), mask._for_head(of_mask)
+        return nucleus_logprobs(at_temperature(h, self.temperature), own, o, others.detach(), ids, top_p, sorted(self.ends))
 
     def likeliest(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """(ids, log-probs), each (n, k), of the k likeliest next tokens after hidden states (n, d)."""

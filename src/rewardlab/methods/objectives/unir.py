@@ -38,8 +38,9 @@ def unir(
     they steer there in place of the --model.  alone: measure the steered model by itself as well.
     """
     base = base or grpo().but(weighting=token_mean())
+    once = base.update.epochs * base.update.minibatches == 1
     learning = Recipe(
-        credit=base.required("credit"), objective=joint_terms(base.objective, REASONER, weight), weighting=base.weighting,
+        credit=base.required("credit"), objective=joint_terms(base.objective, REASONER, weight, once), weighting=base.weighting,
         update=replace(base.update, lr=reasoner_lr),
     )  # fmt: skip
     frozen = {f"{REASONER}_{i}": init for i, init in enumerate(further, 2)}
