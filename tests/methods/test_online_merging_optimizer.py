@@ -9,6 +9,7 @@ from rewardlab import registry
 from rewardlab.api.inputs import begin_run
 from rewardlab.core import Task, ask
 from rewardlab.engine.step import Ops
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.objectives.online_merging_optimizer import TAU, check, online_merging_optimizer
 from rewardlab.models.embedded import untrained
@@ -54,6 +55,20 @@ def test_fine_tuning_is_not_merged_and_its_change_is_remembered():
     # tau stays what it was
     step(ops)
     torch.testing.assert_close(flat(ops.run.memory[TAU]), tau)
+
+
+def test_a_third_of_the_run_fine_tunes_unless_it_is_said_otherwise():
+    ops = begun(online_merging_optimizer(density=1.0, alpha=0.25))
+    merged_steps = []
+    for _ in range(4):
+        ops.run.metrics = {}
+        step(ops)
+        merged_steps.append("merged" in ops.run.metrics)
+    # one of 4 steps, rounded down; the loss of the first is that of imitation
+    assert merged_steps == [False, True, True, True]
+    ops.run.budget = 10**6
+    with pytest.raises(RewardlabError, match="nobody knows a share of its steps: give sft_steps"):
+        step(ops)
 
 
 def test_ties_keeps_the_largest_changes_of_one_sign():

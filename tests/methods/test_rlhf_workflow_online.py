@@ -7,7 +7,7 @@ import torch
 from lengths import reply
 
 from rewardlab import registry
-from rewardlab.core import Run, Task, ask
+from rewardlab.core import Run, Task, ask, loop
 from rewardlab.engine.step import Ops
 from rewardlab.methods.objectives.rlhf_workflow_online import WRITER, rlhf_workflow_online
 from rewardlab.models.embedded import untrained
@@ -57,6 +57,24 @@ def test_each_round_is_written_by_the_policy_that_it_begins_with_and_the_referen
     assert (begins, rounds) == ([True, False, True, False, True], [1, 1, 2, 2, 3])
     # the optimiser's own count starts over with each round
     assert updates == [{1}, {2}, {1}, {2}, {1}]
+
+
+def test_the_run_has_three_rounds_whatever_its_length():
+    ops = ops_of(round_steps=None)
+    ops.run.steps, rounds = 6, []
+    for ops.run.step in range(6):
+        ops.recipe.loop.but(inner=nothing())(ops.recipe, ops.run, ops)
+        rounds.append(ops.run.metrics["round"])
+    assert rounds == [1, 1, 2, 2, 3, 3]
+    # of fewer steps than rounds each is one
+    ops.run.steps, ops.run.step = 2, 1
+    ops.recipe.loop.but(inner=nothing())(ops.recipe, ops.run, ops)
+    assert ops.run.metrics["round"] == 2
+
+
+@loop
+def nothing(recipe, run, ops):
+    """A step that changes nothing."""
 
 
 def test_without_a_cost_of_tokens_the_reward_model_alone_chooses():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -97,6 +98,23 @@ def test_the_guide_is_trained_first_and_the_policy_begins_where_it_did():
     assert not same(start, states(run.policy))
 
 
+def test_the_guide_learns_from_the_pairs_of_the_whole_run():
+    ops, asked = begun(pairs=None, passes=1), []
+    ops.task = replace(ops.task, train=Noted(ops.task.train, asked))
+    ops.recipe.loop(ops.recipe, ops.run, ops)
+    # four steps of four pairs teach the guide; then the policy takes its first four
+    assert asked == [*range(16), *range(4)]
+
+
+class Noted:
+    def __init__(self, source, asked):
+        self.source, self.asked = source, asked
+
+    def __getitem__(self, i):
+        self.asked.append(i)
+        return self.source[i]
+
+
 def test_a_guide_that_was_trained_before_is_taken_as_it_is(tmp_path):
     untrained(seed=3).save(tmp_path)
     recipe = registry.build("tgdpo", {"reward_model": str(tmp_path)})
@@ -109,7 +127,7 @@ def test_the_loss_below_trains_the_guide_and_is_weighed():
     recipe = registry.build("simpo+tgdpo")
     assert str(recipe.objective) == "credit_weighted(inner=simpo_loss())"
     assert str(recipe.also[0].recipe.objective) == "simpo_loss()"
-    assert recipe.loop == other_first(model="guide", pairs=2000)
+    assert recipe.loop == other_first(model="guide")
     with pytest.raises(RewardlabError, match="loop sft_first"):
         registry.build("dpo+tgdpo", {"sft_steps": 4})
     with pytest.raises(RewardlabError, match="by credit"):

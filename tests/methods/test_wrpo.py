@@ -12,7 +12,8 @@ from rewardlab import registry
 from rewardlab.core import Outputs, Run, Task, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.objectives.wrpo import wrpo_loss
+from rewardlab.methods.baselines.sft import steps_of
+from rewardlab.methods.objectives.wrpo import SHARE, wrpo_loss
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.pairs import dpo_loss
 from rewardlab.rewards.reward import reward
@@ -92,3 +93,16 @@ def test_a_reward_model_ranks_where_no_reward_is_given():
     recipe = registry.build("wrpo")
     assert str(recipe.rollout) == "with_demonstrations(inner=ranked(by=model_score(), n=5), fields=('chosen',))"
     assert "inner=taught_first(pairs=2000" in str(recipe.loop)
+
+
+def test_without_a_number_sft_has_two_of_fifteen_steps_and_the_weight_rises_from_there():
+    recipe = registry.build("wrpo", {"score": last_token()})
+    loop, loss = recipe.loop, recipe.objective
+    assert (loop.settings["steps"], loop.settings["share"], loss.settings["start"]) == (None, SHARE, None)
+    # 8 of 60 steps, 13 of 100
+    assert [steps_of(Run(None, steps=n), SHARE, "sft_steps") for n in (60, 100, 7)] == [8, 13, 0]
+    run = Run(policy=None, step=34, steps=60)
+    wrpo_loss(start=None)(Outputs(logprobs=LOGPROBS), batch(), run)
+    # half of the 52 steps after SFT
+    assert run.metrics["source_weight"] == pytest.approx(0.05)
+    assert registry.build("wrpo", {"score": last_token(), "sft_steps": 0}).loop is None

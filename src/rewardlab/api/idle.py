@@ -1,5 +1,6 @@
-"""Whether the rows of a task leave a method idle: they lack the column that it is about, or do not come again where it learns from
-earlier visits. It runs on them all the same, as another method does, and would be compared as if it had been at work."""
+"""Whether a task or a run leaves a method idle: rows lack the column that it is about, or do not come again where it learns from
+earlier visits, or all steps are its first stage. It runs all the same, as another method does, and would be compared as if it had
+been at work."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Sized
 
 from rewardlab import registry
 from rewardlab.api.checking import settings_of
+from rewardlab.api.stages import first_stage_alone
 from rewardlab.core import Recipe, Task
 from rewardlab.data.columns import Data
 from rewardlab.runs.config import RunConfig
@@ -20,7 +22,8 @@ def tell_idle(recipe: Recipe, task: Task, config: RunConfig) -> None:
     """Print what a method does not do on these rows in a run of so many updates."""
     if not is_first():
         return
-    for told in filter(None, (*lacking(recipe, task), few_visits(recipe, task, config))):
+    told_of = (*lacking(recipe, task), few_visits(recipe, task, config), *first_stage_alone(recipe, config))
+    for told in filter(None, told_of):
         console.print(f"warning: {told}", highlight=False, markup=False, soft_wrap=True)
 
 

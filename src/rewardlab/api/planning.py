@@ -33,6 +33,7 @@ from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recompute
 from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.planned_episodes import Episode, episode_of
 from rewardlab.api.prompt_lengths import fit_prompts
+from rewardlab.api.stages import check_stages
 from rewardlab.core import Group, Recipe, Score, Task, Trajectory
 from rewardlab.engine.distributed import world_size
 from rewardlab.engine.rates import told
@@ -77,9 +78,10 @@ def plan(
     Raises RewardlabError for what would end such a run, such as prompts too long.
     """
     check_settings(recipe, settings, changes)
-    model = named_model(model)
+    asked, model = recipe, named_model(model)
     recipe, config = with_judges(recipe_of(recipe, settings)), configured(config, model, task, changes)
     _check_asked(recipe, config)
+    check_stages(recipe, config, asked)
     task = trainable(task_of(task, config))
     check_rows(recipe, task)
     tell_idle(recipe, task, config)

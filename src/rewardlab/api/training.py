@@ -36,6 +36,7 @@ from rewardlab.api.named_scorers import require_scorers
 from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
+from rewardlab.api.stages import check_stages
 from rewardlab.core import Recipe, Run, Task
 from rewardlab.engine import distributed
 from rewardlab.engine.learner import fitting_tokens
@@ -70,11 +71,12 @@ def train(
     the step is done and saved.
     """
     check_settings(recipe, settings, changes)
-    model = named_model(model)
+    asked, model = recipe, named_model(model)
     config = configured(config, model, task, changes)
     # trackers() refuses unknown or missing trackers now, before anything is written
     recipe, config = with_judges(recipe_of(recipe, settings)), config.but(track=tuple(trackers(config.track)))
     require_learning(recipe)
+    check_stages(recipe, config, asked)
     task = trainable(task_of(task, config))
     require_packages(recipe, task)
     require_scorers(recipe)

@@ -70,7 +70,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     # torch is imported only now that the request has been checked
     from rewardlab import api
+    from rewardlab.api.stages import check_stages
 
+    if arguments:
+        check_stages(**arguments)
     if args.dry_run:
         return api.plan(**arguments, devices=args.devices, memory=args.memory)
     if args.resume:

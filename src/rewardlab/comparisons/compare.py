@@ -14,6 +14,7 @@ from rewardlab.api.dry_run import policy_before_runs
 from rewardlab.api.idle import tell_idle
 from rewardlab.api.inputs import in_environment, task_of
 from rewardlab.api.prompt_lengths import fit_prompts
+from rewardlab.api.stages import check_stages
 from rewardlab.checks.kept import STARTS
 from rewardlab.checks.pairs import Rehearsal, rehearsals
 from rewardlab.checks.workers import Crew, shared_processes
@@ -97,6 +98,7 @@ def _prepared(plan: Plan, task: Task, folder: Path, processes: Crew) -> tuple[Pl
     # prompts too long for the model are refused, or counted, here and not in every run
     for arm in plan.arms:
         fit_prompts(task, policy, plan.config, arm.recipe)
+        check_stages(arm.recipe.but(name=arm.of or arm.name), plan.config)
         tell_idle(arm.recipe.but(name=arm.of or arm.name), task, plan.config)
     plan = replace(plan, config=_anywhere(plan.config, task))
     shown = _rehearsed(plan, folder)

@@ -277,8 +277,8 @@ def decorator(make: type[Part], factory: type[PartFactory] = PartFactory, about:
             return lambda f: decorate(f, **options)
         typed = checked(make.option_type, make.__name__.lower(), function, options)
         make.check_function(function, typed)
-        if typed.wraps:
-            check_names(function, [typed.wraps])
+        if named := [*filter(None, [typed.wraps]), *typed.first]:
+            check_names(function, named)
         return factory(function, make, typed)
 
     describe_decorator(

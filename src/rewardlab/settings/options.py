@@ -28,12 +28,15 @@ class PartOptions:
     check: f(**settings) -> None; raises RewardlabError for settings that make no sense together, where they are written.
     accepts: f(problems, **settings) -> None; raises RewardlabError for rows of data that the part cannot use, before anything is
         loaded. problems: the rows that are trained on, and those that are held out.
+    first: of a loop, the settings that say how many of a run's first steps it takes in another way than the recipe says; a run
+        must have more steps than their sum.
     """
 
     needs: tuple[str, ...] = ()
     wraps: str | None = None
     check: Callable | None = None
     accepts: Callable | None = None
+    first: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,11 +12,12 @@ from typing import Any
 from rewardlab.checks.claim import Check
 from rewardlab.core import Loop, Recipe, Run, Update, loop
 from rewardlab.data.columns import Column, Data
+from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.rollouts.recorded import recorded
-from rewardlab.settings.domain import PositiveFloat, PositiveInt
+from rewardlab.settings.domain import PositiveFloat, PositiveInt, Share
 
 from .rlhf import pairs_in, teach
 
@@ -35,17 +36,27 @@ def sft(base: Recipe | None = None, *, field: str = "solution", lr: float | None
     )
 
 
-@loop(wraps="inner")
+def steps_of(run: Run, share: float, setting: str) -> int:
+    """A share of the run's steps, rounded down. Raises RewardlabError, naming the setting to give, where a budget ends the run."""
+    if run.budget is not None:
+        raise RewardlabError(f"this run ends at a budget, so that nobody knows a share of its steps: give {setting}")
+    # the epsilon: a share such as 2/15 times 60 may come out just below the whole number that it is
+    return int(share * run.steps + 1e-9)
+
+
+@loop(wraps="inner", first=("steps",))
 def sft_first(
-    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "chosen", sft_lr_scale: PositiveFloat = 10.0,
-    inner: Loop | None = None,
+    recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt | None = None, share: Share = 1 / 3, field: str = "chosen",
+    sft_lr_scale: PositiveFloat = 10.0, inner: Loop | None = None,
 ) -> None:  # fmt: skip
     """SFT on the replies in `field` for the first `steps` training steps. Then the policy so far becomes the reference, and
     training goes on by the recipe, with a fresh optimiser.
 
-    sft_lr_scale: the learning rate of these steps, as a multiple of the recipe's.  inner: how a step is taken.
+    steps: None: the `share` of the run's.  sft_lr_scale: the learning rate of these steps, as a multiple of the recipe's.
+    inner: how a step is taken.
     """
-    if run.step == steps:
+    steps = steps_of(run, share, "sft_steps") if steps is None else steps
+    if 0 < run.step == steps:
         ops.new_stage()
     step = sft(field=field, lr=sft_lr_scale * recipe.update.rate) if run.step < steps else recipe
     inner(step, run, ops) if inner else ops.standard_step(step)
@@ -53,14 +64,14 @@ def sft_first(
 
 @loop(wraps="inner")
 def other_first(
-    recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: PositiveInt, passes: PositiveInt = 1, inner: Loop | None = None
+    recipe: Recipe, run: Run, ops: Any, *, model: str, pairs: PositiveInt | None = None, passes: PositiveInt = 1,
+    inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Train the run's second model of this name by its own recipe, on at most `pairs` of the data, before the first step.
-
-    inner: how a step is taken.
+    """Train the run's second model of this name by its own recipe, before the first step, on at most `pairs` of the data; None: on
+    as many as all steps of the run take, which are the same ones.  inner: how a step is taken.
     """
     if (key := f"taught.{model}") not in run.memory:
-        problems = pairs_in(ops, run, pairs)
+        problems = pairs_in(ops, run, steps_of(run, 1, "pairs") * recipe.update.problems if pairs is None else pairs)
         teach(ops, run, model, problems, passes, ops.learners[model].recipe.update.problems, f"teaching the {model}")
         run.memory[key] = True
     inner(recipe, run, ops) if inner else ops.standard_step(recipe)

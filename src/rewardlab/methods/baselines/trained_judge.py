@@ -25,7 +25,7 @@ from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.worlds.duels import FORM
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("first",))
 def judgements_first(
     recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, by: Reward, form: str = "", kind: Kind = "pairwise",
     n: PositiveInt = 4, writer: str = "policy", keep: Keep = "first", easy: bool = True, kept: Rollout | None = None,
@@ -51,7 +51,7 @@ def _imitation(recipe: Recipe, kept: Rollout, lr_scale: float) -> Recipe:
     return sft(problems=update.problems).but(rollout=kept, lr=min(1.0, lr_scale * update.rate), measure=None)
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("first",))
 def imitated_first(
     recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, kept: Rollout, sft_lr_scale: PositiveFloat = 5.0,
     inner: Loop | None = None,
@@ -69,7 +69,7 @@ def imitated_first(
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("steps",))
 def learner_alone(
     recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, name: str = "verifier", inner: Loop | None = None
 ) -> None:  # fmt: skip

@@ -28,7 +28,7 @@ from rewardlab.rollouts.ranked import ranked
 from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("sft_steps", "annotated_steps"))
 def then_own_pairs(
     recipe: Recipe, run: Run, ops: Any, *, sft_steps: NonNegativeInt, annotated_steps: NonNegativeInt, round_steps: PositiveInt,
     n: PositiveInt, field: str = "chosen", sft_lr_scale: PositiveFloat = 10.0, inner: Loop | None = None,

@@ -74,7 +74,7 @@ def passed(ops: Any, positions: Sequence[int], attempts: int, tags: bool) -> dic
     return traces
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("steps",))
 def traces_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, attempts: PositiveInt = 3, pool: PositiveInt = 1000,
     sft_lr_scale: PositiveFloat = 10.0, tags: bool = True, inner: Loop | None = None,

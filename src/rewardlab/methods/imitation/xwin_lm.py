@@ -28,7 +28,7 @@ from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
 WRITER = "writer"
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("sft_steps", "best_steps"))
 def in_stages(
     recipe: Recipe, run: Run, ops: Any, *, sft_steps: PositiveInt, best_steps: NonNegativeInt, n: PositiveInt,
     field: str = "chosen", sft_lr_scale: PositiveFloat = 10.0, inner: Loop | None = None,

@@ -60,7 +60,7 @@ def consistency(a: Tensor, batch: Batch, run: Run, *, label: Label = "round", at
     return torch.tensor(values, dtype=a.dtype, device=a.device)[:, None].expand_as(a)
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("sft_steps",))
 def self_ranking(
     recipe: Recipe, run: Run, ops: Any, *, sft_steps: NonNegativeInt, round_steps: PositiveInt, field: str = "chosen",
     sft_lr_scale: PositiveFloat = 10.0, inner: Loop | None = None,

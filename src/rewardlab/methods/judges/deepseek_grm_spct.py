@@ -197,7 +197,7 @@ def right_unhinted(trajectory: Trajectory, *, form: str = "", kind: Kind = "scor
     return right_judgement(form=form, kind=kind, wrong=0.0)([[trajectory]], Run(None))[0][0]
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("steps",))
 def rejective_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, n: PositiveInt = 3, hinted: bool = True,
     lr_scale: PositiveFloat = 12.5, inner: Loop | None = None,

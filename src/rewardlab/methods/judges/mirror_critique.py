@@ -116,7 +116,7 @@ def _right(question: Problem, critique: str, form: Form) -> bool:
     return values is not None and agrees(values, question.meta[WORTH])
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("first",))
 def mirrored_first(
     recipe: Recipe, run: Run, ops: Any, *, first: NonNegativeInt, form: str = VERIFY, shown: str = MIRROR, n: PositiveInt = 2,
     writer: str = CRITIC, sft_lr_scale: PositiveFloat = 5.0, inner: Loop | None = None,

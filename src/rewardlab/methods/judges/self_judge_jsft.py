@@ -131,7 +131,7 @@ def replies_and_judgements(problems: list[Problem], run: Run, *, form: str = FOR
     return [[t] for t in done]
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("steps",))
 def jsft_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, form: str = FORM, says: str = SAYS,
     lr_scale: PositiveFloat = 4.0, inner: Loop | None = None,

@@ -12,8 +12,8 @@ Lu et al. 2024, arXiv:2405.17931. F, merge, density = .01 and alpha = 1e-7 are t
 with larger rates and shorter runs take more of both. Several optimiser steps on a batch are merged together, as `online_step`
 does there. (inferred): `sft_steps`.
 
-The --model was fine-tuned from the checkpoint `pretrained`. Without that the --model is taken for pretrained, and the first
-`sft_steps` imitate the chosen replies.
+The --model was fine-tuned from the checkpoint `pretrained`. Without that the --model is taken for pretrained, and the first third
+of the steps, or `sft_steps`, imitate the chosen replies.
 """
 
 from typing import Any, Literal
@@ -25,7 +25,7 @@ from rewardlab.core import Learner, Loop, Recipe, Run, loop
 from rewardlab.data.columns import Data
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.methods.baselines.dpo import dpo
-from rewardlab.methods.baselines.sft import sft_first
+from rewardlab.methods.baselines.sft import sft_first, steps_of
 from rewardlab.policies.merging import Weights, largest_share, of_one_sign, random_share, task_vectors
 from rewardlab.settings.domain import NonNegativeInt, PositiveShare, Share
 
@@ -41,15 +41,16 @@ def sparse(change: Weights, how: str, density: float, rng: torch.Generator) -> d
     return random_share(change, density, rng) if how == "dare" else largest_share(change, density)
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("after",))
 def merged_updates(
-    recipe: Recipe, run: Run, ops: Any, *, after: NonNegativeInt, how: How = "dare", density: PositiveShare = 0.01,
-    alpha: Share = 1e-7, inner: Loop | None = None,
+    recipe: Recipe, run: Run, ops: Any, *, after: NonNegativeInt | None = None, how: How = "dare",
+    density: PositiveShare = 0.01, alpha: Share = 1e-7, inner: Loop | None = None,
 ) -> None:  # fmt: skip
-    """Training steps by `inner`; from the step `after` on, each update is merged with tau.
+    """Training steps by `inner`; from the step `after` on, each update is merged with tau.  after: None: a third of the run's.
 
     run.memory holds the sparse tau.  Logged: merged, the norm of the merged change over that of the step's.
     """
+    after = steps_of(run, 1 / 3, "sft_steps") if after is None else after
     before = {name: w.clone() for name, w in run.policy.state().items()}
     if run.step >= after and TAU not in run.memory:
         tau = change(run.model(PRETRAINED).state(), before)
@@ -72,15 +73,16 @@ def norm(change: Weights) -> float:
 
 
 def online_merging_optimizer(
-    base: Recipe | None = None, *, pretrained: str = "", sft_steps: int = 100, how: How = "dare", density: float = 0.01,
-    alpha: float = 1e-7,
+    base: Recipe | None = None, *, pretrained: str = "", sft_steps: int | None = None, how: How = "dare",
+    density: float = 0.01, alpha: float = 1e-7,
 ) -> Recipe:  # fmt: skip
-    """pretrained: checkpoint from which the policy was fine-tuned; without it, `sft_steps` fine-tune it first.
-    how: dare or ties.  density: share of the changes that a merge is made of.  alpha: weight of fine-tuning's, at every step.
+    """pretrained: checkpoint from which the policy was fine-tuned; without it, `sft_steps` fine-tune it first; None: a third
+    of the run's.  how: dare or ties.  density: share of the changes that a merge is made of.  alpha: weight of fine-tuning's, at
+    every step.
     """
     base = base or dpo()
     after = 0 if pretrained else sft_steps
-    steps = sft_first(steps=after, inner=base.loop) if after else base.loop
+    steps = base.loop if after == 0 else sft_first(steps=after, inner=base.loop)
     frozen = Learner(PRETRAINED, pretrained or "copy:policy", Recipe(), every=0)
     return base.but(loop=merged_updates(after=after, how=how, density=density, alpha=alpha, inner=steps), also=(*base.also, frozen))
 

@@ -189,7 +189,7 @@ def at_decisive_tokens(a: Tensor, batch: Batch, run: Run) -> Tensor:
     return a * weight
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("freeze",))
 def reward_model_first(recipe: Recipe, run: Run, ops: Any, *, freeze: NonNegativeInt, inner: Loop | None = None) -> None:
     """Train only the second models in the first `freeze` steps, while the policy samples.  inner: how a step is taken then."""
     if run.step < freeze:

@@ -10,8 +10,8 @@ and do not drift round by round. Longer is not better: lambda takes back what a 
 Dong et al. 2024, arXiv:2405.07863; n = 8 at temperature 1, best against worst, the initial reference, the policy that goes on from
 round to round, and the penalty (off in the script) are those of the released code (RLHFlow/Online-RLHF, run_loop.sh at 138f527,
 dpo_iteration/run_dpo.py at 120a059), and beta = .1 its trainer's. There lambda counts characters, here tokens; and three rounds of
-20,000 prompts each, here of `round_steps`. Replies are written when their prompt comes up, by the frozen pi_k. The reward model is
-learnt from pairs or brought along (--reward-model PATH), or it is a reward (score=...).
+20,000 prompts each, here of a third of the steps, or of `round_steps`. Replies are written when their prompt comes up, by the
+frozen pi_k. The reward model is learnt from pairs or brought along (--reward-model PATH), or it is a reward (score=...).
 """
 
 from typing import Any
@@ -21,6 +21,7 @@ from rewardlab.core import Learner, Loop, Recipe, Run, loop
 from rewardlab.data.columns import Column, Data
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
+from rewardlab.methods.baselines.sft import steps_of
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
@@ -30,11 +31,14 @@ WRITER = "writer"
 
 
 @loop(wraps="inner")
-def writer_follows(recipe: Recipe, run: Run, ops: Any, *, round_steps: PositiveInt, inner: Loop | None = None) -> None:
+def writer_follows(
+    recipe: Recipe, run: Run, ops: Any, *, round_steps: PositiveInt | None = None, inner: Loop | None = None
+) -> None:
     """Copy the policy into the writer every `round_steps`, with a fresh optimiser; the reference stays.
 
-    inner: how a step is taken.
+    round_steps: None: a third of the run's.  inner: how a step is taken.
     """
+    round_steps = max(1, steps_of(run, 1 / 3, "round_steps")) if round_steps is None else round_steps
     if run.step and run.step % round_steps == 0:
         run.model(WRITER).load_state(run.policy.state())
         ops.policy.reset_optimizer()
@@ -43,11 +47,11 @@ def writer_follows(recipe: Recipe, run: Run, ops: Any, *, round_steps: PositiveI
 
 
 def rlhf_workflow_online(
-    base: Recipe | None = None, *, round_steps: int = 13, n: int = 8, per_token: float = 0.0, score: Reward | None = None,
+    base: Recipe | None = None, *, round_steps: int | None = None, n: int = 8, per_token: float = 0.0, score: Reward | None = None,
     reward_model: str = "value-head", pairs: int = 2000, passes: int = 1,
 ) -> Recipe:  # fmt: skip
-    """round_steps: of each round.  n: replies that a pair is chosen from.  per_token: lambda, what a token costs.  score,
-    reward_model, pairs, passes: as in `rlhf`.
+    """round_steps: of each round; None: a third of the run's.  n: replies that a pair is chosen from.  per_token: lambda, what a
+    token costs.  score, reward_model, pairs, passes: as in `rlhf`.
     """
     base = base or dpo(problems=8)
     base = rlhf(base, score=score, reward_model=reward_model, pairs=pairs, passes=passes)

@@ -11,9 +11,9 @@ Zhu et al. 2025, arXiv:2506.14574; weights, alpha = 0.5 and beta = 0.1 are those
 gradient, and the policy starts anew from the reference, not from the guide. The guide's updates are not counted as steps; its
 tokens count.
 
-The guide learns from the same pairs, before the policy's first step; or it is a model that was trained before from the same start,
-by DPO, SimPO or another method: --reward-model PATH. The loss is DPO's there, whatever the guide; simpo+tgdpo trains the guide by
-SimPO and weighs SimPO's loss in the same way (ours).
+The guide learns from the same pairs as the policy, before its first step (`pairs`: from so many); or it is a model that was trained
+before from the same start, by DPO, SimPO or another method: --reward-model PATH. The loss is DPO's there, whatever the guide;
+simpo+tgdpo trains the guide by SimPO and weighs SimPO's loss in the same way (ours).
 """
 
 import torch
@@ -48,11 +48,12 @@ def token_guidance(a: Tensor, batch: Batch, run: Run, *, alpha: NonNegativeFloat
 
 
 def tgdpo(
-    base: Recipe | None = None, *, alpha: float = 0.5, beta: float = 0.1, reward_model: str = "copy:policy", pairs: int = 2000,
-    passes: int = 1,
+    base: Recipe | None = None, *, alpha: float = 0.5, beta: float = 0.1, reward_model: str = "copy:policy",
+    pairs: int | None = None, passes: int = 1,
 ) -> Recipe:  # fmt: skip
     """alpha: how much a token's reward changes its weight.  beta: of the guide's rewards, and of DPO.  reward_model: the guide, the
-    path of one that was trained before; or what it starts from and is trained first, on `pairs`, `passes` times.
+    path of one that was trained before; or what it starts from and is trained first, on `pairs`, `passes` times;
+    None: on those of all steps of the run.
     """
     base = base or dpo(beta=beta)
     objective = weigh_by_credit(base.objective, base.credit, "tgdpo")

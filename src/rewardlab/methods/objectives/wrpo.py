@@ -8,8 +8,8 @@ best reply is near, and can teach no more than the target knows. Whole texts are
 
 Yang et al. 2024, arXiv:2412.03187. Loss, alpha = 0.1, beta = 0.01 and the linear schedule from 0 follow the released code
 (yangzy39/WRPO, ac6cbf5, wrpo_trainer.py; 8169c75, llama-3-8b-instruct-sft-wrpo.yaml); n = 5 and SFT on y_ws before, which gives the
-reference, its README. There SFT has a third of the data, at 23 times the rate of the rest: so many of the steps go to `sft_steps`,
-at ten times (`sft_first`). (inferred): own replies are written when their prompt comes up, by the reference.
+reference, its README. There SFT has a third of the data, at 23 times the rate of the rest; here 2 of 15 steps, at ten times
+(`sft_first`), unless `sft_steps` says how many. (inferred): own replies are written when their prompt comes up, by the reference.
 
 rewardlab data pairs chooses the sources' best reply by `scores` among `replies`. Own replies are ranked by a reward model, learnt
 from `chosen` and `rejected` or brought along (--reward-model PATH), or by a reward (score=...).
@@ -26,7 +26,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.pairs import preference_margins
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.methods.baselines.rlhf import rlhf
-from rewardlab.methods.baselines.sft import sft_first
+from rewardlab.methods.baselines.sft import sft_first, steps_of
 from rewardlab.objectives.pairs import row_sum
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.ranked import ranked
@@ -34,19 +34,23 @@ from rewardlab.rollouts.with_demonstrations import with_demonstrations
 from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, Share
 from rewardlab.worlds.notes import note_quality
 
+SHARE = 2 / 15
+"""Of the steps, that of SFT where nothing else is said."""
+
 
 @objective(unit="group", needs=("ref",))
 def wrpo_loss(
-    out: Outputs, batch: Batch, run: Run, *, alpha: Share = 0.1, beta: PositiveFloat = 0.01, start: NonNegativeInt = 0,
+    out: Outputs, batch: Batch, run: Run, *, alpha: Share = 0.1, beta: PositiveFloat = 0.01, start: NonNegativeInt | None = 0,
     annealed: bool = True,
 ) -> Tensor:  # fmt: skip
     """Groups of three rows: the sources' winner, the own winner, the own loser.  alpha: weight of the first at the end of the run.
 
-    start: the training step at which it begins to rise from 0.  annealed: false keeps it at alpha.
+    start: the training step at which it begins to rise from 0; None: after the default share of SFT.  annealed: false keeps it
+    at alpha.
     """
     if len(batch) != 3 * batch.groups or not torch.equal(batch.group[::3], batch.group[2::3]):
         raise RewardlabError("wrpo_loss needs groups of three rows: a source model's winner, an own winner and an own loser")
-    before = start / max(1, run.steps)
+    before = (steps_of(run, SHARE, "sft_steps") if start is None else start) / max(1, run.steps)
     share = alpha * (max(0.0, run.progress - before) / (1 - before) if annealed and before < 1 else 1.0)
     run.log("source_weight", share)
     source, own, loser = row_sum(out.logprobs - batch.ref, batch).view(-1, 3).unbind(1)
@@ -55,16 +59,16 @@ def wrpo_loss(
 
 def wrpo(
     base: Recipe | None = None, *, alpha: float = 0.1, beta: float = 0.01, annealed: bool = True, field: str = "chosen",
-    sft_steps: int = 8, n: int = 5, score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000,
+    sft_steps: int | None = None, n: int = 5, score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000,
 ) -> Recipe:  # fmt: skip
     """alpha: weight of the sources' winner at the end.  annealed: false keeps it there from the start.  field: the column of the
-    sources' winner.  sft_steps: steps of SFT on it before the others; 0: none.  n: own replies to each prompt.  score,
-    reward_model, pairs: what ranks them, as in `rlhf`.
+    sources' winner.  sft_steps: steps of SFT on it before the others; None: 2 of 15 of the run's; 0: none.  n: own
+    replies to each prompt.  score, reward_model, pairs: what ranks them, as in `rlhf`.
     """
     base = base or dpo(problems=8)
     base = rlhf(base, score=score, reward_model=reward_model, pairs=pairs)
     own = ranked(by=base.required("reward"), n=n)
-    first = sft_first(steps=sft_steps, field=field, inner=base.loop) if sft_steps else base.loop
+    first = base.loop if sft_steps == 0 else sft_first(steps=sft_steps, share=SHARE, field=field, inner=base.loop)
     loss = wrpo_loss(alpha=alpha, beta=beta, start=sft_steps, annealed=annealed)
     return base.but(rollout=with_demonstrations(inner=own, fields=(field,)), objective=loss, loop=first)
 

@@ -192,7 +192,7 @@ def chains_accuracy(
     }  # fmt: skip
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("steps",))
 def positives_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, compared: tuple[str, ...] = ROLES,
     sft_lr_scale: PositiveFloat = 3.0, inner: Loop | None = None,

@@ -67,7 +67,7 @@ def where_known(groups: list[Group], run: Run, *, inner: Reward) -> Scores:
     return [[Score(0.0, why=s.why) if s.missing else Score(s.total, why=s.why) for s in row] for row in said]
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("steps",))
 def guided_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, n: PositiveInt = 8, inner: Loop | None = None
 ) -> None:  # fmt: skip
