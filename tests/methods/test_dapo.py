@@ -24,6 +24,12 @@ def test_length_is_punished_over_the_last_fifth_of_the_room(tokens, paid):
     assert score.value == pytest.approx(paid)
 
 
+@pytest.mark.parametrize(("roles", "paid"), [("rd" * 12 + "r", 0.0), ("r" + "d" * 17 + "rr" + "d" * 5, -0.25), ("rrr", 0.0)])
+def test_of_the_replies_of_an_episode_the_longest_is_punished(roles, paid):
+    # twelve replies of a token; one of 17 and one of 5, of which each may have 20; none
+    assert overlong(cache=0.2)([[row_of(roles)]], Run(None, max_new=20))[0][0].value == pytest.approx(paid)
+
+
 def test_no_cache_no_price():
     assert overlong(cache=0.0)([[row_of("d" * 20)]], Run(None, max_new=20))[0][0].value == 0.0
 

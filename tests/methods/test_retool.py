@@ -11,6 +11,7 @@ from rewardlab.core import Outputs, Run, Score, Trajectory, Turn, ask, rollout
 from rewardlab.engine.collate import add_columns, collate
 from rewardlab.engine.loss import losses_of, weigh
 from rewardlab.envs.search import search
+from rewardlab.errors import RewardlabError
 from rewardlab.methods.agents.retool import calls_where_hard, retool
 from rewardlab.rewards.reward import reward
 
@@ -75,6 +76,17 @@ def test_it_stacks_on_group_methods_and_keeps_their_episodes():
     assert retool(env=search()).rollout.settings["env"].name == "search"
     # a base with tools of its own keeps them
     assert registry.build("otc_po+retool").rollout.settings["env"].name == "search"
+
+
+def test_it_keeps_the_filter_and_the_temperature_of_its_base():
+    recipe = registry.build("dapo+retool", {"dapo.n": 4})
+    assert recipe.rollout.name == "solved_between"
+    assert (recipe.rollout.innermost.name, recipe.rollout.innermost.settings["n"]) == ("interactive", 4)
+    assert registry.build("grpo+retool", {"temperature": 0.7}).rollout.settings["temperature"] == 0.7
+    # tools of a base are found within its filter too
+    assert retool(registry.build("otc_po+dapo")).rollout.innermost.settings["env"].name == "search"
+    with pytest.raises(RewardlabError, match="this one is recorded"):
+        registry.build("sft+retool")
 
 
 def test_calls_are_counted_by_how_hard_problems_are():

@@ -47,6 +47,8 @@ END = "<think>b</think><answer>Bonn</answer>"
         (ASK + END + " Done.", 0.0),
         (ASK, 0.0),
         (ASK.replace("i<", "<b>i</b><") + END, 0.0),
+        (ASK.replace("i<", "2 < 3<") + END, 0.0),
+        (ASK.replace("i<", "3 > 2<") + END, 1.0),
         (ASK.replace(">q<", "> <") + END, 0.0),
         (ASK.replace(">q<", ">q\nr<") + END, 0.0),
         (ASK.replace(">q<", ">your query<") + END, 0.0),
@@ -139,6 +141,20 @@ def test_the_policy_is_told_and_its_information_masked(policy):
     shares = information_learnt(plain=plain, own=self_searched(inner=plain, tell=""))([problem], Run(policy))
     assert shares["own"] == 0
     assert 0.05 < shares["plain"] < 0.5
+
+
+def test_what_the_base_samples_by_stays():
+    recipe = build("dapo+ssrl", {"dapo.n": 3})
+    assert str(recipe.rollout).startswith("solved_between(inner=self_searched(inner=independent(n=3)),")
+    hot = build("grpo+ssrl", {"grpo.temperature": 0.6})
+    assert str(hot.rollout) == "self_searched(inner=independent(temperature=0.6))"
+    assert str(hot.measure) == "episode_accuracy(rollout=self_searched(inner=independent(n=1, temperature=0.6)))"
+    real = ssrl(build("dapo", {"n": 3}), corpus="http://h/retrieve", real=True).rollout
+    assert (real.name, real.innermost.name, real.rows_per_problem) == ("solved_between", "interactive", 3)
+    # what is said stands, and without a base it is the paper's
+    assert ssrl(build("grpo"), n=2, temperature=0.5).rollout.innermost.settings["n"] == 2
+    assert ssrl(temperature=0.5).rollout.innermost.settings == {**ssrl().rollout.innermost.settings, "temperature": 0.5}
+    assert ssrl().rollout.rows_per_problem == 5
 
 
 def test_a_real_search_engine_takes_the_place_of_the_information(policy):

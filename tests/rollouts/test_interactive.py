@@ -226,3 +226,12 @@ def test_no_episodes_are_played_in_no_time(policy):
         rows, states = [], []
         go_on(env, rows, states, Run(policy, seed=0, max_new=4), Sampling(4), turns=3)
         assert rows == states == []
+
+
+@pytest.mark.parametrize("name", ["retool", "endless_terminals", "parallelsearch", "reseek", "grail", "ufo_try_again"])
+def test_methods_that_play_keep_the_filter_and_the_temperature_of_their_base(name):
+    base = registry.build("dapo", {"n": 4})
+    hot = base.but(rollout=base.rollout.but_innermost(temperature=0.7))
+    names = {part.name for part in registry.method(name)(hot).rollout.walk()}
+    assert {"solved_between", "interactive"} <= names
+    assert registry.method(name)(hot).sampling_settings["temperature"] == 0.7

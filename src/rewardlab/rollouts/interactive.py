@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from rewardlab.core import Environment, Group, Message, Problem, Run, Sampling, Trajectory, Turn, rollout, seed_of
+from rewardlab.core import Environment, Group, Message, Problem, Rollout, Run, Sampling, Trajectory, Turn, rollout, seed_of
 from rewardlab.core.episode import place_of
+from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.splitters import mark
 
@@ -42,6 +43,16 @@ def interactive(
     if steps:
         episodes = [mark(t, steps, run.policy.pieces, run.policy.name) for t in episodes]
     return [episodes[i : i + n] for i in range(0, len(episodes), n)]
+
+
+def in_place_of_replies(rollout: Rollout, **play: Any) -> Rollout:
+    """A rollout with episodes in the place of its replies, or of its own episodes.
+
+    Its wrappers stay, and so do n, temperature and the like unless `play`, settings of `interactive`, says otherwise. Raises
+    RewardlabError where something else is below the wrappers, or has settings that episodes lack.
+    """
+    episodes = rollout.innermost.function is interactive.function
+    return rollout.replace_innermost(interactive if episodes else independent, interactive, **play)
 
 
 Together = Callable[[list[Trajectory], list[Any], list[int], bool], list[int]]

@@ -19,6 +19,7 @@ already are validated and attempted alike. Rows never solved are not trained on 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from rewardlab.checks.claim import Check
 from rewardlab.core import Environment, Group, Problem, Recipe, Rollout, Run, rollout
@@ -28,7 +29,7 @@ from rewardlab.envs.terminal import terminal, untold_terminal
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.ppo import ppo
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 
 TIMES = 20
 """Batches that are looked through for tasks to keep."""
@@ -64,12 +65,10 @@ def endless_terminals(
     keep: the column that says how many attempts solved a task; "": all tasks are trained on.
     """
     base = base or ppo(n=4, beta=0.0, epochs=2)
-    playing = base.rollout is not None and bool(base.rollout.settings.get("env"))
-    if env is not None or not playing:
-        env = env or terminal()
-        rows = n or (base.rollout.rows_per_problem if base.rollout else 4)
-        measure = episode_accuracy(rollout=interactive(env=env, n=1, turns=turns))
-        base = base.but(rollout=interactive(env=env, n=rows, turns=turns), measure=measure)
+    if env is not None or not base.sampling_settings.get("env"):
+        play: dict[str, Any] = {"env": env or terminal(), "turns": turns}
+        episodes = in_place_of_replies(base.required("rollout"), **play | ({"n": n} if n else {}))
+        base = base.but(rollout=episodes, measure=episode_accuracy(rollout=interactive(n=1, **play)))
     return base.but(rollout=only_solvable(inner=base.rollout, column=keep) if keep else base.rollout)
 
 

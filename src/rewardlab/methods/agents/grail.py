@@ -52,7 +52,7 @@ from rewardlab.objectives.ratio import imitate
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.settings.domain import NonNegativeInt, PositiveFloat, PositiveInt
 from rewardlab.text.answers import tidy
 from rewardlab.text.replies import accepted
@@ -157,7 +157,7 @@ def _written(problem: Problem, group: Group, run: Run, env: Environment) -> Traj
     return row
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("steps",))
 def ways_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: NonNegativeInt, first: Rollout, scale: PositiveFloat = 10.0,
     inner: Loop | None = None,
@@ -251,7 +251,7 @@ def grail(
     file = str(env.settings.get("graph", ""))
     first = ways_written(**play, n=n, graph=file, writer=EXPLORER if asked else "policy")
     return base.but(
-        rollout=remembering(inner=interactive(**play, n=n), graph=file),
+        rollout=remembering(inner=in_place_of_replies(base.required("rollout"), **play, n=n), graph=file),
         reward=(base.reward or correct()) + precise * precision() + concise * conciseness(),
         credit=each_term(chain=center() >> scale_by_std()) >> turn_to_go(gamma=gamma),
         loop=ways_first(steps=sft_steps, first=first, inner=base.loop) if sft_steps else base.loop,

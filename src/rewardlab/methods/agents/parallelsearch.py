@@ -37,7 +37,7 @@ from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.rollouts.recorded import recorded
 
 SEPARATOR = "##"
@@ -140,7 +140,7 @@ def parallelsearch(
     paid = paid + decomposition * decomposed(column=column) if decomposition else paid
     paid = paid + count * counted(column=column) if count else paid
     return base.but(
-        rollout=interactive(env=env, n=n, turns=turns),
+        rollout=in_place_of_replies(base.required("rollout"), env=env, n=n, turns=turns),
         reward=paid,
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )

@@ -60,7 +60,7 @@ from rewardlab.methods.baselines.sft import sft_first
 from rewardlab.rewards.retrieved import failure_of, rounds, similarity, texts_in
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.searches import results_of
@@ -173,7 +173,7 @@ def each_step_alike(batch: Batch) -> Tensor:
     return over_turns(1 / (length.clamp(min=1) * (length > 0).sum().clamp(min=1)), batch.mask)
 
 
-@loop(wraps="inner")
+@loop(wraps="inner", first=("steps",))
 def cold_start_first(
     recipe: Recipe, run: Run, ops: Any, *, steps: PositiveInt, field: str = "solution", inner: Loop | None = None
 ) -> None:  # fmt: skip
@@ -231,7 +231,7 @@ def r3_rag(
     alike = each_step_alike()
     critics = tuple(replace(x, recipe=x.recipe.but(credit=target, weighting=alike)) if x.name == "critic" else x for x in base.also)
     return base.but(
-        rollout=interactive(env=env, n=n, turns=turns),
+        rollout=in_place_of_replies(base.required("rollout"), env=env, n=n, turns=turns),
         reward=stepwise(process=process, outcome=base.reward or correct(), right=right, wrong=wrong, boost=boost, damp=damp),
         credit=own >> whiten(),
         weighting=alike,

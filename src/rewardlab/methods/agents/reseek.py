@@ -39,7 +39,7 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import NonNegativeFloat, Share
 from rewardlab.text.embedding import embedded
@@ -130,7 +130,7 @@ def reseek(
     base = base or grpo(n=n, beta=0.001)
     env, paid = tools(env, corpus, tell=TOLD), base.reward or correct()
     return base.but(
-        rollout=interactive(env=env, n=n, turns=turns),
+        rollout=in_place_of_replies(base.required("rollout"), env=env, n=n, turns=turns),
         reward=paid + judging * judged(boost=boost, trust=trust, embed=embed, least=least) if judging else paid,
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )

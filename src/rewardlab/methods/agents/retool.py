@@ -35,7 +35,7 @@ from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.methods.baselines.sft import sft_first
 from rewardlab.rewards.environment import calls_made
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 
 MOST_PAID = 0.4
 """The most that the calls of a wrong episode can earn, in the released recipe."""
@@ -76,12 +76,11 @@ def retool(
         loop=sft_first(steps=sft_steps, field="solution", inner=base.loop) if sft_steps else base.loop,
     )
     # a base that plays in an environment keeps it, and keeps its measure
-    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+    if env is None and base.sampling_settings.get("env"):
         return made
-    env = env or interpreter()
-    n = n or (base.rollout.rows_per_problem if base.rollout else 1)
-    measure = episode_accuracy(rollout=interactive(env=env, n=1, turns=turns))
-    return made.but(rollout=interactive(env=env, n=n, turns=turns), measure=measure)
+    play: dict[str, Any] = {"env": env or interpreter(), "turns": turns}
+    measure = episode_accuracy(rollout=interactive(n=1, **play))
+    return made.but(rollout=in_place_of_replies(base.required("rollout"), **play | ({"n": n} if n else {})), measure=measure)
 
 
 fidelity = "core"

@@ -35,8 +35,7 @@ from rewardlab.evals.seeded_subset import own_share
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.independent import independent
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.rollouts.recorded import recorded
 
 TOLD = (
@@ -105,7 +104,8 @@ def form_of(reply: str) -> float:
     """How well a reply keeps to the form of a self-search, from 0 to 1."""
     text = reply.strip()
     tags = _TAG.findall(text)
-    if len(tags) < 4 or len(re.findall(r"<[^>]+>", text)) != len(tags):
+    # a thought that says a < b has the tag "< b </think>", which is none of them
+    if len(tags) < 4 or not all(_TAG.fullmatch(tag) for tag in re.findall(r"<[^>]+>", text)):
         return 0.0
     if not (text.startswith("<think>") and text.endswith("</answer>") and tags[1] == "/think" and tags[-2] == "answer"):
         return 0.0
@@ -154,23 +154,29 @@ def information_learnt(problems: Sequence[Problem], run: Run, *, plain: Rollout,
 
 
 def ssrl(
-    base: Recipe | None = None, *, n: int = 5, temperature: float = 1.0, form: float = 0.1, masked: bool = True, real: bool = False,
-    env: Environment | None = None, corpus: str = "", turns: int | None = None, beta: float = 0.001,
+    base: Recipe | None = None, *, n: int | None = None, temperature: float | None = None, form: float = 0.1, masked: bool = True,
+    real: bool = False, env: Environment | None = None, corpus: str = "", turns: int | None = None, beta: float = 0.001,
 ) -> Recipe:  # fmt: skip
-    """n, temperature: of replies.  form: weight of the form, l.  masked: the information is not learnt.  corpus, env: a search
-    engine that answers in the place of the policy in a second measure, and with real=True in the rollouts too, in `turns` replies
-    at most, None: 5; real=True without one searches the documents of each row.  beta: weight of the KL.
+    """n, temperature: of replies; None: the base's, or else 5 and 1.  form: weight of the form, l.  masked: the information is not
+    learnt.  corpus, env: a search engine that answers in the place of the policy in a second measure, and with real=True in the
+    rollouts too, in `turns` replies at most, None: 5; real=True without one searches the documents of each row.  beta: weight of
+    the KL.
     """
-    base = base or grpo(n=n, temperature=temperature, beta=beta)
+    base = base or grpo(n=n or 5, beta=beta)
     right: Any = base.reward or correct()
-    own = [self_searched(inner=independent(n=k, temperature=temperature), masked=masked) for k in (n, 1)]
+    said = {key: x for key, x in (("n", n), ("temperature", temperature)) if x is not None}
+    sampled = base.required("rollout").but_innermost(**said)
+    hot = {"temperature": sampled.innermost.settings["temperature"]}
+    # within a filter of the base: what it samples anew is told and masked too
+    own = [self_searched(inner=inner, masked=masked) for inner in (sampled.innermost, sampled.innermost.but(n=1))]
     paid = base.but(reward=(1 - form) * right + form * self_search_form() if form else right)
     if not (real or corpus or env):
-        return paid.but(rollout=own[0], measure=episode_accuracy(rollout=own[1]))
-    answers = [interactive(env=tools(env, corpus), n=k, turns=turns or 5, temperature=temperature) for k in (n, 1)]
+        return paid.but(rollout=sampled.with_innermost(own[0]), measure=episode_accuracy(rollout=own[1]))
+    play: dict[str, Any] = {"env": tools(env, corpus), "turns": turns or 5}
+    answered = episode_accuracy(rollout=interactive(n=1, **play, **hot))
     if real:
-        return paid.but(rollout=answers[0], measure=episode_accuracy(rollout=answers[1]))
-    return paid.but(rollout=own[0], measure=sim_to_real(own=own[1], real=answers[1]))
+        return paid.but(rollout=in_place_of_replies(sampled, **play), measure=answered)
+    return paid.but(rollout=sampled.with_innermost(own[0]), measure=sim_to_real(own=own[1], real=interactive(n=1, **play, **hot)))
 
 
 fidelity = "core"

@@ -36,7 +36,7 @@ from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.regularise import negative_entropy
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.settings.domain import PositiveFloat, PositiveInt, PositiveShare, Share
 from rewardlab.text.blocks import last_block
 from rewardlab.text.replies import marked
@@ -210,7 +210,7 @@ def ufo_try_again(
     problems, eps_high, entropy: where no base says otherwise, prompts of a step, the upper clip range, the bonus.
     """
     base = base or ppo(n=n, lam=1.0, beta=0.001, epochs=1, minibatches=4).but(objective=_loss(eps_high, entropy), problems=problems)
-    episodes = interactive(env=env or try_again(), n=n, turns=turns)
+    episodes = in_place_of_replies(base.required("rollout"), env=env or try_again(), n=n, turns=turns)
     paid = (base.reward or correct()) * earlier_is_better(gamma=gamma)
     paid = paid - repetition * repeated_answers() if repetition else paid
     paid = paid - invalid * without_answer() if invalid else paid

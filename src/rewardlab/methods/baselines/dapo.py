@@ -10,9 +10,12 @@ or all wrong has no gradient and only dilutes the mean over tokens. There is no 
 Yu et al. 2025, arXiv:2503.14476. Further problems are sampled until the batch is full (dynamic sampling), at most 10 times, as in
 the released script (verl, recipe/dapo); their tokens count. C is a fifth of the longest reply, as in the paper (4096 of 20480
 tokens). There right replies earn 1 and wrong ones -1, so that the longest loses half of the difference; here that is 1 and 0, and
-half of `overlong`: the advantages are the same. Four updates per batch (the paper: 16): in the first the ratio is 1 and nothing is
-clipped. The script also bounds the loss of bad tokens at a ratio of 10 (--dual 10), which the paper does not.
+half of `overlong`: the advantages are the same. In an episode, whose replies may each be as long, the longest is meant. Four
+updates per batch (the paper: 16): in the first the ratio is 1 and nothing is clipped. The script also bounds the loss of bad tokens
+at a ratio of 10 (--dual 10), which the paper does not.
 """
+
+import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Recipe, Run, Trajectory
@@ -28,10 +31,14 @@ from .grpo import grpo
 
 @reward
 def overlong(trajectory: Trajectory, run: Run, *, cache: float = 0.2) -> float:
-    """0 for short replies, falling to -1 over the last `cache` of the tokens that a reply may have (`run.max_new`)."""
+    """0 for short replies, falling to -1 over the last `cache` of the tokens that a reply may have (`run.max_new`).
+
+    Of an episode's replies, each of which may have so many, the longest counts.
+    """
     # the mask counts sampled tokens only, so long prompts and tool results are not penalised
+    lengths = np.diff(np.cumsum(trajectory.mask)[trajectory.ends], prepend=0)
     window = cache * run.max_new
-    excess = float(trajectory.mask.sum()) - (run.max_new - window)
+    excess = float(lengths.max(initial=0)) - (run.max_new - window)
     # cache=0 leaves no window to divide by, and turns the penalty off
     return -min(1.0, max(0.0, excess / window)) if window else 0.0
 
