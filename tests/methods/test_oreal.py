@@ -11,6 +11,7 @@ from rows import batch_of, outcome
 
 from rewardlab import registry
 from rewardlab.core import Outputs, Run
+from rewardlab.engine.rates import told
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.objectives.oreal import MODEL, by_pass_rate, decisive, oreal
@@ -104,6 +105,15 @@ def ops_of(**settings) -> Ops:
     run = Run(policy, policy.copy("reference"), {MODEL: policy.copy(MODEL, value_head=True)}, max_new=3, seed=1, verify=ends_odd())
     recipe = recipe.but(reward=ends_odd().named("correct"))
     return Ops(recipe, run, registry.task("arithmetic", test_size=2), RunConfig(steps=9))
+
+
+@pytest.mark.parametrize(("settings", "rate"), [({}, 4e-3), ({"rm_lr": 0.02}, 0.02), ({"freeze": 0}, 4e-3)])
+def test_the_reward_model_learns_four_times_as_fast_as_the_policy(settings, rate):
+    ops = ops_of(lr=1e-3, **settings)
+    ops.recipe.loop(ops.recipe, ops.run, ops)
+    assert ops.run.metrics[f"{MODEL}/lr"] == pytest.approx(rate)
+    recipe = registry.build("oreal", {"lr": 1e-3, **settings})
+    assert told(recipe, ops.run.policy, {})[MODEL].startswith(f"lr {rate:g}:")
 
 
 def test_the_policy_waits_while_the_reward_model_learns_alone():

@@ -89,7 +89,22 @@ def told(recipe: Recipe, policy: Any, models: Mapping[str, Any]) -> dict[str, st
         if learner.recipe.objective is not None and learner.every:
             model = models.get(learner.name, policy if learner.init.startswith(("copy:policy", "value-head")) else None)
             rows[learner.name] = _words(learner.recipe.update, model)
+            if (scale := _scale(recipe, learner.name)) is not None:
+                rows[learner.name] = f"lr {scale * rate_of(recipe.update, policy):g}: {scale:g} times the policy's"
     return rows
+
+
+def _scale(recipe: Recipe, learner: str) -> float | None:
+    """What multiple of the policy's rate a loop gives to a second learner; None where it has its own."""
+    loops = recipe.loop.walk() if recipe.loop is not None else ()
+    return next(
+        (
+            loop.settings["model_lr_scale"]
+            for loop in loops
+            if loop.settings.get("model") == learner and "model_lr_scale" in loop.settings
+        ),
+        None,
+    )
 
 
 def say_rates(recipe: Recipe, policy: Any, models: Mapping[str, Any]) -> None:

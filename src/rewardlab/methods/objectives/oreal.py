@@ -57,7 +57,7 @@ from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.steps import correct_steps
 from rewardlab.rollouts.independent import independent
-from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt
+from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat
 from rewardlab.util.outputs import values
 from rewardlab.util.ranking import auc_of
 
@@ -154,6 +154,8 @@ def _with(t: Trajectory, seen: dict[str, float | bool]) -> Trajectory:
 # ---- the recipe ---------------------------------------------------------------------------------------------------------
 
 MODEL = "token_rm"
+RM_LR_SCALE = 4.0
+"""Of the reward model's rate, in the policy's: 2e-6 and 5e-7 in the released configuration."""
 
 
 @credit
@@ -190,8 +192,17 @@ def at_decisive_tokens(a: Tensor, batch: Batch, run: Run) -> Tensor:
 
 
 @loop(wraps="inner", first=("freeze",))
-def reward_model_first(recipe: Recipe, run: Run, ops: Any, *, freeze: NonNegativeInt, inner: Loop | None = None) -> None:
-    """Train only the second models in the first `freeze` steps, while the policy samples.  inner: how a step is taken then."""
+def reward_model_first(
+    recipe: Recipe, run: Run, ops: Any, *, freeze: NonNegativeInt, model: str = MODEL, model_lr_scale: PositiveFloat | None = None,
+    inner: Loop | None = None,
+) -> None:  # fmt: skip
+    """Train only the second models in the first `freeze` steps, while the policy samples.  inner: how a step is taken then.
+
+    model_lr_scale: the learning rate of the second model `model`, as a multiple of the policy's; None: its own.
+    """
+    if model_lr_scale is not None:
+        learner = ops.learners[model]
+        learner.recipe = learner.recipe.but(lr=min(1.0, model_lr_scale * recipe.update.rate))
     if run.step < freeze:
         ops.standard_step(recipe.but(objective=None))
         return
@@ -203,7 +214,8 @@ def oreal(
     tokens: bool = True, freeze: int = 10, reward_model: str = "value-head", rm_lr: float | None = None, rm_epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """eta: weight of wrong replies.  beta: of the KL.  shaped, tokens: false leaves out F, or the weights and their model.
-    freeze: steps before the policy learns, if there is a model.  reward_model, rm_lr: what it starts from, its learning rate.
+    freeze: steps before the policy learns, if there is a model.  reward_model, rm_lr: what it starts from, its learning rate;
+    None: four times the policy's.
     """
     base = base or grpo().but(rollout=independent(n=n, top_p=top_p))
     loss = policy_gradient() + beta * kl_to_reference() if beta else policy_gradient()
@@ -213,7 +225,8 @@ def oreal(
         return kept
     model = Recipe(objective=mean_label_cross_entropy(), update=Update(lr=rm_lr, epochs=rm_epochs, loss_kind="scorer"))
     also = (*base.also, Learner(MODEL, reward_model, model))
-    return kept.but(credit=paid >> at_decisive_tokens(), also=also, loop=reward_model_first(freeze=freeze, inner=base.loop))
+    loop = reward_model_first(freeze=freeze, model_lr_scale=RM_LR_SCALE if rm_lr is None else None, inner=base.loop)
+    return kept.but(credit=paid >> at_decisive_tokens(), also=also, loop=loop)
 
 
 fidelity = "core"
