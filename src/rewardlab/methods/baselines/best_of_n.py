@@ -29,7 +29,7 @@ check = Check(
     says="the best of n by score is right more often than a single sample",
     versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.05, against="pass@1", problems=200,
     sanity=True,
-    finding="50% of single replies are right, and 98% of the likeliest of 8: this policy knows which of its replies are right. "
+    finding="49% of single replies are right, and 98% of the likeliest of 8: this policy knows which of its replies are right. "
     "Nothing is said of reward models, which may prefer wrong replies",
     version=2, replaces="it holds by construction, which was not said",
 )  # fmt: skip

@@ -27,7 +27,7 @@ check = Check(
     says="the majority answer is right more often than a single sample",
     versus=None, task="arithmetic", measure="accuracy", direction="higher", margin=0.05, against="pass@1", problems=200,
     sanity=True,
-    finding="50% of single replies are right, and 88% of the most frequent answers of 8. It can only help where the right "
+    finding="49% of single replies are right, and 86% of the most frequent answers of 8. It can only help where the right "
     "answer is the most frequent one",
     version=2, replaces="it holds by construction where the mode is right, which was not said",
 )  # fmt: skip

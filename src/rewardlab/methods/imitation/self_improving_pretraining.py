@@ -99,7 +99,9 @@ def self_improving_pretraining(
 
 fidelity = "core"
 left_out = (
-    "training the judge and the rewriter, and beginning without rollouts; a judge is any reward, and without one the verifier"
+    "training the judge and the rewriter, and beginning without rollouts; a judge is any reward, and without one the verifier; "
+    "and windows of raw text, of 128 tokens: here a prefix is read as a prompt, by the chat template or with a line break after "
+    "it, and a suffix of the corpus and a rewrite end with the end of a reply"
 )
 data = Data(
     prompt="a prefix, as it stands in the corpus",
