@@ -8,10 +8,10 @@ from rows import row_of
 
 from rewardlab import registry
 from rewardlab.api.inputs import begin_run
-from rewardlab.core import Score, Task, ask
+from rewardlab.core import Run, Score, Task, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.imitation.self_improving_pretraining import extremes, self_improving_pretraining
+from rewardlab.methods.imitation.self_improving_pretraining import extremes, self_improving_pretraining, windows
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
@@ -127,3 +127,28 @@ def test_a_judge_is_a_model_of_the_run_unless_it_is_served():
     assert own.reward.settings["model"] == "judge"
     assert not served.also
     assert served.reward.settings["model"].startswith("openai:")
+
+
+def test_raw_windows_are_one_text_without_breaks_and_ends():
+    policy = untrained(hidden=32, layers=1)
+    run = Run(policy, max_new=3, seed=1)
+    (group,) = windows(n=2, fields=("text", "better"))(PROBLEMS[:1], run)
+    assert [t.tag for t in group] == ["text", "better", *[t.tag for t in group[2:]]]
+    assert len(group) == 4
+    begins = policy.tokenizer("Once upon 0")["input_ids"]
+    for t, text in zip(group, ("a bad end", "a good end"), strict=False):
+        whole = policy.tokenizer(text, add_special_tokens=False)["input_ids"]
+        assert t.ids.tolist() == [*begins, *whole[:3]]
+        assert t.mask.tolist() == [False] * len(begins) + [True] * 3
+        assert t.stop == "length"
+    for t in group[2:]:
+        assert t.ids[: len(begins)].tolist() == begins
+        assert t.turns[1].sampled is not None
+    with pytest.raises(RewardlabError, match="missing"):
+        windows(fields=("missing",))(PROBLEMS, run)
+
+
+def test_a_step_of_raw_windows():
+    ops = one_step(raw=True)
+    assert ops.run.metrics["won/better"] == 1.0
+    assert str(ops.recipe.measure) == "own_reward(reward=correct(), rollout=windows(n=1))"

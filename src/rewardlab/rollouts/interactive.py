@@ -52,7 +52,8 @@ def in_place_of_replies(rollout: Rollout, **play: Any) -> Rollout:
     RewardlabError where something else is below the wrappers, or has settings that episodes lack.
     """
     episodes = rollout.innermost.function is interactive.function
-    return rollout.replace_innermost(interactive if episodes else independent, interactive, **play)
+    played: Any = rollout.replace_innermost(interactive if episodes else independent, interactive, **play)
+    return played
 
 
 Together = Callable[[list[Trajectory], list[Any], list[int], bool], list[int]]

@@ -12,15 +12,33 @@ Tan et al. 2026, arXiv:2601.21343. Candidates, both losses, highest against lowe
 of the paper; beta is (inferred), and so is that nothing is learnt where all scores are equal. The paper's quality, judged in
 pairs, is a reward over groups.
 
-The judge is a model (`judge`), --reward FILE.py:function, a reward model, or the verifier. --max-new is the length of a suffix.
+The judge is a model (`judge`), --reward FILE.py:function, a reward model, or the verifier. --max-new is the length of a suffix, in
+the paper 128 tokens of raw text (`raw=True`).
 """
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Literal
+
+import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.clients.endpoint import is_served
-from rewardlab.core import Group, Learner, Recipe, Run, Score, Scores, Update, loop
+from rewardlab.core import (
+    Group,
+    Learner,
+    Problem,
+    Recipe,
+    Run,
+    Sampling,
+    Score,
+    Scores,
+    Trajectory,
+    Turn,
+    Update,
+    loop,
+    rollout,
+)
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.own_reward import own_reward
@@ -32,9 +50,38 @@ from rewardlab.rewards.judge import judge as judged
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.with_demonstrations import with_demonstrations
-from rewardlab.settings.domain import PositiveFloat
+from rewardlab.settings.domain import PositiveFloat, PositiveInt
 
 JUDGE = "judge"
+
+
+@rollout(rows=lambda n, fields: n + len(fields))
+def windows(problems: list[Problem], run: Run, *, n: PositiveInt = 16, fields: tuple[str, ...] = ()) -> list[Group]:
+    """The texts in these columns and n samples, as what follows a prompt in one text: without a template or a break between the
+    two, and without an end. Of a column so many tokens are read as a sample may have.
+    """
+    policy = run.policy
+    begun = [
+        Trajectory(p).plus(Turn(None, ids, text=p.question))
+        for p, ids in zip(problems, _ids(run, [p.question for p in problems], True), strict=True)
+    ]
+    for t in begun:
+        policy.check_fits(t, run.max_new)
+    rows = policy.extend([replace(t, path=(i,)) for t in begun for i in range(n)], Sampling(run.max_new), run.rng("rollout"))
+    groups: list[Group] = [[] for _ in begun]
+    for field in fields:
+        for p in problems:
+            p.required(field, by="self_improving_pretraining")
+        for group, t, ids in zip(groups, begun, _ids(run, [p.meta[field] for p in problems], False), strict=True):
+            ids = ids[: run.max_new]
+            group.append(replace(t.plus(Turn(policy.name, ids, text=policy.decode(ids)), "length"), tag=field))
+    return [[*group, *rows[i * n : (i + 1) * n]] for i, group in enumerate(groups)]
+
+
+def _ids(run: Run, texts: list[str], begins: bool) -> list[np.ndarray]:
+    """The tokens of texts; with the token that begins one, if there is such."""
+    encoded = run.policy.tokenizer(texts, add_special_tokens=begins, verbose=False)["input_ids"]
+    return [np.asarray(ids, np.int64) for ids in encoded]
 
 
 @loop
@@ -72,20 +119,26 @@ def extremes(groups: list[Group], scores: Scores) -> tuple[list[Group], Scores]:
 def self_improving_pretraining(
     base: Recipe | None = None, *, original: str = "solution", rewrite: str = "", n: int = 16, beta: PositiveFloat = 0.1,
     loss: Literal["dpo", "nll"] = "dpo", lr: float | None = None, problems: int = 32, judge: str = "",
+    raw: bool = False,
 ) -> Recipe:  # fmt: skip
     """original, rewrite: columns of suffixes, "" for none.  n: rollouts, K.  loss: dpo, or nll: of the best candidate alone.
+    raw: prefix and suffix are one text, as in the paper, for a base model; else a prompt, and a reply that ends.
     judge: openai:URL#NAME or a model, which says how good a suffix is; without one the reward is the base's, or the verifier's.
     """
     base = base or Recipe(name="self_improving_pretraining", reward=correct(), measure=mean_reward(), update=Update())
     if base.loop or base.also:
         raise RewardlabError(f"self_improving_pretraining has a loop of its own, and {base.name or 'this base'} has another")
     sampled, fields = independent(n=n), tuple(filter(None, (original, rewrite)))
+    alone = windows(n=1) if raw else independent(n=1)
     if judge:
         paid = judged(model=judge if is_served(judge) else JUDGE)
         also = () if is_served(judge) else (Learner(JUDGE, judge, Recipe(), every=0),)
-        base = base.but(reward=paid, also=also, measure=own_reward(reward=paid, rollout=independent(n=1)))
+        base = base.but(reward=paid, also=also, measure=own_reward(reward=paid, rollout=alone))
+    elif raw:
+        base = base.but(measure=own_reward(reward=base.required("reward"), rollout=alone))
+    candidates = with_demonstrations(inner=sampled, fields=fields) if fields else sampled
     return base.but(
-        rollout=with_demonstrations(inner=sampled, fields=fields) if fields else sampled,
+        rollout=windows(n=n, fields=fields) if raw else candidates,
         credit=None,
         objective=dpo_loss(beta=beta) if loss == "dpo" else imitate(),
         weighting=None if loss == "dpo" else preferred_mean(),
@@ -100,8 +153,8 @@ def self_improving_pretraining(
 fidelity = "core"
 left_out = (
     "training the judge and the rewriter, and beginning without rollouts; a judge is any reward, and without one the verifier; "
-    "and windows of raw text, of 128 tokens: here a prefix is read as a prompt, by the chat template or with a line break after "
-    "it, and a suffix of the corpus and a rewrite end with the end of a reply"
+    "and, unless raw=True, windows of raw text: a prefix is read as a prompt, by the chat template or with a line break after it, "
+    "and a suffix of the corpus and a rewrite end with the end of a reply"
 )
 data = Data(
     prompt="a prefix, as it stands in the corpus",
