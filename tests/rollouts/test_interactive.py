@@ -235,3 +235,6 @@ def test_methods_that_play_keep_the_filter_and_the_temperature_of_their_base(nam
     names = {part.name for part in registry.method(name)(hot).rollout.walk()}
     assert {"solved_between", "interactive"} <= names
     assert registry.method(name)(hot).sampling_settings["temperature"] == 0.7
+    # as many episodes as the base has replies, unless it is said otherwise
+    assert registry.method(name)(hot).rows_per_problem == 4
+    assert registry.method(name)(hot, n=2).rows_per_problem == 2

@@ -48,9 +48,10 @@ def interactive(
 def in_place_of_replies(rollout: Rollout, **play: Any) -> Rollout:
     """A rollout with episodes in the place of its replies, or of its own episodes.
 
-    Its wrappers stay, and so do n, temperature and the like unless `play`, settings of `interactive`, says otherwise. Raises
-    RewardlabError where something else is below the wrappers, or has settings that episodes lack.
+    Its wrappers stay, and so do n, temperature and the like unless `play`, settings of `interactive`, says otherwise; None says
+    nothing. Raises RewardlabError where something else is below the wrappers, or has settings that episodes lack.
     """
+    play = {name: value for name, value in play.items() if value is not None}
     episodes = rollout.innermost.function is interactive.function
     played: Any = rollout.replace_innermost(interactive if episodes else independent, interactive, **play)
     return played

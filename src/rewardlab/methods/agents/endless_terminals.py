@@ -67,7 +67,7 @@ def endless_terminals(
     base = base or ppo(n=4, beta=0.0, epochs=2)
     if env is not None or not base.sampling_settings.get("env"):
         play: dict[str, Any] = {"env": env or terminal(), "turns": turns}
-        episodes = in_place_of_replies(base.required("rollout"), **play | ({"n": n} if n else {}))
+        episodes = in_place_of_replies(base.required("rollout"), n=n, **play)
         base = base.but(rollout=episodes, measure=episode_accuracy(rollout=interactive(n=1, **play)))
     return base.but(rollout=only_solvable(inner=base.rollout, column=keep) if keep else base.rollout)
 

@@ -238,18 +238,20 @@ def _each_turn(groups: list[Group], run: Run, which: int) -> list[list[Any]]:
 
 
 def grail(
-    base: Recipe | None = None, *, env: Environment | None = None, graph: str = "", n: int = 8, turns: int = 7, explorer: str = "",
-    sft_steps: int = 20, precise: float = 1.0, concise: float = 0.5, gamma: float = 0.0, eps: float = 0.5, beta: float = 0.001,
+    base: Recipe | None = None, *, env: Environment | None = None, graph: str = "", n: int | None = None, turns: int = 7,
+    explorer: str = "", sft_steps: int = 20, precise: float = 1.0, concise: float = 0.5, gamma: float = 0.0, eps: float = 0.5,
+    beta: float = 0.001,
 ) -> Recipe:  # fmt: skip
-    """env, graph: what is explored, None and "": the rows' triples.  n, turns: episodes of a problem, and replies of an episode.
-    explorer: the model that explores in stage 1; "": the policy.  sft_steps: of stage 1.  precise, concise: weights of both rewards
-    of turns.  gamma: of what later turns earn.  eps, beta: of GRPO, where no base says otherwise."""
-    base = base or grpo(n=n, eps=eps, beta=beta)
+    """env, graph: what is explored, None and "": the rows' triples.  n, turns: episodes of a problem (None: the base's, or else
+    8), and replies of an episode.  explorer: the model that explores in stage 1; "": the policy.  sft_steps: of stage 1.  precise,
+    concise: weights of both rewards of turns.  gamma: of what later turns earn.  eps, beta: of GRPO, where no base says otherwise.
+    """
+    base = base or grpo(n=n or 8, eps=eps, beta=beta)
     env = knows(env, graph)
     asked = (Learner(EXPLORER, explorer, Recipe(), every=0),) if explorer not in ("", "policy") else ()
     play = {"env": env, "turns": turns}
     file = str(env.settings.get("graph", ""))
-    first = ways_written(**play, n=n, graph=file, writer=EXPLORER if asked else "policy")
+    first = ways_written(**play, n=n or base.rows_per_problem, graph=file, writer=EXPLORER if asked else "policy")
     return base.but(
         rollout=remembering(inner=in_place_of_replies(base.required("rollout"), **play, n=n), graph=file),
         reward=(base.reward or correct()) + precise * precision() + concise * conciseness(),

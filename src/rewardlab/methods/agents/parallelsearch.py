@@ -125,14 +125,14 @@ def decomposing(problems: Sequence[Problem], run: Run, *, rollout: Rollout, colu
 
 
 def parallelsearch(
-    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 1, turns: int = 5,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int | None = None, turns: int = 5,
     form: float = 0.1, decomposition: float = 0.15, count: float = 0.35, column: str = "type",
 ) -> Recipe:  # fmt: skip
     """env: the tools; without it a search in `corpus`, a file or an address, or in the documents of each row (`tools`), of several
-    queries a call.  n: episodes of a question.  turns: replies of one, at most.  form, decomposition, count: weights.  column: with
-    the type of a question.
+    queries a call.  n: episodes of a question; None: the base's, or else 1.  turns: replies of one, at most.  form, decomposition,
+    count: weights.  column: with the type of a question.
     """
-    base = base or ppo(n=n, lam=1.0, beta=0.001, epochs=1, minibatches=2)
+    base = base or ppo(n=n or 1, lam=1.0, beta=0.001, epochs=1, minibatches=2)
     env = tools(env, corpus, separator=SEPARATOR, tell=TOLD)
     paid: Any = base.reward or correct()
     # a weight of 0 leaves the term out

@@ -211,17 +211,17 @@ def relevance_found(problems: Sequence[Problem], run: Run, *, rollout: Rollout) 
 
 
 def r3_rag(
-    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 4, turns: int = 5,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int | None = None, turns: int = 5,
     judge: Reward | None = None, relevance: Literal["similar", "supporting"] = "similar", embed: str = "",
     gold: str = "supporting", right: float = 2.0, wrong: float = 0.1, boost: float = 1.6, damp: float = 0.1, beta: float = 0.01,
     cold_start: int = 0, traces: str = "solution", problems: int = 64,
 ) -> Recipe:  # fmt: skip
     """env: the tools; without it a search in `corpus`, a file or an address, or in the documents of each row (`tools`).  n, turns:
-    episodes of a question, and replies of one, at most.  judge, relevance, embed, gold: of what was retrieved.  right, wrong,
-    boost, damp: as of `stepwise`.  beta: weight of the KL.  cold_start: steps of SFT first, on the column `traces`, lists in which
-    replies and results take turns.  problems: of a step, where no base says otherwise.
+    episodes of a question (None: the base's, or else 4), and replies of one, at most.  judge, relevance, embed, gold: of what was
+    retrieved.  right, wrong, boost, damp: as of `stepwise`.  beta: weight of the KL.  cold_start: steps of SFT first, on the
+    column `traces`, lists in which replies and results take turns.  problems: of a step, where no base says otherwise.
     """
-    base = base or ppo(n=n, beta=beta, epochs=1, minibatches=4).but(problems=problems)
+    base = base or ppo(n=n or 4, beta=beta, epochs=1, minibatches=4).but(problems=problems)
     if not any(x.name == "critic" for x in base.also):
         raise RewardlabError("r3_rag learns by PPO: give it a base with a learner named critic, as ppo has")
     env = tools(env, corpus)

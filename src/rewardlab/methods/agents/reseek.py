@@ -119,15 +119,15 @@ def judged(
 
 
 def reseek(
-    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 5, turns: int = 5,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int | None = None, turns: int = 5,
     judging: float = 1.0, boost: float = 0.1, trust: bool = True, embed: str = "", least: float = 0.5,
 ) -> Recipe:  # fmt: skip
     """env: the tools, with which prompts must ask for <judge>Yes</judge> or <judge>No</judge> themselves; without it a search in
-    `corpus`, a file or an address, or in the documents of each row (`tools`).  n, turns: episodes of a question, and replies of
-    one, at most.  judging: weight of the verdicts, 0 for none.  boost, trust,
-    embed, least: as of `judged`.
+    `corpus`, a file or an address, or in the documents of each row (`tools`).  n, turns: episodes of a question (None: the
+    base's, or else 5), and replies of one, at most.  judging: weight of the verdicts, 0 for none.  boost, trust, embed, least: as
+    of `judged`.
     """
-    base = base or grpo(n=n, beta=0.001)
+    base = base or grpo(n=n or 5, beta=0.001)
     env, paid = tools(env, corpus, tell=TOLD), base.reward or correct()
     return base.but(
         rollout=in_place_of_replies(base.required("rollout"), env=env, n=n, turns=turns),

@@ -80,7 +80,7 @@ def retool(
         return made
     play: dict[str, Any] = {"env": env or interpreter(), "turns": turns}
     measure = episode_accuracy(rollout=interactive(n=1, **play))
-    return made.but(rollout=in_place_of_replies(base.required("rollout"), **play | ({"n": n} if n else {})), measure=measure)
+    return made.but(rollout=in_place_of_replies(base.required("rollout"), n=n, **play), measure=measure)
 
 
 fidelity = "core"

@@ -201,15 +201,17 @@ def learnt_tries(
 
 
 def ufo_try_again(
-    base: Recipe | None = None, *, env: Environment | None = None, n: int = 16, turns: int = 5, gamma: float = 0.5,
+    base: Recipe | None = None, *, env: Environment | None = None, n: int | None = None, turns: int = 5, gamma: float = 0.5,
     repetition: float = 1.0, invalid: float = 0.1, share: float = 0.25, problems: int = 8, eps_high: float = 0.28,
     entropy: float = 0.001,
 ) -> Recipe:  # fmt: skip
-    """env: without it `try_again`.  n, turns: episodes of a problem, and tries of an episode.  gamma: of a reward per further try.
-    repetition, invalid: weights of repeated answers, and of each try without one.  share: of the groups that is learnt from.
-    problems, eps_high, entropy: where no base says otherwise, prompts of a step, the upper clip range, the bonus.
+    """env: without it `try_again`.  n, turns: episodes of a problem (None: the base's, or else 16), and tries of an episode.
+    gamma: of a reward per further try.  repetition, invalid: weights of repeated answers, and of each try without one.  share: of
+    the groups that is learnt from.  problems, eps_high, entropy: where no base says otherwise, prompts of a step, the upper clip
+    range, the bonus.
     """
-    base = base or ppo(n=n, lam=1.0, beta=0.001, epochs=1, minibatches=4).but(objective=_loss(eps_high, entropy), problems=problems)
+    own = _loss(eps_high, entropy)
+    base = base or ppo(n=n or 16, lam=1.0, beta=0.001, epochs=1, minibatches=4).but(objective=own, problems=problems)
     episodes = in_place_of_replies(base.required("rollout"), env=env or try_again(), n=n, turns=turns)
     paid = (base.reward or correct()) * earlier_is_better(gamma=gamma)
     paid = paid - repetition * repeated_answers() if repetition else paid
