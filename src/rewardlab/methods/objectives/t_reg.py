@@ -87,7 +87,7 @@ def t_reg(
     if not cued:
         return base
     judge = Learner(EVALUATOR, "copy:policy", sft(problems=8).but(rollout=on_cue(better=better, worse=worse)), every=0)
-    return base.but(also=(*base.also, judge), loop=other_first(model=EVALUATOR, pairs=cued))
+    return base.but(also=(*base.also, judge), loop=other_first(model=EVALUATOR, pairs=cued, inner=base.loop))
 
 
 fidelity = "core"
