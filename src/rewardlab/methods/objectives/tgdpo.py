@@ -62,7 +62,7 @@ def tgdpo(
     taught = reward_model.startswith(UNTAUGHT)
     # every=0: the loop alone teaches it
     model = Learner(GUIDE, reward_model, base.but(also=(), measure=None) if taught else Recipe(), every=0)
-    first = other_first(model=GUIDE, pairs=pairs, passes=passes, inner=base.loop) if taught else base.loop
+    first = other_first(model=GUIDE, pairs=pairs, passes=passes) if taught else None
     return base.but(credit=token_guidance(alpha=alpha, beta=beta), objective=objective, loop=first, also=(*base.also, model))
 
 
