@@ -70,6 +70,16 @@ def test_a_run_stands_for_its_best_model_and_for_its_last_without_one(model):
         assert find("run").folder == run / which
 
 
+def a_run(model, rows):
+    run = model.parent.parent / "run"
+    for which in ("model", "best"):
+        (run / which).mkdir(parents=True)
+        (run / which / "config.json").write_text("{}")
+    (run / "config.json").write_text(json.dumps({"recipe": {}}))
+    (run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return run
+
+
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
@@ -84,16 +94,19 @@ def test_a_run_stands_for_its_best_model_and_for_its_last_without_one(model):
     ],
 )
 def test_a_best_model_that_has_learnt_nothing_yet_is_told(rows, says, model, capsys):
-    run = model.parent.parent / "run"
-    for which in ("model", "best"):
-        (run / which).mkdir(parents=True)
-        (run / which / "config.json").write_text("{}")
-    (run / "config.json").write_text(json.dumps({"recipe": {}}))
-    (run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = a_run(model, rows)
     assert find("run").folder == find("run").folder == run / "best"
     told = said(capsys)
     assert told.count("note:") == (says is not None)
     assert says is None or re.search(says, told)
+
+
+@pytest.mark.parametrize(("step", "notes"), [(0, 1), (1, 0)])
+def test_of_equal_evaluations_the_folder_says_which_model_it_holds(step, notes, model, capsys):
+    run = a_run(model, [{"step": 0, "eval/pair_accuracy": 0.5}, {"step": 1, "eval/pair_accuracy": 0.5}])
+    (run / "best" / "step.json").write_text(json.dumps({"step": step}))
+    assert find("run").folder == run / "best"
+    assert said(capsys).count("note:") == notes
 
 
 def test_transformers_runs_what_the_lean_policy_cannot_and_why_is_said(words, capsys):

@@ -17,11 +17,11 @@ def scored(problems, replies, step=0, **settings):
     """The scores, and what the model read, by a model whose score is the number of principles that it was told."""
     seen = []
 
-    def score(rows):
+    def read(rows):
         seen.extend((prompt[-1].text, reply) for prompt, reply in rows)
-        return [float(prompt[-1].text.count("\n- ")) for prompt, _ in rows]
+        return [(float(prompt[-1].text.count("\n- ")), False, 0) for prompt, _ in rows]
 
-    run = Run(Replies([]), step=step, models={f"{RUN} (written)": SimpleNamespace(score=score)})
+    run = Run(Replies([]), step=step, models={f"{RUN} (written)": SimpleNamespace(read=read)})
     policy, asked = Replies([]), Turn(None, np.zeros(1, np.int64))
     groups = [policy.write([Trajectory(p, (asked,))] * len(texts), texts) for p, texts in zip(problems, replies, strict=True)]
     return [[s.value for s in row] for row in principled_score(model=RUN, **settings)(groups, run)], seen

@@ -20,6 +20,7 @@ from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.model import conversation
 from rewardlab.scoreboard.raters.passes import end_values
 from rewardlab.servers.scoring import Scorer
+from rewardlab.util.progress import console
 from tests.helpers.checkpoints import checkpoint
 
 
@@ -33,6 +34,23 @@ def test_the_functions_of_other_frameworks_ask_it_too(folder):
     asked = [([Message("user", "1+1=?")], text) for text in ("2", "3")]
     paid = as_trl_reward(read_reward(f"model:{folder}"))(prompts=["1+1=?"] * 2, completions=["2", "3"])
     assert paid == pytest.approx(load_reward_model(str(folder)).score(asked))
+
+
+def test_what_is_longer_than_it_reads_is_told_once_and_its_share_is_logged(folder):
+    run, part = Run(registry_policy()), read_reward(f"model:{folder}?max_tokens=24")
+    long, short = row("1+1=?" * 20, "2"), row("1+1=?", "3")
+    with console.capture() as said:
+        (scores,) = part([[long, short, short, short]], run)
+        part([[long, short]], run)
+    assert [s.why for s in scores[1:]] == ["", "", ""]
+    assert scores[0].why.endswith("longer than the 24 tokens that the reward model reads: its beginning was cut off")
+    # one of two in the last call
+    assert run.metrics["reward_cut_off"] == 0.5
+    assert said.get().count("note:") == 1
+    assert "of the first 4 conversations to be scored 1 is longer than the 24 tokens" in said.get()
+    run = Run(registry_policy())
+    part([[short]], run)
+    assert "reward_cut_off" not in run.metrics
 
 
 def test_scores_are_finer_than_the_format_of_the_weights(folder):

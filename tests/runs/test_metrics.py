@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from rewardlab.engine.loop import _best
+from rewardlab.engine.ending import _best
 from rewardlab.report.summary import summarise
 from rewardlab.runs.metrics import best_step
 from rewardlab.runs.record import Recorder
@@ -15,10 +15,12 @@ from rewardlab.runs.record import Recorder
 
 @pytest.mark.parametrize(
     ("values", "best"),
-    [({0: 0.5, 2: 0.7, 4: 0.6}, 2), ({0: 0.5, 2: 0.5}, 0), ({4: 0.5, 0: 0.1, 2: 0.5}, 2), ({0: math.nan, 2: -1.0}, 2),
-     ({0: None, 2: True}, None), ({}, None)],
+    [({0: 0.5, 2: 0.7, 4: 0.6}, 2), ({4: 0.5, 0: 0.1, 2: 0.5}, 2), ({0: math.nan, 2: -1.0}, 2),
+     ({0: None, 2: True}, None), ({}, None),
+     # a head that no step has trained gives all replies one score, which is a pair accuracy of .5
+     ({0: 0.5, 2: 0.5}, 2), ({0: 0.5, 2: 0.4, 4: 0.5, 6: 0.5}, 4), ({0: 0.5, 2: 0.4}, 0), ({0: 0.5}, 0)],
 )  # fmt: skip
-def test_the_highest_is_the_best_and_of_equal_ones_the_earliest(values, best):
+def test_the_highest_is_the_best_and_of_equal_ones_the_earliest_that_trained(values, best):
     assert best_step(values) == best
 
 
@@ -100,3 +102,25 @@ def test_the_best_model_of_a_line_that_is_kept_stays_and_so_does_one_of_an_unkno
     recorder = measured(tmp_path / "b", {0: 0.1, 2: 0.5})
     recorder.keep_best(4, 0.9, Weights(4))
     assert resumed(recorder, 2) == ("of step 2", {"step": 2})
+
+
+def test_where_training_ends_as_good_as_it_began_the_trained_model_is_kept(tmp_path):
+    recorder = measured(tmp_path / "a", {0: 0.5, 2: 0.5, 4: 0.5})
+    assert best_of(tmp_path / "a") == ("of step 2", {"step": 2})
+    assert resumed(recorder, 4) == ("of step 2", {"step": 2})
+
+
+def kept_by_an_older_version(folder):
+    """A run whose best model is the first of equal ones: that of step 0."""
+    recorder = measured(folder, {0: 0.5, 2: 0.5})
+    (folder / "best" / "weights").write_text("of step 0")
+    (folder / "best" / "step.json").write_text(json.dumps({"step": 0}))
+    (folder / "config.json").write_text(json.dumps({"method": "bradley_terry", "recipe": {}, "steps": 2}))
+    return recorder
+
+
+def test_what_an_older_version_has_kept_is_told_as_it_is_and_mended_where_the_run_goes_on(tmp_path):
+    recorder = kept_by_an_older_version(tmp_path / "run")
+    assert summarise(tmp_path / "run")["best"]["step"] == 0
+    assert resumed(recorder, 2) == ("of step 2", {"step": 2})
+    assert summarise(tmp_path / "run")["best"]["step"] == 2

@@ -18,7 +18,7 @@ from rewardlab.models import hub, smollm2
 from rewardlab.models.broken import reason
 from rewardlab.models.formats import fingerprint
 from rewardlab.policies.adapter import Base, config_of
-from rewardlab.runs.metrics import best_step, finite, read_metrics
+from rewardlab.runs.metrics import best_step, finite, read_metrics, step_of
 from rewardlab.text.embedding import minilm
 from rewardlab.util.files import folders_like
 from rewardlab.util.progress import console
@@ -187,7 +187,9 @@ def _tell_if_untrained(run: Path) -> None:
         rows = read_metrics(run)
     # the first number of an evaluation decides
     leading = {row["step"]: finite(next((v for k, v in row.items() if k.startswith("eval/")), None)) for row in rows}
-    if best_step(leading) != 0 or rows[-1]["step"] == 0:
+    # older versions kept step 0 where a later one was as good, and the oldest did not write of which step it is
+    best = best_step(leading) if (kept := step_of(run / "best")) is None else kept
+    if best != 0 or not rows or rows[-1]["step"] == 0:
         return
     measured = sum(not math.isnan(value) for value in leading.values())
     why = "no later evaluation was above it" if measured > 1 else "nothing was measured since"

@@ -11,7 +11,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.report import curves
 from rewardlab.report.diagnosis import findings
 from rewardlab.runs.config import UNLIMITED
-from rewardlab.runs.metrics import best_step, plain
+from rewardlab.runs.metrics import best_step, plain, step_of
 
 Row = dict[str, Any]
 
@@ -28,6 +28,9 @@ def summarise(run_dir: Path | str) -> Row:
     evals, name = _evals(rows), curves.measure(rows)
     # of the numbers as they are: rounded, two may be equal
     best = best_step({row["step"]: row.get(f"eval/{name}") for row in rows})
+    # older versions kept another one of equal evaluations
+    if (kept := step_of(run_dir / "best")) in {e["step"] for e in evals}:
+        best = kept
     before = _measured(final.get("before"), evals[:1], name)
     # one evaluation alone is the one before training
     after = _measured(final.get("after"), evals[1:][-1:], name)

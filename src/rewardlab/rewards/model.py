@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
+from weakref import WeakSet
 
 import numpy as np
 
@@ -18,9 +20,14 @@ from rewardlab.settings.domain import PositiveInt
 from rewardlab.text.reference import reference_of
 from rewardlab.text.splitters import mark
 from rewardlab.util.outputs import last_values, values
+from rewardlab.util.progress import console
 
 PREFIX = "model:"
 """Before the checkpoint of a trained reward model."""
+CUT_OFF = "tokens that the reward model reads"
+"""In the reason of a score of less than the whole conversation."""
+_TOLD: WeakSet[Any] = WeakSet()
+"""Models of which this has been said."""
 
 
 @reward(over="groups")
@@ -30,15 +37,39 @@ def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -
     model: its name in the run (a `Learner` of the recipe), a model with a value head, which is read at the reply's end; or
     model:PATH, a trained sequence classifier (a run, an export, or any of transformers'). That reads text, so that its tokenizer
     may be another than the policy's; PATH?label=NAME names one of several labels (`models/reward_model.py`). One that was trained
-    to read a reference reads the row's `reference`, or its answer.
+    to read a reference reads the row's `reference`, or its answer. What is longer than it reads is cut off: the score says so in
+    `why`, and the share of such replies is logged as `reward_cut_off`.
     """
     if model.startswith(PREFIX):
         asked = [(*conversation(t), reference_of(t.problem)) for group in groups for t in group]
-        rows = iter(trained_model(run, model).score(asked))
-        return [[Score(next(rows)) for _ in group] for group in groups]
+        rows = iter(scored(trained_model(run, model), asked, run))
+        return [[next(rows) for _ in group] for group in groups]
     # one flat batch, for speed; the values come back in the order of the groups
     said = iter(last_values(_plain(reader(run, model)), [t for group in groups for t in group]))
     return [[Score(next(said)) for _ in group] for group in groups]
+
+
+def scored(model: Any, rows: Sequence[Any], run: Run) -> list[Score]:
+    """The scores of a trained reward model.  rows: conversations up to the reply, with the reply.
+
+    The score of a conversation that is longer than the model reads says what was cut off; the first such are told, once a model.
+    """
+    read = model.read(rows)
+    found = sum(cut for _, cut, _ in read)
+    if not found:
+        return [Score(score) for score, _, _ in read]
+    run.log("reward_cut_off", found / len(read))
+    lost, limit = "the end of its prompt" if model.reads_pairs else "its beginning", f"{model.longest:,} {CUT_OFF}"
+    if model not in _TOLD:
+        _TOLD.add(model)
+        console.print(
+            f"note: of the first {len(read):,} conversations to be scored {found:,} {'is' if found == 1 else 'are'} longer than the "
+            f"{limit} ({model.found.folder}): {lost} is cut off, here and from now on. Shorter prompts, or replies (--max-new), or a "
+            "reward model that reads more avoid it",
+            highlight=False, markup=False, soft_wrap=True,
+        )  # fmt: skip
+    why = f"the conversation is longer than the {limit}: {lost} was cut off"
+    return [Score(score, why=why if cut else "") for score, cut, _ in read]
 
 
 def trained_model(run: Run, model: str, *, written: bool = False) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rewardlab.core import Group, Problem, Run, Score, Scores, Trajectory, seed_of
 from rewardlab.data.values import list_of
-from rewardlab.rewards.model import PREFIX, conversation, reader, trained_model
+from rewardlab.rewards.model import PREFIX, conversation, reader, scored, trained_model
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import NonNegativeInt
 from rewardlab.text.principles import with_principles
@@ -54,7 +54,6 @@ def _scores(rows: list[tuple[Trajectory, tuple[str, ...]]], run: Run, model: str
         replies.append(reply)
     if model.startswith(PREFIX):
         shown = [(list(p.prompt), text) for p, text in zip(asked, replies, strict=True)]
-        read = trained_model(run, model, written=True).score(shown)
-        return [Score(score) for score in read]
+        return scored(trained_model(run, model, written=True), shown, run)
     written = run.policy.write(run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked]), replies)
     return [Score(value) for value in last_values(reader(run, model), written)]

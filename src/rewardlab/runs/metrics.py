@@ -35,12 +35,26 @@ def finite(value: Any) -> float:
 
 
 def best_step(values: Mapping[int, Any]) -> int | None:
-    """The step whose evaluation is the best, by the leading measure at each: the highest, and of equal ones the earliest.
+    """The step whose evaluation is the best, by the leading measure at each: the highest, and of equal ones the earliest that trained.
 
-    Its policy is the one in `best/`. A measure that is no number is passed over; None where there is no other.
+    Step 0 is the best only where it is above all others: a new head scores all replies alike, and a tie with it does not say that
+    training was for nothing. The model of the best step is the one in `best/`. A measure that is no number is passed over; None
+    where there is no other.
     """
     known = {step: number for step, value in values.items() if not math.isnan(number := finite(value))}
-    return max(known, key=lambda step: (known[step], -step), default=None)
+    return max(known, key=lambda step: (known[step], step > 0, -step), default=None)
+
+
+AT = "step.json"
+"""In the folder of the best model: of which step it is."""
+
+
+def step_of(model: Path) -> int | None:
+    """The step of a model that a run has kept as its best; None where an older version wrote it, or it is damaged."""
+    try:
+        return int(json.loads((model / AT).read_text("utf-8"))["step"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def must_be_finite(name: str) -> bool:

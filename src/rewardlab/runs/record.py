@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from torch import Tensor
 
 from rewardlab.core import Batch, Group, Run, Score, Scores, Trajectory
-from rewardlab.runs.metrics import best_step, read_metrics
+from rewardlab.runs.metrics import AT, best_step, read_metrics, step_of
 from rewardlab.util.files import disk_errors, new_file, new_folder, sweep, write_json, write_text
 from rewardlab.util.reads import write_reads
 
@@ -53,8 +53,8 @@ WITHIN = 8
 
 KEPT = "models"
 """The folder of the models that are all kept."""
-BEST, AT = "best", "step.json"
-"""The folder of the best model, and the file in it that says of which step it is."""
+BEST = "best"
+"""The folder of the best model."""
 Line = Callable[[int, dict[str, float | None]], None]
 """Called with step and metrics for each line written, and again for each line that a resumed run keeps."""
 
@@ -90,7 +90,8 @@ class Recorder:
             if int(model.name.removeprefix("step-")) > step:
                 shutil.rmtree(model)
         # a best model that no line kept has measured is of a step that is computed again, and perhaps otherwise
-        if self._best_at() not in (None, *(line["step"] for line in kept if any(k.startswith("eval/") for k in line))):
+        measured = [line["step"] for line in kept if any(k.startswith("eval/") for k in line)]
+        if step_of(self.folder / BEST) not in (None, *measured):
             shutil.rmtree(self.folder / BEST)
         for line in kept:
             # a tracker skips what it was sent before, and receives what it missed
@@ -130,9 +131,12 @@ class Recorder:
             self._best(model, step)
 
     def restore_best(self, step: int, model: Any) -> None:
-        """Put the best model back where `rewind` has taken away a later one, if it is the present one, of `step`, or was kept."""
+        """Put the best model back where `rewind` has taken away a later one, if it is the present one, of `step`, or was kept.
+
+        So it is where an older version, for which of equal evaluations the first was the best, has kept that of another step.
+        """
         best, place = best_step(self.measured), self.folder / BEST
-        if best is None or place.exists():
+        if best is None or (place.exists() and step_of(place) in (None, best)):
             return
         kept = self.folder / KEPT / f"step-{best:06d}"
         if best == step:
@@ -145,11 +149,6 @@ class Recorder:
     def _best(self, model: Any, step: int) -> None:
         # within the folder, so that there is no moment in which it says the step of another model
         self.model(model, BEST, {AT: {"step": step}})
-
-    def _best_at(self) -> int | None:
-        """The step of the best model; None where there is none, or an older version wrote it."""
-        file = self.folder / BEST / AT
-        return int(json.loads(file.read_text("utf-8"))["step"]) if file.is_file() else None
 
     def model(self, model: Any, name: str, notes: Mapping[str, Any] | None = None) -> None:
         """Save a model.  notes: JSON files to write beside it, by name."""

@@ -28,6 +28,8 @@ class RewardServer:
         self.pool, self.about, self.limits, self.batch = pool, about, limits, batch
         self.metrics = Metrics(PATHS)
         self.rows = self.metrics.counter("rows", "Rows answered, by what came of them", "result")
+        self.cut_off = 0
+        self.metrics.gauge("rows_cut_off", "Rows of which a reward model has read a part", lambda: self.cut_off)
         self.metrics.gauge("queue_rows", "Calls of workers that wait or are made", lambda: pool.open)
         self.metrics.gauge("workers_ready", "Worker processes that can take calls", lambda: pool.ready)
         self.metrics.gauge("workers_replaced", "Worker processes put in the place of others", lambda: pool.replaced)
@@ -47,6 +49,7 @@ class RewardServer:
             found |= zip(group, scored(result, len(group)), strict=True)
         for row in found.values():
             self.rows.labels(row.get("failed", "scored")).inc()
+            self.cut_off += row.get("cut_off", False)
         return [found[i] for i in range(len(rows))]
 
     def _groups(self, rows: Sequence[Row]) -> list[list[int]]:

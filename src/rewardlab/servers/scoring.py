@@ -19,11 +19,12 @@ from rewardlab.core.score import check_finite
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
 from rewardlab.registry.names import ASK_VERIFIER, JUDGES, OF_RUNS, READ_LOGPROBS
+from rewardlab.rewards.model import CUT_OFF, load_named
 from rewardlab.rewards.model import PREFIX as TRAINED
-from rewardlab.rewards.model import load_named
 from rewardlab.rewards.process import PREFIX, scorer_of
 from rewardlab.rewards.user.external import call_of
 from rewardlab.text.splitters import mark
+from rewardlab.util.progress import console
 from rewardlab.verifiers.contract import GOLD
 
 Row = Mapping[str, Any]
@@ -31,6 +32,8 @@ Row = Mapping[str, Any]
 
 TRIAL: Row = {"prompt": "1 + 1 =", "response": "2", "answer": "2", "meta": {}}
 """A made-up reply, by which it is seen before anything is served whether a reward asks the policy."""
+NOTES = ("note: ", "warning: ")
+"""How lines begin that are for the user."""
 TOGETHER = ("group", "groups", "weights")
 """What a reward may be `over` that compares rollouts, or takes all of them in one call."""
 
@@ -122,6 +125,16 @@ class Scorer:
         return reply if given is not None else mark(reply, self.splitter, self.reader.pieces)
 
 
+class Served(Scorer):
+    """A scorer in a worker process, whose streams nobody reads: what it noted while it was loaded is in `about`, under "notes"."""
+
+    def __init__(self, *args: Any, **settings: Any):
+        with console.capture() as said:
+            super().__init__(*args, **settings)
+        if notes := [line for line in said.get().splitlines() if line.startswith(NOTES)]:
+            self.about["notes"] = notes
+
+
 def _judge(name: str) -> Any:
     """A judge that is named by a checkpoint. Raises RewardlabError for one that only a run has."""
     from rewardlab.models.load import load_policy
@@ -184,11 +197,15 @@ class Reader:
 
 
 def document(score: Score, t: Trajectory) -> dict[str, Any]:
-    """A score as plain data. Positions of steps count from the first token of the response."""
+    """A score as plain data. Positions of steps count from the first token of the response.
+
+    "cut_off" is there where a reward model has read less than the whole conversation; "why" says what it has not read.
+    """
     before = len(t.turns[0].ids)
     terms = {
         name: {"value": term.value, "weight": term.weight, "steps": [[at - before, r] for at, r in term.steps]}
         for name, term in score.terms.items()
     }
     steps = [[at - before, r] for at, r in score.steps]
-    return {"score": score.total, "steps": steps, "terms": terms, "why": score.why, "extracted": score.extracted}
+    cut_off = {"cut_off": True} if CUT_OFF in score.why else {}
+    return {"score": score.total, "steps": steps, "terms": terms, "why": score.why, "extracted": score.extracted, **cut_off}

@@ -9,8 +9,9 @@ from typing import Any
 from rewardlab.servers.http import Address, run
 from rewardlab.servers.pool import Pool
 from rewardlab.servers.rewards import RewardServer
+from rewardlab.util.progress import console
 
-SCORER = "rewardlab.servers.scoring:Scorer"
+SCORER = "rewardlab.servers.scoring:Served"
 
 
 def serve(
@@ -28,9 +29,13 @@ def serve(
     with address.bound() as sock:
         try:
             about = pool.start()
+            # each worker has noted the same
+            for note in about.get("notes", ()):
+                console.print(note, highlight=False, markup=False, soft_wrap=True)
             server, url = RewardServer(pool, about, limits, batch), address.url(sock)
             says = f"serving {about['reward']} at {url} with {len(pool.workers)} workers"
             run(server.app(), sock, drain=address.drain, says=says)
         finally:
             pool.close()
-    return {"url": url, "reward": about["reward"], "requests": server.metrics.answered, "rows": pool.counts.total()}
+    cut_off = {"cut_off": server.cut_off} if server.cut_off else {}
+    return {"url": url, "reward": about["reward"], "requests": server.metrics.answered, "rows": pool.counts.total(), **cut_off}
