@@ -13,7 +13,7 @@ from rewardlab.api.search_arms import arms
 from rewardlab.api.searching import next_value
 from rewardlab.commands import cli
 from rewardlab.commands import search as search_command
-from rewardlab.core import Learner, Recipe, Task, ask
+from rewardlab.core import Learner, Message, Problem, Recipe, Score, Task, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.prm import StepScorer, load_scorer
@@ -22,6 +22,7 @@ from rewardlab.report.searches import chart
 from rewardlab.rewards.model import model_score
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
+from rewardlab.util.progress import console
 from tests.helpers.checkpoints import checkpoint
 
 SMALL = {"max_new": 8, "device": "cpu"}
@@ -224,6 +225,84 @@ def test_killed_it_goes_on_where_it_stopped_with_the_same_answers(policy, tmp_pa
     assert at_once.read_text() == out.read_text()
 
 
+def test_what_is_finished_is_given_again_and_neither_it_nor_another_search_loads_a_model(tmp_path, monkeypatch):
+    untrained(3).save(tmp_path / "small")
+    settings = {"model": str(tmp_path / "small"), "out": tmp_path / "a.jsonl", "problems": 4, **SMALL}
+    first = search("best_of_n", world(), settings={"n": 2}, **settings)
+    rows = (tmp_path / "a.jsonl").read_text()
+    monkeypatch.setattr(searching, "policy_of", None)
+    with console.capture() as said:
+        assert search("best_of_n", world(), settings={"n": 2}, **settings) == first
+    assert "holds the answers to this very call" in said.get()
+    # with a page that the first call did not write
+    search("best_of_n", world(), settings={"n": 2}, page=tmp_path / "p.html", **settings)
+    assert "<svg" in (tmp_path / "p.html").read_text()
+    with pytest.raises(RewardlabError, match=r"a.jsonl was made with other settings \(methods"):
+        search("best_of_n", world(), settings={"n": 3}, **settings)
+    with pytest.raises(RewardlabError, match=r"a.jsonl was made with other settings \(rows"):
+        other = [ask(f"{i}+2=?", str(i + 2)) for i in range(4)]
+        search("best_of_n", Task("sums", other, other, "final_answer", columns=("prompt", "answer")), settings={"n": 2}, **settings)
+    # of two models that are objects nothing says that they are one
+    with pytest.raises(RewardlabError, match=r"a.jsonl exists, and would be overwritten"):
+        search("best_of_n", world(), settings={"n": 2}, **settings | {"model": untrained(3)})
+    assert (tmp_path / "a.jsonl").read_text() == rows
+
+
+def test_a_search_that_fails_at_once_leaves_nothing_that_refuses_the_next(policy, tmp_path):
+    @reward
+    def broken(trajectory):
+        raise RewardlabError("as it was written")
+
+    recipe, settings = build("best_of_n", {"n": 2}), {"model": policy, "out": tmp_path / "a.jsonl", "problems": 2, **SMALL}
+    with pytest.raises(RewardlabError, match="as it was written"):
+        search(recipe.but(reward=broken()), world(), **settings)
+    search(recipe.but(reward=length_of_reply()), world(), **settings)
+    assert (tmp_path / "a.jsonl").read_text().count("\n") == 2
+
+
+# ---- what is told of the replies -------------------------------------------------------------------------------------
+
+
+@reward
+def nothing_known(trajectory):
+    return Score(None, why="the judge is down")
+
+
+def test_a_scorer_without_a_verdict_is_told_and_its_verdicts_are_counted(policy):
+    silent = build("best_of_n", {"n": 2}).but(reward=nothing_known())
+    with console.capture() as said:
+        (cell, vote) = search([silent, "majority_vote"], world(), model=policy, problems=5, batch=2, **SMALL)["results"]
+    told = "nothing_known() has no verdict on any of 4 replies, so that the choice among them is arbitrary: the judge is down"
+    # once, and not for each batch
+    assert said.get().count(f"warning: {told}") == 1
+    assert cell["missing"] == 10
+    # a vote asks no scorer
+    assert "missing" not in vote
+    with console.capture() as said:
+        (cell,) = search("best_of_n", world(), model=policy, problems=2, **SMALL)["results"]
+    assert cell["missing"] == 0
+    assert "arbitrary" not in said.get()
+
+
+def test_replies_that_were_cut_off_are_told(policy, capsys):
+    (cell,) = search("best_of_n", world(), model=policy, problems=2, settings={"n": 4}, max_new=1, device="cpu")["results"]
+    # an untrained policy seldom ends at its first token
+    assert cell["cut_off"] > 0.5
+    search_command.show({"results": [{**cell, "cut_off": 0.5, "missing": 3}]})
+    said = capsys.readouterr().out
+    assert "warning: 50% of the replies of best_of_n were cut off at the length limit" in said
+    assert "best_of_n chose among replies of which 3 had no verdict" in said
+
+
+def test_rows_without_answers_are_told_with_the_column_that_may_hold_them(policy, capsys):
+    rows = [Problem((Message("user", f"{i}+1=?"),), meta={"solution": str(i + 1)}) for i in range(2)]
+    blank = Task("blank", rows, rows, "final_answer", columns=("prompt", "solution"))
+    with console.capture() as said:
+        search("best_of_n", blank, model=policy, **SMALL)
+    assert "which replies are right is not known" in said.get()
+    assert "did you mean solution?" in said.get()
+
+
 # ---- the plan --------------------------------------------------------------------------------------------------------
 
 
@@ -251,6 +330,13 @@ def test_the_plan_says_what_is_surely_better_and_what_cannot_be_told_apart():
     sure = advice([cheap, good], [200])[0]
     assert "surely more than cheap" in sure["words"]
     assert advice([cheap], [10])[0]["use"] is None
+
+
+def test_where_nothing_is_ever_right_nothing_is_recommended():
+    none, right = advice([measured("a", 100, 0), measured("b", 60, 0), measured("c", 300, 1)], [200, 400])
+    assert none["use"] is None
+    assert none["words"] == "no method is right on any of the 100 problems: none can be recommended"
+    assert right["use"] == "c"
 
 
 def test_of_equal_accuracies_the_cheaper_setting_counts():

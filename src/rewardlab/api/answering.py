@@ -23,7 +23,8 @@ from rewardlab.api.inputs import (
 from rewardlab.api.judges import with_judges
 from rewardlab.api.named_scorers import require_scorers
 from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.core import Group, Problem, Recipe, Run, Score, Scores, Task, Trajectory, ask
+from rewardlab.api.sampled import check_scored, ends, tell_undecided, unscored
+from rewardlab.core import Group, Problem, Recipe, Run, Score, Task, Trajectory, ask
 from rewardlab.engine.episodes import environment_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
@@ -31,8 +32,7 @@ from rewardlab.runs.config import RunConfig
 from rewardlab.runs.named import config_of_run, refuse_missing
 from rewardlab.settings.domain import NAME, POSITIVE
 from rewardlab.util.keeping import keeping
-from rewardlab.util.outputs import cut_off_replies
-from rewardlab.util.progress import console, in_batches
+from rewardlab.util.progress import in_batches
 
 
 def answer(
@@ -78,7 +78,7 @@ def answer_each(
     measured: dict[str, Any] = {"tokens": tokens}
     each = {"tokens_per_answer": [float(sum(t.written for t in g)) for g in groups]}
     if undecided(task):
-        console.print("the rows have no answers: which replies are right is not known", highlight=False, markup=False)
+        tell_undecided(task)
     else:
         each |= _right(groups, chosen, run)
         measured = {name: with_interval(each[name]) for name in ("accuracy", "pass@1")} | measured
@@ -100,11 +100,8 @@ def conversation(trajectory: Trajectory) -> list[dict[str, Any]]:
 
 def _ends(groups: list[Group], run: Run, played: bool) -> dict[str, float]:
     """cut_off: the share of replies that were, where any was; and turns, the replies of an episode, where they are played."""
-    sampled = [t for group in groups for t in group]
-    found = cut_off_replies(sampled, run.policy, run.max_new) if played else None
-    cut_off = sum(t.stop == "length" for t in sampled) if found is None else found
-    replies = sum(len(t.ends) for t in sampled) if played else len(sampled)
-    turns = {"turns": replies / len(sampled)} if played else {}
+    cut_off, replies = ends(groups, run, played)
+    turns = {"turns": replies / sum(map(len, groups))} if played else {}
     return turns | ({"cut_off": cut_off / replies} if cut_off else {})
 
 
@@ -130,28 +127,10 @@ def _selected(recipe: Recipe, problems: Sequence[Problem], run: Run) -> tuple[li
         scores = recipe.reward(sampled, run) if recipe.reward else [[Score(None)] * len(group) for group in sampled]
         if recipe.reward and not groups:
             # of the first batch: at once, and once
-            _check_scored(recipe, scores, run)
+            check_scored(recipe.reward, unscored(scores), run)
         groups += sampled
         chosen += [recipe.select(group, row, run) for group, row in zip(sampled, scores, strict=True)]
     return groups, chosen
-
-
-def _check_scored(recipe: Recipe, scores: Scores, run: Run) -> None:
-    """Tell that the choice is arbitrary where the reward has no verdict on any reply, as where no generated test can be run.
-
-    Raises RewardlabError where the policy is served: without its log-probs that is what many searches choose by.
-    """
-    flat = [s for row in scores for s in row]
-    if not flat or any(s.total is not None for s in flat):
-        return
-    why = next((s.why for s in flat if s.why), "it says nothing of why")
-    told = f"{recipe.reward} has no verdict on any of {len(flat)} replies, so that the choice among them is arbitrary: {why}"
-    # what a served policy cannot do it says it does not have
-    if not hasattr(run.policy, "evaluate"):
-        raise RewardlabError(
-            f"{told}. Give another reward (--reward), or the policy's own log-probs: openai:URL#NAME,tokenizer=FOLDER,ids=true"
-        )
-    console.print(f"warning: {told}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _asked(

@@ -33,7 +33,7 @@ def advice(measured: Sequence[Measured], budgets: Sequence[int]) -> list[dict[st
 
     A method counts with its best setting within the budget, that of a smaller budget too. Differences are paired over problems;
     they are decided if p, adjusted for their number (Holm), is at most 0.05. "tied" are the methods that are not, with their
-    tokens: the words name the cheapest of them.
+    tokens: the words name the cheapest of them. "use" is None where no method stays within the budget, or none is ever right.
     """
     return [_advice(budget, [m for m in measured if m.tokens <= SLACK * budget]) for budget in budgets]
 
@@ -47,6 +47,9 @@ def _advice(budget: int, within: Sequence[Measured]) -> dict[str, Any]:
     if not best_of_each:
         return {"budget": budget, "use": None, "words": "no method stays within it"}
     best, *others = best_of_each.values()
+    if not best.accuracy:
+        words = f"no method is right on any of the {len(best.right):,} problems: none can be recommended"
+        return {"budget": budget, "use": None, "accuracy": 0.0, "words": words}
     gains = [np.subtract(best.right, m.right) for m in others]
     adjusted = holm([p_value(gain) for gain in gains])
     compared = [_compared(m, gain, p) for m, gain, p in zip(others, gains, adjusted, strict=True)]

@@ -7,17 +7,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rewardlab.api.arguments import named_model
-from rewardlab.api.checking import check_columns, need_answers, without_answers
+from rewardlab.api.checking import check_columns, need_answers, undecided
 from rewardlab.api.evaluation import with_interval
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, in_environment, policy_of, task_of
 from rewardlab.api.named_scorers import require_scorers, scorers_in
 from rewardlab.api.prompt_lengths import fit_prompts
+from rewardlab.api.sampled import Ends, Unscored, check_scored, ends, tell_undecided, unscored
 from rewardlab.api.search_advice import Measured, advice
 from rewardlab.api.search_arms import Arm, arms
-from rewardlab.api.streaming import Answers, answers_file
+from rewardlab.api.streaming import Answers, answered, answers_file
 from rewardlab.core import Problem, Recipe, Run, Score, Task, seed_of
 from rewardlab.data.work import key_of
 from rewardlab.engine.episodes import environment_of
@@ -54,7 +55,7 @@ def search(
     scorer included. For each, a method gets the largest n, width, trees or iterations that stays within it on a few of the
     problems; what was spent on all is measured. Without budgets a method has its own settings.  settings: `n` for every method that
     has it, `dvts.branch` for one.  out: a file that gets a row for each answer as soon as it is there. A call that was killed
-    resumes from OUT.work, with the same result.  page: an HTML page of accuracy against tokens.  config: fields of RunConfig.
+    resumes from OUT.work, with the same result, and one that was finished gives it again.  page: an HTML page of accuracy against tokens.  config: fields of RunConfig.
 
     The methods answer the same problems. "plan" says for each budget which to use, and which cannot be told apart from it.
     """
@@ -65,27 +66,39 @@ def search(
     for path, check in ((out, check_writable), (page, check_page)):
         if path:
             check(Path(path))
-    searcher, compared, about, run_config = _prepared(compared, named_model(model), task, config, problems, batch, bool(page))
-    about |= {"scorer": "its own" if scorer is None else str(scorer)}
-    made_of = {"methods": [arm.described for arm in compared], "budgets": budgets, "problems": problems, "batch": batch}
-    with answers_file(out, {**about, **made_of, "config": run_config.to_json()}) as answers:
-        cells = searcher.cells(compared, budgets, answers)
-    document = {**about, "n": len(searcher.problems), "results": [cell for cell, _ in cells]}
-    if budgets and searcher.judges:
-        document["plan"] = advice([known for _, known in cells if known], budgets)
+    model = named_model(model)
+    asked = _asked(compared, model, task, config, bool(page))
+    about = {"task": asked.task.name, "model": asked.model, "scorer": "its own" if scorer is None else str(scorer)}
+    made_of = {"methods": [arm.described for arm in asked.compared], "budgets": budgets, "problems": problems, "batch": batch}
+    request = {**about, **made_of, "rows": asked.rows(problems), "config": asked.config.to_json()}
+    # of two models that are objects nothing says that they are the same
+    document = answered(out, request, repeats=model is None or isinstance(model, str))
+    if document is None:
+        searcher = _searcher(asked, model, problems, batch)
+        with answers_file(out, request) as answers:
+            document = answers.summary = about | searcher.found(asked.compared, budgets, answers)
     if page:
         write_text(Path(page), page_of(document))
     return document | {name: str(path) for name, path in (("out", out), ("page", page)) if path}
 
 
-def _prepared(
-    compared: Sequence[Arm], model: str | Policy | None, task: Task | Path | str | None, settings: Mapping[str, Any], problems: int,
-    batch: int, judged: bool,
-) -> tuple[Searcher, list[Arm], dict[str, Any], RunConfig]:  # fmt: skip
-    """What searches, the methods as they play the task, the task and the model by name, and the configuration.
+class Asked(NamedTuple):
+    """compared: the methods as they play the task.  model: by name."""
 
-    judged: the task must have answers to verify by.
-    """
+    compared: list[Arm]
+    task: Task
+    model: str
+    config: RunConfig
+
+    def rows(self, n: int) -> str:
+        """A key of the problems that are searched."""
+        return key_of([[p.key, p.answer] for p in held_out(self.task, n)])
+
+
+def _asked(
+    compared: Sequence[Arm], model: str | Policy | None, task: Task | Path | str | None, settings: Mapping[str, Any], judged: bool
+) -> Asked:
+    """What is searched with what, before any model is loaded.  judged: the task must have answers to verify by."""
     refuse_missing(model)
     config, task = as_in_run(model, task, settings)
     task = task_of(task, config)
@@ -93,15 +106,21 @@ def _prepared(
     for arm in compared:
         check_columns(arm.recipe, task)
         require_scorers(arm.recipe)
-    if judged and without_answers(task):
-        raise need_answers(task, "a page of accuracies")
+    if undecided(task):
+        if judged:
+            raise need_answers(task, "a page of accuracies")
+        tell_undecided(task)
+    name = config.model or task.model if model is None or isinstance(model, str) else model.name
+    return Asked(compared, task, name, config)
+
+
+def _searcher(asked: Asked, model: str | Policy | None, problems: int, batch: int) -> Searcher:
+    compared, task, _, config = asked
     policy = policy_of(model, config, task)
     for arm in compared:
         # all answer the problems that each of them can read
         task, _ = fit_prompts(task, policy, config, env=environment_of(arm.recipe))
-    name = config.model or task.model if model is None or isinstance(model, str) else policy.name
-    searcher = Searcher(_runs(compared, policy, task, config), held_out(task, problems), batch, not without_answers(task))
-    return searcher, compared, {"task": task.name, "model": name}, config
+    return Searcher(_runs(compared, policy, task, config), held_out(task, problems), batch, not undecided(task))
 
 
 class Searcher:
@@ -109,6 +128,15 @@ class Searcher:
 
     def __init__(self, runs: Mapping[str, Run], problems: Sequence[Problem], batch: int, judges: bool):
         self.runs, self.problems, self.batch, self.judges = runs, problems, batch, judges
+        self._checked: set[str] = set()
+
+    def found(self, compared: Sequence[Arm], budgets: Sequence[int], answers: Answers) -> dict[str, Any]:
+        """What is reported of all methods and budgets, with the plan where the budgets have been compared."""
+        cells = self.cells(compared, budgets, answers)
+        found: dict[str, Any] = {"n": len(self.problems), "results": [cell for cell, _ in cells]}
+        if budgets and self.judges:
+            found["plan"] = advice([known for _, known in cells if known], budgets)
+        return found
 
     def cells(self, compared: Sequence[Arm], budgets: Sequence[int], answers: Answers) -> list[tuple[dict, Measured | None]]:
         """Each method at each budget, or at its own settings: what is reported of it, and its verdicts for the plan."""
@@ -145,8 +173,17 @@ class Searcher:
             own = self.runs[arm.name]
             # random numbers of the batch alone, so that a call that resumes gives what it would have given at once
             run = replace(own.detached(), seed=seed_of(own.seed, key))
-            answers.add(key, self._searched(arm.recipe, problems, run))
+            found = self._searched(arm.recipe, problems, run)
+            self._check_scored(arm, found)
+            answers.add(key, found)
+        self._check_scored(arm, answers.done[key])
         return answers.done[key]
+
+    def _check_scored(self, arm: Arm, found: Mapping[str, Any]) -> None:
+        """Of a method's first batch: at once, and once, also where another call has searched it."""
+        if arm.recipe.reward and arm.name not in self._checked:
+            check_scored(arm.recipe.reward, Unscored(*found.get("unscored", (0, 0))), self.runs[arm.name])
+            self._checked.add(arm.name)
 
     def _searched(self, recipe: Recipe, problems: Sequence[Problem], run: Run) -> dict[str, Any]:
         all_before, policy_before = run.token_count.total, run.policy.token_count.total
@@ -165,7 +202,9 @@ class Searcher:
             {"prompt": p.question, "answer": t.reply, "right": None if v is None else v >= 1.0, "replies": len(group)}
             for p, t, v, group in zip(problems, chosen, verdicts, groups, strict=True)
         ]
-        return {"rows": rows, "tokens": tokens, "policy_tokens": by_policy}
+        told = {"unscored": unscored(scores)} if recipe.reward else {}
+        sampled = ends(groups, run, played=environment_of(recipe) is not None)
+        return {"rows": rows, "tokens": tokens, "policy_tokens": by_policy, "ends": sampled, **told}
 
     def _reported(self, cell: dict[str, Any], found: Sequence[Mapping[str, Any]]) -> tuple[dict, Measured | None]:
         rows = [row for done in found for row in done["rows"]]
@@ -175,6 +214,7 @@ class Searcher:
         right = [float(bool(row["right"])) for row in rows]
         numbers = {"tokens": spent, "policy_tokens": by_policy, "scorer_tokens": spent - by_policy}
         numbers["replies"] = sum(row["replies"] for row in rows) / len(rows)
+        numbers |= _told(found)
         if not self.judges:
             return {**cell, "accuracy": None, **numbers}, None
         setting = ", ".join(f"{k}={v}" for k, v in cell["setting"].items())
@@ -191,6 +231,15 @@ class Searcher:
             value = next_value(spent, budget)
         within = [v for v, tokens in spent.items() if tokens <= budget]
         return max(within, default=None), round(sum(spent.values()) * len(pilot)), spent[1]
+
+
+def _told(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """missing: the replies that the reward has no verdict on, where it is asked.  cut_off: the share of replies that were, if any."""
+    # older versions kept neither
+    told = [Unscored(*done["unscored"]).missing for done in found if "unscored" in done]
+    sampled = [Ends(*done["ends"]) for done in found if "ends" in done]
+    cut_off, replies = sum(x.cut_off for x in sampled), sum(x.replies for x in sampled)
+    return ({"missing": sum(told)} if told else {}) | ({"cut_off": cut_off / replies} if cut_off else {})
 
 
 def next_value(spent: Mapping[int, float], budget: float) -> int | None:

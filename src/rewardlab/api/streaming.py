@@ -13,6 +13,7 @@ from typing import IO, Any
 from rewardlab.data.work import Work, work_file
 from rewardlab.errors import RewardlabError
 from rewardlab.util.files import write_json
+from rewardlab.util.progress import console
 
 # ----------------------------------------------------------------------------------------------------------------------
 #
@@ -99,7 +100,12 @@ def _refuse_another(out: Path, source: Path, was: Mapping[str, Any], request: Ma
 
 
 class Answers:
-    """The batches that are done, by key, and the file of rows; without a file, both are in memory alone."""
+    """The batches that are done, by key, and the file of rows; without a file, both are in memory alone.
+
+    summary: of the whole, set once all of it is there.
+    """
+
+    summary: dict[str, Any] | None = None
 
     def __init__(self, work: Work | None = None, path: Path | None = None):
         self.work, self.path = work, path
@@ -124,16 +130,49 @@ class Answers:
                 os.fsync(file.fileno())
 
 
+def answered(out: Path | str | None, settings: Mapping[str, Any], repeats: bool) -> dict[str, Any] | None:
+    """The summary of a file of answers that is complete under the same settings; None for one that is new, or was begun.
+
+    repeats: the settings say all, so that its summary is what the same call would find.
+    Raises RewardlabError for a file of another call, or of something else.
+    """
+    if out is None:
+        return None
+    path = Path(out).resolve()
+    done, begun = _beside(path)
+    if path.is_file() and path.stat().st_size and not begun.exists() and not (repeats and done.exists()):
+        raise RewardlabError(f"{out} exists, and would be overwritten: remove it, or give another --out")
+    if path.is_file() and not path.stat().st_size and not begun.exists():
+        return None
+    summary = finished(path, settings)
+    if summary is not None:
+        console.print(
+            f"note: {out} holds the answers to this very call, and its result is given again; if what a file or a model is has "
+            "changed since, remove it to begin anew",
+            highlight=False, markup=False, soft_wrap=True,
+        )  # fmt: skip
+    return summary
+
+
 @contextmanager
 def answers_file(out: Path | str | None, settings: Mapping[str, Any]) -> Iterator[Answers]:
-    """Open a file of answers and, beside it, OUT.work with what is done, which is removed at the end (see `data.work`)."""
+    """Open a file of answers that `answered` has let pass, and beside it OUT.work with what is done (see `data.work`).
+
+    At the end OUT.request.json takes its place, with what was asked for, and the summary that the caller has set.
+    """
     if out is None:
         yield Answers()
         return
     path = Path(out).resolve()
-    begun = path.with_name(f"{path.name}.work")
-    # without the work of a call that was killed, it is of another call, or of something else
-    if path.is_file() and path.stat().st_size and not begun.exists():
-        raise RewardlabError(f"{out} exists, and would be overwritten: remove it, or give another --out")
+    done, begun = _beside(path)
     with work_file(begun, settings) as work:
-        yield Answers(work, path)
+        answers = Answers(work, path)
+        try:
+            yield answers
+        except BaseException:
+            if not work.done:
+                # nothing to resume from: what was wrong may be put right in the next call
+                path.unlink(missing_ok=True)
+                begun.unlink(missing_ok=True)
+            raise
+        write_json(done, {"request": json.loads(json.dumps(settings, default=str)), "summary": answers.summary})

@@ -43,7 +43,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", "--budgets", dest="budgets", action=Counts, default=(), metavar="TOKENS", help=text)
     shared.number_flag(parser, "problems", "held-out problems of the task (default 100)", default=100)
     shared.number_flag(parser, "batch", "problems per saved batch (default 16)", default=16)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="append a row per answer; a killed command resumes")
+    text = "append a row per answer; a killed command resumes, a finished one gives its result again"
+    parser.add_argument("--out", type=Path, metavar="FILE", help=text)
     parser.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page of accuracy against tokens")
     shared.config_flags(parser, FIELDS)
 
@@ -68,11 +69,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    from rewardlab.commands.tables import facts, heading, listing, table
+    from rewardlab.commands.tables import facts, heading, listing, table, warn_of_cut_off
 
     facts({k: v for k, v in document.items() if k not in ("results", "plan")})
     columns = ("method", "budget", "setting", "accuracy", "tokens", "of the scorer", "replies")
-    table(columns, map(_row, document["results"]))
+    cells = document["results"]
+    table(columns, map(_row, cells))
+    for method in dict.fromkeys(cell["method"] for cell in cells):
+        # of the budget at which most were
+        warn_of_cut_off(max((c for c in cells if c["method"] == method), key=lambda c: c.get("cut_off", 0.0)), method)
+        if missing := sum(cell.get("missing", 0) for cell in cells if cell["method"] == method):
+            print(f"warning: {method} chose among replies of which {missing:,} had no verdict of its scorer")
     if plan := document.get("plan"):
         heading("Which to use")
         listing((f"{row['budget']:,}", row["words"]) for row in plan)

@@ -77,10 +77,10 @@ def facts(document: Mapping[str, Any]) -> None:
         lines("\n".join(f"{'':<{width}}  {line}" for line in more_lines))
 
 
-def warn_of_cut_off(document: Mapping[str, Any]) -> None:
-    """Print a warning where more than `MANY` of the replies that were measured were cut off."""
+def warn_of_cut_off(document: Mapping[str, Any], of: str = "") -> None:
+    """Print a warning where more than `MANY` of the replies that were measured were cut off.  of: whose replies they are."""
     if (share := document.get("cut_off", 0.0)) > MANY:
-        print(f"warning: {share:.0%} of the replies were cut off at the length limit, and judged unfinished; raise --max-new")
+        print(f"warning: {share:.0%} of the replies {of and f'of {of} '}were cut off at the length limit, and judged unfinished; raise --max-new")
 
 
 def value(x: Any) -> str:
