@@ -24,6 +24,7 @@ from rewardlab.api.judges import with_judges
 from rewardlab.api.named_scorers import require_scorers
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.api.sampled import check_scored, ends, tell_undecided, unscored
+from rewardlab.api.selecting import check_selects
 from rewardlab.core import Group, Problem, Recipe, Run, Score, Task, Trajectory, ask
 from rewardlab.engine.episodes import environment_of
 from rewardlab.errors import RewardlabError
@@ -56,6 +57,8 @@ def answer_each(
 ) -> tuple[dict[str, Any], dict[str, list[float]]]:  # fmt: skip
     """The table of `answer`, and what was measured on each problem by name; tokens are those of the replies."""
     POSITIVE.check("problems", problems)
+    if isinstance(recipe, str):
+        check_selects(recipe)
     check_settings(recipe, None, settings)
     model, recipe = named_model(model), with_judges(recipe_of(recipe))
     if recipe.select is None or recipe.rollout is None:

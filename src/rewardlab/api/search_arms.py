@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rewardlab import registry
+from rewardlab.api.selecting import check_selects
 from rewardlab.core import Learner, Recipe
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
@@ -49,9 +50,16 @@ def arms(
     listed = [methods] if isinstance(methods, str | Recipe) else list(methods)
     if not listed:
         raise RewardlabError("which methods? such as beam_search, dvts, best_of_n (rewardlab list --folder search)")
+    for method in listed:
+        if isinstance(method, str):
+            check_selects(method)
     own = [_own(method, settings) for method in listed]
     if lost := [key for key in settings if not any(key in taken for taken in own)]:
-        raise unknown_setting(f"setting of {', '.join(map(_name, listed))}", lost[0], {key for m in listed for key in _known(m)})
+        known, kind = {key for m in listed for key in _known(m)}, f"setting of {', '.join(map(_name, listed))}"
+        # each search spends more by a setting of its own
+        if lost[0] in SCALES and (sizes := [name for name in SCALES if name in known]):
+            raise RewardlabError(f"unknown {kind} {lost[0]!r}; did you mean {' or '.join(sizes)}?")
+        raise unknown_setting(kind, lost[0], known)
     bound = [{plain: settings[key] for key, plain in taken.items()} for taken in own]
     found = [_arm(method, values, scorer, scaled) for method, values in zip(listed, bound, strict=True)]
     names = [arm.name for arm in found]

@@ -18,6 +18,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from rewardlab.api.selecting import check_selects
 from rewardlab.commands import flags as shared
 from rewardlab.errors import RewardlabError
 from rewardlab.runs.named import config_of_run, refuse_missing
@@ -44,6 +45,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     refuse_missing(args.model)
     if not (args.task or args.test) and args.prompt is None and config_of_run(args.model) is None:
         raise RewardlabError("nothing to answer: give --task, --test or --prompt, or a run as --model")
+    check_selects(args.method)
     recipe = shared.load_recipe(args)
 
     from rewardlab import api

@@ -54,9 +54,14 @@ ELSEWHERE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("--solutions", ("--train-data", "--data", "--dataset", "--task")),
     ("--in", ("--input", "--file", "--data")),
     ("--limit", ("--num-samples", "--max-samples", "--max-items")),
+    ("--width", ("--beam-width", "--beam-size", "--num-beams", "--beams")),
+    ("--iterations", ("--simulations", "--num-simulations", "--num-iterations")),
+    ("--trees", ("--num-trees", "--subtrees")),
 )
 """What a flag is called here, and what TRL, verl, OpenRLHF and others, and older versions, call it. Of several the first counts
 that the command has."""
+SIZES = ("--n", "--width", "--trees", "--iterations")
+"""By which a search spends more: each method has one of them, and is asked for the others."""
 LIKE, APART = 0.62, 0.1
 """How alike a flag and one that is suggested are (the ratio of `difflib`, without dashes), and how much less than the nearest."""
 
@@ -152,7 +157,7 @@ def unknown_flag(command: str, flag: str, known: Iterable[str]) -> RewardlabErro
 def nearest(flag: str, known: Iterable[str]) -> list[str]:
     """The flags, at most three, of which this is a near miss, by their own names or by those that they have elsewhere."""
     known, asked, alike = set(known), _plain(flag), dict[str, float]()
-    for written, meant in (*_foreign(known).items(), *zip(known, known, strict=True)):
+    for written, meant in (*_foreign(known).items(), *_sizes(known), *zip(known, known, strict=True)):
         other = _plain(written)
         # the beginning of a long name is a near miss of it, however long the rest is
         begins = len(asked) > 3 and other.startswith(asked)
@@ -170,6 +175,12 @@ def _foreign(known: set[str]) -> dict[str, str]:
         if meant in known:
             found |= {other: meant for other in others if other not in found}
     return found
+
+
+def _sizes(known: set[str]) -> list[tuple[str, str]]:
+    """What says elsewhere how much a search spends, and what does here, where no name is that of another flag."""
+    others = {*SIZES, *(x for size, others in ELSEWHERE if size in SIZES for x in others)} - known - _foreign(known).keys()
+    return [(other, meant) for other in others for meant in SIZES if meant in known]
 
 
 def _plain(flag: str) -> str:

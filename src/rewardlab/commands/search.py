@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rewardlab.api.selecting import check_selects
 from rewardlab.commands import flags as shared
 from rewardlab.runs.named import config_of_run, refuse_missing
 from rewardlab.settings.domain import POSITIVE
@@ -52,6 +53,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     methods = [name for word in args.methods for name in word.split(",") if name]
     # before torch is imported
+    for method in methods:
+        check_selects(method)
     settings = shared.method_settings(args, *methods)
     refuse_missing(args.model)
     if config_of_run(args.model) is None and not args.test:
