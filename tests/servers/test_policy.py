@@ -284,6 +284,11 @@ def test_an_error_while_it_writes_is_told(policy):
     [
         ({"model": "gpt"}, 404, "model", "'small'"),
         ({"messages": []}, 400, "messages", "at least 1"),
+        ({"messages": [{"role": "user", "content": None}]}, 400, "messages", "the user message has no content: give a text"),
+        ({"messages": [ASKED, {"role": "user"}]}, 400, "messages", "messages.1: the user message has no content"),
+        ({"messages": [{"role": "system", "content": []}, ASKED]}, 400, "messages", "the system message has no content"),
+        ({"messages": [ASKED, {"role": "assistant", "content": None, "tool_calls": []}]}, 400, "messages", "or its tool_calls"),
+        ({"messages": [ASKED, {"role": "tool", "content": None, "tool_call_id": "a"}]}, 400, "messages", "the tool message has no"),
         ({"messages": [{"role": "wizard", "content": "x"}]}, 400, "messages", "wizard"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, 400, "messages", "image_url"),
         ({"temperature": "hot"}, 400, "temperature", "number"),

@@ -33,6 +33,7 @@ from rewardlab.servers.pool import Pool
 from rewardlab.servers.rewards import RewardServer
 from rewardlab.servers.scoring import Scorer
 from rewardlab.servers.serve_rewards import SCORER
+from rewardlab.verifiers.contract import REPLY
 from tests.helpers.checkpoints import checkpoint
 
 MINE = '''
@@ -261,11 +262,12 @@ HOSTILE = {
     [
         ([], "the body: must be an object {...}, not a list"),
         ({"response": 3, "prompt": 7}, "prompt: must be a text or a list of messages; response: must be a text, not a number"),
-        ({"completion": "b"}, "response: field required; completion: unknown field (fields: prompt, response, answer, meta, ids)"),
-        (
-            {"rows": [3, {"completion": "b"}]},
-            "rows.0: must be an object {...}, not a number; rows.1.response: field required; rows",
-        ),
+        ({"says": "b"}, "response: field required; says: unknown field (fields: prompt, response, answer, meta, ids: other columns "),
+        ({"rows": [3, {"says": "b"}]}, "rows.0: must be an object {...}, not a number; rows.1.response: field required; rows"),
+        ({"rows": [{"response": "b", "weight": 2}]}, "rows.0.weight: unknown field (fields: prompt, response, answer, meta, ids: "
+         "other columns go into meta)"),
+        # which of the two is the response, nobody knows
+        ({"response": "b", "completion": "c"}, "completion: unknown field"),
         ({"response": "a", "meta": []}, "meta: must be an object {...}, not a list"),
     ],
 )
@@ -273,6 +275,13 @@ def test_all_wrong_fields_of_a_request_are_named_in_words(server, body, says):
     answer = post(f"{server.url}/score", body)
     assert answer.status == 422
     assert answer.document["error"].startswith(says)
+
+
+@pytest.mark.parametrize("name", REPLY)
+def test_a_response_may_have_the_names_by_which_functions_ask_for_it(server, name):
+    rows = [{"prompt": "q?", name: "four", "answer": None}, row("four")]
+    assert [x["score"] for x in post(f"{server.url}/score", {"rows": rows}).document["scores"]] == [4.0, 4.0]
+    assert post(f"{server.url}/score", rows[0]).document["score"] == 4.0
 
 
 @pytest.mark.parametrize("word", ["raise", "nothing", "nan"])

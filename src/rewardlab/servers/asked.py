@@ -10,7 +10,8 @@ from __future__ import annotations
 import difflib
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from rewardlab.servers.limits import Refused
 
@@ -81,6 +82,14 @@ class Said(BaseModel):
     content: str | list[Part] | None = None
     tool_calls: list[ToolCall] | None = None
     function_call: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Said:
+        if self.content in (None, []) and not self.tool_calls and not self.function_call:
+            instead = ", or its tool_calls" if self.role == "assistant" else ""
+            lacking = "the {role} message has no content: give a text{instead}"
+            raise PydanticCustomError("no_content", lacking, {"role": self.role, "instead": instead})
+        return self
 
     @property
     def text(self) -> str:

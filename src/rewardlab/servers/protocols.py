@@ -27,6 +27,8 @@ HEADER = re.compile(
     r"|<\|start\|>assistant(?:<\|channel\|>\w+)?<\|message\|>|(?:#{1,3} ?)?(?:Response|Assistant|ASSISTANT|Answer):)"
 )
 """What chat templates write between a prompt and its response."""
+RESPONSE = ("response", "completion", "reply", "text", "solution_str")
+"""Names of a response in a row, of which the first counts that it has: those by which reward functions ask for it, too."""
 STATUS = {"timeout": 422, "crash": 422, "error": 500, "none": 503, "stopped": 503}
 """By why a row has no score: the status, where the protocol has no word for it."""
 
@@ -47,7 +49,7 @@ class Message(BaseModel):
 
 
 class Row(BaseModel):
-    """One response.  answer: the gold answer, a text, number, list or object, as the reward takes it.  meta: further columns.
+    """One response, by any of its names (`RESPONSE`).  answer: the gold answer, a text, number, list or object, as the reward takes it.  meta: further columns.
     ids: the tokens of the response, to which positions of steps then refer.
     """
 
@@ -57,6 +59,14 @@ class Row(BaseModel):
     answer: Any = None
     meta: dict[str, Any] = Field(default_factory=dict)
     ids: list[int] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or "response" in value:
+            return value
+        name = next((name for name in RESPONSE if name in value), "response")
+        return {("response" if key == name else key): x for key, x in value.items()}
 
 
 class Rows(BaseModel):
@@ -126,7 +136,9 @@ def _wrong(model: type[BaseModel], problem: ValidationError) -> str:
     fields = ", ".join((Row if model is Rows and any("." in where for where in deepest) else model).model_fields)
     unknown = any(error["type"] == "extra_forbidden" for errors in deepest.values() for error in errors)
     more = f" (and {len(told) - TOLD} more)" if len(told) > TOLD else ""
-    return "; ".join(told[:TOLD]) + more + (f" (fields: {fields})" if unknown else "")
+    # protocols of others have no place for them
+    columns = ": other columns go into meta" if model in (Row, Rows) else ""
+    return "; ".join(told[:TOLD]) + more + (f" (fields: {fields}{columns})" if unknown else "")
 
 
 def _said(errors: list[dict[str, Any]]) -> str:
