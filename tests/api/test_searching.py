@@ -239,9 +239,10 @@ def test_what_is_finished_is_given_again_and_neither_it_nor_another_search_loads
     assert "<svg" in (tmp_path / "p.html").read_text()
     with pytest.raises(RewardlabError, match=r"a.jsonl was made with other settings \(methods"):
         search("best_of_n", world(), settings={"n": 3}, **settings)
+    others = [ask(f"{i}+2=?", str(i + 2)) for i in range(4)]
+    other = Task("sums", others, others, "final_answer", columns=("prompt", "answer"))
     with pytest.raises(RewardlabError, match=r"a.jsonl was made with other settings \(rows"):
-        other = [ask(f"{i}+2=?", str(i + 2)) for i in range(4)]
-        search("best_of_n", Task("sums", other, other, "final_answer", columns=("prompt", "answer")), settings={"n": 2}, **settings)
+        search("best_of_n", other, settings={"n": 2}, **settings)
     # of two models that are objects nothing says that they are one
     with pytest.raises(RewardlabError, match=r"a.jsonl exists, and would be overwritten"):
         search("best_of_n", world(), settings={"n": 2}, **settings | {"model": untrained(3)})

@@ -12,9 +12,9 @@ from rewardlab.errors import RewardlabError
 
 @pytest.mark.parametrize(
     ("name", "here"),
-    [("self_consistency", "majority_vote"), ("Self-Consistency", "majority_vote"), ("sc", "majority_vote"), ("maj@8", "majority_vote"),
-     ("maj@k", "majority_vote"), ("bon", "best_of_n"), ("bo16", "best_of_n"), ("Best-of-4", "best_of_n"), ("beam", "beam_search"),
-     ("weighted_bon", "weighted_vote")],
+    [("self_consistency", "majority_vote"), ("Self-Consistency", "majority_vote"), ("sc", "majority_vote"),
+     ("maj@8", "majority_vote"), ("maj@k", "majority_vote"), ("bon", "best_of_n"), ("bo16", "best_of_n"),
+     ("Best-of-4", "best_of_n"), ("beam", "beam_search"), ("weighted_bon", "weighted_vote")],
 )  # fmt: skip
 def test_a_name_that_is_used_elsewhere_is_answered_by_the_one_here(name, here):
     with pytest.raises(RewardlabError, match=f"unknown method '{name}'; it is called {here} here"):
@@ -34,7 +34,7 @@ def test_python_and_the_command_lines_say_it(capsys):
 def test_a_measure_is_no_method_and_only_methods_that_select_are_listed():
     with pytest.raises(RewardlabError, match=r"pass@8 selects no answer: .* rewardlab eval --k"):
         check_selects("pass@8")
-    with pytest.raises(RewardlabError, match="unknown method that selects an answer 'qqq'; known: .*majority_vote") as refused:
+    with pytest.raises(RewardlabError, match=r"unknown method that selects an answer 'qqq'; known: .*majority_vote") as refused:
         check_selects("qqq")
     listed = str(refused.value).partition("known: ")[2].split(", ")
     assert listed == sorted(selecting())
@@ -59,12 +59,12 @@ def test_a_size_of_another_search_is_answered_by_its_own(words, says, capsys):
 
 
 def test_training_still_reads_iterations_as_steps(capsys):
-    assert cli.main("train grpo --task arithmetic --iterations 4".split()) == 2
+    assert cli.main(["train", "grpo", "--task", "arithmetic", "--iterations", "4"]) == 2
     assert "did you mean --steps?" in capsys.readouterr().err
 
 
 def test_a_size_in_python_is_answered_too():
-    with pytest.raises(RewardlabError, match="unknown setting of beam_search 'n'; did you mean width?"):
+    with pytest.raises(RewardlabError, match=r"unknown setting of beam_search 'n'; did you mean width\?"):
         arms("beam_search", {"n": 4}, None, False)
-    with pytest.raises(RewardlabError, match="unknown setting of best_of_n 'iterations'; did you mean n?"):
+    with pytest.raises(RewardlabError, match=r"unknown setting of best_of_n 'iterations'; did you mean n\?"):
         arms("best_of_n", {"iterations": 4}, None, False)

@@ -47,7 +47,7 @@ def test_what_is_longer_than_it_reads_is_told_once_and_its_share_is_logged(folde
     # one of two in the last call
     assert run.metrics["reward_cut_off"] == 0.5
     assert said.get().count("note:") == 1
-    assert "of the first 4 conversations to be scored 1 is longer than the 24 tokens" in said.get()
+    assert "note: 1 of the first 4 conversations to be scored is longer than the 24 tokens" in said.get()
     run = Run(registry_policy())
     part([[short]], run)
     assert "reward_cut_off" not in run.metrics

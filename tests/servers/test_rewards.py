@@ -262,10 +262,12 @@ HOSTILE = {
     [
         ([], "the body: must be an object {...}, not a list"),
         ({"response": 3, "prompt": 7}, "prompt: must be a text or a list of messages; response: must be a text, not a number"),
-        ({"says": "b"}, "response: field required; says: unknown field (fields: prompt, response, answer, meta, ids: other columns "),
+        ({"says": "b"}, "response: field required; says: unknown field (fields: prompt, response, answer, meta, ids"),
         ({"rows": [3, {"says": "b"}]}, "rows.0: must be an object {...}, not a number; rows.1.response: field required; rows"),
-        ({"rows": [{"response": "b", "weight": 2}]}, "rows.0.weight: unknown field (fields: prompt, response, answer, meta, ids: "
-         "other columns go into meta)"),
+        (
+            {"rows": [{"response": "b", "weight": 2}]},
+            "rows.0.weight: unknown field (fields: prompt, response, answer, meta, ids: other columns go into meta)",
+        ),
         # which of the two is the response, nobody knows
         ({"response": "b", "completion": "c"}, "completion: unknown field"),
         ({"response": "a", "meta": []}, "meta: must be an object {...}, not a list"),

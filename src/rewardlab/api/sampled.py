@@ -1,4 +1,4 @@
-"""What is told of replies that were sampled to answer: that they were cut off, that nothing scored them or knows which are right."""
+"""What is told of replies that were sampled to answer: that they were cut off, were not scored, or cannot be judged."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ def search(
     scorer included. For each, a method gets the largest n, width, trees or iterations that stays within it on a few of the
     problems; what was spent on all is measured. Without budgets a method has its own settings.  settings: `n` for every method that
     has it, `dvts.branch` for one.  out: a file that gets a row for each answer as soon as it is there. A call that was killed
-    resumes from OUT.work, with the same result, and one that was finished gives it again.  page: an HTML page of accuracy against tokens.  config: fields of RunConfig.
+    resumes from OUT.work, with the same result, and one that was finished gives it again.  page: an HTML page of accuracy against
+    tokens.  config: fields of RunConfig.
 
     The methods answer the same problems. "plan" says for each budget which to use, and which cannot be told apart from it.
     """
@@ -234,7 +235,7 @@ class Searcher:
 
 
 def _told(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """missing: the replies that the reward has no verdict on, where it is asked.  cut_off: the share of replies that were, if any."""
+    """missing: the replies without a verdict of the reward, where it is asked.  cut_off: the share of replies that were, if any."""
     # older versions kept neither
     told = [Unscored(*done["unscored"]).missing for done in found if "unscored" in done]
     sampled = [Ends(*done["ends"]) for done in found if "ends" in done]

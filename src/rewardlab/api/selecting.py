@@ -12,10 +12,10 @@ from rewardlab.registry.find import file_of, methods, names_in, spell
 
 ELSEWHERE = {
     "majority_vote": (
-        "self_consistency", "sc", "cot_sc", "maj", "majority", "majority_voting", "vote", "voting", "cons", "consensus", "plurality"
+        "self_consistency", "sc", "cot_sc", "maj", "majority", "majority_voting", "vote", "voting", "cons", "consensus",
     ),
     "best_of_n": ("bon", "bo", "best_of", "best_of_k", "rejection", "rejection_sampling", "rerank", "reranking"),
-    "weighted_vote": ("weighted_majority", "weighted_majority_vote", "weighted_self_consistency", "weighted_bon", "weighted_best_of_n"),
+    "weighted_vote": ("weighted_majority", "weighted_majority_vote", "weighted_self_consistency", "weighted_bon"),
     "beam_search": ("beam", "beams", "step_beam_search"),
     "dvts": ("diverse_verifier_tree_search",),
     "mcts": ("monte_carlo_tree_search", "uct", "tree_search"),

@@ -80,7 +80,8 @@ def facts(document: Mapping[str, Any]) -> None:
 def warn_of_cut_off(document: Mapping[str, Any], of: str = "") -> None:
     """Print a warning where more than `MANY` of the replies that were measured were cut off.  of: whose replies they are."""
     if (share := document.get("cut_off", 0.0)) > MANY:
-        print(f"warning: {share:.0%} of the replies {of and f'of {of} '}were cut off at the length limit, and judged unfinished; raise --max-new")
+        whose = f"the replies of {of}" if of else "the replies"
+        print(f"warning: {share:.0%} of {whose} were cut off at the length limit, and judged unfinished; raise --max-new")
 
 
 def value(x: Any) -> str:

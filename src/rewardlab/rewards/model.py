@@ -63,9 +63,9 @@ def scored(model: Any, rows: Sequence[Any], run: Run) -> list[Score]:
     if model not in _TOLD:
         _TOLD.add(model)
         console.print(
-            f"note: of the first {len(read):,} conversations to be scored {found:,} {'is' if found == 1 else 'are'} longer than the "
-            f"{limit} ({model.found.folder}): {lost} is cut off, here and from now on. Shorter prompts, or replies (--max-new), or a "
-            "reward model that reads more avoid it",
+            f"note: {found:,} of the first {len(read):,} conversations to be scored {'is' if found == 1 else 'are'} longer than "
+            f"the {limit} ({model.found.folder}): {lost} is cut off, here and from now on. Shorter prompts, shorter replies "
+            "(--max-new) or a reward model that reads more avoid it",
             highlight=False, markup=False, soft_wrap=True,
         )  # fmt: skip
     why = f"the conversation is longer than the {limit}: {lost} was cut off"

@@ -35,7 +35,7 @@ def finite(value: Any) -> float:
 
 
 def best_step(values: Mapping[int, Any]) -> int | None:
-    """The step whose evaluation is the best, by the leading measure at each: the highest, and of equal ones the earliest that trained.
+    """The step whose evaluation is the best, by the leading measure at each: the highest; of equal ones the earliest after step 0.
 
     Step 0 is the best only where it is above all others: a new head scores all replies alike, and a tie with it does not say that
     training was for nothing. The model of the best step is the one in `best/`. A measure that is no number is passed over; None

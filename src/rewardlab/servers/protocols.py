@@ -49,8 +49,8 @@ class Message(BaseModel):
 
 
 class Row(BaseModel):
-    """One response, by any of its names (`RESPONSE`).  answer: the gold answer, a text, number, list or object, as the reward takes it.  meta: further columns.
-    ids: the tokens of the response, to which positions of steps then refer.
+    """One response, by any of its names (`RESPONSE`).  answer: the gold answer, a text, number, list or object, as the reward takes
+    it.  meta: further columns.  ids: the tokens of the response, to which positions of steps then refer.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid")
