@@ -237,7 +237,7 @@ def test_what_is_finished_is_given_again_and_neither_it_nor_another_search_loads
     # with a page that the first call did not write
     search("best_of_n", world(), settings={"n": 2}, page=tmp_path / "p.html", **settings)
     assert "<svg" in (tmp_path / "p.html").read_text()
-    with pytest.raises(RewardlabError, match=r"a.jsonl was made with other settings \(methods"):
+    with pytest.raises(RewardlabError, match=r"a.jsonl was made with other settings \(other methods\): give"):
         search("best_of_n", world(), settings={"n": 3}, **settings)
     others = [ask(f"{i}+2=?", str(i + 2)) for i in range(4)]
     other = Task("sums", others, others, "final_answer", columns=("prompt", "answer"))

@@ -15,6 +15,9 @@ from rewardlab.errors import RewardlabError
 from rewardlab.util.files import write_json
 from rewardlab.util.progress import console
 
+SHOWN = 200
+"""Characters of a setting that are told where it has changed."""
+
 # ----------------------------------------------------------------------------------------------------------------------
 #
 # A file that grows batch by batch, with what was asked for kept beside it, so that a process that was killed resumes it.
@@ -93,10 +96,16 @@ def _beside(out: Path) -> tuple[Path, Path]:
 def _refuse_another(out: Path, source: Path, was: Mapping[str, Any], request: Mapping[str, Any]) -> None:
     now = json.loads(json.dumps(request, default=str))
     if changed := [name for name in {**was, **now} if was.get(name) != now.get(name)]:
-        said = ", ".join(f"{name} {was.get(name)!r}, now {now.get(name)!r}" for name in changed)
+        said = ", ".join(_difference(name, was.get(name), now.get(name)) for name in changed)
         raise RewardlabError(
             f"{out} was made with other settings ({said}): give those, or another --out, or remove it and {source.name}"
         )
+
+
+def _difference(name: str, was: Any, now: Any) -> str:
+    # of what is long, such as whole recipes, the name says more than all of it
+    long = max(len(repr(was)), len(repr(now))) > SHOWN
+    return f"other {name}" if long else f"{name} {was!r}, now {now!r}"
 
 
 class Answers:
@@ -147,8 +156,8 @@ def answered(out: Path | str | None, settings: Mapping[str, Any], repeats: bool)
     summary = finished(path, settings)
     if summary is not None:
         console.print(
-            f"note: {out} holds the answers to this very call, and its result is given again; if what a file or a model is has "
-            "changed since, remove it to begin anew",
+            f"note: {out} holds the answers to this very call, and its result is given again; if a file or a model that "
+            "it names has changed since, remove it to begin anew",
             highlight=False, markup=False, soft_wrap=True,
         )  # fmt: skip
     return summary
