@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rewardlab.registry import build, part, task
     from rewardlab.report.diagnosis import diagnose
     from rewardlab.rewards.operator import operator
-    from rewardlab.rewards.reward import Reward, reward
+    from rewardlab.rewards.reward import Reward, as_reward, reward
 
 _WHERE = {
     "api.demo": ("demo",),
@@ -28,7 +28,7 @@ _WHERE = {
     ),
     "errors": ("RewardlabError",),
     "rewards.operator": ("operator",),
-    "rewards.reward": ("Reward", "reward"),
+    "rewards.reward": ("Reward", "as_reward", "reward"),
     "registry": ("build", "part", "task"),
     "models.load": ("load_policy",),
     "comparisons.compare": ("compare",),
@@ -38,8 +38,8 @@ _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
     "Message", "Problem", "Recipe", "Result", "Reward", "RewardlabError", "RunConfig", "Score", "Task", "Trajectory",
-    "answer", "ask", "build", "compare", "credit", "demo", "diagnose", "environment", "evaluate", "export", "load_policy",
-    "objective", "operator", "part", "plan", "resume", "reward", "task", "train",
+    "answer", "as_reward", "ask", "build", "compare", "credit", "demo", "diagnose", "environment", "evaluate", "export",
+    "load_policy", "objective", "operator", "part", "plan", "resume", "reward", "task", "train",
 ]  # fmt: skip
 
 

@@ -24,6 +24,11 @@ def plain(trajectory):
     return 1.0
 
 
+class Plain:
+    def __call__(self, completion):
+        return 1.0
+
+
 def method(**changes):
     return build("grpo").but(**changes)
 
@@ -31,7 +36,8 @@ def method(**changes):
 MISTAKES = {
     "a part that was not called": (lambda: method(reward=polite), r"not called: write polite\(\.\.\.\)"),
     "a number": (lambda: method(reward=3), "3 cannot be the reward"),
-    "a function": (lambda: method(reward=plain), "decorate the function with @rewardlab.reward"),
+    "a class": (lambda: method(reward=Plain), "the reward Plain is a class: give an object of it"),
+    "a function for another slot": (lambda: method(credit=plain), "cannot be the credit: it is not a part but function"),
     "a text": (lambda: method(reward="correct"), r'rewardlab.part\("reward", name\)'),
     "another slot": (lambda: method(credit=correct()), "it is a part of the slot reward"),
     "another name of the slot": (lambda: method(rewards=correct()), "unknown slot 'rewards'; did you mean reward"),
@@ -57,8 +63,8 @@ MISTAKES = {
     "scaling it": (lambda: 2 * polite, "polite was not called"),
     "gating by it": (lambda: polite >> correct(), "polite was not called"),
     "the negative of it": (lambda: -polite, "polite was not called"),
-    "adding a function": (lambda: correct() + plain, "decorate the function"),
-    "subtracting a function": (lambda: correct() - plain, "decorate the function"),
+    "adding a class": (lambda: correct() + Plain, "the reward Plain is a class"),
+    "subtracting an object": (lambda: correct() - object(), "neither a reward nor a finite number"),
     "multiplying by a text": (lambda: correct() * "2", "neither a reward nor a finite number"),
     "scaling by NaN": (lambda: float("nan") * correct(), "neither a reward nor a finite number"),
     "scaling by a condition": (lambda: True * correct(), "neither a reward nor a finite number"),

@@ -39,28 +39,29 @@ from rewardlab.util.progress import in_batches
 def answer(
     recipe: Recipe | str, model: str | Path | Policy | None = None, task: Task | Path | str | None = None,
     prompt: str | None = None, *,
-    problems: int = 100, **settings: Any,
+    problems: int = 100, reward: Any = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Answer one prompt, or a task's held-out problems: sample replies, score them, and select one, as the method says.
 
     With neither task nor prompt, the task of the run that `model` names is answered, read as it was in the run. Of one prompt that
     is answered with tools or in another environment, `conversation` holds what was said: replies with their calls, and results.
+    reward: in place of the method's own, in any form that `train` takes.
     settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
-    return answer_each(recipe, model, task, prompt, problems=problems, **settings)[0]
+    return answer_each(recipe, model, task, prompt, problems=problems, reward=reward, **settings)[0]
 
 
 def answer_each(
     recipe: Recipe | str, model: str | Path | Policy | None = None, task: Task | Path | str | None = None,
     prompt: str | None = None, *,
-    problems: int = 100, **settings: Any,
+    problems: int = 100, reward: Any = None, **settings: Any,
 ) -> tuple[dict[str, Any], dict[str, list[float]]]:  # fmt: skip
     """The table of `answer`, and what was measured on each problem by name; tokens are those of the replies."""
     POSITIVE.check("problems", problems)
     if isinstance(recipe, str):
         check_selects(recipe)
     check_settings(recipe, None, settings)
-    model, recipe = named_model(model), with_judges(recipe_of(recipe))
+    model, recipe = named_model(model), with_judges(recipe_of(recipe, reward=reward))
     if recipe.select is None or recipe.rollout is None:
         raise RewardlabError(f"{recipe.name or 'this recipe'} trains a policy and selects no answer; majority_vote does")
     require_scorers(recipe)

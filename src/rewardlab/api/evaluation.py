@@ -9,8 +9,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
+from rewardlab import registry
 from rewardlab.api.arguments import named_model
 from rewardlab.api.checking import need_answers, undecided
+from rewardlab.api.given_rewards import refuse_in_python
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
 from rewardlab.api.judges import with_judges
 from rewardlab.api.playing import played_by
@@ -24,7 +26,7 @@ from rewardlab.evals.best_of import best_at, kl_of_best
 from rewardlab.evals.passk import mean_interval, pass_at
 from rewardlab.models.load import Policy
 from rewardlab.processes.cluster import check_named, spread
-from rewardlab.registry.formula import read_reward
+from rewardlab.registry.formula import reward_from
 from rewardlab.rewards.model import load_named
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.interactive import interactive
@@ -42,28 +44,30 @@ BATCH = 32
 
 def evaluate(
     model: str | Path | Result | Policy, task: Task | Path | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
-    temperature: float = 1.0, judge: str | None = None, workers: str | None = None, env: Environment | None = None,
-    turns: int | None = None, best_of: Reward | str | None = None, **settings: Any,
+    temperature: float = 1.0, judge: Any = None, workers: str | None = None, env: Environment | None = None,
+    turns: int | None = None, best_of: Any = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """pass@k on held-out problems, with 95% intervals over problems; of a run that trained a reward model or a judge, its
     method's own measure; of another reward model (an export, a sequence classifier), the share of held-out pairs ranked right.
 
     task: None means that of the run that `model` names, with its columns, system message and length of replies.
-    judge: the verifier in place of the task's own: a name, FILE.py:function, or openai:URL#NAME, a served model. Replies
-    without a verdict count as wrong; `no_verdict` is their share, `cut_off` that of replies that reached the length limit.
+    judge: the verifier in place of the task's own: a name, FILE.py:function, a plain function (completion, answer ...), or
+    openai:URL#NAME, a served model. Replies without a verdict count as wrong; `no_verdict` is their share, `cut_off` that of
+    replies that reached the length limit.
     env, turns: what answers the replies, for at most so many of them; by default those of the run, or of the task. A run's own
     environment may answer for other turns than in the run; a task that brings an environment says them in its name.
     workers: "ray" or "ray:N", to sample and judge over a Ray cluster, each batch of problems with random numbers of its own: the
     same whatever the processes, and others than without workers.
-    best_of: a reward, and what the best of k replies by it is worth: `best`, a row for each k, with the verdict's mean value (1
-    where right, and 0 without one), what the reward pays it, and the KL from the policy that the choice of one of k is, in nats.
-    settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
+    best_of: a reward in any form that `train` takes, and what the best of k replies by it is worth: `best`, a row for each k, with
+    the verdict's mean value (1 where right, and 0 without one), what the reward pays it, and the KL from the policy that the choice
+    of one of k is, in nats. settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
     _check(k, problems, temperature, workers)
+    judge, by = _judged_by(judge, best_of, workers)
     model = _given(named_model(model), settings.get("test") if task is None else task)
     config, task = as_in_run(model, task, settings)
     task = _told(task_of(task, config), config)
-    if (found := _as_trained(model, task, config, problems, judge, best_of)) is not None:
+    if (found := _as_trained(model, task, config, problems, judge, by)) is not None:
         return found
     if judge is not None:
         task = replace(task, verifier=judge)
@@ -73,16 +77,24 @@ def evaluate(
     # refused before a model is loaded, if there are none
     held_out(task, problems)
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
-    by = None if best_of is None else read_reward(best_of) if isinstance(best_of, str) else best_of
     sampling = Sampled(max(k), temperature, *played_by(model, task, env, turns), by)
     what = (model, config, task, problems, sampling)
     counted = list(_right_over(workers, *what) if workers else _right_here(*what))
-    about: dict[str, Any] = {"model": model if isinstance(model, str) else model.name, "task": task.name}
+    about = {"model": model if isinstance(model, str) else model.name, "task": task.name}
     return _summary(about, counted, k, sampling, judge)
 
 
+def _judged_by(judge: Any, best_of: Any, workers: str | None) -> tuple[str | None, Reward | None]:
+    """The judge by its text, since a task names its verifier, and the reward that chooses among replies."""
+    by = None if best_of is None else reward_from(best_of)
+    judge = judge if judge is None or isinstance(judge, str) else str(reward_from(judge))
+    if workers:
+        refuse_in_python("workers are processes of their own", by, registry.verifier(judge) if judge else None)
+    return judge, by
+
+
 def _as_trained(
-    model: Any, task: Task, config: RunConfig, problems: int, judge: str | None, best_of: Reward | str | None
+    model: Any, task: Task, config: RunConfig, problems: int, judge: str | None, best_of: Reward | None
 ) -> dict[str, Any] | None:
     found = evaluate_as_trained(model, task, config, problems, judged=judge is not None)
     if found is not None and best_of is not None:

@@ -78,9 +78,14 @@ def _say(run: Any, taken: Mapping[str, Any]) -> None:
     console.print(f"as in {run}: {settings}", highlight=False, markup=False, soft_wrap=True)
 
 
-def recipe_of(recipe: Recipe | str, settings: Mapping[str, Any] | None = None) -> Recipe:
-    """A recipe as it is, or that of a method's name under these settings."""
-    return registry.build(recipe, settings or {}) if isinstance(recipe, str) else recipe.validate()
+def recipe_of(recipe: Recipe | str, settings: Mapping[str, Any] | None = None, reward: Any = None) -> Recipe:
+    """A recipe as it is, or that of a method's name under these settings.  reward: in place of its own (`formula.reward_from`)."""
+    made = registry.build(recipe, settings or {}) if isinstance(recipe, str) else recipe.validate()
+    if reward is None:
+        return made
+    from rewardlab.registry.formula import reward_from
+
+    return made.scored_by(reward_from(reward))
 
 
 def in_environment(recipe: Recipe, task: Task) -> Recipe:

@@ -23,7 +23,7 @@ from rewardlab.data.work import Work, key_of, work_file
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.policies.text import TextPolicy
-from rewardlab.registry.formula import read_reward
+from rewardlab.registry.formula import reward_from
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.named import refuse_missing
@@ -41,7 +41,7 @@ COLUMNS = ("pass_rate", "scores", "tokens")
 
 def pass_rate_file(
     source: Path | str, out: Path | str, dropped: Path | str | None = None, *, model: str | Policy | None = None,
-    reward: Reward | str | None = None, samples: int = 8, accept: float = 1.0, temperature: float = 1.0, batch: int = 32,
+    reward: Any = None, samples: int = 8, accept: float = 1.0, temperature: float = 1.0, batch: int = 32,
     keep_replies: bool = False, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Sample replies to each row's prompt, and add columns: pass_rate, the share accepted of the replies with a verdict (null
@@ -60,7 +60,7 @@ def pass_rate_file(
     check_out(out, "pass rates")
     refuse_missing(model := named_model(model))
     config, _ = as_in_run(model, str(source), settings)
-    part = read_reward(reward) if isinstance(reward, str) else reward or registry.part("reward", VERIFIER)
+    part = registry.part("reward", VERIFIER) if reward is None else reward_from(reward)
     require(part)
     table = Table.load(source)
     columns = (*COLUMNS, *(["replies"] if keep_replies else []))

@@ -61,13 +61,14 @@ RANK = 32
 
 def plan(
     recipe: Recipe | str, model: str | Path | Policy | None = None, task: Task | Path | str | None = None, *,
-    config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, devices: int | None = None,
+    config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, reward: Any = None, devices: int | None = None,
     memory: str | None = None, **changes: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """The formula, the tokens and bytes of memory that a step of `train` would need, and the lengths of the prompts.
 
-    devices: processes that train together, each with a device (default: those that do).  memory: of a device, such as 80GB
-    (default: this one's); then `dtype="auto"` is bfloat16, as on GPUs.  A model's config.json is enough: no weights are read.
+    reward: as of `train`.  devices: processes that train together, each with a device (default: those that do).  memory: of a
+    device, such as 80GB (default: this one's); then `dtype="auto"` is bfloat16, as on GPUs.  A model's config.json is enough: no
+    weights are read.
 
     memory: bytes on each device by what they are for, for the run as asked and for other ways to keep its model (`api/memory.py`).
     memory_bytes: the most at a time.  fits; change: what to change first where it does not.
@@ -79,7 +80,7 @@ def plan(
     """
     check_settings(recipe, settings, changes)
     asked, model = recipe, named_model(model)
-    recipe, config = with_judges(recipe_of(recipe, settings)), configured(config, model, task, changes)
+    recipe, config = with_judges(recipe_of(recipe, settings, reward)), configured(config, model, task, changes)
     _check_asked(recipe, config)
     check_stages(recipe, config, asked)
     task = trainable(task_of(task, config))

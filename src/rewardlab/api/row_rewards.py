@@ -15,7 +15,7 @@ from rewardlab.data.files import Row
 from rewardlab.data.filters import Bounds
 from rewardlab.data.values import MISSING, text_of, value_of
 from rewardlab.errors import RewardlabError
-from rewardlab.registry.formula import read_reward
+from rewardlab.registry.formula import reward_from
 from rewardlab.rewards.reward import Reward
 from rewardlab.tasks.records import problems_of
 from rewardlab.tasks.row_columns import Columns
@@ -27,7 +27,7 @@ RIGHT = "1:"
 
 
 def own_answers(
-    reward: Reward | str, reply_column: str | None = None, bounds: str = RIGHT, *, prompt_column: str = "prompt",
+    reward: Any, reply_column: str | None = None, bounds: str = RIGHT, *, prompt_column: str = "prompt",
     answer_column: str = "answer", verifier: str = "final_answer",
 ) -> Callable[[Sequence[Row]], Fates]:  # fmt: skip
     """A judge for `rewardlab.data.filter_file`: rows stay whose own reply the reward accepts.
@@ -37,7 +37,7 @@ def own_answers(
     bounds: of the reward, as in `filters.Bounds`.  verifier: the one behind `correct()`. A reward that reads the policy, and not
     only its reply, raises RewardlabError.
     """
-    part = read_reward(reward) if isinstance(reward, str) else reward
+    part = reward_from(reward)
     require(part)
     limits, columns = Bounds.read(bounds), Columns(prompt_column, answer_column, None, None)
     run = Run(NoModel(), verify=registry.verifier(verifier))

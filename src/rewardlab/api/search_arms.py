@@ -10,7 +10,7 @@ from rewardlab import registry
 from rewardlab.api.selecting import check_selects
 from rewardlab.core import Learner, Recipe
 from rewardlab.errors import RewardlabError
-from rewardlab.registry.formula import read_reward
+from rewardlab.registry.formula import read_reward, reward_from
 from rewardlab.registry.names import PLAYED
 from rewardlab.rewards.reward import Reward
 from rewardlab.rewards.task import correct
@@ -69,6 +69,11 @@ def arms(
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise RewardlabError(f"{twice} is named twice: give each method once, recipes under names of their own (.but(name=...))")
     return found
+
+
+def scorer_of(scorer: Any) -> Reward | str | None:
+    """The scorer; of a plain function, and of several rewards, the reward that they make."""
+    return scorer if scorer is None or isinstance(scorer, str) else reward_from(scorer)
 
 
 def scored(recipe: Recipe, scorer: Reward | str | None) -> Recipe:

@@ -17,7 +17,7 @@ from rewardlab.api.named_scorers import require_scorers, scorers_in
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.api.sampled import Ends, Unscored, check_scored, ends, tell_undecided, unscored
 from rewardlab.api.search_advice import Measured, advice
-from rewardlab.api.search_arms import Arm, arms
+from rewardlab.api.search_arms import Arm, arms, scorer_of
 from rewardlab.api.streaming import Answers, answered, answers_file
 from rewardlab.core import Problem, Recipe, Run, Score, Task, seed_of
 from rewardlab.data.work import key_of
@@ -27,7 +27,6 @@ from rewardlab.models.learners import learner_model
 from rewardlab.models.load import Policy
 from rewardlab.prm import StepScorer, load_scorer
 from rewardlab.report.searches import page as page_of
-from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.named import refuse_missing
 from rewardlab.settings.domain import POSITIVE
@@ -44,25 +43,26 @@ TRIES, MOST = 5, 4096
 def search(
     methods: Sequence[str | Recipe] | str | Recipe, task: Task | Path | str | None = None, *,
     model: str | Path | Policy | None = None,
-    scorer: Reward | str | None = None, budgets: Sequence[int] | int = (), problems: int = 100,
+    scorer: Any = None, budgets: Sequence[int] | int = (), problems: int = 100,
     settings: Mapping[str, Any] | None = None, out: Path | str | None = None, page: Path | str | None = None, batch: int = 16,
     **config: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Answer a task's held-out problems by searches: methods that select an answer, such as beam_search and best_of_n.
 
-    scorer: a reward, its name or formula, "verifier", "prm:PATH", or "likelihood"; None is the method's own. A method that reads no
-    scores, such as majority_vote, ignores it beside others that do.  budgets: tokens per problem, generated and read by all models,
-    scorer included. For each, a method gets the largest n, width, trees or iterations that stays within it on a few of the
-    problems; what was spent on all is measured. Without budgets a method has its own settings.  settings: `n` for every method that
-    has it, `dvts.branch` for one.  out: a file that gets a row for each answer as soon as it is there. A call that was killed
-    resumes from OUT.work, with the same result, and one that was finished gives it again.  page: an HTML page of accuracy against
-    tokens.  config: fields of RunConfig.
+    scorer: a reward, its name or formula, a plain function (completion, answer ...), "verifier", "prm:PATH", or "likelihood"; None
+    is the method's own. A method that reads no scores, such as majority_vote, ignores it beside others that do.  budgets: tokens
+    per problem, generated and read by all models, scorer included. For each, a method gets the largest n, width, trees or
+    iterations that stays within it on a few of the problems; what was spent on all is measured. Without budgets a method has its
+    own settings.  settings: `n` for every method that has it, `dvts.branch` for one.  out: a file that gets a row for each answer
+    as soon as it is there. A call that was killed resumes from OUT.work, with the same result, and one that was finished gives it
+    again.  page: an HTML page of accuracy against tokens.  config: fields of RunConfig.
 
     The methods answer the same problems. "plan" says for each budget which to use, and which cannot be told apart from it.
     """
     budgets = sorted({POSITIVE.check("budgets", b) for b in ((budgets,) if isinstance(budgets, int) else budgets)})
     for name, value in (("problems", problems), ("batch", batch)):
         POSITIVE.check(name, value)
+    scorer = scorer_of(scorer)
     compared = arms(methods, settings or {}, scorer, bool(budgets))
     for path, check in ((out, check_writable), (page, check_page)):
         if path:

@@ -14,6 +14,7 @@ from rewardlab import registry
 from rewardlab.api.arguments import check_settings, named_model, named_task, run_folder
 from rewardlab.api.changes import base_of, check_base, check_given, check_same, digest, prepare, resumable, write
 from rewardlab.api.first_rows import check_episodes
+from rewardlab.api.given_rewards import give_again
 from rewardlab.api.idle import tell_idle
 from rewardlab.api.inputs import (
     begin_run,
@@ -57,14 +58,17 @@ from rewardlab.util.ranks import is_first
 
 def train(
     recipe: Recipe | str, model: str | Path | Policy | None = None, task: Task | Path | str | None = None, *,
-    config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, eval_on: Sequence[str] = (),
+    config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, reward: Any = None, eval_on: Sequence[str] = (),
     watch: str | bool = False, **changes: Any,
 ) -> Result:  # fmt: skip
     """Train a policy by a recipe (or a method's name) and write everything into a run folder.
 
     model, task: names, or objects made in Python; they may also be named in the configuration.  settings: of the method, if it
-    is given by name.  eval_on: benchmarks of rewards on which the model is measured too, at each evaluation.  watch: what pays
-    the policy is measured then as well, on a few of its replies, or on those of a file with labels (`evals/watched.py`).
+    is given by name.  reward: in place of the method's own: a plain function or an object that can be called, whose arguments are
+    given by name (completion, answer, columns: docs/REWARDS.md), a text as of --reward, a reward, or a list of these, which are
+    added up. A run with a function of a script, a notebook or another function is resumed with the same one.  eval_on: benchmarks
+    of rewards on which the model is measured too, at each evaluation.  watch: what pays the policy is measured then as well, on a
+    few of its replies, or on those of a file with labels (`evals/watched.py`).
     changes: fields of RunConfig by name (steps, seed, out ...), in place of those of `config`.
     Raises RewardlabError for a wrong value or name, for a folder that holds a run, is in use or cannot be written to, and for a
     disk that is too small, before anything is written. Raises errors.Stopped, a KeyboardInterrupt, after Ctrl-C or SIGTERM, once
@@ -73,8 +77,7 @@ def train(
     check_settings(recipe, settings, changes)
     asked, model = recipe, named_model(model)
     config = configured(config, model, task, changes)
-    # trackers() refuses unknown or missing trackers now, before anything is written
-    recipe, config = with_judges(recipe_of(recipe, settings)), config.but(track=tuple(trackers(config.track)))
+    recipe, config = with_judges(recipe_of(recipe, settings, reward)), config.but(track=tuple(trackers(config.track)))
     require_learning(recipe)
     check_stages(recipe, config, asked)
     task = trainable(task_of(task, config))
@@ -97,11 +100,13 @@ def train(
 
 
 def resume(
-    out: Path | str | Result, task: Task | None = None, model: Policy | None = None, *, reward_changed: bool = False, **changes: Any
-) -> Result:
+    out: Path | str | Result, task: Task | None = None, model: Policy | None = None, *, reward: Any = None,
+    reward_changed: bool = False, **changes: Any,
+) -> Result:  # fmt: skip
     """Resume a run as if it had never stopped. A finished run is left as it is, unless it is extended.
 
-    task, model: only for runs that were started in Python with objects that have no name to load them by again.
+    task, model, reward: only for runs that were started in Python with objects that have no name to load them by again: the same
+    ones. A function is known by its name and its code.
     reward_changed: resume although the rows, or a file of a reward, tool, corpus or method, have changed since the run began.
     changes: settings of `runs.config.ON_RESUME` by name. More steps, or a larger budget, extend the run, also a finished one: it
     does what a run of so many steps would do from here on. The steps done are what they were: where the learning rate falls
@@ -126,6 +131,7 @@ def resume(
             # the run was killed after its last step, while its report was written
             distributed.on_rank_zero(lambda: _report(folder))
             return _finished(folder)
+        give_again(folder, registry.load_recipe(document["recipe"]), reward, reward_changed)
         stack.enter_context(saying_how_to_resume(folder))
         return _resume(folder, document, changed, task, model)
 

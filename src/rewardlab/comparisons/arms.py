@@ -8,10 +8,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from rewardlab import registry
+from rewardlab.api.checking import parts_of
+from rewardlab.api.given_rewards import refuse_in_python
 from rewardlab.checks.runs import kind_of
 from rewardlab.core import Recipe, Update
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.registry.formula import read_reward
+from rewardlab.registry.formula import reward_from
 from rewardlab.registry.names import PLAYED
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.old_names import unknown_setting
@@ -49,15 +51,13 @@ class Arm:
         return next((same[not self.trains] for same in SAME if measure in same), measure)
 
 
-def arms_of(
-    methods: Sequence[str | Recipe], settings: Mapping[str, Any] | None = None, reward: Reward | str | None = None
-) -> list[Arm]:
+def arms_of(methods: Sequence[str | Recipe], settings: Mapping[str, Any] | None = None, reward: Any = None) -> list[Arm]:
     """The arms of a comparison.
 
     settings: `n` goes to every method that has it, `grpo.n` to grpo alone or in a stack, and counts where both are given; fields of
     Update (lr, problems ...) go to all, and so does what answers replies (env, tools or corpus, and turns). Several values of a
     number, [0.5, 1, 2] or the text "0.5,1,2", make an arm of each, named hapo:weight=0.5; one setting of a method may have several.
-    reward: in place of the reward of every method that has one.
+    reward: in place of the reward of every method that has one, in any form of `formula.reward_from`.
     Raises RewardlabError for a setting that no method has or that changes nothing, for fewer than two arms, and for what cannot be
     compared.
     """
@@ -73,7 +73,7 @@ def arms_of(
     if len(arms) < 2:
         raise RewardlabError("a comparison is of two methods or more; one is trained by: rewardlab train METHOD")
     if reward is not None:
-        rewarded = _rewarded([arm.recipe for arm in arms], read_reward(reward) if isinstance(reward, str) else reward)
+        rewarded = _rewarded([arm.recipe for arm in arms], reward_from(reward))
         arms = [replace(arm, recipe=recipe) for arm, recipe in zip(arms, rewarded, strict=True)]
     for arm in arms:
         _check(arm)
@@ -198,6 +198,7 @@ def _check(arm: Arm) -> None:
         raise RewardlabError(
             f"{arm.name}: a study trains no policy and has no metric to compare; run it with: rewardlab study {arm.name}"
         )
+    refuse_in_python("the runs of a comparison are processes of their own", *parts_of(arm.recipe))
     # runs are processes of their own, in which the module __main__ is another
     if ":__main__:" in json.dumps(arm.recipe.to_json()):
         raise RewardlabError(

@@ -27,8 +27,8 @@ from rewardlab.comparisons.side_by_side import crew
 from rewardlab.core import Recipe, Task
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import absolute_name
+from rewardlab.registry.formula import reward_from
 from rewardlab.report.html import duration
-from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.track import trackers
 from rewardlab.settings.domain import PATH
@@ -39,7 +39,7 @@ STEPS = 20  # of every run, if neither steps nor a budget are given
 
 def compare(
     methods: Sequence[str | Recipe], config: RunConfig | None = None, *, settings: Mapping[str, Any] | None = None,
-    reward: Reward | str | None = None, seeds: Sequence[int] = range(5), measure: str | None = None, jobs: int | None = None,
+    reward: Any = None, seeds: Sequence[int] = range(5), measure: str | None = None, jobs: int | None = None,
     out: Path | str | None = None, keep_models: bool = False, x: str | None = None, y: str | None = None,
     equal: str | None = None, rates: Sequence[float] = (), rate_seeds: int = 2, self_contained: bool = False,
     dry_run: bool = False, **changes: Any,
@@ -49,20 +49,20 @@ def compare(
     methods: names, stacks (`grpo+hapo`), or recipes with distinct names.  config, and `changes` to it by name: what all runs share
     (task, model, lora_rank, eval_problems ...); they end after config.steps (default 20) steps, or at config.budget tokens.
     settings: of the methods: `n` for all, `grpo.n` for one; a list of numbers compares each of them.  reward: in place of the
-    methods' own, a part or a text as of --reward.  measure: the number compared; None: the first one that the first method
-    measures.  jobs: runs at a time; None: as many as suit model and machine (`side_by_side`).  out: the folder; None: a new one in
-    runs/.  keep_models: of finished runs, whose models are removed otherwise.  x, y: the axes of the frontier (see
-    `frontier.axes`); y None: the number compared.  equal: what all runs get alike: "updates", or "tokens": the budget, or without
-    one what the first method which trains uses in config.steps steps with the same seed; None: tokens with a budget, else updates.
-    rates: learning rates, from which each method gets its own (see `tuning`), each tried on `rate_seeds` seeds.  self_contained:
-    every page holds Plotly's library (5 MB), in place of loading it from a file beside it.  dry_run: only what is checked
-    beforehand; returns how many runs there would be, and about how many seconds they take.
+    methods' own, a part, a text as of --reward, or a function of a module that can be imported.  measure: the number compared;
+    None: the first one that the first method measures.  jobs: runs at a time; None: as many as suit model and machine
+    (`side_by_side`).  out: the folder; None: a new one in runs/.  keep_models: of finished runs, whose models are removed
+    otherwise.  x, y: the axes of the frontier (see `frontier.axes`); y None: the number compared.  equal: what all runs get alike:
+    "updates", or "tokens": the budget, or without one what the first method which trains uses in config.steps steps with the same
+    seed; None: tokens with a budget, else updates.  rates: learning rates, from which each method gets its own (see `tuning`), each
+    tried on `rate_seeds` seeds.  self_contained: every page holds Plotly's library (5 MB), in place of loading it from a file
+    beside it.  dry_run: only what is checked beforehand; returns how many runs there would be, and about how many seconds.
 
     One step of each method checks beforehand what can be known. Raises RewardlabError for what is wrong, and for a run that fails;
     `resume` then completes the comparison.
     """
     config = _shared(config, changes)
-    arms = tuple(arms_of(methods, settings, reward))
+    arms = tuple(arms_of(methods, settings, reward := None if reward is None else reward_from(reward)))
     equal = equal or (TOKENS if config.budget else UPDATES)
     alike: dict[str, Any] = {"equal": equal, "rates": tuple(rates), "rate_seeds": rate_seeds}
     plan = Plan(arms, config, tuple(seeds), measure or "", str(reward or ""), keep_models, *_axes(x, y), **alike)

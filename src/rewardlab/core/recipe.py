@@ -12,7 +12,7 @@ from rewardlab.core.part import Part, PartFactory
 from rewardlab.core.slots import Credit, Loop, Measure, Objective, Rollout, Select, Weighting
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.settings.domain import Decay, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Share, check_values
-from rewardlab.settings.hyperparameters import advice
+from rewardlab.settings.hyperparameters import MAKERS, advice, takes_plain
 
 SLOTS = ("rollout", "reward", "credit", "objective", "weighting", "select", "measure", "loop", "study")
 """The fields of a recipe that hold one part, of the slot of that name."""
@@ -132,7 +132,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for slot in SLOTS:
-            _check_slot(slot, getattr(self, slot))
+            object.__setattr__(self, slot, _of_slot(slot, getattr(self, slot)))
         # the name is the key of a learner's model and of its columns in a batch
         for name, count in Counter(learner.name for learner in self.also).items():
             if count > 1:
@@ -143,8 +143,7 @@ class Recipe:
 
         Raises RewardlabError for an unknown slot, and for a value that is not a part of that slot.
         """
-        slots = {f.name for f in fields(self)}
-        update_fields = {f.name for f in fields(Update)}
+        slots, update_fields = ({f.name for f in fields(of)} for of in (self, Update))
         # list(): the loop removes items from the dict that it goes through
         update = {k: changes.pop(k) for k in list(changes) if k in update_fields and k not in slots}
         for name in changes:
@@ -159,6 +158,7 @@ class Recipe:
 
     def scored_by(self, reward: Part) -> Recipe:
         """This recipe with another reward, by which a rollout that searches (its setting `score`) searches too."""
+        reward = _of_slot("reward", reward)
         searches = self.rollout is not None and "score" in self.rollout.innermost.settings
         return self.but(reward=reward, **({"rollout": self.rollout.but_innermost(score=reward)} if searches else {}))  # type: ignore[union-attr]
 
@@ -193,8 +193,7 @@ class Recipe:
 
     def required(self, slot: str) -> Any:
         """The part in a slot, for a method that extends it. Raises RewardlabError if the slot is empty."""
-        part = getattr(self, slot)
-        if part is None:
+        if (part := getattr(self, slot)) is None:
             raise RewardlabError(f"{self.name or 'the recipe'} has no {slot} to build on")
         return part
 
@@ -256,11 +255,12 @@ class Recipe:
         }
 
 
-def _check_slot(slot: str, value: Any) -> None:
+def _of_slot(slot: str, value: Any) -> Any:
     if value is None or (isinstance(value, Part) and value.slot == slot):
-        return
+        return value
+    if takes_plain(slot, value):
+        return MAKERS[slot](value)
     if isinstance(value, PartFactory):
         raise RewardlabError(f"the {slot} is a part that was not called: write {value.__name__}(...)")
     what = f"a part of the slot {value.slot}" if isinstance(value, Part) else f"not a part but {type(value).__name__}"
-    hint = advice(value) if slot == "reward" else ""
-    raise RewardlabError(f"{value!r} cannot be the {slot}: it is {what}{hint}")
+    raise RewardlabError(f"{value!r} cannot be the {slot}: it is {what}{advice(value) if slot == 'reward' else ''}")

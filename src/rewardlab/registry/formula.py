@@ -11,20 +11,23 @@ their settings, and files in quotes. It is parsed, not evaluated: nothing else o
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import operator
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 from rewardlab.core import Environment
+from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.find import parse_options
 from rewardlab.registry.names import PREFIX, TRAINED
 from rewardlab.registry.parts import is_part, part
 from rewardlab.registry.settings import fit
-from rewardlab.rewards.reward import Reward
+from rewardlab.rewards.reward import Reward, as_reward
 from rewardlab.rewards.user.conventions import split
 from rewardlab.rewards.user.functions import find, find_in_module, only_function, prepared
 from rewardlab.settings.domain import NAME
@@ -71,6 +74,21 @@ def read_reward(written: str) -> Reward:
         return _of_formula(written)
     name, _, options = written.partition(":")
     return part("reward", name, **parse_options(options))
+
+
+def reward_from(given: Any) -> Reward:
+    """The reward that is given in Python: a reward, its text as of --reward, a plain function, or several, which are added up."""
+    if isinstance(given, list | tuple):
+        if not given:
+            raise RewardlabError("which reward? The list of rewards is empty")
+        return functools.reduce(operator.add, map(reward_from, given))
+    if isinstance(given, str | os.PathLike):
+        return read_reward(os.fspath(given))
+    if isinstance(given, PartFactory):
+        raise RewardlabError(f"the reward {given.__name__} was not called: write {given.__name__}(...)")
+    if isinstance(given, bool | int | float):
+        raise RewardlabError(f"{given!r} is not a reward: it is the same number for every reply")
+    return as_reward(given)
 
 
 def read_environment(written: str) -> Environment:

@@ -16,6 +16,7 @@ weight. So a score is always a weighted sum of terms, plus constants.
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,7 +30,7 @@ from rewardlab.rewards.call_timeout import Watch
 from rewardlab.rewards.calling import Arguments, results_of
 from rewardlab.rewards.returned import blamed, file_of, is_ours, row_of, rows_of, scored, who_of
 from rewardlab.rewards.scores import add, derive, merge_terms, scale
-from rewardlab.settings.hyperparameters import advice, check_reward, is_number, positional
+from rewardlab.settings.hyperparameters import MAKERS, advice, check_reward, is_number, positional, takes_plain
 from rewardlab.settings.options import PartOptions, RewardOptions
 
 
@@ -143,11 +144,16 @@ class Reward(Part):
 
 
 def as_reward(x: Any) -> Reward:
-    """A reward unchanged; a number becomes the reward that pays it to every rollout."""
+    """A reward unchanged; a number becomes the reward that pays it to every rollout, and a plain function one that calls it.
+
+    The function's arguments are given by name, as those of one in a file are: completion, answer, any column ... (docs/REWARDS.md).
+    """
     if is_number(x):
         return Constant(float(x))
     if isinstance(x, PartFactory):
         raise RewardlabError(f"cannot combine a reward with {x.__name__}: forgot to call it? Write {x.__name__}(...)")
+    if takes_plain("reward", x):
+        return MAKERS["reward"](x)
     if not isinstance(x, Reward):
         raise RewardlabError(f"cannot combine a reward with {x!r}: it is neither a reward nor a finite number{advice(x)}")
     return x
@@ -296,3 +302,12 @@ steps=True: the function returns a list of (token position, reward) in place of 
 differentiable=g: g(x, problem, *, ...) -> the same reward of decisions x (n, *shape) as a tensor (n,), with gradient
 """,
 )
+
+
+def _of_function(function: Any) -> Reward:
+    # by name: it makes rewards, so that it imports this module
+    made: Reward = importlib.import_module("rewardlab.rewards.user.in_python").reward_of(function)
+    return made
+
+
+MAKERS["reward"] = _of_function

@@ -55,7 +55,7 @@ def _name(part: Any) -> str:
     """The name of a function's term, where it is surely this one; else how the part is written, which equals that of its equals."""
     if isinstance(part, Verifier) or part.name == "correct":
         return part.name
-    if part.name in ("from_file", "from_module"):
+    if part.name in ("from_file", "from_module", "from_python"):
         call = call_of(part)
         # a Score may have terms of any name
         plain = call is not None and call.path.is_file() and "Score" not in call.path.read_text("utf-8", "replace")

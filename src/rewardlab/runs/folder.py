@@ -188,6 +188,7 @@ def how_to_resume(folder: Path, stopped: bool) -> str:
     if document.get("engine") == "trl":
         return f"a run through TRL cannot be resumed; what it wrote is in {folder}"
     made = {"task": not document.get("source"), "model": document.get("model") == IN_PYTHON}
+    made["reward"] = '"reward:from_python"' in json.dumps(document.get("recipe"))
     objects = "".join(f", {name}=..." for name in made if made[name])
     call = f"rewardlab.resume({str(folder)!r}{objects})" if objects else f"rewardlab train --resume {quote(str(folder))}"
     # code is what is mended: rows and corpora were read to their ends

@@ -90,6 +90,15 @@ def is_number(x: Any) -> bool:
     return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
 
 
+MAKERS: dict[str, Callable[[Any], Any]] = {}
+"""By slot: makes a part of a plain function that is given for one. Whoever defines the slot puts it here."""
+
+
+def takes_plain(slot: str, value: Any) -> bool:
+    """Whether a value is no part, and one can be made of it by `MAKERS`. Parts, which can be called too, have a slot."""
+    return slot in MAKERS and callable(value) and not hasattr(value, "slot") and not isinstance(value, NotCalled)
+
+
 def advice(value: Any) -> str:
     """How to make a reward of a plain function or a text, to go after an error; empty for all else."""
     if inspect.isfunction(value):

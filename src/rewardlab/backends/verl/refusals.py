@@ -103,6 +103,8 @@ def _reward(reward: Part | None) -> str:
     if reward is None:
         return "it learns from recorded replies, and verl's trainer from rewards of replies that it sampled"
     for part in reward.walk():
+        if part.name == "from_python":
+            return f"its reward {part.settings['function']} was given as a function in Python, and verl reads rewards from files"
         if why := _asks(part) or _steps(part):
             return why
         if why := together(part):

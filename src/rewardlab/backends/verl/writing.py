@@ -73,7 +73,8 @@ def write(recipe: Recipe, out: Path, *, task: Task | None, steps: int, max_new: 
 def own_files(recipe: Recipe) -> list[str]:
     """The user's files that the rewards are read from: wherever verl runs they must lie in the same place."""
     parts = recipe.reward.walk() if recipe.reward is not None else ()
-    return sorted({str(part.settings["path"]) for part in parts if part.name == "from_file"})
+    own = (part.settings["path"] for part in parts if part.name in ("from_file", "from_module"))
+    return sorted({str(path) for path in own if path})
 
 
 def configuration(recipe: Recipe, *, steps: int, max_new: int) -> str:

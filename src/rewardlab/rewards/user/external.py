@@ -26,6 +26,7 @@ from rewardlab.rewards.returned import blamed, check_steps
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.user.functions import Call, find, find_in_module, prepared
 from rewardlab.rewards.user.given import MISSING, ONCE, Place, arguments, known_of, of_many, of_one, unknown_argument
+from rewardlab.rewards.user.held import Key, file_of, held
 
 EXPECTED = 'a number, a bool, None, {"score": number} or a Score'
 
@@ -61,9 +62,24 @@ def from_module(
     function: str,
     settings: dict[str, Any] | None = None,
     convention: str | None = None,
+    path: str | None = None,
 ) -> Scores:
-    """The same as `from_file`, for a function in an installed module."""
-    return _scores(prepared(find_in_module(module, function), Path(module), settings, convention), groups, run)
+    """The same as `from_file`, for a function in a module that can be imported.
+
+    path: the module's file, for one that was given in Python: it is read from there where no such module is found by its name.
+    """
+    return _scores(prepared(find_in_module(module, function, path), Path(module), settings, convention), groups, run)
+
+
+@reward(over="groups")
+def from_python(groups: list[Group], run: Run, *, function: str, place: str, code: str) -> Scores:
+    """The same as `from_file`, for a function that was given in Python and that no file holds by a name.
+
+    function: its name.  place, code: where it was written, and a hash of it, by which this process finds it (`held`).  Raises
+    RewardlabError in a process that was not given it.
+    """
+    found = held((function, place, code))
+    return _scores(prepared(found, file_of(found), None), groups, run)
 
 
 def _scores(found: Any, groups: list[Group], run: Run) -> Scores:
@@ -81,16 +97,28 @@ def _scores(found: Any, groups: list[Group], run: Run) -> Scores:
 
 def call_of(part: Any) -> Call | None:
     """The user's function behind a part; None for every other part."""
-    if part.name == "from_file":
-        path = Path(part.settings["path"]).resolve()
-        function = find(path, part.settings["function"])
-    elif part.name == "from_module":
-        path = Path(part.settings["module"])
-        function = find_in_module(part.settings["module"], part.settings["function"])
-    else:
+    if (function := function_of(part)) is None:
         return None
-    found = prepared(function, path, part.settings["settings"], part.settings["convention"])
+    if part.name == "from_python":
+        found = prepared(function, file_of(function), None)
+    else:
+        path = Path(part.settings["path"]).resolve() if part.name == "from_file" else Path(part.settings["module"])
+        found = prepared(function, path, part.settings["settings"], part.settings["convention"])
     return found if isinstance(found, Call) else None
+
+
+def function_of(part: Any) -> Any:
+    """What the user wrote, behind a part; None for every other part."""
+    if part.name == "from_file":
+        return find(Path(part.settings["path"]).resolve(), part.settings["function"])
+    if part.name == "from_module":
+        return find_in_module(part.settings["module"], part.settings["function"], part.settings["path"])
+    return held(key_of(part)) if part.name == "from_python" else None
+
+
+def key_of(part: Any) -> Key:
+    """What the function of a `from_python` is found by."""
+    return part.settings["function"], part.settings["place"], part.settings["code"]
 
 
 def score_by(call: Call, groups: list[Group], run: Run) -> Scores:

@@ -20,6 +20,7 @@ from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.rewards.completion_types import says_text, takes_messages
 from rewardlab.rewards.user.conventions import GROUPS, Rubric, is_rubric, meanings, recognised
+from rewardlab.rewards.user.held import name_of
 from rewardlab.verifiers.contract import GOLD, REPLY
 
 QUESTION = ("prompt", "question")
@@ -38,7 +39,7 @@ class Call:
 
     def __init__(self, function: Callable, path: Path, convention: str | None = None):
         self.function, self.path = function, path
-        self.name = getattr(function, "__name__", type(function).__name__)
+        self.name = name_of(function)
         try:
             self.parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError) as e:
@@ -83,13 +84,19 @@ def module_in(path: Path, what: str = "reward") -> ModuleType:
     return _load(path, path.stat().st_mtime_ns)
 
 
-def find_in_module(module: str, name: str) -> Any:
-    """The function, or decorated reward, of this name in an installed module."""
+def find_in_module(module: str, name: str, path: str | None = None) -> Any:
+    """The function, or decorated reward, of this name in a module that can be imported.
+
+    path: its file, which is read where no module of this name is found, or another one.
+    """
     try:
         loaded = importlib.import_module(module)
     except Exception as e:
-        raise RewardlabError(f"cannot import {module}: {type(e).__name__}: {e}") from e
-    return _named(loaded, module, name)
+        if path is None or not Path(path).is_file():
+            raise RewardlabError(f"cannot import {module}: {type(e).__name__}: {e}") from e
+        return find(Path(path), name)
+    elsewhere = path is not None and Path(path).is_file() and getattr(loaded, "__file__", None) != path
+    return find(Path(str(path)), name) if elsewhere else _named(loaded, module, name)
 
 
 def only_function(path: Path, what: str = "reward", such_as: str = "def score(completion, answer)") -> str:
