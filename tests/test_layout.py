@@ -107,7 +107,8 @@ MAY_IMPORT = {
     # names to files; `list` needs no torch, so that core is imported only where a recipe is built
     "registry": EVERYWHERE
     | {SLOT, "envs", "rollouts.independent", "rollouts.interactive", "evals.episodes", "evals.episode_curve", "evals.passk"}
-    | {"rewards.user", "data.columns", "registry"},
+    # rows given in Python stand in the place of a file's name
+    | {"rewards.user", "data.columns", "data.in_memory", "registry"},
     # models that a reward names are loaded before the first call
     "audit": EVERYWHERE | SERVICES | {SLOT, "rewards.user", "rewards.model", "verifiers", "registry", "audit"},
     # scoring.py is what its worker processes load; functions in chats are told, and their calls read, as in training
@@ -125,7 +126,7 @@ MAY_IMPORT = {
     # methods against one another
     "comparisons": EVERYWHERE
     | {SLOT, "evals.cached_start", "evals.passk", "evals.core_metrics", "processes", "runs", "report", "models", "registry", "api"}
-    | {"checks", "comparisons", "engine.rates"},
+    | {"checks", "comparisons", "engine.rates", "data.in_memory"},
     "commands": EVERYWHERE
     | TRAINING
     | {

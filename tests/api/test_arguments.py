@@ -33,7 +33,27 @@ def mine(name="mine", word="say", n=4):
     )
 
 
-@pytest.mark.parametrize("task", [[], [ask("1+1", "2")], {}, 0, 3.5, object], ids=str)
+NO_ROWS = {
+    "[]": ([], "rows holds no problems"),
+    "a problem": ([ask("1+1", "2")], "row 1: expected an object with columns, found Problem; problems .* are given in a Task"),
+    "texts": (["1+1", "1+2"], "row 1: expected an object with columns, found str .2 of 2 rows are bad"),
+    "{}": ({}, "rows are given in a list"),
+    "a row": ({"prompt": "1+1", "answer": "2"}, "rows are given in a list, .*not as the dict"),
+}
+
+
+@pytest.mark.parametrize(("rows", "says"), NO_ROWS.values(), ids=NO_ROWS)
+def test_what_holds_no_rows_is_refused_as_a_bad_file_is(rows, says):
+    for call in (
+        rewardlab.task,
+        lambda task: rewardlab.train(recipe(), task=task, **SMALL),
+        lambda task: rewardlab.evaluate("untrained", task),
+    ):
+        with pytest.raises(RewardlabError, match=says):
+            call(rows)
+
+
+@pytest.mark.parametrize("task", [0, 3.5, object], ids=str)
 def test_what_is_no_task_is_refused_and_not_taken_for_arithmetic(task):
     calls = (
         lambda: rewardlab.train(recipe(), task=task, **SMALL),
@@ -44,7 +64,10 @@ def test_what_is_no_task_is_refused_and_not_taken_for_arithmetic(task):
     )
     Path("run").mkdir()
     for call in calls:
-        with pytest.raises(RewardlabError, match="task must be a name, a file of problems, or a Task, not the "):
+        with pytest.raises(
+            RewardlabError,
+            match=r"task must be a name, a file of problems, rows \(a list of dicts, a DataFrame, a Dataset\), or a Task, not the ",
+        ):
             call()
     with pytest.raises(RewardlabError, match="task must be a text that is not empty"):
         rewardlab.compare(["grpo", "rloo"], task=task)

@@ -11,6 +11,7 @@ from typing import Any
 from rewardlab import registry
 from rewardlab.api.result import Result
 from rewardlab.core import Recipe, Task
+from rewardlab.data.in_memory import GivenRows, is_rows
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.runs.config import RunConfig
@@ -31,14 +32,18 @@ def check_task(task: Any) -> None:
     """Raise RewardlabError unless this is a task, the name of one, or None."""
     if task is not None and not isinstance(task, str | Task):
         raise RewardlabError(
-            f"task must be a name, a file of problems, or a Task, not {_shown(task)}; of problems made in Python: "
-            'Task("mine", train, test, "exact_match"), where train and test are lists of ask(question, answer)'
+            f"task must be a name, a file of problems, rows (a list of dicts, a DataFrame, a Dataset), or a Task, not "
+            f"{_shown(task)}; "
+            'of problems made in Python: Task("mine", train, test, "exact_match"), where train and test are lists of '
+            "ask(question, answer)"
         )
 
 
 def named_task(task: Any) -> Task | str | None:
-    """The task, a path as its name. Raises RewardlabError unless this is a task, the name of one, or None."""
-    task = os.fspath(task) if isinstance(task, os.PathLike) else task
+    """The task, a path as its name, and rows given in Python in the place of one. Raises RewardlabError unless this is a task, the
+    name of one, rows, or None.
+    """
+    task = os.fspath(task) if isinstance(task, os.PathLike) else GivenRows.of(task) if is_rows(task) else task
     check_task(task)
     return task
 

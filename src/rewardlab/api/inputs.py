@@ -14,6 +14,7 @@ from rewardlab.api.arguments import check_config, named_task
 from rewardlab.api.untaught import tell_untaught
 from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Problem, Recipe, Run, Task
+from rewardlab.data.in_memory import GivenRows, is_rows
 from rewardlab.errors import RewardlabError
 from rewardlab.models.learners import learner_model
 from rewardlab.models.load import Policy, load_policy
@@ -36,6 +37,8 @@ def configured(
     """
     check_config(config)
     named = {name: value for name, value in (("model", model), ("task", named_task(task))) if isinstance(value, str)}
+    if is_rows(test := changes.get("test")):
+        changes = {**changes, "test": GivenRows.of(test, "test rows", "test row")}
     config = (config or RunConfig()).but(**named, **changes)
     device_of(config.device)
     return config

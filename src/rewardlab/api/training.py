@@ -39,6 +39,7 @@ from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.api.stages import check_stages
 from rewardlab.core import Recipe, Run, Task
+from rewardlab.data.in_memory import GivenRows
 from rewardlab.engine import distributed
 from rewardlab.engine.learner import fitting_tokens
 from rewardlab.engine.loop import train as run_training
@@ -100,7 +101,7 @@ def train(
 
 
 def resume(
-    out: Path | str | Result, task: Task | None = None, model: Policy | None = None, *, reward: Any = None,
+    out: Path | str | Result, task: Any = None, model: Policy | None = None, *, reward: Any = None,
     reward_changed: bool = False, **changes: Any,
 ) -> Result:  # fmt: skip
     """Resume a run as if it had never stopped. A finished run is left as it is, unless it is extended.
@@ -119,8 +120,8 @@ def resume(
     distributed.init()
     folder, model = run_folder(out), named_model(model)
     # refused before the folder is looked at
-    given = named_task(task)
-    check_same(folder, resumable(folder), given)
+    task = _read_again(folder, named_task(task))
+    check_same(folder, resumable(folder), task)
     # nothing is left to do, and nothing is written: the folder may be one that cannot be written to
     if not changes and distributed.on_rank_zero(lambda: all((folder / name).exists() for name in ("summary.json", "report.html"))):
         return _finished(folder)
@@ -134,6 +135,16 @@ def resume(
         give_again(folder, registry.load_recipe(document["recipe"]), reward, reward_changed)
         stack.enter_context(saying_how_to_resume(folder))
         return _resume(folder, document, changed, task, model)
+
+
+def _read_again(folder: Path, task: Any) -> Any:
+    """The task; of rows given in Python, the one that they made when the run began."""
+    if not isinstance(task, GivenRows):
+        return task
+    document = resumable(folder)
+    config = RunConfig.from_json(document)
+    columns = {name: getattr(config, name) for name in COLUMNS if name != "test"}
+    return registry.task(task, **columns, seed=document.get("order_seed", 0))
 
 
 def _finished(folder: Path) -> Result:

@@ -25,6 +25,7 @@ from rewardlab.comparisons.frontier import axes, names_of
 from rewardlab.comparisons.plan import TOKENS, UPDATES, Plan, new_comparison, read_plan
 from rewardlab.comparisons.side_by_side import crew
 from rewardlab.core import Recipe, Task
+from rewardlab.data.in_memory import is_rows
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.registry.formula import reward_from
@@ -169,6 +170,11 @@ def _axes(x: str | None, y: str | None) -> tuple[str, str]:
 def _shared(config: RunConfig | None, changes: Mapping[str, Any]) -> RunConfig:
     """What all runs share, with an end. Raises RewardlabError for an engine whose tokens are not counted."""
     check_config(config)
+    if is_rows(changes.get("task")):
+        raise RewardlabError(
+            "the runs of a comparison are processes of their own, which read their problems from a file: write the rows down, one "
+            "JSON object a line (of a data frame: frame.to_json('rows.jsonl', orient='records', lines=True)), and give task='rows.jsonl'"
+        )
     config = (config or RunConfig()).but(**changes)
     if config.engine != "embedded":
         raise RewardlabError(f"a comparison counts the tokens of every method, which the engine {config.engine} cannot")

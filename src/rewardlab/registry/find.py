@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from rewardlab.data.in_memory import GivenRows, is_rows
 from rewardlab.errors import RewardlabError, located, unknown
 from rewardlab.registry.bases import plain_base
 from rewardlab.settings.domain import parse_value
@@ -189,12 +190,20 @@ def tasks() -> list[str]:
     return sorted(name for name in task_files() if name != "records")
 
 
-def task(name: str | os.PathLike[str], **options: Any) -> Task:
+def task(name: Any, **options: Any) -> Task:
     """A task by name (`arithmetic`, `arithmetic:difficulty=4,redundant=0.3`), or the problems in a file, folder or hub dataset.
 
+    Or those in rows given in Python, which are read as those of a file are: a list of dicts, a DataFrame of pandas, a Dataset of
+    Hugging Face, columns {"prompt": [...], "answer": [...]}, or splits {"train": rows, "test": rows}.
     An option without a default may be written without its name: `reasoning_gym:chain_sum,min_terms=2`.
     """
-    check_task(name := os.fspath(name))
+    if not isinstance(name, str | os.PathLike) and hasattr(name, "train") and hasattr(name, "verifier"):
+        return _as_it_is(name, options)
+    if is_rows(options.get("test")):
+        options["test"] = GivenRows.of(options["test"], "test rows", "test row")
+    if is_rows(name) or isinstance(name, GivenRows) or isinstance(options.get("test"), GivenRows):
+        return _of_rows(name, options)
+    check_task(name := _named(name))
     plain, _, written = name.partition(":")
     if plain in tasks():
         options = {k: v for k, v in options.items() if v is not None}
@@ -203,6 +212,29 @@ def task(name: str | os.PathLike[str], **options: Any) -> Task:
     if options.get("test"):
         options["test"] = _absolute(os.fspath(options["test"]))
     return _load("records", {"path": name, **options}, name, options)
+
+
+def _as_it_is(task: Any, options: Mapping[str, Any]) -> Any:
+    if set_options := [name for name, value in options.items() if value is not None]:
+        raise RewardlabError(f"{' and '.join(set_options)}: only for problems that are read, but {task.name} is a Task already")
+    return task
+
+
+def _named(name: Any) -> str:
+    if not isinstance(name, str | os.PathLike):
+        raise RewardlabError(
+            "a task is a name, a file of problems, or rows (a list of dicts, a DataFrame, a Dataset), "
+            f"not the {type(name).__name__} {str(name)[:60]}"
+        )
+    return os.fspath(name)
+
+
+def _of_rows(data: Any, options: dict[str, Any]) -> Task:
+    """The task of rows given in Python, which cannot be loaded again by a name."""
+    source = GivenRows.of(data) if is_rows(data) or isinstance(data, GivenRows) else _absolute(_named(data))
+    if (test := options.get("test")) and not isinstance(test, GivenRows):
+        options["test"] = _absolute(os.fspath(test))
+    return replace(_load("records", {"path": source, **options}, source, {}), source=None)
 
 
 def check_task(name: str) -> None:
@@ -220,6 +252,8 @@ def check_task(name: str) -> None:
 
 def is_elsewhere(name: str) -> bool:
     """Whether a name is that of the user's own problems, or of a dataset of the hub."""
+    if isinstance(name, GivenRows):
+        return True
     if name.partition(":")[0] in tasks():
         return False
     # no task of ours has a dot in its name
