@@ -62,7 +62,7 @@ def test_a_second_run_into_a_folder_in_use_is_refused_and_the_first_goes_on(poli
     first = threading.Thread(target=go, args=(policy, "run", recipe), daemon=True)
     first.start()
     assert ENTERED.wait(60)
-    with pytest.raises(RewardlabError, match=r"run is in use: this process trains there already.*choose another folder \(--out\)"):
+    with pytest.raises(RewardlabError, match=r"run is in use: this process trains there.*another folder \(--out, in Python out=\)"):
         go(policy, "run")
     with pytest.raises(RewardlabError, match="run is in use"):
         rewardlab.resume("run", own_task(), policy.copy("policy"))

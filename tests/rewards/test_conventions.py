@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -185,6 +186,28 @@ def test_a_formula_whose_files_are_not_quoted_says_so(file):
         with pytest.raises(RewardlabError, match="in a formula files stand in double quotes"):
             names.check_reward(written)
     names.check_reward(f'0.5 * "{file}:broken"')
+
+
+@pytest.mark.parametrize(
+    ("written", "right"),
+    [
+        ("2*a.py:f", '2*"a.py:f"'),
+        ("a.py:f+b.py:g", '"a.py:f"+"b.py:g"'),
+        ("correct() - 0.5*b.py", 'correct() - 0.5*"b.py"'),
+        ("a.py:f(x=1)>>./c/b.py:g?as=trl", '"a.py:f(x=1)">>"./c/b.py:g?as=trl"'),
+        ('"a.py:f" + 2*my-own.py:g', '"a.py:f" + 2*"my-own.py:g"'),
+    ],
+)
+def test_the_formula_is_shown_as_it_is_written_with_quotes(written, right):
+    for read in (read_reward, names.check_reward):
+        with pytest.raises(RewardlabError, match=f"in a formula files stand in double quotes: '{re.escape(right)}'"):
+            read(written)
+
+
+@pytest.mark.parametrize("written", ["a.py:f(x=(1, 2))", "my-own.py:f", "a.py:f(path='c-b.py', n=-2)", "a b.py"])
+def test_a_file_by_itself_stands_in_no_quotes(written):
+    with pytest.raises(RewardlabError, match="there is no reward file"):
+        read_reward(written)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from rewardlab.api.inputs import (
 )
 from rewardlab.api.judges import with_judges
 from rewardlab.api.named_scorers import require_scorers
+from rewardlab.api.order import in_order
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.api.sampled import check_scored, ends, tell_undecided, unscored
 from rewardlab.api.selecting import check_selects
@@ -36,6 +37,7 @@ from rewardlab.util.keeping import keeping
 from rewardlab.util.progress import in_batches
 
 
+@in_order
 def answer(
     recipe: Recipe | str, model: str | Path | Policy | None = None, task: Task | Path | str | None = None,
     prompt: str | None = None, *,

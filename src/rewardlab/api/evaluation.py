@@ -15,6 +15,7 @@ from rewardlab.api.checking import need_answers, undecided
 from rewardlab.api.given_rewards import refuse_in_python
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
 from rewardlab.api.judges import with_judges
+from rewardlab.api.order import in_order
 from rewardlab.api.playing import played_by
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
@@ -42,13 +43,15 @@ BATCH = 32
 """Problems that a process of a cluster samples at a time."""
 
 
+@in_order
 def evaluate(
     model: str | Path | Result | Policy, task: Task | Path | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
     temperature: float = 1.0, judge: Any = None, workers: str | None = None, env: Environment | None = None,
     turns: int | None = None, best_of: Any = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """pass@k on held-out problems, with 95% intervals over problems; of a run that trained a reward model or a judge, its
-    method's own measure; of another reward model (an export, a sequence classifier), the share of held-out pairs ranked right.
+    method's own measure; of another reward model (an export, a sequence classifier), the share of held-out pairs ranked right; of
+    a run that learnt from pairs, where rows have no answers, that of pairs whose chosen reply is the likelier one.
 
     task: None means that of the run that `model` names, with its columns, system message and length of replies.
     judge: the verifier in place of the task's own: a name, FILE.py:function, a plain function (completion, answer ...), or
@@ -73,9 +76,8 @@ def evaluate(
         task = replace(task, verifier=judge)
         require_packages(Recipe(), task)
     if undecided(task):
-        raise need_answers(task, "pass@k")
-    # refused before a model is loaded, if there are none
-    held_out(task, problems)
+        raise need_answers(task, "pass@k", ", or give a judge that needs no answer (--judge FILE.py:NAME; in Python judge=)")
+    held_out(task, problems)  # refused before a model is loaded, if there are none
     # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
     sampling = Sampled(max(k), temperature, *played_by(model, task, env, turns), by)
     what = (model, config, task, problems, sampling)

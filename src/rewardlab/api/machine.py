@@ -247,7 +247,7 @@ def check_disk(folder: Path, needed: int) -> None:
     if needed > (free := disk_free(folder)):
         raise RewardlabError(
             f"{folder} will hold at least {size(needed)} of checkpoints and models, and only {size(free)} are free there; "
-            "free some space, or choose another folder (--out)"
+            "free some space, or choose another folder (--out, in Python out=)"
         )
 
 

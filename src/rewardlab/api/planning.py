@@ -30,6 +30,7 @@ from rewardlab.api.judges import with_judges
 from rewardlab.api.machine import disk_bytes, disk_free
 from rewardlab.api.measuring import measured
 from rewardlab.api.memory import Layout, Work, bytes_of, first_change, recomputed, rows_sampled, sums
+from rewardlab.api.order import in_order
 from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.planned_episodes import Episode, episode_of
 from rewardlab.api.prompt_lengths import fit_prompts
@@ -59,6 +60,7 @@ RANK = 32
 """Of the adapters that are planned with where none are asked for."""
 
 
+@in_order
 def plan(
     recipe: Recipe | str, model: str | Path | Policy | None = None, task: Task | Path | str | None = None, *,
     config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, reward: Any = None, devices: int | None = None,

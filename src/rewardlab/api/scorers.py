@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab import registry
-from rewardlab.api.checking import check_columns, of_another_kind
+from rewardlab.api.checking import check_columns, of_another_kind, undecided
 from rewardlab.api.inputs import begin_run, held_out, policy_of
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Message, Problem, Recipe, Run, Task
@@ -23,7 +23,7 @@ from rewardlab.data.rated_rows import read_by
 from rewardlab.engine import checkpoint
 from rewardlab.engine.learner import learners_of
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.pairs import pairs_told
+from rewardlab.evals.pairs import pairs_told, preference_margins
 from rewardlab.models.checkpoint import find
 from rewardlab.models.layouts import judge_form_of_run
 from rewardlab.models.reads import reads_of
@@ -44,6 +44,8 @@ def evaluate_as_trained(model: Any, task: Task, config: RunConfig, problems: int
         return evaluate_scorer(str(model), recipe, task, config, problems)
     if not judged and (recipe := judge_recipe(model)) is not None:
         return evaluate_judge(str(model), recipe, task, config, problems)
+    if not judged and undecided(task) and learns_preferences(model) and _pairs_in(held_out(task, problems)):
+        return evaluate_preferences(str(model), task, config, problems)
     return evaluate_pairs(str(model), task, config, problems) if not judged and is_classifier(model) else None
 
 
@@ -147,6 +149,22 @@ def _last_reply(problem: Problem, side: str) -> tuple[tuple[Message, ...], str]:
 
 def _pairs_in(rows: Sequence[Problem]) -> bool:
     return all(isinstance(p.meta.get(side), str | list) and p.meta[side] != [] for p in rows for side in SIDES)
+
+
+def learns_preferences(model: Any) -> bool:
+    """Whether a name is that of a run whose policy learnt from pairs of replies, such as one of dpo."""
+    document = config_of_run(model) if isinstance(model, str) else None
+    recipe = None if document is None else registry.load_recipe(document["recipe"])
+    return recipe is not None and recipe.objective is not None and recipe.update.loss_kind == "preference"
+
+
+def evaluate_preferences(model: str, task: Task, config: RunConfig, problems: int) -> dict[str, Any]:
+    """How often a policy finds the chosen reply of a held-out pair likelier than the rejected one: rows without answers let nobody
+    say whether its own replies are right. Without the policy that it began as, so that no margin to that one is told.
+    """
+    policy = policy_of(model, config, task)
+    task, _ = fit_prompts(task, policy, config)
+    return _measured(model, Recipe(measure=preference_margins()), begin_run(Recipe(), policy, task, config), task, problems)
 
 
 def judge_recipe(model: Any) -> Recipe | None:

@@ -14,6 +14,7 @@ from rewardlab.api.checking import check_columns, need_answers, undecided
 from rewardlab.api.evaluation import with_interval
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, in_environment, policy_of, task_of
 from rewardlab.api.named_scorers import require_scorers, scorers_in
+from rewardlab.api.order import in_order
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.api.sampled import Ends, Unscored, check_scored, ends, tell_undecided, unscored
 from rewardlab.api.search_advice import Measured, advice
@@ -40,6 +41,7 @@ TRIES, MOST = 5, 4096
 """How often at most they are, and the largest setting that is tried."""
 
 
+@in_order
 def search(
     methods: Sequence[str | Recipe] | str | Recipe, task: Task | Path | str | None = None, *,
     model: str | Path | Policy | None = None,

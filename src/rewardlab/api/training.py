@@ -34,6 +34,7 @@ from rewardlab.api.judges import with_judges
 from rewardlab.api.machine import check_disk, disk_bytes
 from rewardlab.api.measuring import measured, watched, watching
 from rewardlab.api.named_scorers import require_scorers
+from rewardlab.api.order import in_order
 from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
@@ -57,6 +58,7 @@ from rewardlab.util.files import disk_errors, sweep, write_json
 from rewardlab.util.ranks import is_first
 
 
+@in_order
 def train(
     recipe: Recipe | str, model: str | Path | Policy | None = None, task: Task | Path | str | None = None, *,
     config: RunConfig | None = None, settings: Mapping[str, Any] | None = None, reward: Any = None, eval_on: Sequence[str] = (),
@@ -100,6 +102,7 @@ def train(
         return train_by(recipe, model, task, config, folder)
 
 
+@in_order
 def resume(
     out: Path | str | Result, task: Any = None, model: Policy | None = None, *, reward: Any = None,
     reward_changed: bool = False, **changes: Any,

@@ -17,7 +17,7 @@ rewardlab eval hf:Qwen/Qwen3-0.6B --task questions.jsonl --tools mine.py:search
 With --workers ray, processes of a Ray cluster sample and judge; each loads the model.
 
 The run of a reward model or of a judge is measured on held-out pairs, by the measure of its method: rewardlab eval runs/rm --task
-pairs.jsonl
+pairs.jsonl. So is a policy that learnt from pairs (dpo), where rows have no answers: how often it finds the chosen reply likelier.
 
 A run is measured on the held-out problems of its own task, read as in the run, unless flags say otherwise.
 """

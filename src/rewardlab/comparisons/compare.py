@@ -13,6 +13,8 @@ from rewardlab.api.arguments import check_config
 from rewardlab.api.dry_run import policy_before_runs
 from rewardlab.api.idle import tell_idle
 from rewardlab.api.inputs import in_environment, task_of
+from rewardlab.api.order import in_order
+from rewardlab.api.pair_labels import check_rows
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.api.stages import check_stages
 from rewardlab.checks.kept import STARTS
@@ -38,6 +40,7 @@ from rewardlab.util.progress import console
 STEPS = 20  # of every run, if neither steps nor a budget are given
 
 
+@in_order
 def compare(
     methods: Sequence[str | Recipe], config: RunConfig | None = None, *, settings: Mapping[str, Any] | None = None,
     reward: Any = None, seeds: Sequence[int] = range(5), measure: str | None = None, jobs: int | None = None,
@@ -98,6 +101,7 @@ def _prepared(plan: Plan, task: Task, folder: Path, processes: Crew) -> tuple[Pl
     policy = policy_before_runs(plan.config, task)
     # prompts too long for the model are refused, or counted, here and not in every run
     for arm in plan.arms:
+        _check_rows(arm, task)
         fit_prompts(task, policy, plan.config, arm.recipe)
         check_stages(arm.recipe.but(name=arm.of or arm.name), plan.config)
         tell_idle(arm.recipe.but(name=arm.of or arm.name), task, plan.config)
@@ -109,6 +113,18 @@ def _prepared(plan: Plan, task: Task, folder: Path, processes: Crew) -> tuple[Pl
     whole = seconds(plan, shown, measured_problems(task, plan.config)) / at_a_time
     _say(f"{_runs(plan)}: about {duration(round(whole, -1) or 5)}{how}")
     return plan, whole
+
+
+def _check_rows(arm: Arm, task: Task) -> None:
+    """Raise RewardlabError, as a run of the arm would, for rows that it does not learn from."""
+    if not arm.trains:
+        return
+    try:
+        check_rows(arm.recipe.but(name=arm.of or arm.name), task)
+    except RewardlabError as e:
+        raise RewardlabError(
+            f"{arm.name} cannot be compared on {task.name}: {e}\nleave {arm.of or arm.name} out, or give rows that all of them read"
+        ) from e
 
 
 def _processes(plan: Plan, task: Task, jobs: int | None) -> Crew:
@@ -173,7 +189,7 @@ def _shared(config: RunConfig | None, changes: Mapping[str, Any]) -> RunConfig:
     if is_rows(changes.get("task")):
         raise RewardlabError(
             "the runs of a comparison are processes of their own, which read their problems from a file: write the rows down, one "
-            "JSON object a line (of a data frame: frame.to_json('rows.jsonl', orient='records', lines=True)), and give task='rows.jsonl'"
+            "JSON object a line (of a data frame: frame.to_json('rows.jsonl', orient='records', lines=True)), and name the file"
         )
     config = (config or RunConfig()).but(**changes)
     if config.engine != "embedded":

@@ -24,7 +24,7 @@ from rewardlab.core import Environment
 from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.find import parse_options
-from rewardlab.registry.names import PREFIX, TRAINED
+from rewardlab.registry.names import PREFIX, TRAINED, check_quotes
 from rewardlab.registry.parts import is_part, part
 from rewardlab.registry.settings import fit
 from rewardlab.rewards.reward import Reward, as_reward
@@ -60,6 +60,7 @@ def read_reward(written: str) -> Reward:
         return part("reward", "prm_steps", model=absolute(written))
     if written.startswith(TRAINED):
         return part("reward", "model_score", model=absolute(written))
+    check_quotes(written)
     place, convention = split(written)
     if place.endswith(".py"):
         return _of_file(Path(place), only_function(Path(place)), None, convention)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import re
@@ -16,8 +17,8 @@ from rewardlab.settings.domain import NAME
 
 SOURCE = re.compile(r"((.+\.py|[A-Za-z_][\w.]*):\w+(\(.*\))?|.+\.py)(\?as=\w+)?", re.S)
 """FILE.py:function, MODULE:function, with or without settings, or FILE.py; and the convention of the function."""
-UNQUOTED = re.compile(r"\.py(:\w+)?\s+[-+*>]|[-+*>]\s+[^\s\"'()]+\.py\b")
-"""A file beside a sign of a formula."""
+FILE = re.compile(r"[\w./~-]*[\w/]\.py(?::\w+(?:\(.*?\))?)?(?:\?as=\w+)?", re.S)
+"""A file in a formula, perhaps with a function of it."""
 PREFIX = "prm:"
 """Before the checkpoint of a process reward model that is to be the reward."""
 TRAINED = "model:"
@@ -79,8 +80,7 @@ def check_reward(written: str) -> None:
     # a process reward model is looked at where the run begins: that needs torch
     if written.startswith((PREFIX, TRAINED)):
         return
-    if UNQUOTED.search(written) and not {'"', "'"} & set(written):
-        raise RewardlabError(f"in a formula files stand in double quotes, as in '\"mine.py:score\" + 0.1 * length()': {written}")
+    check_quotes(written)
     if is_part("reward", name) or ("(" in written and not SOURCE.fullmatch(written)) or '"' in written:
         return
     if SOURCE.fullmatch(written):
@@ -89,6 +89,29 @@ def check_reward(written: str) -> None:
         raise RewardlabError(f"{name} is {A_MODEL.format(name)}")
     else:
         raise unknown("reward part", name, [known for slot, known in {*shared_parts(), *parts_of_methods()} if slot == "reward"])
+
+
+def _is_call(code: str) -> bool:
+    try:
+        return isinstance(ast.parse(code, mode="eval").body, ast.Call)
+    except (SyntaxError, ValueError):
+        return False
+
+
+def check_quotes(written: str) -> None:
+    """Raise RewardlabError, with the formula as it should be, for one in which files stand without quotes."""
+    if (whole := re.fullmatch(r"[^-+*>()]*\.py:\w+(\(.*\))(\?as=\w+)?", written, re.S)) and _is_call(f"f{whole[1]}"):
+        return
+    # blanks in the place of what stands in quotes already
+    outside = re.sub(r"\"[^\"]*\"|'[^']*'", lambda found: "\0" * len(found[0]), written)
+    places = [found.span() for found in FILE.finditer(outside)]
+    rest = "".join(" " if any(a <= i < b for a, b in places) else c for i, c in enumerate(outside))
+    # a file by itself may have any name
+    if not places or not re.search(r"[-+*>()]", rest) or Path(re.split(r":\w+(\(|\?|$)", written)[0]).expanduser().is_file():
+        return
+    for start, end in reversed(places):
+        written = f'{written[:start]}"{written[start:end]}"{written[end:]}'
+    raise RewardlabError(f"in a formula files stand in double quotes: '{written}'")
 
 
 def check_source(written: str) -> None:

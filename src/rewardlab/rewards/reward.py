@@ -22,9 +22,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
+
+from rewardlab.core import Message, Problem, Run, Turn
 from rewardlab.core.part import Expression, Part, PartFactory, decorator
 from rewardlab.core.score import Score, Scores, Term
-from rewardlab.core.trajectory import Group
+from rewardlab.core.trajectory import Group, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.call_timeout import Watch
 from rewardlab.rewards.calling import Arguments, results_of
@@ -53,6 +56,7 @@ class Reward(Part):
         return self.name
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
+        check_groups(self, groups)
         raw = self._returned(groups, run)
         read = functools.partial(scored, self.function, self.options.steps)
         pairs = [zip(row, group, strict=True) for row, group in zip(raw, groups, strict=True)]
@@ -81,6 +85,16 @@ class Reward(Part):
         # a function of the user may hang, or call sys.exit
         with Watch(who_of(self.function), file_of(self.function), getattr(run, "reward_timeout", 0.0)) as watch:
             return results_of(self.function, calls, watch, lambda error, place: blamed(watch.where(error), error, place))
+
+    def score(self, reply: str, answer: Any = None, prompt: str = "", **columns: Any) -> Score:
+        """The score of one reply that is given as a text, to try a reward out.  columns: of its row, by name.
+
+        What the reward reads of a run beside the reply, such as log-probs or a task's verifier, is not there.
+        """
+        # bytes stand for tokens, since there is no tokenizer
+        ids = np.frombuffer(reply.encode("utf-8", "replace"), np.uint8).astype(np.int64)
+        turns = (Turn(None, np.zeros(1, np.int64), text=prompt), Turn("policy", ids, text=reply))
+        return self([[Trajectory(Problem((Message("user", prompt),), answer, columns), turns, "end")]], Run(None))[0][0]
 
     @property
     def per_rollout(self) -> bool:
@@ -143,6 +157,17 @@ class Reward(Part):
     __lt__ = __le__ = __gt__ = __ge__ = _compared
 
 
+def check_groups(reward: Reward, groups: Any) -> None:
+    """Raise RewardlabError where a reward is called with a text, as the function behind it is, and not with groups of rollouts."""
+    if isinstance(groups, list | tuple) and not any(isinstance(group, str | Trajectory) for group in groups):
+        return
+    judges = "check" if hasattr(reward, "check") else "score"
+    raise RewardlabError(
+        f"{reward} reads groups of trajectories, not the {type(groups).__name__} {str(groups)[:60]!r}; to judge a text: "
+        f'part("reward", {reward.name!r}).{judges}(reply, answer)'
+    )
+
+
 def as_reward(x: Any) -> Reward:
     """A reward unchanged; a number becomes the reward that pays it to every rollout, and a plain function one that calls it.
 
@@ -192,6 +217,7 @@ class _Combined(Expression, Reward):
         return f"({x.label})" if isinstance(inner, Expression) and inner.rank < self.rank else x.label
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
+        check_groups(self, groups)
         # columns[k][g][i]: the score of rollout i of group g by operand k
         columns = [part(groups, run) for part in self.of]
         return [[self.combine([c[g][i] for c in columns]) for i in range(len(group))] for g, group in enumerate(groups)]

@@ -60,7 +60,7 @@ def new_run_folder(out: Path | str | None, name: str) -> Iterator[Path]:
             folder = first_free(Path("runs"), name) if out is None else Path(out)
             # called after the lock is gone, which is a file in it
             stack.callback(_remove_if_empty, folder)
-            stack.enter_context(locked(folder, instead=", or choose another folder (--out)"))
+            stack.enter_context(locked(folder, instead=", or choose another folder (--out, in Python out=)"))
             _make_free(folder)
         yield folder
 
@@ -74,7 +74,7 @@ def first_free(parent: Path, name: str) -> Path:
         with contextlib.suppress(FileExistsError):
             folder.mkdir()
             return folder
-    raise RewardlabError(f"{parent} holds 10,000 runs named {name}; choose another folder (--out)")
+    raise RewardlabError(f"{parent} holds 10,000 runs named {name}; choose another folder (--out, in Python out=)")
 
 
 def _remove_if_empty(folder: Path) -> None:
@@ -107,13 +107,13 @@ def _check_free(folder: Path) -> None:
     done = steps_done(folder)
     if (folder / "summary.json").exists():
         raise RewardlabError(
-            f"{folder} already holds a run, which is finished; choose another folder (--out), or extend the run with "
-            f"rewardlab train --resume {quote(str(folder))} --steps N"
+            f"{folder} already holds a run, which is finished; choose another folder (--out, in Python out=), or extend the run "
+            f"with rewardlab train --resume {quote(str(folder))} --steps N (in Python: rewardlab.resume({str(folder)!r}, steps=N))"
         )
     if done or (folder / "model").exists() or (folder / "trl").exists():
         raise RewardlabError(
-            f"{folder} already holds a run of {done} steps; resume it with rewardlab train --resume {quote(str(folder))}, "
-            "or choose another folder (--out)"
+            f"{folder} already holds a run of {done} steps; resume it with rewardlab train --resume {quote(str(folder))} "
+            f"(in Python: rewardlab.resume({str(folder)!r})), or choose another folder (--out, in Python out=)"
         )
 
 
@@ -130,7 +130,7 @@ def _check_empty(folder: Path) -> None:
         more = f" and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
         raise RewardlabError(
             f"{folder} is not empty, and holds no run: there is {', '.join(found[:SHOWN])}{more}, which a run would overwrite or "
-            "be mixed up with; choose a new or empty folder (--out), or move its files away"
+            "be mixed up with; choose a new or empty folder (--out, in Python out=), or move its files away"
         )
 
 

@@ -27,12 +27,23 @@ def message(value: Mapping[str, Any], place: str) -> Message:
     return Message(role_of(first_of(value, WHO), place), text_in(first_of(value, WHAT)))
 
 
+def refuse_calls(messages: Sequence[Mapping[str, Any]], place: str) -> None:
+    """Raise RewardlabError for a reply to learn from that calls a tool: its text alone would be learnt, without the call."""
+    # where results follow, `alternating` says what can be done
+    if any(m.get("tool_calls") for m in messages) and not any(m.get("role") == "tool" for m in messages):
+        raise RewardlabError(
+            f"{place}: a reply calls a tool (tool_calls), and recorded calls of tools are not learnt from: write the call as the "
+            "text of the reply, or let the policy call the tools itself (--tools FILE.py:NAME, docs/ENVIRONMENTS.md)"
+        )
+
+
 def replies(value: Any, place: str) -> str | list[str]:
     """The replies of a completion: a text, or messages that begin with the assistant's."""
     value = decoded(value)
     if isinstance(value, str) and value.strip():
         return value
     if is_conversation(value):
+        refuse_calls(value, place)
         return alternating([message(m, place) for m in value], place)
     raise RewardlabError(f"{place}: a completion is a text or a list of {{'role', 'content'}}, not {str(value)[:80]!r}")
 
@@ -40,6 +51,12 @@ def replies(value: Any, place: str) -> str | list[str]:
 def alternating(messages: list[Message], place: str) -> str | list[str]:
     """Replies, and the user's messages between them, as the rollout `recorded` reads them."""
     roles = [m.role for m in messages]
+    if "tool" in roles:
+        raise RewardlabError(
+            f"{place}: after the prompt, messages of tools follow ({', '.join(roles)}), and recorded calls of tools are not learnt "
+            "from: cut the conversation before the first call, or let the policy call the tools itself (rewardlab train grpo "
+            "--tools FILE.py:NAME, docs/ENVIRONMENTS.md)"
+        )
     if roles != [("assistant", "user")[i % 2] for i in range(len(roles))]:
         raise RewardlabError(
             f"{place}: after the prompt, messages of assistant and user must take turns; they are {', '.join(roles)}"
@@ -66,6 +83,7 @@ def preferred(value: Any, prompt: Sequence[Message], name: str, place: str) -> A
         )
     if not isinstance(value, list):
         return value
+    refuse_calls(value, place)
     return alternating(_after(prompt, [message(m, place) for m in value], name, place), place)
 
 

@@ -14,7 +14,7 @@ from rewardlab.data.whole_pairs import Told, parted
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import Share
 
-from .conversations import alternating, messages_of, preferred, replies, worked
+from .conversations import alternating, decoded, messages_of, preferred, refuse_calls, replies, worked
 from .equal_pairs import without_equal_pairs
 from .row_columns import Columns, NoAnswer, NoColumn, column, has
 from .rows import HUB, Row, splits
@@ -193,7 +193,8 @@ def _with_prompt(row: Mapping[str, Any], columns: Columns, place: str, told: Tol
 
 def _prompt_and_solution(row: Mapping[str, Any], columns: Columns, place: str) -> tuple[tuple[Message, ...], Any]:
     """The prompt, and the reply to imitate (a list, where messages answer several); None if the row has none."""
-    messages, solution = messages_of(column(row, columns.prompt, "prompt", place), place), None
+    written = decoded(column(row, columns.prompt, "prompt", place))
+    messages, solution = messages_of(written, place), None
     ends = messages[-1].role if messages else ""
     other = columns.completion or next((name for name in ("chosen", "rejected") if row.get(name)), None)
     if ends == "assistant" and other:
@@ -203,6 +204,7 @@ def _prompt_and_solution(row: Mapping[str, Any], columns: Columns, place: str) -
     elif ends == "assistant":
         # a whole conversation: every reply of the assistant is learned from, the first of them ends the prompt
         first = next(i for i, m in enumerate(messages) if m.role == "assistant")
+        refuse_calls(written[first:], place)
         messages, solution = messages[:first], alternating(messages[first:], place)
     conversation = [m for m in messages if m.role != "system"]
     if not conversation or not conversation[-1].text.strip():

@@ -90,7 +90,7 @@ def results_folder(folder: Path, names: Sequence[str], key: str) -> None:
     taken = [name for name in names if (folder / name).exists()]
     if taken and not _is_object(folder / names[0], key):
         raise RewardlabError(
-            f"{folder / taken[0]} exists, and would be overwritten: choose another folder (--out), or move it away"
+            f"{folder / taken[0]} exists, and would be overwritten: choose another folder (--out, in Python out=), or move it away"
         )
     check_writable(folder / names[0])
 

@@ -27,6 +27,7 @@ from rewardlab.rewards.reward import reward
 from rewardlab.rewards.user.functions import Call, find, find_in_module, prepared
 from rewardlab.rewards.user.given import MISSING, ONCE, Place, arguments, known_of, of_many, of_one, unknown_argument
 from rewardlab.rewards.user.held import Key, file_of, held
+from rewardlab.settings.hyperparameters import is_number
 
 EXPECTED = 'a number, a bool, None, {"score": number} or a Score'
 
@@ -219,4 +220,12 @@ def _number(call: Call, result: Any, where: str) -> float | None:
     except (TypeError, ValueError, RuntimeError, OverflowError):
         if callable(plain):
             raise RewardlabError(f"{call.who} returned a function; give its settings, as in FILE.py:{call.name}(x=1)") from None
-        raise RewardlabError(f"{call.who} returned {str(result)[:80]!r}, not {EXPECTED} ({where})") from None
+        raise RewardlabError(f"{call.who} returned {str(result)[:80]!r}, not {EXPECTED} ({where}){_as_terms(result)}") from None
+
+
+def _as_terms(result: Any) -> str:
+    """How several numbers are returned, after an error; "" where a function has not returned several."""
+    if not isinstance(result, Mapping) or "score" in result or not result or not all(map(is_number, result.values())):
+        return ""
+    terms = ", ".join(f'"{name}": Term({value})' for name, value in result.items())
+    return f"; several numbers are terms that are added up: from rewardlab.core import Score, Term; Score(terms={{{terms}}})"

@@ -139,6 +139,9 @@ def prepared(found: Any, path: Path, settings: Mapping[str, Any] | None, convent
     if is_rubric(found):
         return Call(Rubric(found, "rubric"), path, "verifiers")
     if settings is None:
+        if inspect.isclass(found):
+            made = f"{path.name}:{found.__name__}({_needed(found)})"
+            raise RewardlabError(f"{found.__name__} of {path} is a class, and an object of it is the reward: {made}")
         return Call(found, path, convention)
     try:
         made = found(**settings)
@@ -147,6 +150,16 @@ def prepared(found: Any, path: Path, settings: Mapping[str, Any] | None, convent
     if not callable(made) and not is_rubric(made):
         raise RewardlabError(f"{found.__name__}(...) of {path} returned {made!r}, not a function; leave the brackets away?")
     return prepared(made, path, None, convention) if is_rubric(made) else Call(made, path, convention)
+
+
+def _needed(found: type) -> str:
+    """The settings without which no object of a class is made."""
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return ", ".join(f"{p.name}=..." for p in parameters if p.default is p.empty and p.kind in by_name)
 
 
 def existing(path: Path, what: str = "reward") -> Path:
