@@ -66,7 +66,7 @@ def test_a_text_is_scored_by_any_reward():
     [
         (
             lambda: rewardlab.answer("majority_vote", "What is 3 + 4?", model="llama"),
-            r"answer\(recipe, model, task, prompt\) .*model is given twice, as 'What is 3 \+ 4\?' by its place and model='llama'.*prompt=",
+            r"answer\(recipe, model, task, prompt\) .*model is given twice, as 'What.*' by its place and model='llama'.*prompt=",
         ),
         (lambda: rewardlab.train("grpo", "rows.jsonl", model="llama"), r"train\(recipe, model, task\).* task="),
         (lambda: rewardlab.plan("grpo", "rows.jsonl", model="llama"), r"plan\(recipe, model, task\)"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+import rewardlab
 from rewardlab.core import Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_environment
@@ -131,3 +132,40 @@ def test_an_error_in_a_users_file_names_the_line_and_where_the_episode_was(tmp_p
     env = read_environment(f"{tmp_path / 'broken.py'}:{name}")
     with pytest.raises(RewardlabError, match=says):
         env(env.start(ask("Who?"), 0)[1], Turn("policy", None, text="hello"), "problem 'Who?', turn 3")
+
+
+@pytest.mark.parametrize(
+    ("step", "start", "says"),
+    [
+        ("state", "problem, seed", r"game of .* is called with two arguments: write def game\(state, turn\)"),
+        ("state, turn, run", "problem, seed", r"write def game\(state, turn\)"),
+        ("state, turn", "problem", r"begin of .*write def begin\(problem, seed\)"),
+    ],
+)
+def test_an_environment_that_is_called_otherwise_is_refused_when_it_is_read(tmp_path, step, start, says):
+    (file := tmp_path / "own.py").write_text(OWN.format(step=step, start=start, begins="None, {}"))
+    with pytest.raises(RewardlabError, match=says):
+        read_environment(f"{file}:game")
+
+
+OWN = """
+from rewardlab import Message, environment
+def begin({start}): return {begins}
+@environment(start=begin)
+def game({step}): return None, state
+"""
+
+
+@pytest.mark.parametrize("step", ["state, turn", "*both", "state, turn, place=0"])
+def test_an_environment_may_take_its_two_arguments_in_any_way(tmp_path, step):
+    (file := tmp_path / "own.py").write_text(OWN.format(step=step, start="problem, seed", begins="None, {}"))
+    assert read_environment(f"{file}:game").name == "from_file"
+
+
+def test_an_environment_that_cannot_begin_is_refused_before_a_model_is_looked_for(tmp_path):
+    (file := tmp_path / "own.py").write_text(
+        OWN.format(step="state, turn", start="problem, seed", begins="problem.meta['map'], {}")
+    )
+    rows = [{"prompt": f"Go {i}", "answer": "x"} for i in range(4)]
+    with pytest.raises(RewardlabError, match=r"begin.*KeyError: 'map'|KeyError.*map"):
+        rewardlab.train("grpo", "no/such-model", rows, settings={"env": f"{file}:game"}, out=tmp_path / "run")

@@ -64,6 +64,18 @@ def check_engines(*slots: Part) -> None:
             ) from None
 
 
+def check_start(recipe: Recipe, task: Task) -> None:
+    """Raise RewardlabError where an environment in a user's file cannot begin the first problem.
+
+    It begins each of them before training, for the length of its first message; it is asked nothing yet, since an answer may do
+    something elsewhere.
+    """
+    parts = recipe.rollout.walk() if recipe.rollout is not None else ()
+    own = [part for part in parts if isinstance(part, Environment) and getattr(part, "function", None) is from_file.function]
+    if own and (problem := next(_first(task), None)) is not None:
+        own[0].start(problem, 0)
+
+
 def _check_pays(recipe: Recipe, task: Task, who: str) -> None:
     """Refuse another environment than the task's own where the task is judged by what that one pays."""
     if task.environment is None or task.verifier not in JUDGE_PAY or recipe.rollout is None or recipe.reward is None:

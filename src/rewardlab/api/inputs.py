@@ -94,13 +94,15 @@ def recipe_of(recipe: Recipe | str, settings: Mapping[str, Any] | None = None, r
 def in_environment(recipe: Recipe, task: Task) -> Recipe:
     """The recipe as it plays the task, where that has an environment (`registry/playing.py`).
 
-    Raises RewardlabError where it cannot, and for a search engine behind an address that does not answer, before a model is loaded.
+    Raises RewardlabError where it cannot, for a search engine behind an address that does not answer, and for an environment of the
+    user's that cannot begin the first problem, before a model is loaded.
     """
-    from rewardlab.api.first_rows import check_engines
+    from rewardlab.api.first_rows import check_engines, check_start
     from rewardlab.registry.playing import as_task
 
     made = as_task(recipe, task)
     check_engines(*made.parts().values())
+    check_start(made, task)
     return made
 
 

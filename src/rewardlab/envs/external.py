@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from rewardlab.core import Environment, Message, Problem, Turn, environment
 from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.user.functions import find, module_in, only
+from rewardlab.settings.hyperparameters import hyperparameters
 
 
 def environment_in(path: Path | str, function: str, settings: dict[str, Any] | None = None) -> Environment:
@@ -16,6 +19,13 @@ def environment_in(path: Path | str, function: str, settings: dict[str, Any] | N
     found = find(Path(path), function, "environment")
     if not _is_environment(found):
         raise RewardlabError(f"{function} of {path} is no environment: decorate it with @rewardlab.core.environment(start=...)")
+    # a wrong signature would show at the first reply of training
+    for called, given in ((found.function, "state, turn"), (found.options.start, "problem, seed")):
+        if not _takes_two(called, hyperparameters(found.function)):
+            name = getattr(called, "__name__", function)
+            raise RewardlabError(
+                f"{name} of {path} is called with two arguments: write def {name}({given}), and settings after a *"
+            )
     made: Environment = found(**settings or {})
     return made
 
@@ -25,6 +35,18 @@ def only_environment(path: Path) -> str:
     module = module_in(path, "environment")
     names = [name for name, x in vars(module).items() if _is_environment(x) and x.function.__module__ == module.__name__]
     return only(names, path, "environment", "in it: decorate a function with @rewardlab.core.environment(start=...)")
+
+
+def _takes_two(function: Any, settings: Collection[str]) -> bool:
+    """Whether a function can be called with two arguments by position, and settings by name; True where it has no signature."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    placed = [p for p in parameters if p.kind in kinds]
+    enough = len(placed) >= 2 or any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return enough and all(p.default is not p.empty or p.name in settings for p in placed[2:])
 
 
 def _is_environment(found: Any) -> bool:
