@@ -276,7 +276,7 @@ def test_a_run_that_trained_no_step_does_not_block_its_folder(say, tmp_path, hom
     assert (out / "notes.txt").read_text() == "mine"
     assert f"{out} already holds a run, which is finished; choose another folder (--out, in Python out=), or extend" in say(again)
     (out / "summary.json").unlink()
-    assert f"{out} already holds a run of 2 steps; resume it with rewardlab train --resume {out}, or choose" in say(again)
+    assert f"{out} already holds a run of 2 steps; resume it with rewardlab train --resume {out} (in Python" in say(again)
     assert [line["step"] for line in read_metrics(out)] == [0, 1, 2]
 
 

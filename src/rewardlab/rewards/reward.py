@@ -44,6 +44,12 @@ class Reward(Part):
     option_type: ClassVar[type[PartOptions]] = RewardOptions
     options: RewardOptions
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # verifiers and operators score in ways of their own, and are called with a text as easily
+        if (own := vars(cls).get("__call__")) is not None:
+            type.__setattr__(cls, "__call__", _of_groups(own))
+
     @classmethod
     def check_function(cls, function: Callable, options: Any) -> None:
         # the functions of operators and verifiers, which are rewards too, have arguments of another kind
@@ -157,6 +163,15 @@ class Reward(Part):
     __lt__ = __le__ = __gt__ = __ge__ = _compared
 
 
+def _of_groups(scores: Callable[..., Scores]) -> Callable[..., Scores]:
+    @functools.wraps(scores)
+    def checked(self: Reward, groups: list[Group], run: Any = None) -> Scores:
+        check_groups(self, groups)
+        return scores(self, groups, run)
+
+    return checked
+
+
 def check_groups(reward: Reward, groups: Any) -> None:
     """Raise RewardlabError where a reward is called with a text, as the function behind it is, and not with groups of rollouts."""
     if isinstance(groups, list | tuple) and not any(isinstance(group, str | Trajectory) for group in groups):
@@ -217,7 +232,6 @@ class _Combined(Expression, Reward):
         return f"({x.label})" if isinstance(inner, Expression) and inner.rank < self.rank else x.label
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
-        check_groups(self, groups)
         # columns[k][g][i]: the score of rollout i of group g by operand k
         columns = [part(groups, run) for part in self.of]
         return [[self.combine([c[g][i] for c in columns]) for i in range(len(group))] for g, group in enumerate(groups)]

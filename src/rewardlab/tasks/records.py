@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rewardlab.core import Message, Problem, Task
+from rewardlab.data.in_memory import GivenRows
 from rewardlab.data.pair_scores import with_scores
 from rewardlab.data.rated_rows import with_reply
 from rewardlab.data.values import is_missing
@@ -17,7 +18,7 @@ from rewardlab.settings.domain import Share
 from .conversations import alternating, decoded, messages_of, preferred, refuse_calls, replies, worked
 from .equal_pairs import without_equal_pairs
 from .row_columns import Columns, NoAnswer, NoColumn, column, has
-from .rows import HUB, Row, splits
+from .rows import HELD_OUT, HUB, Row, splits
 from .sources import Listed, Shuffled, held_out
 
 ANSWER = "answer"
@@ -58,7 +59,7 @@ def records(
     if not 0 < test_share < 1:
         raise RewardlabError(f"records: test_share must lie between 0 and 1, not {test_share}")
     columns = Columns(prompt_column, answer_column, completion_column, system)
-    rows = splits(path) | ({} if test is None else {"test": _held_out(splits(test))})
+    rows = _splits(path) | ({} if test is None else {"test": _held_out(_splits(test))})
     if "train" not in rows:
         raise RewardlabError(f"{path} has a test split only, and no problems to train on")
     train, held = _parted(_read(rows, columns), test_share, path, path if test is None else test)
@@ -70,6 +71,17 @@ def records(
         about=f"{len(train)} problems to train on and {len(held)} to test, from {path}",
         columns=("prompt", *_beside_prompt(train or held)),
     )
+
+
+def _splits(source: str) -> dict[str, Iterator[Row]]:
+    """The rows of each split, of what is named or of rows given in Python."""
+    if not isinstance(source, GivenRows):
+        return splits(source)
+    found = source.splits()
+    if not {"train", *HELD_OUT} & found.keys():
+        raise RewardlabError(f"{source} have no split 'train' or 'test'; they have: {', '.join(found)}")
+    test = next((name for name in HELD_OUT if name in found), None)
+    return {new: found[old] for new, old in (("train", "train"), ("test", test)) if old in found}
 
 
 def _beside_prompt(problems: Sequence[Problem]) -> list[str]:

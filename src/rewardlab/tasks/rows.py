@@ -13,7 +13,6 @@ from typing import Any
 from rewardlab.data.csv_rows import delimiter
 from rewardlab.data.entries import doubled, halved, named_twice, not_utf8, of_one_line
 from rewardlab.data.hub import is_saved, saved
-from rewardlab.data.in_memory import GivenRows
 from rewardlab.data.json_lists import elements, members
 from rewardlab.errors import RewardlabError
 from rewardlab.text import strict_json
@@ -33,12 +32,9 @@ HUB = "hub:"
 def splits(source: str) -> dict[str, Iterator[Row]]:
     """The rows of a file ("train"), or of the splits of a folder or dataset: "train" and "test", as far as it has them.
 
-    source: rows given in Python, a file, a folder with train.* and test.*, a folder written by `datasets`, or
-    hub:OWNER/NAME,config=C,split=S.
+    source: a file, a folder with train.* and test.*, a folder written by `datasets`, or hub:OWNER/NAME,config=C,split=S.
     Raises RewardlabError, with file and line, for whatever cannot be read; a broken row comes as its error.
     """
-    if isinstance(source, GivenRows):
-        return _chosen(source.splits(), source)
     if source.startswith(HUB):
         from rewardlab.data.hub import load
 
@@ -200,11 +196,7 @@ def _parquet(path: Path) -> Iterator[Row]:
 def _named(data: Any, source: str) -> dict[str, Iterator[Row]]:
     """The rows of a dataset, or of its splits."""
     found = dict(data) if isinstance(data, dict) else {"train": data}
-    return _chosen({name: _numbered(rows, f"{source}, {name} row") for name, rows in found.items()}, source)
-
-
-def _chosen(found: Mapping[str, Iterator[Row]], source: str) -> dict[str, Iterator[Row]]:
-    chosen = _train_and_test(found)
+    chosen = _train_and_test({name: _numbered(rows, f"{source}, {name} row") for name, rows in found.items()})
     if not chosen:
         raise RewardlabError(f"{source} has no split 'train' or 'test'; it has: {', '.join(found)}")
     return chosen

@@ -26,7 +26,7 @@ from rewardlab.core.part import decorator
 from rewardlab.core.score import Score, Scores, Term
 from rewardlab.core.trajectory import Group
 from rewardlab.errors import RewardlabError
-from rewardlab.rewards.reward import Reward, check_groups
+from rewardlab.rewards.reward import Reward
 from rewardlab.settings.options import VerifierOptions
 from rewardlab.text.turns import ended
 from rewardlab.util import extras
@@ -127,7 +127,6 @@ class Verifier(Reward):
             return [self._one(pair) for pair in pairs] if len(pairs) > 1 else [self._blame(pairs[0], problem)]
 
     def __call__(self, groups: list[Group], run: Any = None) -> Scores:
-        check_groups(self, groups)
         pairs = [Pair(t.reply, t.problem.answer, t.problem.question, t.problem.meta) for group in groups for t in group]
         verdicts = iter(self.check_all(pairs))
         return [[self._score(next(verdicts)) for _ in group] for group in groups]
